@@ -1,0 +1,1 @@
+"""Compiled leaves: no module here imports anything else of skgpb."""

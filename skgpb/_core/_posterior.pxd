@@ -1,0 +1,23 @@
+"""Incremental posterior of linear functionals of a Gaussian process."""
+
+
+cdef class Posterior:
+    cdef readonly Py_ssize_t n       # distinct observed functionals
+    cdef readonly Py_ssize_t m       # tracked functionals
+    cdef double[:, ::1] L            # (>= n, >= n) lower factor of Q; the rest is scratch
+    cdef double[::1] z               # (>= n,) L^-1 y
+    cdef double[::1] y               # (>= n,) precision-weighted mean of each one's answers
+    cdef double[::1] noise           # (>= n,) noise variance of that mean
+    cdef Py_ssize_t[::1] count       # (>= n,) answers merged into it
+    cdef double[:, ::1] V            # (>= m, >= n) rows L^-1 cov(observed, tracked)
+    cdef double[::1] mean            # (>= m,) posterior means of the tracked functionals
+    cdef double[::1] var             # (>= m,) their noiseless posterior variances
+    cdef double[::1] work            # scratch
+    cdef double repeat_square        # sum of (y_i - y)^2 / (noise_i + noise) over merges
+    cdef double repeat_log           # sum of log(2 pi (noise_i + noise)) over merges
+
+    cdef void reserve(self, Py_ssize_t n, Py_ssize_t m)
+    cdef bint _finish_append(self, double var, double diag, double noise, double y,
+                             const double[::1] k_tracked)
+    cdef void _merge(self, Py_ssize_t i, double total, double y)
+    cdef int _check_slot(self, Py_ssize_t slot) except -1

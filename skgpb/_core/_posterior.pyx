@@ -1,0 +1,522 @@
+"""The growing Cholesky factor and the tracked rows that every algorithm stands on.
+
+Notation, after ``t`` answers about ``n <= t`` *distinct* linear functionals psi_1..psi_n:
+
+====== ========== ==================================================================
+symbol shape      meaning
+====== ========== ==================================================================
+Q      (n, n)     cov(psi_i, psi_j) + diag(noise)
+L      (n, n)     lower Cholesky factor of Q
+z      (n,)       L^-1 y
+v_phi  (n,)       L^-1 cov(psi, phi), kept for every *tracked* functional phi
+====== ========== ==================================================================
+
+mean(phi) = v_phi . z and var(phi) = cov(phi, phi) - |v_phi|^2. Three updates follow.
+
+*A new functional that is tracked.* Its row v_psi **is** the new row of L, with diagonal
+sqrt(var(psi) + noise): no solve. Every tracked phi gains the entry
+(cov(phi, psi) - v_phi . v_psi) / diagonal, one matrix-vector product for all of them.
+
+*Start tracking phi.* One triangular solve.
+
+*A functional that was observed before.* Answers y_i, y with noise variances a_i, a about the
+same functional are equivalent to their precision-weighted mean with variance
+a' = a_i a / (a_i + a), so Q loses d = a_i - a' at (i, i) and nothing grows. With
+g = L^-1 e_i (zero above i) and p = sqrt(d) g, the new factor is L chol(I - p p'), whose
+factor M is known in closed form. With s_k = 1 - sum_{l<=k} p_l^2,
+
+    M_kk = sqrt(s_k / s_{k-1}),   M_jk = -p_j p_k / sqrt(s_{k-1} s_k)   for j > k,
+
+so that M^-1 v is a prefix sum. Everything above row i stays: a repeat costs O((n + m)(n - i)),
+which is O(n + m) for the functional that was added last, and memory follows the number of
+distinct functionals. The downdate is well conditioned because s_n >= a / (a_i + a).
+"""
+
+from libc.math cimport M_PI, log, sqrt
+
+import numpy as np
+
+from skgpb._core._blas cimport (
+    dot, gemm_nt_minus, gemv, potrf_lower, trsm_rows, trsm_rows_trans, trsv_lower,
+    trsv_lower_trans,
+)
+
+# A pivot below this multiple of the prior variance is rounding, not information.
+cdef double RELATIVE_PIVOT = 10 * 2.220446049250313e-16
+
+
+cdef Py_ssize_t grown(Py_ssize_t capacity, Py_ssize_t needed) noexcept nogil:
+    if capacity < 8:
+        capacity = 8
+    while capacity < needed:
+        capacity *= 2
+    return capacity
+
+
+cdef double downdate(const double[:, ::1] L, Py_ssize_t n, Py_ssize_t i, double delta,
+                     double* g, double* r, double* q, double* e) noexcept nogil:
+    """Prepare M for d = delta at (i, i): fill g = L^-1 e_i and, for k = i..n-1, in terms of s_k,
+
+    r = sqrt(s_{k-1} / s_k), q = delta g_k r / s_{k-1} and e = delta g_k / sqrt(s_{k-1} s_k).
+    Return s_n, or -1 where the downdate would lose positive definiteness.
+    """
+    cdef Py_ssize_t k, w = n - i
+    cdef double before = 1.0, after
+    for k in range(w):
+        g[k] = 0.0
+    g[0] = 1.0
+    trsv_lower(w, &L[i, i], L.shape[1], g)
+    for k in range(w):
+        after = before - delta * g[k] * g[k]
+        if not after > RELATIVE_PIVOT:
+            return -1.0
+        r[k] = sqrt(before / after)
+        q[k] = delta * g[k] * r[k] / before
+        e[k] = delta * g[k] / sqrt(before * after)
+        before = after
+    return before
+
+
+cdef void apply_inverse(Py_ssize_t w, const double* g, const double* r, const double* q,
+                        double* v) noexcept nogil:
+    """v <- M^-1 v, by prefix sums of g . v."""
+    cdef Py_ssize_t k
+    cdef double prefix = 0.0, old
+    for k in range(w):
+        old = v[k]
+        v[k] = old * r[k] + q[k] * prefix
+        prefix += g[k] * old
+
+
+cdef void apply_right(Py_ssize_t w, const double* g, const double* r, const double* e,
+                      double* row) noexcept nogil:
+    """row <- row M, by suffix sums of row . g."""
+    cdef Py_ssize_t k
+    cdef double suffix = 0.0, old
+    for k in range(w - 1, -1, -1):
+        old = row[k]
+        row[k] = old / r[k] - e[k] * suffix
+        suffix += old * g[k]
+
+
+cdef class Posterior:
+    """Posterior of tracked linear functionals given noisy observed ones, zero prior mean.
+
+    It knows covariances only: what a functional is, is the caller's business. Shapes are
+    checked here; values (finiteness, symmetry) are the caller's responsibility.
+    """
+
+    def __cinit__(self):
+        self.n = 0
+        self.m = 0
+        self.repeat_square = 0.0
+        self.repeat_log = 0.0
+        self.L = np.zeros((0, 0))
+        self.z = np.zeros(0)
+        self.y = np.zeros(0)
+        self.noise = np.zeros(0)
+        self.count = np.zeros(0, dtype=np.intp)
+        self.V = np.zeros((0, 0))
+        self.mean = np.zeros(0)
+        self.var = np.zeros(0)
+        self.work = np.zeros(0)
+
+    cdef void reserve(self, Py_ssize_t n, Py_ssize_t m):
+        cdef Py_ssize_t cap_n = self.L.shape[0], cap_m = self.V.shape[0]
+        cdef bint wider = n > cap_n, taller = m > cap_m
+        if not wider and not taller:
+            return
+        if wider:
+            cap_n = grown(cap_n, n)
+            self.L = _resized(self.L, self.n, cap_n, cap_n)
+            self.z = _lengthened(self.z, self.n, cap_n)
+            self.y = _lengthened(self.y, self.n, cap_n)
+            self.noise = _lengthened(self.noise, self.n, cap_n)
+            self.count = _lengthened(self.count, self.n, cap_n)
+        if taller:
+            cap_m = grown(cap_m, m)
+            self.mean = _lengthened(self.mean, self.m, cap_m)
+            self.var = _lengthened(self.var, self.m, cap_m)
+        self.V = _resized(self.V, self.m, cap_m, cap_n)
+        self.work = np.zeros(max(4 * cap_n, cap_m))
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def tracked_mean(self):
+        """Posterior means of the tracked functionals, a copy of shape (m,)."""
+        return np.array(self.mean[: self.m])
+
+    def tracked_var(self):
+        """Noiseless posterior variances of the tracked functionals, a copy of shape (m,)."""
+        return np.array(self.var[: self.m])
+
+    def tracked_at(self, Py_ssize_t slot):
+        """Posterior mean and noiseless variance of one tracked functional, two floats."""
+        self._check_slot(slot)
+        return self.mean[slot], self.var[slot]
+
+    def tracked_rows(self):
+        """Rows L^-1 cov(observed, tracked), a copy of shape (m, n)."""
+        return np.array(self.V[: self.m, : self.n])
+
+    def factor(self):
+        """Lower Cholesky factor of Q, a copy of shape (n, n)."""
+        return np.tril(self.L[: self.n, : self.n])
+
+    def targets(self):
+        """Precision-weighted mean answer of each observed functional, shape (n,)."""
+        return np.array(self.y[: self.n])
+
+    def noises(self):
+        """Noise variance of each of these means, shape (n,)."""
+        return np.array(self.noise[: self.n])
+
+    def counts(self):
+        """Number of answers behind each of these means, shape (n,)."""
+        return np.array(self.count[: self.n])
+
+    def weights(self):
+        """Q^-1 y, shape (n,): the mean of phi is cov(phi, observed) . weights."""
+        out = np.array(self.z[: self.n])
+        cdef double[::1] view = out
+        if self.n:
+            with nogil:
+                trsv_lower_trans(self.n, &self.L[0, 0], self.L.shape[1], &view[0])
+        return out
+
+    def solve_rows(self, double[:, ::1] K, bint transposed=False):
+        """Overwrite every row k of K (r, n) with L^-1 k, or with L^-T k."""
+        cdef Py_ssize_t r = K.shape[0], n = self.n
+        if K.shape[1] != n:
+            raise ValueError(f"expected {n} columns, got {K.shape[1]}")
+        if r and n:
+            with nogil:
+                if transposed:
+                    trsm_rows_trans(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
+                else:
+                    trsm_rows(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
+
+    def project(self, const double[:, ::1] V):
+        """Means V z of functionals given by their solved rows V (r, n), shape (r,)."""
+        if V.shape[1] != self.n:
+            raise ValueError(f"expected {self.n} columns, got {V.shape[1]}")
+        out = np.zeros(V.shape[0])
+        cdef double[::1] view = out
+        if V.shape[0] and self.n:
+            with nogil:
+                gemv(V.shape[0], self.n, 1.0, &V[0, 0], self.n, &self.z[0], 0.0, &view[0])
+        return out
+
+    def log_marginal_likelihood(self):
+        """Log density of every answer given so far, repeats included."""
+        cdef double value = -0.5 * (self.repeat_square + self.repeat_log)
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            value -= 0.5 * self.z[i] * self.z[i] + log(self.L[i, i]) + 0.5 * log(2 * M_PI)
+        return value
+
+    def repeat_terms(self):
+        """What merging repeats adds to minus twice the log likelihood: (quadratic, log) part."""
+        return self.repeat_square, self.repeat_log
+
+    # -- observing --------------------------------------------------------------------------
+
+    def append(self, const double[::1] k, double diag, double noise, double y,
+               const double[::1] k_tracked, double jitter=0.0):
+        """Observe a functional that is neither observed nor tracked. O(n^2 + m n).
+
+        Parameters are cov(observed, psi) (n,), cov(psi, psi), the noise variance, the answer
+        and cov(tracked, psi) (m,). Return False, with nothing changed, where the pivot is
+        lost to rounding; ``jitter`` is added to the noise.
+        """
+        if k.shape[0] != self.n or k_tracked.shape[0] != self.m:
+            raise ValueError(
+                f"expected covariances of lengths {self.n} and {self.m}, "
+                f"got {k.shape[0]} and {k_tracked.shape[0]}"
+            )
+        self.reserve(self.n + 1, self.m)
+        cdef Py_ssize_t n = self.n, j
+        cdef double var
+        with nogil:
+            for j in range(n):
+                self.L[n, j] = k[j]
+            if n:
+                trsv_lower(n, &self.L[0, 0], self.L.shape[1], &self.L[n, 0])
+            var = diag - (dot(n, &self.L[n, 0], &self.L[n, 0]) if n else 0.0)
+        return self._finish_append(var if var > 0.0 else 0.0, diag, noise + jitter, y, k_tracked)
+
+    def append_tracked(self, Py_ssize_t slot, const double[::1] k_tracked, double noise,
+                       double y, double jitter=0.0):
+        """Observe tracked functional ``slot`` for the first time. O(m n), no solve.
+
+        ``k_tracked`` (m,) is cov(tracked, psi), own variance included. Return as ``append``.
+        """
+        self._check_slot(slot)
+        if k_tracked.shape[0] != self.m:
+            raise ValueError(f"expected {self.m} covariances, got {k_tracked.shape[0]}")
+        self.reserve(self.n + 1, self.m)
+        cdef Py_ssize_t n = self.n, j
+        for j in range(n):
+            self.L[n, j] = self.V[slot, j]
+        return self._finish_append(self.var[slot], k_tracked[slot], noise + jitter, y, k_tracked)
+
+    cdef bint _finish_append(self, double var, double diag, double noise, double y,
+                             const double[::1] k_tracked):
+        cdef Py_ssize_t n = self.n, m = self.m, p
+        cdef Py_ssize_t ld = self.L.shape[1]
+        cdef double pivot2 = var + noise, pivot, zn
+        cdef double* c
+        if not pivot2 > RELATIVE_PIVOT * (diag + noise):
+            return False
+        with nogil:
+            pivot = sqrt(pivot2)
+            self.L[n, n] = pivot
+            zn = (y - (dot(n, &self.L[n, 0], &self.z[0]) if n else 0.0)) / pivot
+            self.z[n] = zn
+            self.y[n] = y
+            self.noise[n] = noise
+            self.count[n] = 1
+            if m:
+                c = &self.work[0]
+                for p in range(m):
+                    c[p] = k_tracked[p]
+                if n:
+                    gemv(m, n, -1.0, &self.V[0, 0], ld, &self.L[n, 0], 1.0, c)
+                for p in range(m):
+                    c[p] /= pivot
+                    self.V[p, n] = c[p]
+                    self.mean[p] += c[p] * zn
+                    self.var[p] -= c[p] * c[p]
+                    if self.var[p] < 0.0:
+                        self.var[p] = 0.0
+        self.n = n + 1
+        return True
+
+    def append_block(self, const double[:, ::1] K, const double[:, ::1] K_new,
+                     const double[::1] noise, const double[::1] y,
+                     const double[:, ::1] K_tracked):
+        """Observe b new functionals at once, with level-3 BLAS.
+
+        Parameters are cov(new, observed) (b, n), cov(new, new) (b, b), noise variances (b,),
+        answers (b,) and cov(tracked, new) (m, b). Return False, with nothing changed, where
+        the block is not positive definite.
+        """
+        cdef Py_ssize_t b = K_new.shape[0], n = self.n, m = self.m, i, j, ld, info
+        if (K.shape[0] != b or K.shape[1] != n or K_new.shape[1] != b or noise.shape[0] != b
+                or y.shape[0] != b or K_tracked.shape[0] != m or K_tracked.shape[1] != b):
+            raise ValueError(f"shapes do not fit {n} observed, {m} tracked and {b} new")
+        if b == 0:
+            return True
+        self.reserve(n + b, m)
+        ld = self.L.shape[1]
+        cdef double[:, ::1] C = np.array(K_tracked)
+        with nogil:
+            for i in range(b):
+                for j in range(n):
+                    self.L[n + i, j] = K[i, j]
+                for j in range(b):
+                    self.L[n + i, n + j] = K_new[i, j]
+                self.L[n + i, n + i] += noise[i]
+            if n:
+                trsm_rows(b, n, &self.L[0, 0], ld, &self.L[n, 0], ld)
+                gemm_nt_minus(b, b, n, &self.L[n, 0], ld, &self.L[n, 0], ld, &self.L[n, n], ld)
+            info = potrf_lower(b, &self.L[n, n], ld)
+        if info != 0:
+            return False
+        for i in range(b):
+            if not self.L[n + i, n + i] ** 2 > RELATIVE_PIVOT * (K_new[i, i] + noise[i]):
+                return False
+        with nogil:
+            for i in range(b):
+                self.y[n + i] = y[i]
+                self.noise[n + i] = noise[i]
+                self.count[n + i] = 1
+                self.z[n + i] = y[i] - (dot(n, &self.L[n + i, 0], &self.z[0]) if n else 0.0)
+            trsv_lower(b, &self.L[n, n], ld, &self.z[n])
+            if m:
+                if n:
+                    gemm_nt_minus(m, b, n, &self.V[0, 0], ld, &self.L[n, 0], ld, &C[0, 0], b)
+                trsm_rows(m, b, &self.L[n, n], ld, &C[0, 0], b)
+                for i in range(m):
+                    for j in range(b):
+                        self.V[i, n + j] = C[i, j]
+                    self.mean[i] += dot(b, &C[i, 0], &self.z[n])
+                    self.var[i] -= dot(b, &C[i, 0], &C[i, 0])
+                    if self.var[i] < 0.0:
+                        self.var[i] = 0.0
+        self.n = n + b
+        return True
+
+    def repeat(self, Py_ssize_t i, double noise, double y):
+        """Observe functional ``i`` of the observed ones once more. O((n + m)(n - i)).
+
+        Without noise on either side the answers are averaged (the limit of equal, vanishing
+        variances); an answer with noise about a functional known without noise adds nothing.
+        Return False, with nothing changed, where rounding forbids the update.
+        """
+        if not 0 <= i < self.n:
+            raise IndexError(f"observation {i} of {self.n}")
+        cdef Py_ssize_t n = self.n, m = self.m, w = n - i, j, k
+        cdef double old = self.noise[i], total = old + noise, delta, shift, s, c
+        cdef double gain = 0.0, surprise = 0.0
+        cdef double* g = &self.work[0]
+        cdef double* r = g + w
+        cdef double* q = r + w
+        cdef double* e = q + w
+        if total == 0.0:
+            delta = 0.0
+            shift = (y - self.y[i]) / (self.count[i] + 1)
+        elif old == 0.0:
+            self._merge(i, total, y)
+            return True
+        else:
+            delta = old * (old / total)
+            shift = (y - self.y[i]) * (old / total)
+        with nogil:
+            s = downdate(self.L, n, i, delta, g, r, q, e)
+        if s < 0.0:
+            return False
+        if total > 0.0:
+            # cov(phi, psi_i) = noise_i v_phi . g and var(psi_i) + noise = s_n total
+            gain = old / (s * total)
+            surprise = y - (self.y[i] - old * dot(w, g, &self.z[i]))
+        with nogil:
+            for j in range(m):
+                c = dot(w, &self.V[j, i], g)
+                if total > 0.0:
+                    self.mean[j] += gain * c * surprise
+                    self.var[j] -= gain * old * c * c
+                    if self.var[j] < 0.0:
+                        self.var[j] = 0.0
+                    apply_inverse(w, g, r, q, &self.V[j, i])
+                else:
+                    self.mean[j] += c * shift
+            for k in range(w):
+                self.z[i + k] += shift * g[k]
+            if total > 0.0:
+                apply_inverse(w, g, r, q, &self.z[i])
+                for j in range(i, n):
+                    apply_right(j - i + 1, g, r, e, &self.L[j, i])
+        self._merge(i, total, y)
+        self.y[i] += shift
+        self.noise[i] = old * (noise / total) if total > 0.0 else 0.0
+        return True
+
+    cdef void _merge(self, Py_ssize_t i, double total, double y):
+        self.count[i] += 1
+        if total > 0.0:
+            self.repeat_square += (self.y[i] - y) ** 2 / total
+            self.repeat_log += log(2 * M_PI * total)
+
+    def set_targets(self, const double[::1] y, double scale=1.0):
+        """Replace the answers (n,), keeping covariances and noise. O(n^2 + m n).
+
+        ``scale`` is the factor by which answers were rescaled: disagreements between repeats,
+        which are remembered for the likelihood alone, are multiplied by it.
+        """
+        if y.shape[0] != self.n:
+            raise ValueError(f"expected {self.n} targets, got {y.shape[0]}")
+        cdef Py_ssize_t i
+        self.repeat_square *= scale * scale
+        if self.n == 0:
+            return
+        with nogil:
+            for i in range(self.n):
+                self.y[i] = y[i]
+                self.z[i] = y[i]
+            trsv_lower(self.n, &self.L[0, 0], self.L.shape[1], &self.z[0])
+            if self.m:
+                gemv(self.m, self.n, 1.0, &self.V[0, 0], self.V.shape[1], &self.z[0], 0.0,
+                     &self.mean[0])
+
+    # -- tracking ---------------------------------------------------------------------------
+
+    def track(self, double[:, ::1] K, const double[::1] diag, const Py_ssize_t[::1] slots):
+        """Track functionals with cov(phi, observed) K (r, n) and prior variances diag (r,).
+
+        Row ``slots[j]`` is overwritten, or appended where it equals the number tracked so
+        far. K is used as scratch. One triangular solve with r right-hand sides, O(r n^2).
+        """
+        cdef Py_ssize_t r = K.shape[0], n = self.n, m = self.m, j, k
+        cdef double var
+        if K.shape[1] != n or diag.shape[0] != r or slots.shape[0] != r:
+            raise ValueError(f"shapes do not fit {n} observed and {r} new tracked functionals")
+        for j in range(r):
+            if not 0 <= slots[j] <= m:
+                raise IndexError(f"slot {slots[j]} of {m}")
+            m += slots[j] == m
+        self.reserve(n, m)
+        self.m = m
+        with nogil:
+            if n and r:
+                trsm_rows(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
+            for j in range(r):
+                for k in range(n):
+                    self.V[slots[j], k] = K[j, k]
+                self.mean[slots[j]] = dot(n, &K[j, 0], &self.z[0]) if n else 0.0
+                var = diag[j] - (dot(n, &K[j, 0], &K[j, 0]) if n else 0.0)
+                self.var[slots[j]] = var if var > 0.0 else 0.0
+
+    def untrack_all(self):
+        """Forget every tracked functional."""
+        self.m = 0
+
+    cdef int _check_slot(self, Py_ssize_t slot) except -1:
+        if not 0 <= slot < self.m:
+            raise IndexError(f"slot {slot} of {self.m}")
+        return 0
+
+    # -- copying ----------------------------------------------------------------------------
+
+    def copy(self):
+        """Return an independent copy, O(n^2 + m n)."""
+        other = Posterior()
+        other.__setstate__(self.__getstate__())
+        return other
+
+    def __reduce__(self):
+        return Posterior, (), self.__getstate__()
+
+    def __getstate__(self):
+        cdef Py_ssize_t n = self.n, m = self.m
+        return {
+            "L": np.array(self.L[:n, :n]), "z": np.array(self.z[:n]), "y": np.array(self.y[:n]),
+            "noise": np.array(self.noise[:n]), "count": np.array(self.count[:n]),
+            "V": np.array(self.V[:m, :n]), "mean": np.array(self.mean[:m]),
+            "var": np.array(self.var[:m]), "repeat_square": self.repeat_square,
+            "repeat_log": self.repeat_log,
+        }
+
+    def __setstate__(self, state):
+        cdef Py_ssize_t n = len(state["z"]), m = len(state["mean"])
+        self.n = 0
+        self.m = 0
+        self.reserve(n, m)
+        self.n = n
+        self.m = m
+        if n:
+            np.asarray(self.L)[:n, :n] = state["L"]
+            np.asarray(self.z)[:n] = state["z"]
+            np.asarray(self.y)[:n] = state["y"]
+            np.asarray(self.noise)[:n] = state["noise"]
+            np.asarray(self.count)[:n] = state["count"]
+        if m:
+            np.asarray(self.V)[:m, :n] = state["V"]
+            np.asarray(self.mean)[:m] = state["mean"]
+            np.asarray(self.var)[:m] = state["var"]
+        self.repeat_square = state["repeat_square"]
+        self.repeat_log = state["repeat_log"]
+
+
+def _lengthened(array, Py_ssize_t used, Py_ssize_t length):
+    out = np.zeros(length, dtype=np.asarray(array).dtype)
+    out[:used] = array[:used]
+    return out
+
+
+def _resized(matrix, Py_ssize_t rows_used, Py_ssize_t rows, Py_ssize_t columns):
+    out = np.zeros((rows, columns))
+    if rows_used:
+        columns_used = min(columns, matrix.shape[1])
+        out[:rows_used, :columns_used] = matrix[:rows_used, :columns_used]
+    return out

@@ -1,0 +1,320 @@
+"""Nodes of a K-ary partition as arrays, and the choice of the best leaf.
+
+Leaves have *slots* 0..n_leaves-1, the same numbers under which a ``Posterior`` tracks them.
+When a node is split its slot passes to its first child and the others take new ones, so
+neither side ever has to compact anything.
+"""
+
+from libc.math cimport INFINITY, sqrt
+
+import numpy as np
+
+from skgpb._core._posterior cimport Posterior
+
+# Index values closer than this count as tied (symmetric cells tie exactly in theory only).
+TIE_TOLERANCE = 1e-9
+cdef double TIE = TIE_TOLERANCE
+
+
+cdef class Tree:
+    """A tree that starts as one root cell.
+
+    Parameters
+    ----------
+    n_children : int
+        K >= 2.
+    lower, upper : ndarray of shape (d,)
+        The root box.
+    """
+
+    def __init__(self, Py_ssize_t n_children, lower, upper):
+        cdef Py_ssize_t d = len(lower)
+        if n_children < 2 or d < 1 or len(upper) != d:
+            raise ValueError("a tree needs n_children >= 2 and a box of at least one dimension")
+        self.n_children = n_children
+        self.n_features = d
+        self.n_nodes = 0
+        self.n_leaves = 0
+        self.depth_ = np.zeros(0, dtype=np.intp)
+        self.index_ = np.zeros(0, dtype=np.longlong)
+        self.parent_ = np.zeros(0, dtype=np.intp)
+        self.first_child_ = np.zeros(0, dtype=np.intp)
+        self.n_evaluations_ = np.zeros(0, dtype=np.intp)
+        self.reward_sum_ = np.zeros(0)
+        self.slot_ = np.zeros(0, dtype=np.intp)
+        self.box_ = np.zeros((0, 2 * d))
+        self.leaf_ = np.zeros(0, dtype=np.intp)
+        self.value_ = np.zeros(0)
+        self.reserve(1)
+        self.n_nodes = 1
+        self.n_leaves = 1
+        self.parent_[0] = -1
+        self.first_child_[0] = -1
+        np.asarray(self.box_)[0] = np.concatenate([lower, upper])
+
+    cdef void reserve(self, Py_ssize_t n_nodes):
+        cdef Py_ssize_t capacity = self.depth_.shape[0], used = self.n_nodes
+        if n_nodes <= capacity:
+            return
+        capacity = max(2 * capacity, n_nodes, 16)
+        self.depth_ = _grown(self.depth_, used, capacity)
+        self.index_ = _grown(self.index_, used, capacity)
+        self.parent_ = _grown(self.parent_, used, capacity)
+        self.first_child_ = _grown(self.first_child_, used, capacity)
+        self.n_evaluations_ = _grown(self.n_evaluations_, used, capacity)
+        self.reward_sum_ = _grown(self.reward_sum_, used, capacity)
+        self.slot_ = _grown(self.slot_, used, capacity)
+        self.box_ = _grown(self.box_, used, capacity)
+        self.leaf_ = _grown(self.leaf_, used, capacity)
+        self.value_ = _grown(self.value_, used, capacity)
+
+    cdef int check_node(self, Py_ssize_t node) except -1:
+        if not 0 <= node < self.n_nodes:
+            raise IndexError(f"node {node} of {self.n_nodes}")
+        return 0
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def depth(self):
+        """Depth of every node, shape (n_nodes,)."""
+        return np.array(self.depth_[: self.n_nodes])
+
+    @property
+    def index(self):
+        """Index of every node within its depth, 0-based, children K i + j; shape (n_nodes,)."""
+        return np.array(self.index_[: self.n_nodes])
+
+    @property
+    def parent(self):
+        """Parent of every node, -1 for the root; shape (n_nodes,)."""
+        return np.array(self.parent_[: self.n_nodes])
+
+    @property
+    def children(self):
+        """Children of every node, -1 for leaves; shape (n_nodes, K)."""
+        first = np.asarray(self.first_child_[: self.n_nodes])[:, None]
+        return np.where(first < 0, -1, first + np.arange(self.n_children))
+
+    @property
+    def lower(self):
+        """Lower corner of every cell, shape (n_nodes, d)."""
+        return np.array(self.box_[: self.n_nodes, : self.n_features])
+
+    @property
+    def upper(self):
+        """Upper corner of every cell, shape (n_nodes, d)."""
+        return np.array(self.box_[: self.n_nodes, self.n_features :])
+
+    @property
+    def n_evaluations(self):
+        """Number of rewards told about every node, shape (n_nodes,)."""
+        return np.array(self.n_evaluations_[: self.n_nodes])
+
+    @property
+    def reward_sum(self):
+        """Sum of the rewards told about every node, shape (n_nodes,)."""
+        return np.array(self.reward_sum_[: self.n_nodes])
+
+    @property
+    def leaves(self):
+        """Node of every leaf slot, shape (n_leaves,)."""
+        return np.array(self.leaf_[: self.n_leaves])
+
+    @property
+    def is_leaf(self):
+        """Whether a node is a leaf, bool of shape (n_nodes,)."""
+        return np.asarray(self.first_child_[: self.n_nodes]) < 0
+
+    def box(self, Py_ssize_t start, Py_ssize_t stop):
+        """Box descriptors [lower, upper] of nodes start..stop-1, shape (stop - start, 2 d)."""
+        if not 0 <= start <= stop <= self.n_nodes:
+            raise IndexError(f"nodes {start}..{stop} of {self.n_nodes}")
+        return np.array(self.box_[start:stop])
+
+    def node(self, Py_ssize_t node):
+        """Return (depth, index, leaf slot or -1) of one node."""
+        self.check_node(node)
+        return self.depth_[node], self.index_[node], self.slot_[node]
+
+    def find(self, Py_ssize_t depth, index):
+        """Node number of (depth, index), or -1 where the tree has no such node."""
+        cdef Py_ssize_t node = 0, level, K = self.n_children
+        if depth < 0 or not 0 <= index < K ** depth:
+            return -1
+        for level in range(depth - 1, -1, -1):
+            if self.first_child_[node] < 0:
+                return -1
+            node = self.first_child_[node] + (index // K ** level) % K
+        return node
+
+    # -- changing ---------------------------------------------------------------------------
+
+    def record(self, Py_ssize_t node, double reward):
+        """Count one evaluation of a node."""
+        self.check_node(node)
+        self.n_evaluations_[node] += 1
+        self.reward_sum_[node] += reward
+
+    def split(self, Py_ssize_t node, boxes=None):
+        """Turn a leaf into K children and return the number of the first.
+
+        Without ``boxes`` (K, 2 d) the box is cut into K equal parts along its longest side in
+        units of the root box, ties to the lowest axis. Every cut multiplies that length by
+        1/K, so the axis is simply depth modulo d, exactly.
+        """
+        cdef Py_ssize_t K = self.n_children, d = self.n_features, first = self.n_nodes
+        cdef Py_ssize_t j, a, child, axis
+        cdef double low, high
+        self.check_node(node)
+        if self.first_child_[node] >= 0:
+            raise ValueError(f"node {node} is not a leaf")
+        cdef const double[:, ::1] given
+        if boxes is not None:
+            given = boxes
+            if given.shape[0] != K or given.shape[1] != 2 * d:
+                raise ValueError(f"boxes must have shape ({K}, {2 * d})")
+        self.reserve(first + K)
+        axis = self.depth_[node] % d
+        low, high = self.box_[node, axis], self.box_[node, d + axis]
+        for j in range(K):
+            child = first + j
+            self.depth_[child] = self.depth_[node] + 1
+            self.index_[child] = K * self.index_[node] + j
+            self.parent_[child] = node
+            self.first_child_[child] = -1
+            self.n_evaluations_[child] = 0
+            self.reward_sum_[child] = 0.0
+            for a in range(2 * d):
+                self.box_[child, a] = self.box_[node, a] if boxes is None else given[j, a]
+            if boxes is None:
+                if j > 0:
+                    self.box_[child, axis] = low + j * ((high - low) / K)
+                if j < K - 1:
+                    self.box_[child, d + axis] = low + (j + 1) * ((high - low) / K)
+            if j == 0:
+                self.slot_[child] = self.slot_[node]
+            else:
+                self.slot_[child] = self.n_leaves
+                self.n_leaves += 1
+            self.leaf_[self.slot_[child]] = child
+        self.slot_[node] = -1
+        self.first_child_[node] = first
+        self.n_nodes = first + K
+        return first
+
+    # -- choosing ---------------------------------------------------------------------------
+
+    cdef Py_ssize_t best_of_values(self, const unsigned char[::1] excluded) noexcept nogil:
+        """Leaf slot of the largest value; ties to the lowest depth, then the lowest index."""
+        cdef Py_ssize_t p, best = -1, node, chosen = -1
+        cdef double top = -INFINITY
+        cdef bint skip = excluded.shape[0] > 0
+        for p in range(self.n_leaves):
+            if (not skip or not excluded[self.leaf_[p]]) and self.value_[p] > top:
+                top = self.value_[p]
+        for p in range(self.n_leaves):
+            node = self.leaf_[p]
+            if (skip and excluded[node]) or self.value_[p] < top - TIE:
+                continue
+            if (
+                best < 0
+                or self.depth_[node] < self.depth_[chosen]
+                or (self.depth_[node] == self.depth_[chosen]
+                    and self.index_[node] < self.index_[chosen])
+            ):
+                best, chosen = p, node
+        return best
+
+    def best_upper_bound(self, Posterior posterior, double beta, const double[::1] delta,
+                         excluded=None):
+        """Leaf node with the largest mean + sqrt(beta var) + delta[depth], -1 if all excluded.
+
+        ``posterior`` tracks the leaves under their slots; ``excluded`` is a uint8 mask over
+        nodes.
+        """
+        cdef const unsigned char[::1] mask = _mask(excluded, self.n_nodes)
+        cdef Py_ssize_t p, m = self.n_leaves, best, deepest = 0
+        if posterior.m != m:
+            raise ValueError(f"the posterior tracks {posterior.m} functionals, not {m} leaves")
+        with nogil:
+            for p in range(m):
+                deepest = max(deepest, self.depth_[self.leaf_[p]])
+            if deepest < delta.shape[0]:
+                for p in range(m):
+                    self.value_[p] = (
+                        posterior.mean[p] + sqrt(beta * posterior.var[p])
+                        + delta[self.depth_[self.leaf_[p]]]
+                    )
+                best = self.best_of_values(mask)
+        if deepest >= delta.shape[0]:
+            raise ValueError(f"delta must have an entry for depth {deepest}")
+        return self.leaf_[best] if best >= 0 else -1
+
+    def best_empirical_bound(self, double log_term, const double[::1] delta, excluded=None):
+        """Leaf node with the largest mean reward + sqrt(log_term / evaluations) + delta[depth].
+
+        Leaves without evaluations come first.
+        """
+        cdef const unsigned char[::1] mask = _mask(excluded, self.n_nodes)
+        cdef Py_ssize_t p, node, T, best
+        for p in range(self.n_leaves):
+            node = self.leaf_[p]
+            T = self.n_evaluations_[node]
+            if self.depth_[node] >= delta.shape[0]:
+                raise ValueError(f"delta must have an entry for depth {self.depth_[node]}")
+            self.value_[p] = INFINITY if T == 0 else (
+                self.reward_sum_[node] / T + sqrt(log_term / T) + delta[self.depth_[node]]
+            )
+        best = self.best_of_values(mask)
+        return self.leaf_[best] if best >= 0 else -1
+
+    # -- copying ----------------------------------------------------------------------------
+
+    def __reduce__(self):
+        cdef Py_ssize_t d = self.n_features
+        root = np.asarray(self.box_[0])
+        return Tree, (self.n_children, root[:d], root[d:]), self.__getstate__()
+
+    def __getstate__(self):
+        n = self.n_nodes
+        return {
+            "n_leaves": self.n_leaves, "depth": self.depth, "index": self.index,
+            "parent": self.parent, "first_child": np.array(self.first_child_[:n]),
+            "n_evaluations": self.n_evaluations, "reward_sum": self.reward_sum,
+            "slot": np.array(self.slot_[:n]), "box": np.array(self.box_[:n]),
+            "leaf": self.leaves,
+        }
+
+    def __setstate__(self, state):
+        n = len(state["depth"])
+        self.reserve(n)
+        self.n_nodes = n
+        self.n_leaves = state["n_leaves"]
+        np.asarray(self.depth_)[:n] = state["depth"]
+        np.asarray(self.index_)[:n] = state["index"]
+        np.asarray(self.parent_)[:n] = state["parent"]
+        np.asarray(self.first_child_)[:n] = state["first_child"]
+        np.asarray(self.n_evaluations_)[:n] = state["n_evaluations"]
+        np.asarray(self.reward_sum_)[:n] = state["reward_sum"]
+        np.asarray(self.slot_)[:n] = state["slot"]
+        np.asarray(self.box_)[:n] = state["box"]
+        np.asarray(self.leaf_)[: self.n_leaves] = state["leaf"]
+
+
+cdef const unsigned char[::1] NOTHING = np.zeros(0, dtype=np.uint8)
+
+
+cdef const unsigned char[::1] _mask(excluded, Py_ssize_t n_nodes):
+    if excluded is None:
+        return NOTHING
+    if len(excluded) != n_nodes:
+        raise ValueError(f"excluded must have one entry for each of {n_nodes} nodes")
+    return excluded
+
+
+def _grown(array, Py_ssize_t used, Py_ssize_t capacity):
+    old = np.asarray(array)
+    out = np.zeros((capacity, *old.shape[1:]), dtype=old.dtype)
+    out[:used] = old[:used]
+    return out

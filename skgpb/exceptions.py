@@ -1,0 +1,17 @@
+"""Every warning and error class that skgpb raises of its own."""
+
+from __future__ import annotations
+
+
+class NumericalWarning(RuntimeWarning):
+    """The Gram matrix was not numerically positive definite and jitter was added.
+
+    The message says how much. The policy, in one sentence: the smallest of 1e-10, 1e-9, ...,
+    1e-4 times the largest prior variance that makes the factorisation succeed is added to the
+    noise variance of the observations concerned; beyond 1e-4 ``numpy.linalg.LinAlgError`` is
+    raised and nothing is changed.
+    """
+
+
+class RefinementWarning(UserWarning):
+    """A partition could not be refined as far as asked."""

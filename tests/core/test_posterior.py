@@ -1,0 +1,214 @@
+"""The growing posterior against dense linear algebra in five obvious lines."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from skgpb._core._posterior import Posterior
+from sklearn.gaussian_process.kernels import RBF
+
+KERNEL = RBF(0.3)
+
+
+def direct(X, y, noise, T):
+    """Posterior mean and variance of f(T), and the log likelihood, by a dense solve."""
+    Q = KERNEL(X) + np.diag(noise)
+    K = KERNEL(T, X)
+    mean = K @ np.linalg.solve(Q, y)
+    var = KERNEL.diag(T) - np.einsum("ij,ji->i", K, np.linalg.solve(Q, K.T))
+    _, logdet = np.linalg.slogdet(Q)
+    lml = -0.5 * (y @ np.linalg.solve(Q, y) + logdet + len(y) * np.log(2 * np.pi))
+    return mean, var, lml
+
+
+class Session:
+    """Feed a Posterior and remember everything it was told."""
+
+    def __init__(self, seed, n_tracked=12, d=2):
+        self.rng = np.random.default_rng(seed)
+        self.T = self.rng.random((n_tracked, d))
+        self.X, self.rows, self.y, self.noise = [], [], [], []
+        self.p = Posterior()
+        self.p.track(np.zeros((n_tracked, 0)), np.ones(n_tracked), np.arange(n_tracked))
+
+    def log(self, x, y, noise):
+        self.rows.append(x)
+        self.y.append(y)
+        self.noise.append(noise)
+
+    def append(self, x, noise):
+        y = self.rng.normal()
+        observed = np.array(self.X).reshape(-1, self.T.shape[1])
+        k = KERNEL(x[None], observed)[0] if self.X else np.zeros(0)
+        assert self.p.append(k, 1.0, noise, y, KERNEL(self.T, x[None])[:, 0])
+        self.X.append(x)
+        self.log(x, y, noise)
+
+    def append_tracked(self, slot, noise):
+        y = self.rng.normal()
+        assert self.p.append_tracked(slot, KERNEL(self.T, self.T[slot][None])[:, 0], noise, y)
+        self.X.append(self.T[slot])
+        self.log(self.T[slot], y, noise)
+
+    def append_block(self, X, noise):
+        y = self.rng.normal(size=len(X))
+        observed = np.array(self.X).reshape(-1, self.T.shape[1])
+        K = KERNEL(X, observed) if self.X else np.zeros((len(X), 0))
+        assert self.p.append_block(K, KERNEL(X), np.full(len(X), noise), y, KERNEL(self.T, X))
+        for x, value in zip(X, y, strict=True):
+            self.X.append(x)
+            self.log(x, value, noise)
+
+    def repeat(self, i, noise):
+        y = self.rng.normal()
+        assert self.p.repeat(i, noise, y)
+        self.log(self.X[i], y, noise)
+
+    def check(self, rtol=1e-9):
+        mean, var, lml = direct(
+            np.array(self.rows), np.array(self.y), np.array(self.noise), self.T
+        )
+        assert_allclose(self.p.tracked_mean(), mean, atol=rtol)
+        assert_allclose(self.p.tracked_var(), var, atol=rtol)
+        assert_allclose(self.p.log_marginal_likelihood(), lml, rtol=rtol, atol=rtol)
+        L = self.p.factor()
+        assert_allclose(
+            L @ L.T, KERNEL(np.array(self.X)) + np.diag(self.p.noises()), atol=1e-12
+        )
+        K = KERNEL(self.T, np.array(self.X))
+        assert_allclose(K @ self.p.weights(), mean, atol=rtol)
+        self.p.solve_rows(K)
+        assert_allclose(self.p.project(K), mean, atol=rtol)
+        assert_allclose(K, self.p.tracked_rows(), atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_sequence_of_updates_equals_a_dense_solve(seed):
+    s = Session(seed)
+    free = list(range(len(s.T)))
+    for _ in range(60):
+        move = s.rng.integers(5)
+        noise = 10.0 ** s.rng.uniform(-2, 0)
+        if move == 0 and free:
+            s.append_tracked(free.pop(), noise)
+        elif move == 1:
+            s.append(s.rng.random(2), noise)
+        elif move == 2:
+            s.append_block(s.rng.random((3, 2)), noise)
+        elif s.X:
+            s.repeat(int(s.rng.integers(len(s.X))), noise)
+        if s.X:
+            s.check()
+
+
+def test_slots_can_be_overwritten_and_appended_while_observing():
+    s = Session(0)
+    for i in range(4):
+        s.append_tracked(i, 0.1)
+    s.T = np.vstack([s.T, s.rng.random((2, 2))])
+    s.T[1] = s.rng.random(2)
+    K = KERNEL(s.T[[1, 12, 13]], np.array(s.X))
+    s.p.track(K, np.ones(3), np.array([1, 12, 13]))
+    s.check()
+    s.append_tracked(13, 0.2)
+    s.repeat(2, 0.3)
+    s.check()
+
+
+def test_2000_rounds_stay_at_a_fresh_factorisation():
+    s = Session(1, n_tracked=40)
+    s.T = np.sort(s.T, axis=0)
+    for i in range(40):
+        s.append_tracked(i, 0.01)
+    for _ in range(1960):
+        s.repeat(int(s.rng.integers(40)), 0.01)
+    L = s.p.factor()
+    Q = KERNEL(np.array(s.X)) + np.diag(s.p.noises())
+    assert np.abs(L @ L.T - Q).max() < 1e-13
+    assert_allclose(s.p.noises(), 0.01 / s.p.counts(), rtol=1e-12)
+    V = np.linalg.solve(np.linalg.cholesky(Q), KERNEL(np.array(s.X), s.T)).T
+    condition = np.linalg.cond(Q)
+    eps = np.finfo(float).eps
+    assert_allclose(s.p.tracked_mean(), V @ np.linalg.solve(L, s.p.targets()),
+                    atol=10 * condition * eps)
+    assert_allclose(s.p.tracked_var(), 1 - np.einsum("ij,ij->i", V, V), atol=condition * eps)
+
+
+def test_growth_stays_exact_for_2000_distinct_observations():
+    rng = np.random.default_rng(3)
+    X = rng.random((2000, 3))
+    T = rng.random((5, 3))
+    p = Posterior()
+    p.track(np.zeros((5, 0)), np.ones(5), np.arange(5))
+    K, KT, y = KERNEL(X), KERNEL(T, X), rng.normal(size=2000)
+    for i in range(2000):
+        assert p.append(np.ascontiguousarray(K[i, :i]), 1.0, 0.01, y[i], KT[:, i].copy())
+    L = p.factor()
+    Q = K + 0.01 * np.eye(2000)
+    assert np.abs(L @ L.T - Q).max() < 1e-12
+    assert_allclose(p.tracked_mean(), KT @ np.linalg.solve(Q, y), atol=1e-9)
+
+
+def test_a_lost_pivot_is_reported_and_changes_nothing():
+    p = Posterior()
+    p.track(np.zeros((1, 0)), np.ones(1), np.arange(1))
+    assert p.append_tracked(0, np.ones(1), 0.0, 2.0)
+    before = pickle.dumps(p)
+    assert not p.append(np.ones(1), 1.0, 0.0, 2.0, np.ones(1))
+    assert not p.append_block(np.ones((1, 1)), np.ones((1, 1)), np.zeros(1), np.ones(1),
+                              np.ones((1, 1)))
+    assert pickle.dumps(p) == before
+    assert p.append(np.ones(1), 1.0, 0.0, 2.0, np.ones(1), jitter=1e-10)
+
+
+def test_repeats_without_noise():
+    p = Posterior()
+    p.track(np.zeros((2, 0)), np.ones(2), np.arange(2))
+    k = np.array([1.0, 0.5])
+    assert p.append_tracked(0, k, 0.0, 1.0)
+    assert p.repeat(0, 0.0, 2.0)
+    assert p.repeat(0, 0.0, 3.0)
+    assert_allclose(p.tracked_mean(), [2.0, 1.0])
+    assert_allclose(p.tracked_var(), [0.0, 0.75])
+    assert p.repeat(0, 0.1, 50.0)
+    assert_allclose(p.tracked_mean(), [2.0, 1.0])
+
+
+def test_empty_posterior_survives_everything():
+    p = Posterior()
+    assert p.tracked_mean().shape == p.weights().shape == (0,)
+    assert p.log_marginal_likelihood() == 0.0
+    assert p.append_block(*(np.zeros((0, 0)),) * 2, np.zeros(0), np.zeros(0), np.zeros((0, 0)))
+    p = pickle.loads(pickle.dumps(p)).copy()
+    assert p.append(np.zeros(0), 1.0, 0.1, 1.0, np.zeros(0))
+    assert p.n == 1
+    assert p.m == 0
+    with pytest.raises(IndexError):
+        p.repeat(1, 0.1, 0.0)
+    with pytest.raises(IndexError):
+        p.tracked_at(0)
+    with pytest.raises(ValueError, match="lengths 1 and 0"):
+        p.append(np.zeros(0), 1.0, 0.1, 1.0, np.zeros(0))
+
+
+def test_pickle_and_copy_continue_identically():
+    s = Session(5)
+    for i in range(5):
+        s.append_tracked(i, 0.1)
+    clone = pickle.loads(pickle.dumps(s.p))
+    other = s.p.copy()
+    for p in (s.p, clone, other):
+        p.repeat(1, 0.1, 0.7)
+    assert_allclose(clone.tracked_mean(), s.p.tracked_mean(), rtol=0, atol=0)
+    assert_allclose(other.tracked_var(), s.p.tracked_var(), rtol=0, atol=0)
+
+
+def test_set_targets_equals_observing_them():
+    s = Session(7)
+    for i in range(6):
+        s.append_tracked(i, 0.1)
+    y = s.rng.normal(size=6)
+    s.p.set_targets(y)
+    s.y = list(y)
+    s.check()
