@@ -1,3 +1,13 @@
-"""Gaussian-process bandits for oracles that answer with averages."""
+"""Gaussian-process bandits for oracles that answer with averages or indirect measurements.
+
+Every observation is a linear functional of an unknown function f plus noise: f at a point, its
+average over a cell, its integral. See :mod:`skgpb.optimizers` for the algorithms,
+:mod:`skgpb.kernels` for the kinds of feedback and :mod:`skgpb.surrogate` for the posterior.
+"""
+
+from skgpb.optimizers import GPOOOptimizer, StoOOOptimizer
+from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 __version__ = "0.1.0"
+
+__all__ = ["GPOOOptimizer", "OnlineGaussianProcessRegressor", "StoOOOptimizer", "__version__"]

@@ -19,5 +19,5 @@ cdef class Posterior:
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m)
     cdef bint _finish_append(self, double var, double diag, double noise, double y,
                              const double[::1] k_tracked)
-    cdef void _merge(self, Py_ssize_t i, double total, double y)
+    cdef void _merge(self, Py_ssize_t i, double total, double y, Py_ssize_t count)
     cdef int _check_slot(self, Py_ssize_t slot) except -1

@@ -294,12 +294,13 @@ cdef class Posterior:
 
     def append_block(self, const double[:, ::1] K, const double[:, ::1] K_new,
                      const double[::1] noise, const double[::1] y,
-                     const double[:, ::1] K_tracked):
+                     const double[:, ::1] K_tracked, counts=None):
         """Observe b new functionals at once, with level-3 BLAS.
 
         Parameters are cov(new, observed) (b, n), cov(new, new) (b, b), noise variances (b,),
-        answers (b,) and cov(tracked, new) (m, b). Return False, with nothing changed, where
-        the block is not positive definite.
+        answers (b,), cov(tracked, new) (m, b) and the number of answers merged into each (b,),
+        1 by default. Return False, with nothing changed, where the block is not positive
+        definite.
         """
         cdef Py_ssize_t b = K_new.shape[0], n = self.n, m = self.m, i, j, ld, info
         if (K.shape[0] != b or K.shape[1] != n or K_new.shape[1] != b or noise.shape[0] != b
@@ -307,6 +308,9 @@ cdef class Posterior:
             raise ValueError(f"shapes do not fit {n} observed, {m} tracked and {b} new")
         if b == 0:
             return True
+        cdef const Py_ssize_t[::1] n_answers = np.ones(b, np.intp) if counts is None else counts
+        if n_answers.shape[0] != b:
+            raise ValueError(f"expected {b} counts, got {n_answers.shape[0]}")
         self.reserve(n + b, m)
         ld = self.L.shape[1]
         cdef double[:, ::1] C = np.array(K_tracked)
@@ -330,7 +334,7 @@ cdef class Posterior:
             for i in range(b):
                 self.y[n + i] = y[i]
                 self.noise[n + i] = noise[i]
-                self.count[n + i] = 1
+                self.count[n + i] = n_answers[i]
                 self.z[n + i] = y[i] - (dot(n, &self.L[n + i, 0], &self.z[0]) if n else 0.0)
             trsv_lower(b, &self.L[n, n], ld, &self.z[n])
             if m:
@@ -347,9 +351,15 @@ cdef class Posterior:
         self.n = n + b
         return True
 
-    def repeat(self, Py_ssize_t i, double noise, double y):
+    def add_repeat_terms(self, double square, double log):
+        """Account in the likelihood for answers that the caller merged beforehand."""
+        self.repeat_square += square
+        self.repeat_log += log
+
+    def repeat(self, Py_ssize_t i, double noise, double y, Py_ssize_t count=1):
         """Observe functional ``i`` of the observed ones once more. O((n + m)(n - i)).
 
+        ``y`` may be the mean of ``count`` answers, with the noise variance of that mean.
         Without noise on either side the answers are averaged (the limit of equal, vanishing
         variances); an answer with noise about a functional known without noise adds nothing.
         Return False, with nothing changed, where rounding forbids the update.
@@ -365,9 +375,9 @@ cdef class Posterior:
         cdef double* e = q + w
         if total == 0.0:
             delta = 0.0
-            shift = (y - self.y[i]) / (self.count[i] + 1)
+            shift = (y - self.y[i]) * count / (self.count[i] + count)
         elif old == 0.0:
-            self._merge(i, total, y)
+            self._merge(i, total, y, count)
             return True
         else:
             delta = old * (old / total)
@@ -397,13 +407,13 @@ cdef class Posterior:
                 apply_inverse(w, g, r, q, &self.z[i])
                 for j in range(i, n):
                     apply_right(j - i + 1, g, r, e, &self.L[j, i])
-        self._merge(i, total, y)
+        self._merge(i, total, y, count)
         self.y[i] += shift
         self.noise[i] = old * (noise / total) if total > 0.0 else 0.0
         return True
 
-    cdef void _merge(self, Py_ssize_t i, double total, double y):
-        self.count[i] += 1
+    cdef void _merge(self, Py_ssize_t i, double total, double y, Py_ssize_t count):
+        self.count[i] += count
         if total > 0.0:
             self.repeat_square += (self.y[i] - y) ** 2 / total
             self.repeat_log += log(2 * M_PI * total)

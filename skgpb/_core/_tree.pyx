@@ -137,16 +137,26 @@ cdef class Tree:
         self.check_node(node)
         return self.depth_[node], self.index_[node], self.slot_[node]
 
-    def find(self, Py_ssize_t depth, index):
+    def evaluations(self, Py_ssize_t node):
+        """Return (number, sum) of the rewards told about one node."""
+        self.check_node(node)
+        return self.n_evaluations_[node], self.reward_sum_[node]
+
+    def find(self, Py_ssize_t depth, long long index):
         """Node number of (depth, index), or -1 where the tree has no such node."""
-        cdef Py_ssize_t node = 0, level, K = self.n_children
-        if depth < 0 or not 0 <= index < K ** depth:
+        cdef Py_ssize_t node = 0, level
+        cdef long long K = self.n_children, rest = index, power = 1
+        if depth < 0 or rest < 0:
             return -1
-        for level in range(depth - 1, -1, -1):
-            if self.first_child_[node] < 0:
+        for level in range(depth - 1):
+            power *= K
+        for level in range(depth):
+            if self.first_child_[node] < 0 or rest // power >= K:
                 return -1
-            node = self.first_child_[node] + (index // K ** level) % K
-        return node
+            node = self.first_child_[node] + <Py_ssize_t> (rest // power)
+            rest %= power
+            power //= K
+        return node if rest == 0 else -1
 
     # -- changing ---------------------------------------------------------------------------
 

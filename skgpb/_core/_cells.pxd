@@ -1,0 +1,24 @@
+"""Covariances between means of a Gaussian process over boxes, for Gaussian product kernels."""
+
+
+cdef class GaussianCells:
+    cdef readonly Py_ssize_t n_features  # d; a box descriptor has 2 d numbers
+    cdef readonly Py_ssize_t n_terms  # Gaussian products in the sum
+    cdef bint integral  # means over whole boxes, instead of over grid points
+    cdef double[::1] _weights  # (n_terms,)
+    cdef double[:, ::1] _precisions  # (n_terms, n_features), one over squared length scale
+    cdef Py_ssize_t[::1] _n_representatives  # (n_features,), grid points along each axis
+
+    # covariance of two boxes, each given by its 2 d numbers
+    cdef double pair(self, const double* a, const double* b) noexcept nogil
+    # out (n, m) <- covariances of the rows of A (n, 2 d) with those of B (m, 2 d); ld*: row strides
+    cdef void cross_into(self, const double* A, Py_ssize_t n, Py_ssize_t lda,
+                         const double* B, Py_ssize_t m, Py_ssize_t ldb,
+                         double* out, Py_ssize_t ldo) noexcept nogil
+    # a checked, contiguous view of box descriptors
+    cdef const double[:, ::1] _boxes(self, boxes, str name)
+    # the same for one pair, with derivatives; see the implementation for the scratch space
+    cdef double pair_gradient(self, const double* a, const double* b,
+                              const double[:, ::1] weights_jacobian,
+                              const double[:, :, ::1] precisions_jacobian,
+                              double* scratch, double* gradient) noexcept nogil

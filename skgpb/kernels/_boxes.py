@@ -1,0 +1,177 @@
+"""Box descriptors ``[lower_1..lower_d, upper_1..upper_d]`` and the points that stand for a box.
+
+A point is the degenerate box whose lower and upper corner coincide, so points and cells share one
+format and one kernel.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import numbers
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+#: More points along an axis than this are a mistake: CellIntegral is the limit, at no such cost.
+MAX_POINTS_PER_AXIS = 10_000
+
+
+class Rule(NamedTuple):
+    """A mean over the unit interval, written as a weighted sum."""
+
+    nodes: np.ndarray  # (s,), in (0, 1), increasing
+    weights: np.ndarray  # (s,), sum to one
+
+
+class PointSet(NamedTuple):
+    """The points of several boxes, one box after the other."""
+
+    points: np.ndarray  # (n_points, d)
+    weights: np.ndarray  # (n_points,), sum to one within each box
+    starts: np.ndarray  # (n_boxes,), position of the first point of each box
+
+
+def boxes_from_points(points: ArrayLike) -> np.ndarray:
+    """Write points as degenerate boxes.
+
+    Parameters
+    ----------
+    points : array-like of shape (n, d)
+        One point per row.
+
+    Returns
+    -------
+    boxes : ndarray of shape (n, 2 * d)
+        Box descriptors with equal lower and upper corners.
+
+    Examples
+    --------
+    >>> boxes_from_points([[0.25, 2.0]])
+    array([[0.25, 2.  , 0.25, 2.  ]])
+    """
+    points = np.asarray(points, dtype=np.float64)
+    if points.ndim != 2:
+        raise ValueError(f"points must have shape (n, d), got an array of shape {points.shape}.")
+    return np.hstack((points, points))
+
+
+def representatives(
+    lower: ArrayLike, upper: ArrayLike, n_representatives: int | Sequence[int]
+) -> np.ndarray:
+    """Return the centres of an s_1 x ... x s_d sub-grid of a box.
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (d,)
+        Corners of the box.
+    n_representatives : int or sequence of d ints
+        Number of points along each axis. An axis along which the box has no width has a single
+        point, whatever is asked, so the representative of a degenerate box is the point itself.
+
+    Returns
+    -------
+    points : ndarray of shape (S, d)
+        The centres in C order: the last axis varies fastest. S is the product of the numbers of
+        points along the axes.
+
+    Examples
+    --------
+    >>> representatives([0.0, 0.0], [1.0, 3.0], (1, 3))
+    array([[0.5, 0.5],
+           [0.5, 1.5],
+           [0.5, 2.5]])
+    """
+    lower, upper = np.atleast_1d(lower), np.atleast_1d(upper)
+    if lower.ndim != 1 or lower.shape != upper.shape:
+        raise ValueError(
+            f"lower and upper must have shape (d,), got shapes {lower.shape} and {upper.shape}."
+        )
+    box = check_boxes(np.concatenate((lower, upper))[None, :], "[lower, upper]")
+    counts = axis_counts(n_representatives, len(lower), "n_representatives")
+    return box_points(box, [midpoint_rule(s) for s in counts]).points
+
+
+def check_boxes(boxes: ArrayLike, name: str = "X") -> np.ndarray:
+    """Return box descriptors (n, 2 d) as a C-contiguous float64 array, or raise ValueError."""
+    boxes = np.ascontiguousarray(boxes, dtype=np.float64)
+    if boxes.ndim != 2 or boxes.shape[1] == 0 or boxes.shape[1] % 2:
+        raise ValueError(
+            f"{name} must hold box descriptors [lower_1..lower_d, upper_1..upper_d], an even number"
+            f" of columns; got an array of shape {boxes.shape}. Points (n, d) are turned into"
+            " degenerate boxes by skgpb.kernels.boxes_from_points."
+        )
+    lower, upper = corners(boxes)
+    if not (lower <= upper).all() or not np.isfinite(boxes).all():
+        accepted = (lower <= upper) & np.isfinite(lower) & np.isfinite(upper)
+        row = int(np.argmin(accepted.all(axis=1)))
+        raise ValueError(
+            f"{name} must hold finite box descriptors with lower <= upper on every axis; row {row}"
+            f" has lower={lower[row].tolist()} and upper={upper[row].tolist()}."
+        )
+    return boxes
+
+
+def corners(boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and the upper corners (n, d) of box descriptors, as views."""
+    d = boxes.shape[1] // 2
+    return boxes[:, :d], boxes[:, d:]
+
+
+def axis_counts(value: int | Sequence[int], d: int, name: str) -> tuple[int, ...]:
+    """Check a number of points per axis, an int or d of them, and return all d."""
+    counts = tuple(value) if isinstance(value, Sequence | np.ndarray) else (value,) * d
+    if len(counts) != d or not all(
+        isinstance(s, numbers.Integral)
+        and not isinstance(s, bool)
+        and 1 <= s <= MAX_POINTS_PER_AXIS
+        for s in counts
+    ):
+        raise ValueError(
+            f"{name} must be an integer from 1 to {MAX_POINTS_PER_AXIS}, or one such integer for"
+            f" each of the {d} axes; got {value!r}."
+        )
+    return tuple(int(s) for s in counts)
+
+
+def midpoint_rule(s: int) -> Rule:
+    """Return the centres of s equal parts of the unit interval."""
+    return Rule((np.arange(s) + 0.5) / s, np.full(s, 1.0 / s))
+
+
+@functools.lru_cache(maxsize=32)
+def gauss_legendre_rule(s: int) -> Rule:
+    """Return the Gauss-Legendre rule with s nodes on the unit interval."""
+    nodes, weights = np.polynomial.legendre.leggauss(s)
+    return Rule(0.5 * (1.0 + nodes), 0.5 * weights)
+
+
+def points_per_box(boxes: np.ndarray, counts: Sequence[int]) -> np.ndarray:
+    """Return how many points stand for each box (n,), as floats because they may be huge."""
+    lower, upper = corners(boxes)
+    return np.where(upper > lower, np.asarray(counts, dtype=np.float64), 1.0).prod(axis=1)
+
+
+def box_points(boxes: np.ndarray, rules: Sequence[Rule]) -> PointSet:
+    """Lay a tensor rule over every box (n, 2 d); an axis without width has one point."""
+    lower, upper = corners(boxes)
+    wide = upper > lower
+    sizes = points_per_box(boxes, [len(rule.nodes) for rule in rules]).astype(np.intp)
+    n_points = int(sizes.sum())
+    starts = np.cumsum(sizes) - sizes
+    points, weights = np.empty((n_points, lower.shape[1])), np.empty(n_points)
+    single = Rule(np.zeros(1), np.ones(1))
+    # Boxes that are flat along the same axes have the same tensor rule: one pass for each kind.
+    for pattern in np.unique(wide, axis=0):
+        rows = np.flatnonzero((wide == pattern).all(axis=1))
+        axes = [rule if w else single for rule, w in zip(rules, pattern, strict=True)]
+        grid = np.array(list(itertools.product(*(rule.nodes for rule in axes))))
+        factors = [math.prod(f) for f in itertools.product(*(rule.weights for rule in axes))]
+        where = (starts[rows, None] + np.arange(len(grid))).ravel()
+        width = (upper - lower)[rows, None, :]
+        points[where] = (lower[rows, None, :] + width * grid).reshape(len(where), -1)
+        weights[where] = np.tile(factors, len(rows))
+    return PointSet(points, weights, starts)

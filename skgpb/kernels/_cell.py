@@ -1,0 +1,401 @@
+"""What the kernels over boxes share: hyperparameters, checks, the fast and the generic path.
+
+Both kernels are the covariance of *means* of f over boxes, under a tensor rule per box::
+
+    k(A, B) = sum_ij u_i v_j base(a_i, b_j),        a_i in A with weights u, b_j in B with weights v
+
+- The fast path serves base kernels that are sums of Gaussian products: the rule factorises over
+  the axes (d s^2 evaluations instead of s^(2 d)), in ``skgpb._core._cells``.
+- The generic path serves every other scikit-learn kernel: it evaluates ``base`` on blocks of
+  points and sums. It is also the twin that the fast path is tested against.
+
+White noise in ``base`` follows scikit-learn: it exists only on the diagonal of ``K(X)``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Kernel
+
+from skgpb._core._cells import GaussianCells
+from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
+from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
+
+#: Largest number of base evaluations that one covariance between two boxes may take.
+MAX_EVALUATIONS = 10**8
+#: Memory of one block of the generic path, in float64 numbers (64 MB).
+BLOCK_SIZE = 2**23
+#: Arrays of the size of a block that base kernels typically hold at once.
+BLOCK_COPIES = 4
+#: Share of a variance below which a difference is rounding and not white noise.
+NOISE_ROUNDING = 1e-13
+#: Points in a block of which only the diagonal is used.
+DIAGONAL_POINTS = 64
+
+
+class CellKernel(Kernel):
+    """Covariance of means of f over boxes; subclasses say which mean."""
+
+    base: Kernel
+
+    # --- what subclasses define ---
+
+    #: Whether averaged white noise keeps a variance over a box with positive volume.
+    _noise_survives: bool
+
+    @abstractmethod
+    def _counts(self, d: int) -> tuple[int, ...]:
+        """Check and return the number of points along each of the d axes."""
+
+    @abstractmethod
+    def _rules(self, d: int) -> list[Rule]:
+        """Return the rule along each of the d axes."""
+
+    @abstractmethod
+    def _noise_share(self, boxes: np.ndarray) -> np.ndarray:
+        """Return, for each box (n,), the factor of the nugget in the variance of the mean."""
+
+    @abstractmethod
+    def _make_cells(self, products: GaussianProducts) -> GaussianCells: ...
+
+    # --- hyperparameters: those of the base, as in sklearn's Exponentiation ---
+
+    def _checked_base(self) -> Kernel:
+        if not isinstance(self.base, Kernel) or isinstance(self.base, CompoundKernel):
+            raise TypeError(
+                f"base of {type(self).__name__} must be a kernel from"
+                " sklearn.gaussian_process.kernels (any but CompoundKernel); got"
+                f" {self.base!r} of type {type(self.base).__name__}."
+            )
+        return self.base
+
+    def get_params(self, deep: bool = True) -> dict:
+        """Return the parameters by name; with ``deep``, those of the base as ``base__...``."""
+        params = super().get_params(deep=False)
+        if deep and isinstance(self.base, Kernel):
+            params.update((f"base__{k}", v) for k, v in self.base.get_params().items())
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyperparameters of the base kernel."""
+        return [
+            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self._checked_base().hyperparameters
+        ]
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Logarithms of the free hyperparameters of the base kernel, shape (p,)."""
+        return self._checked_base().theta
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        self._checked_base().theta = theta
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Bounds of ``theta``, shape (p, 2)."""
+        return self._checked_base().bounds
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        # A tuple and a list of the same numbers mean the same; a number and a tuple may not.
+        return mine.pop("base") == theirs.pop("base") and all(
+            np.array_equal(mine[name], theirs[name]) for name in mine
+        )
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_params(deep=False).items())
+        return f"{type(self).__name__}({arguments})"
+
+    def is_stationary(self) -> bool:
+        """Return False: the covariance depends on the sizes of the boxes."""
+        return False
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """Always True: box descriptors are vectors."""
+        return True
+
+    # --- covariances ---
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return the covariances between the means over boxes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 2 * d)
+            Box descriptors.
+        Y : array-like of shape (m, 2 * d), default=None
+            Box descriptors; None means ``X``, with the white noise of the base, if any, on the
+            diagonal.
+        eval_gradient : bool, default=False
+            Whether to return the gradient by ``theta`` as well; only with ``Y=None``.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            The covariances.
+        K_gradient : ndarray of shape (n, n, p)
+            Derivatives by the p free hyperparameters on their log scale; only with
+            ``eval_gradient``.
+        """
+        boxes, others = check_boxes(X), None if Y is None else check_boxes(Y, "Y")
+        if others is not None and others.shape[1] != boxes.shape[1]:
+            raise ValueError(
+                "X and Y must have the same number of columns; got"
+                f" {boxes.shape[1]} and {others.shape[1]}."
+            )
+        if others is not None and eval_gradient:
+            raise ValueError("eval_gradient=True is accepted only with Y=None.")
+        products = self._compile(boxes)
+        if products is None:
+            return self._generic(boxes, others, eval_gradient)
+        cells = self._make_cells(products)
+        if others is not None:
+            return cells.cross(boxes, others)
+        share, diagonal = self._noise_share(boxes), np.diag_indices(len(boxes))
+        if not eval_gradient:
+            K = cells.gram(boxes)
+            K[diagonal] += products.nugget * share
+            return K
+        K, gradient = cells.gram_gradient(
+            boxes, products.weights_jacobian, products.precisions_jacobian
+        )
+        K[diagonal] += products.nugget * share
+        gradient[diagonal] += share[:, None] * products.nugget_jacobian
+        return K, gradient
+
+    def diag(self, X: ArrayLike) -> np.ndarray:
+        """Return the variances of the means over boxes (n, 2 * d): the diagonal of ``self(X)``."""
+        boxes = check_boxes(X)
+        products = self._compile(boxes)
+        if products is None:
+            return self._generic_diag(boxes)
+        variances = self._make_cells(products).diag(boxes)
+        return variances + products.nugget * self._noise_share(boxes)
+
+    def noise_diag(self, X: ArrayLike) -> np.ndarray:
+        """Return the part of ``diag(X)`` that is white noise of the base kernel.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 2 * d)
+            Box descriptors.
+
+        Returns
+        -------
+        noise : ndarray of shape (n,)
+            Zero without a ``WhiteKernel``.
+        """
+        boxes = check_boxes(X)
+        products = self._compile(boxes)
+        if products is not None:
+            return products.nugget * self._noise_share(boxes)
+        return self._generic_noise_diag(boxes)
+
+    def gaussian_cells(self, n_features: int) -> GaussianCells | None:
+        """Return the fast evaluator for the current hyperparameters.
+
+        Parameters
+        ----------
+        n_features : int
+            Number d of coordinates of a point.
+
+        Returns
+        -------
+        cells : GaussianCells or None
+            Noiseless covariances of boxes; None where the base is not a sum of Gaussian products.
+        """
+        self._counts(n_features)
+        products = compile_gaussian_products(self._checked_base(), n_features)
+        return None if products is None else self._make_cells(products)
+
+    def _compile(self, boxes: np.ndarray) -> GaussianProducts | None:
+        d = boxes.shape[1] // 2
+        self._counts(d)  # a wrong parameter is an error on both paths
+        return compile_gaussian_products(self._checked_base(), d)
+
+    # --- the generic path: blocks of base evaluations ---
+
+    def _generic(
+        self, boxes: np.ndarray, others: np.ndarray | None = None, eval_gradient: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return what ``__call__`` returns, for any base, from evaluations of ``base`` on points.
+
+        Boxes are processed in groups so that a block of evaluations stays within ``BLOCK_SIZE``.
+        """
+        base, p = self._checked_base(), self.theta.size
+        columns = boxes if others is None else others
+        block = self._block_points(p if eval_gradient else None)
+        self._check_affordable(boxes, columns)
+        K = np.empty((len(boxes), len(columns)))
+        gradient = np.empty((len(boxes), len(columns), p)) if eval_gradient else None
+        for rows in self._groups(boxes, block):
+            left = self._points(boxes[rows])
+            for cols in self._groups(columns, block):
+                symmetric = others is None
+                if symmetric and cols.start < rows.start:
+                    continue  # mirrored below
+                within = symmetric and cols.start == rows.start
+                right = left if within else self._points(columns[cols])
+                values, slopes = _mean_block(
+                    base, left, right, within and self._noise_survives, eval_gradient, block
+                )
+                if within:  # the two triangles were summed in different orders
+                    values = 0.5 * (values + values.T)
+                    slopes = slopes if slopes is None else 0.5 * (slopes + slopes.swapaxes(0, 1))
+                K[rows, cols] = values
+                if symmetric:
+                    K[cols, rows] = values.T
+                if eval_gradient:
+                    gradient[rows, cols] = slopes
+                    gradient[cols, rows] = slopes.swapaxes(0, 1)
+        if others is None and not self._noise_survives:
+            self._restore_point_noise(boxes, K, gradient)
+        return (K, gradient) if eval_gradient else K
+
+    def _generic_diag(self, boxes: np.ndarray) -> np.ndarray:
+        """Return the diagonal of ``_generic(boxes)`` from small blocks around the diagonal."""
+        base, block = self._checked_base(), self._block_points(None)
+        self._check_affordable(boxes, boxes)
+        variances = np.empty(len(boxes))
+        for rows in self._groups(boxes, DIAGONAL_POINTS):
+            points = self._points(boxes[rows])
+            K, _ = _mean_block(base, points, points, self._noise_survives, False, block)
+            variances[rows] = np.diag(K)
+        if not self._noise_survives:
+            flat = np.flatnonzero(is_point(boxes))
+            variances[flat] = base.diag(boxes[flat, : boxes.shape[1] // 2])
+        return variances
+
+    def _generic_noise_diag(self, boxes: np.ndarray) -> np.ndarray:
+        """Return what ``base`` has on the diagonal of ``base(P)`` but not of ``base(P, P)``."""
+        base, noise = self._checked_base(), np.zeros(len(boxes))
+        kept = np.arange(len(boxes)) if self._noise_survives else np.flatnonzero(is_point(boxes))
+        self._check_affordable(boxes[kept], boxes[kept])
+        for rows in self._groups(boxes[kept], DIAGONAL_POINTS):
+            points, weights, starts = self._points(boxes[kept[rows]])
+            total = base.diag(points)
+            excess = np.empty(len(points))
+            for part in _slices(len(points), DIAGONAL_POINTS):
+                excess[part] = total[part] - np.diag(base(points[part], points[part].copy()))
+            # Two ways of summing the same covariance differ by rounding, which is not noise.
+            excess[np.abs(excess) <= NOISE_ROUNDING * np.abs(total)] = 0.0
+            noise[kept[rows]] = np.add.reduceat(weights**2 * excess, starts)
+        return noise
+
+    def _restore_point_noise(
+        self, boxes: np.ndarray, K: np.ndarray, gradient: np.ndarray | None
+    ) -> None:
+        """Give degenerate boxes the full white noise, which points keep and integrals lose."""
+        base, flat = self._checked_base(), np.flatnonzero(is_point(boxes))
+        for part in _slices(len(flat), DIAGONAL_POINTS):
+            rows = flat[part]
+            points = boxes[rows, : boxes.shape[1] // 2]
+            if gradient is None:
+                K[rows, rows] = base.diag(points)
+            else:
+                values, slopes = base(points, eval_gradient=True)
+                here = np.arange(len(rows))
+                K[rows, rows] = values[here, here]
+                gradient[rows, rows] = slopes[here, here]
+
+    def _points(self, boxes: np.ndarray) -> PointSet:
+        return box_points(boxes, self._rules(boxes.shape[1] // 2))
+
+    def _groups(self, boxes: np.ndarray, limit: int) -> Iterator[slice]:
+        """Cut boxes into runs of at most ``limit`` points, and at least one box."""
+        sizes = points_per_box(boxes, self._counts(boxes.shape[1] // 2))
+        start, total = 0, 0.0
+        for row, size in enumerate(sizes):
+            if row > start and total + size > limit:
+                yield slice(start, row)
+                start, total = row, 0.0
+            total += size
+        if len(boxes):
+            yield slice(start, len(boxes))
+
+    @staticmethod
+    def _block_points(n_theta: int | None) -> int:
+        """Return the number of points along a side of a block that fits in ``BLOCK_SIZE``.
+
+        ``n_theta`` is the number of derivatives, None without a gradient.
+        """
+        # A gradient needs base on both sides stacked: four times the block, for each of theta.
+        copies = BLOCK_COPIES * (1 if n_theta is None else 4 * (1 + n_theta))
+        return max(1, int((BLOCK_SIZE / copies) ** 0.5))
+
+    def _check_affordable(self, boxes: np.ndarray, others: np.ndarray) -> None:
+        counts = self._counts(boxes.shape[1] // 2)
+        largest = [points_per_box(b, counts).max(initial=0.0) for b in (boxes, others)]
+        if largest[0] * largest[1] > MAX_EVALUATIONS:
+            raise ValueError(
+                f"{self!r} needs {largest[0] * largest[1]:.3g} evaluations of base for one"
+                f" covariance between two boxes, more than {MAX_EVALUATIONS:.0e}. Use fewer"
+                " points per axis, a base made of RBF kernels, whose averages factorise over the"
+                " axes, or another feedback: 'center' or 'integral'."
+            )
+
+
+def is_point(boxes: np.ndarray) -> np.ndarray:
+    d = boxes.shape[1] // 2
+    return (boxes[:, :d] == boxes[:, d:]).all(axis=1)
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _mean_block(
+    base: Kernel,
+    left: PointSet,
+    right: PointSet,
+    with_noise: bool,
+    eval_gradient: bool,
+    limit: int,
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the means of ``base`` over pairs of boxes, (n, m), and their gradients, (n, m, p).
+
+    ``with_noise`` says that both sides are the same points and that ``base(P)``, with its white
+    noise, is meant; otherwise it is the noiseless ``base(P, Q)``. A box with more than ``limit``
+    points comes alone and is summed in parts.
+    """
+    n, m = len(left.starts), len(right.starts)
+    K, gradient = np.zeros((n, m)), None
+    left_parts = _slices(len(left.points), limit) if n == 1 else [slice(None)]
+    right_parts = _slices(len(right.points), limit) if m == 1 else [slice(None)]
+    for i, rows in enumerate(left_parts):
+        for j, cols in enumerate(right_parts):
+            P, Q = left.points[rows], right.points[cols]
+            if not eval_gradient:
+                values = base(P) if with_noise and i == j else base(P, Q)
+            elif with_noise and i == j:
+                values, slopes = base(P, eval_gradient=True)
+            else:
+                # scikit-learn differentiates only K(X): take the off-diagonal block of [P, Q].
+                values, slopes = base(np.vstack((P, Q)), eval_gradient=True)
+                values, slopes = values[: len(P), len(P) :], slopes[: len(P), len(P) :]
+            u, v = left.weights[rows], right.weights[cols]
+            K += _weighted_sums(values[..., None], u, v, left.starts, right.starts)[..., 0]
+            if eval_gradient:
+                part = _weighted_sums(slopes, u, v, left.starts, right.starts)
+                gradient = part if gradient is None else gradient + part
+    return K, gradient
+
+
+def _weighted_sums(
+    values: np.ndarray, u: np.ndarray, v: np.ndarray, rows: np.ndarray, cols: np.ndarray
+) -> np.ndarray:
+    """Sum (N, M, p) over runs of rows and columns that start at ``rows`` and ``cols``."""
+    inner = np.add.reduceat(values * v[:, None], cols, axis=1)
+    return np.add.reduceat(inner * u[:, None, None], rows, axis=0)

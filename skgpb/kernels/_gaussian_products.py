@@ -1,0 +1,186 @@
+r"""Write a kernel expression as a sum of Gaussian products, where that is possible.
+
+Sums, products and positive integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` are
+polynomials in these leaves, and a monomial in them is again a weighted Gaussian, so that
+
+.. math:: k(x, x') = \nu\,[x \text{ is } x']
+          + \sum_k w_k \prod_a \exp\bigl(-q_{ka} (x_a - x'_a)^2 / 2\bigr).
+
+Means over boxes of such a kernel factorise over the axes; see ``skgpb._core._cells``.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    Exponentiation,
+    Kernel,
+    Product,
+    Sum,
+    WhiteKernel,
+)
+
+#: Expansions with more monomials than this are left to the generic path.
+MAX_TERMS = 64
+
+#: A polynomial in the leaves: exponents of all leaves -> coefficient.
+_Polynomial = Counter
+
+
+@dataclass(frozen=True)
+class GaussianProducts:
+    """A kernel as a nugget and a sum of Gaussian products, with derivatives by ``theta``.
+
+    ``theta`` holds the logarithms of the p free hyperparameters in the kernel's own order.
+    """
+
+    weights: np.ndarray  # (n_terms,), w
+    precisions: np.ndarray  # (n_terms, d), q: one over squared length scale
+    nugget: float  # variance of the white noise
+    weights_jacobian: np.ndarray  # (n_terms, p), d w / d theta
+    precisions_jacobian: np.ndarray  # (n_terms, d, p), d q / d theta
+    nugget_jacobian: np.ndarray  # (p,), d nugget / d theta
+
+
+def compile_gaussian_products(kernel: Kernel, n_features: int) -> GaussianProducts | None:
+    """Expand a kernel into Gaussian products.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel over points of d = ``n_features`` coordinates.
+    n_features : int
+        Number of coordinates.
+
+    Returns
+    -------
+    products : GaussianProducts or None
+        None when the kernel has another form (other kernels, subclasses of the three leaves,
+        powers that are not positive integers) or more than ``MAX_TERMS`` monomials.
+    """
+    leaves: list[Kernel] = []
+    polynomial = _expand(kernel, leaves)
+    if polynomial is None:
+        return None
+    logs = [_log_leaf(leaf, n_features) for leaf in leaves]
+    if any(log is None for log in logs):
+        return None
+
+    n_theta = sum(log.n_theta for log in logs)
+    rows, nugget, nugget_jacobian = [], 0.0, np.zeros(n_theta)
+    for exponents, coefficient in polynomial.items():
+        weight, precision = float(coefficient), np.zeros(n_features)
+        weight_jacobian, precision_jacobian = [], []
+        for log, power in zip(logs, exponents + (0,) * (len(logs) - len(exponents)), strict=True):
+            weight *= log.scale**power
+            precision += power * log.precision
+            weight_jacobian += [float(power * log.is_scale)] * log.n_theta
+            precision_jacobian.append(power * log.precision_jacobian)
+        weight_jacobian = weight * np.array(weight_jacobian)
+        if any(p and type(leaf) is WhiteKernel for leaf, p in zip(leaves, exponents, strict=False)):
+            # White noise times a Gaussian product is white noise: the Gaussian is 1 at distance 0.
+            nugget += weight
+            nugget_jacobian += weight_jacobian
+        else:
+            rows.append((weight, precision, weight_jacobian, np.hstack(precision_jacobian)))
+    n_terms = len(rows)
+    return GaussianProducts(
+        weights=np.array([row[0] for row in rows], dtype=np.float64),
+        precisions=np.array([row[1] for row in rows]).reshape(n_terms, n_features),
+        nugget=nugget,
+        weights_jacobian=np.array([row[2] for row in rows]).reshape(n_terms, n_theta),
+        precisions_jacobian=np.array([row[3] for row in rows]).reshape(
+            n_terms, n_features, n_theta
+        ),
+        nugget_jacobian=nugget_jacobian,
+    )
+
+
+def _expand(kernel: Kernel, leaves: list[Kernel]) -> _Polynomial | None:
+    """Expand a kernel into a polynomial, appending its leaves in the order of ``theta``.
+
+    Exponents are tuples indexed by leaf; they end at the last leaf known when they were written,
+    shorter tuples meaning zeros. Exact type checks, because a subclass may compute anything.
+    """
+    kind = type(kernel)
+    if kind in (RBF, ConstantKernel, WhiteKernel):
+        leaves.append(kernel)
+        return _Polynomial({(0,) * (len(leaves) - 1) + (1,): 1})
+    if kind is Sum or kind is Product:
+        left = _expand(kernel.k1, leaves)
+        right = None if left is None else _expand(kernel.k2, leaves)
+        if right is None:
+            return None
+        if kind is Product:
+            return _multiply(left, right)
+        total = left + right  # leaves are never shared, so neither are monomials
+        return total if len(total) <= MAX_TERMS else None
+    if kind is Exponentiation:
+        exponent = kernel.exponent
+        if not isinstance(exponent, numbers.Real) or exponent < 1 or exponent != int(exponent):
+            return None
+        factor = _expand(kernel.kernel, leaves)
+        power = factor
+        for _ in range(int(exponent) - 1):
+            power = None if power is None else _multiply(power, factor)
+            if power is None:
+                return None
+        return power
+    return None
+
+
+def _multiply(left: _Polynomial, right: _Polynomial) -> _Polynomial | None:
+    product = _Polynomial()
+    for a, coefficient_a in left.items():
+        for b, coefficient_b in right.items():
+            width = max(len(a), len(b))
+            a_, b_ = a + (0,) * (width - len(a)), b + (0,) * (width - len(b))
+            exponents = tuple(i + j for i, j in zip(a_, b_, strict=True))
+            product[exponents] += coefficient_a * coefficient_b
+        if len(product) > MAX_TERMS:
+            return None
+    return product
+
+
+@dataclass(frozen=True)
+class _LogLeaf:
+    """What a leaf adds to a monomial, per power of the leaf."""
+
+    scale: float  # factor of the weight
+    precision: np.ndarray  # (d,), summand of the precisions
+    is_scale: bool  # whether its hyperparameter is the scale
+    n_theta: int  # number of free hyperparameters
+    precision_jacobian: np.ndarray  # (d, n_theta)
+
+
+def _log_leaf(leaf: Kernel, d: int) -> _LogLeaf | None:
+    if type(leaf) is not RBF:
+        if type(leaf) is ConstantKernel:
+            scale, fixed = leaf.constant_value, leaf.hyperparameter_constant_value.fixed
+        else:
+            scale, fixed = leaf.noise_level, leaf.hyperparameter_noise_level.fixed
+        n_theta = 0 if fixed else 1
+        return _LogLeaf(float(scale), np.zeros(d), True, n_theta, np.zeros((d, n_theta)))
+    length_scale = np.squeeze(leaf.length_scale).astype(float)
+    if length_scale.ndim > 1 or (length_scale.ndim == 1 and len(length_scale) != d):
+        raise ValueError(
+            "length_scale of RBF must be a number or one number for each of the"
+            f" {d} coordinates; got {leaf.length_scale!r}."
+        )
+    with np.errstate(divide="ignore", over="ignore"):
+        precision = np.broadcast_to(1.0 / length_scale**2, (d,)).copy()
+    if not np.isfinite(precision).all():
+        return None
+    if leaf.hyperparameter_length_scale.fixed:
+        jacobian = np.zeros((d, 0))
+    elif length_scale.ndim == 1:
+        jacobian = np.diag(-2.0 * precision)
+    else:
+        jacobian = -2.0 * precision[:, None]
+    return _LogLeaf(1.0, precision, False, jacobian.shape[1], jacobian)

@@ -1,0 +1,260 @@
+r"""Stochastic optimistic optimisation from points (StoOO) or averages (AVE-StoOO).
+
+The index of a leaf is its empirical mean plus a confidence width plus delta(h); a leaf is split
+once its width is no larger than delta(h). Nothing is shared between cells, which is what GPOO
+improves on.
+
+References
+----------
+.. [Munos2014] R. Munos, "From Bandits to Monte-Carlo Tree Search: The Optimistic Principle
+   Applied to Optimization and Planning", Foundations and Trends in Machine Learning, 2014.
+.. [Zhang2022] M. Zhang, R. Tsuchida and C. S. Ong, "Gaussian Process Bandits with Aggregated
+   Feedback", AAAI 2022. Appendix C: Algorithm 2 and equation 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.optimizers.base import PointsQuery
+from skgpb.optimizers.tree_search import TreeSearchOptimizer, first_maximum
+from skgpb.partition import Cell
+from skgpb.utils import Integral, Interval, Real, StrOptions
+
+
+class StoOOOptimizer(TreeSearchOptimizer):
+    r"""Optimistic tree search by empirical means: StoOO, or AVE-StoOO with averages.
+
+    Parameters
+    ----------
+    bounds : array-like of shape (d, 2), default=None
+        The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
+    pool : array-like of shape (n, d), default=None
+        A finite domain instead of a box: cells are groups of rows, split at quantiles.
+    n_children : int, default=2
+        K, the number of parts into which a cell is split.
+    feedback : {"center", "average", "integral"}, default="center"
+        Which points represent a cell; "center" is StoOO, "average" is AVE-StoOO.
+    n_representatives : int or tuple of d ints, default=None
+        Points per axis in a cell, as for :class:`GPOOOptimizer`.
+    diameter : (c, rho) or callable, default=(1.0, 0.5)
+        delta(h) = ``c * rho**h``, or any function of the depth, in units of the reward.
+    max_depth : int, default=None
+        Deepest level at which cells are split, as for :class:`GPOOOptimizer`.
+    min_members : int, default=1
+        Fewest members of a cell of a pool.
+    width : {"anytime", "munos"}, default="anytime"
+        Confidence width after T rewards: equation 12, sqrt(2 log(t^2 / theta) / T), or that of
+        Munos for a known budget n, sqrt(log(n^2 / theta) / (2 T)); both times the length of
+        ``reward_range``.
+    budget : int, default=None
+        n, needed by ``width="munos"``.
+    reward_range : (float, float), default=(0.0, 1.0)
+        Where rewards are assumed to lie. It scales the width; rewards outside are accepted
+        as they are.
+    failure_probability : float, default=0.1
+        theta, in (0, 1).
+    random_state : int, RandomState instance or None, default=None
+        Accepted as by every optimizer; nothing here is random.
+
+    Attributes
+    ----------
+    tree_ : Bunch
+        The partition as arrays.
+    history_ : structured ndarray
+        What was told; ``mean`` and ``std`` are the empirical mean and the confidence width
+        before the reward, NaN where the cell had none.
+    bounds_ : ndarray of shape (d, 2)
+        The domain.
+    max_depth_ : int
+        The resolved ``max_depth``.
+    n_features_in_ : int
+        d.
+
+    Notes
+    -----
+    Leaves without rewards come first; ties go to the lowest depth, then to the lowest index. The
+    recommendation is the split cell of the highest empirical mean at the deepest level that has
+    any.
+
+    Examples
+    --------
+    >>> from skgpb import StoOOOptimizer
+    >>> opt = StoOOOptimizer(bounds=[(0, 1)], diameter=(14.0, 0.5))
+    >>> result = opt.run(lambda cell: 1 - abs(cell.points.mean() - 0.3), budget=200)
+    >>> bool(result.x.lower < 0.3 < result.x.upper)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "bounds": "no_validation",
+        "pool": "no_validation",
+        "n_children": [Interval(Integral, 2, None, closed="left")],
+        "feedback": [StrOptions({"center", "average", "integral"})],
+        "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "diameter": [tuple, list, callable],
+        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "min_members": [Interval(Integral, 1, None, closed="left")],
+        "width": [StrOptions({"anytime", "munos"})],
+        "budget": [Interval(Integral, 1, None, closed="left"), None],
+        "reward_range": [tuple, list],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        bounds: Any = None,
+        pool: Any = None,
+        n_children: int = 2,
+        feedback: str = "center",
+        n_representatives: int | tuple[int, ...] | None = None,
+        diameter: tuple[float, float] | Callable[[int], float] = (1.0, 0.5),
+        max_depth: int | None = None,
+        min_members: int = 1,
+        width: str = "anytime",
+        budget: int | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        failure_probability: float = 0.1,
+        random_state: Any = None,
+    ) -> None:
+        self.bounds = bounds
+        self.pool = pool
+        self.n_children = n_children
+        self.feedback = feedback
+        self.n_representatives = n_representatives
+        self.diameter = diameter
+        self.max_depth = max_depth
+        self.min_members = min_members
+        self.width = width
+        self.budget = budget
+        self.reward_range = reward_range
+        self.failure_probability = failure_probability
+        self.random_state = random_state
+
+    # -- Algorithm 2 ------------------------------------------------------------------------
+
+    def _best_leaf(self, excluded: np.ndarray | None) -> int:
+        t = self._round + 1 + len(self._pending)
+        return self._tree.best_empirical_bound(self._log_term(t), self._delta, excluded)
+
+    def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
+        tree, node = self._tree, self._node_of(query)
+        log_term = self._log_term(self._round + 1)
+        before = (np.nan, np.nan)
+        expand = False
+        if node < 0:
+            self._outside.append((self._descriptor(query), reward))
+        else:
+            T, total = tree.evaluations(node)
+            if T:
+                before = (total / T, sqrt(log_term / T))
+            tree.record(node, reward)
+            depth, _, slot = tree.node(node)
+            known = sqrt(log_term / (T + 1)) <= self._delta[depth]
+            expand = slot >= 0 and known and self._expandable(node, depth)
+        if expand:
+            self._expand(node)
+        self._round += 1
+        self._history.append((self._descriptor(query), reward, *before, expand))
+
+    def _best(self) -> Cell:
+        nodes = self._deepest_expanded()
+        means = [self._mean_of_node(node) for node in nodes.tolist()]
+        return self._partition.cell(int(nodes[first_maximum(np.array(means), TIE_TOLERANCE)]))
+
+    def _log_term(self, t: int) -> float:
+        """Squared width times T."""
+        low, high = self.reward_range
+        if self.width == "munos":
+            square = 0.5 * log(self.budget**2 / self.failure_probability)
+        else:
+            square = 2.0 * log(t**2 / self.failure_probability)
+        return square * (high - low) ** 2
+
+    # -- state ------------------------------------------------------------------------------
+
+    def _begin_checks(self, d: int) -> None:
+        super()._begin_checks(d)
+        if self.width == "munos" and self.budget is None:
+            raise ValueError("width='munos' needs budget, the number of rounds to be played")
+        ends = self.reward_range
+        if len(ends) != 2 or not all(isinstance(x, Real) for x in ends) or not (
+            -np.inf < ends[0] < ends[1] < np.inf
+        ):
+            raise ValueError(f"reward_range must be (low, high) with low < high, got {ends!r}")
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._delta = self._given_diameter()
+        self._outside: list[tuple[np.ndarray, float]] = []
+
+    def _default_noise(self) -> float:
+        return 0.0  # the width is a worst case over bounded rewards: it knows no variance
+
+    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Keep point evaluations for ``predict``; a search without a model learns no more."""
+        self._outside.extend((np.concatenate([x, x]), float(v)) for x, v in zip(X, y, strict=True))
+
+    def _mean_of_node(self, node: int) -> float:
+        T, total = self._tree.evaluations(node)
+        return total / T if T else np.nan
+
+    def _value_of(self, query: Cell | PointsQuery) -> float:
+        return self._mean_of_node(self._node_of(query))
+
+    # -- a regressor for f ------------------------------------------------------------------
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Empirical mean of the smallest observed cell or point nearest to each x.
+
+        Distance zero means that x is inside; without observations the middle of
+        ``reward_range`` is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "bounds_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        boxes, means = self._observed_boxes()
+        if not len(boxes):
+            return np.full(len(X), 0.5 * (self.reward_range[0] + self.reward_range[1]))
+        d = self.n_features_in_
+        side = self.bounds_[:, 1] - self.bounds_[:, 0]
+        side = np.where(side > 0, side, 1.0)
+        volume = np.prod((boxes[:, d:] - boxes[:, :d]) / side, axis=1)
+        order = np.argsort(volume, kind="stable")
+        boxes, means = boxes[order], means[order]
+        nearest = [
+            np.argmin(
+                (np.maximum(np.maximum(boxes[:, :d] - x, x - boxes[:, d:]), 0.0) / side).sum(axis=1)
+            )
+            for x in X
+        ]
+        return means[nearest]
+
+    def _observed_boxes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Boxes (n, 2 d) with an observation and the mean of each one's rewards."""
+        tree, d = self._tree, self.n_features_in_
+        seen = np.flatnonzero(tree.n_evaluations)
+        boxes = [tree.box(int(node), int(node) + 1)[0] for node in seen]
+        means = [self._mean_of_node(int(node)) for node in seen]
+        outside: dict[bytes, list[Any]] = {}
+        for box, reward in self._outside:
+            outside.setdefault(box.tobytes(), [box]).append(reward)
+        boxes += [entry[0] for entry in outside.values()]
+        means += [float(np.mean(entry[1:])) for entry in outside.values()]
+        return np.array(boxes).reshape(-1, 2 * d), np.array(means)

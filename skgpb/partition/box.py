@@ -1,0 +1,89 @@
+"""Partition of a box into boxes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skgpb._core._tree import Tree
+from skgpb.kernels._boxes import boxes_from_points
+from skgpb.partition.cell import Cell
+
+
+class BoxPartition:
+    """K-ary partition of a box, cut along the longest side relative to the root.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (d, 2)
+        The root box.
+    n_children : int
+        K >= 2.
+    n_representatives : tuple of d ints
+        Points per axis of every cell.
+
+    Attributes
+    ----------
+    tree : Tree
+        The nodes.
+    """
+
+    def __init__(
+        self, bounds: np.ndarray, n_children: int, n_representatives: tuple[int, ...]
+    ) -> None:
+        self.n_representatives = n_representatives
+        self.tree = Tree(n_children, bounds[:, 0].copy(), bounds[:, 1].copy())
+
+    def splittable(self, node: int) -> bool:
+        """Whether the cell of a node has children."""
+        return True
+
+    def split(self, node: int) -> int:
+        """Turn a leaf into K children; the number of the first."""
+        return self.tree.split(node)
+
+    def blocks(self, start: int, stop: int) -> list[np.ndarray]:
+        """Descriptor rows of nodes start..stop-1, one block (1, 2 d) each."""
+        rows = self.tree.box(start, stop)
+        return [rows[i : i + 1] for i in range(stop - start)]
+
+    def cell(self, node: int) -> Cell:
+        """Return the query of a node."""
+        depth, index, _ = self.tree.node(node)
+        return self._cell(depth, index, self.tree.box(node, node + 1)[0])
+
+    def cell_at(self, depth: int, index: int) -> Cell:
+        """Return the cell (depth, index), whether or not the tree has reached it."""
+        node = self.tree.find(depth, index)
+        if node >= 0:
+            return self.cell(node)
+        K = self.tree.n_children
+        shadow = Tree(K, *np.split(self.tree.box(0, 1)[0], 2))
+        node = 0
+        for level in range(depth - 1, -1, -1):
+            node = shadow.split(node) + index // K**level % K
+        return self._cell(depth, index, shadow.box(node, node + 1)[0])
+
+    def block_of(self, cell: Cell) -> np.ndarray:
+        """Return the descriptor row (1, 2 d) of a cell."""
+        return np.concatenate([cell.lower, cell.upper])[None]
+
+    def points_block(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows (S, 2 d) of an average over points (S, d)."""
+        return boxes_from_points(points)
+
+    def deviation_blocks(self, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Sample of cells at a depth: (block of the cell, descriptor rows of points in it).
+
+        The points are the centre and two opposite corners, where a stationary process strays
+        the farthest from the mean over the cell.
+        """
+        K, sample = self.tree.n_children, []
+        for index in sorted({0, K**depth // 2, K**depth - 1}):
+            cell = self.cell_at(depth, index)
+            points = np.stack([cell.lower, cell.center, cell.upper])
+            sample.append((self.block_of(cell), self.points_block(points)))
+        return sample
+
+    def _cell(self, depth: int, index: int, box: np.ndarray) -> Cell:
+        d = self.tree.n_features
+        return Cell(depth, index, box[:d].copy(), box[d:].copy(), self.n_representatives)

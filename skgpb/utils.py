@@ -1,0 +1,92 @@
+"""Validation helpers; the only module that touches scikit-learn's private names."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context as fit_context
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array
+
+__all__ = [
+    "Integral",
+    "Interval",
+    "Kernel",
+    "Real",
+    "StrOptions",
+    "check_bounds",
+    "check_inside",
+    "check_noise_variance",
+    "check_reward",
+    "fit_context",
+    "validate_params",
+]
+
+
+def validate_params(estimator: Any) -> None:
+    """Check constructor parameters against the class's ``_parameter_constraints``."""
+    estimator._validate_params()
+
+
+def check_bounds(bounds: Any) -> np.ndarray:
+    """Return ``bounds`` as a float array (d, 2) of lower and upper limits.
+
+    Raises
+    ------
+    ValueError
+        Unless every row is finite with its first entry below its second.
+    """
+    array = check_array(bounds, dtype=np.float64, ensure_2d=False, input_name="bounds")
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(
+            f"bounds must have shape (d, 2), one (lower, upper) pair per dimension; got an array "
+            f"of shape {array.shape}"
+        )
+    wrong = np.flatnonzero(~(array[:, 0] < array[:, 1]))
+    if len(wrong):
+        a = wrong[0]
+        raise ValueError(
+            f"bounds must satisfy lower < upper in every dimension; dimension {a} has "
+            f"lower={array[a, 0]!r}, upper={array[a, 1]!r}"
+        )
+    if not np.isfinite(array[:, 1] - array[:, 0]).all():
+        raise ValueError("bounds are so wide that upper - lower overflows")
+    return array
+
+
+def check_inside(points: np.ndarray, bounds: np.ndarray) -> None:
+    """Raise ValueError unless points (n, d) lie within bounds (d, 2)."""
+    outside = ~((points >= bounds[:, 0]) & (points <= bounds[:, 1])).all(axis=1)
+    if outside.any():
+        raise ValueError(f"point {points[outside][0]} is outside the bounds {bounds.tolist()}")
+
+
+def check_reward(reward: Any, name: str = "reward") -> float:
+    """Return one real, finite number as a float.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything else, naming what was given.
+    """
+    if isinstance(reward, np.ndarray) and reward.size == 1 and reward.dtype.kind in "fiu":
+        reward = reward.item()
+    if isinstance(reward, (bool, np.bool_)) or not isinstance(reward, (Real, np.number)):
+        raise TypeError(f"{name} must be a real number, got {reward!r}")
+    if isinstance(reward, np.complexfloating):
+        raise TypeError(f"{name} must be a real number, got {reward!r}")
+    value = float(reward)
+    if not -np.inf < value < np.inf:
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return value
+
+
+def check_noise_variance(alpha: Any) -> float:
+    """Return a finite noise variance >= 0 as a float."""
+    value = check_reward(alpha, "alpha")
+    if value < 0.0:
+        raise ValueError(f"alpha is a noise variance and must be >= 0, got {value!r}")
+    return value
