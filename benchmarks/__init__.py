@@ -1,0 +1,1 @@
+"""Measurements: reproductions of the papers and speed."""

@@ -57,12 +57,14 @@ class Functionals:
 
     @property
     def rows(self) -> np.ndarray:
+        """Descriptor rows of all functionals, one below the other."""
         if self._blocks is not None:
             return np.concatenate(self._blocks) if self._blocks else self._buffer[:0]
         return self._buffer[: self._n]
 
     @property
     def offsets(self) -> np.ndarray | None:
+        """Where each functional's rows begin, or None where each has one."""
         if self._blocks is None:
             return None
         return np.concatenate([[0], np.cumsum([len(block) for block in self._blocks])])
@@ -139,7 +141,9 @@ def log_likelihood(
     gradient = None
     if eval_gradient:
         K, gradient = kernel(functionals.rows, eval_gradient=True)
-        gradient = block_means(block_means(gradient, functionals.offsets, 0), functionals.offsets, 1)
+        gradient = block_means(
+            block_means(gradient, functionals.offsets, 0), functionals.offsets, 1
+        )
     else:
         K = kernel(functionals.rows)
     K = block_means(block_means(K, functionals.offsets, 0), functionals.offsets, 1)
@@ -488,20 +492,24 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
     @property
     def X_train_(self) -> np.ndarray:
+        """Distinct inputs observed so far, shape (n_distinct, n_features)."""
         return self._observed.rows.copy()
 
     @property
     def y_train_(self) -> np.ndarray:
+        """Normalised targets of the distinct inputs."""
         if self._many is not None:
             return (self._many - self._y_train_mean) / self._y_train_std
         return self._posterior.targets()
 
     @property
     def L_(self) -> np.ndarray:
+        """Lower Cholesky factor of the Gram matrix plus noise."""
         return self._posterior.factor()
 
     @property
     def alpha_(self) -> np.ndarray:
+        """Dual coefficients."""
         if self._many is None:
             return self._posterior.weights()
         rows = np.ascontiguousarray(self.y_train_.T)
@@ -511,6 +519,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
     @property
     def log_marginal_likelihood_value_(self) -> float:
+        """Log marginal likelihood of all observations at the hyperparameters of ``kernel_``."""
         if self._many is not None:
             return log_likelihood(self.kernel_, self._observed, self._alpha_train(), self.y_train_)
         return self._posterior.log_marginal_likelihood()

@@ -81,6 +81,20 @@ cdef double decreasing_sum(double q, double x, double h, double bend,
         x += LANES * h
 
 
+cdef double one_side_sum(double q, double x, double h, double bend, double term, double ratio,
+                         Py_ssize_t n) noexcept nogil:
+    """Sum exp(-q (x + j h)^2 / 2) over j = 1..n, given the term of j = 0 and the first ratio."""
+    cdef Py_ssize_t j
+    cdef double total = 0.0
+    for j in range(n if n < LANES else LANES):
+        term *= ratio
+        ratio *= bend
+        total += term
+    if n > LANES:
+        total += decreasing_sum(q, x + (LANES + 1) * h, h, bend, n - LANES)
+    return total
+
+
 cdef double same_width_mean(double q, double x, double h, Py_ssize_t s) noexcept nogil:
     """Mean over two grids of s points and one spacing h, whose centres are x >= 0 apart.
 
@@ -157,9 +171,13 @@ cdef double disjoint_mean(double q, double x, double ha, double hb, Py_ssize_t s
 
 cdef double overlapping_mean(double q, double x, double wa, double wb, Py_ssize_t sa,
                              Py_ssize_t sb) noexcept nogil:
-    """Mean over any two grids whose centres are x apart: from every point to the nearest one."""
+    """Mean over any two grids whose centres are x apart: from every point to the nearest one.
+
+    The walk from point i of I starts at the nearest point j of J and goes to both ends of J.
+    """
     cdef Py_ssize_t i, j
-    cdef double ha = wa / sa, hb = wb / sb, y, bend = exp(-q * hb * hb), total = 0.0
+    cdef double ha = wa / sa, hb = wb / sb, y, term, up, down = 0.0, total = 0.0
+    cdef double bend = exp(-q * hb * hb)
     for i in range(sa):
         y = x + (i + 0.5) * ha - 0.5 * wa + 0.5 * (wb - hb)  # from the first point of J
         if y <= 0.0:
@@ -169,12 +187,15 @@ cdef double overlapping_mean(double q, double x, double wa, double wb, Py_ssize_
         else:
             j = <Py_ssize_t> floor(y / hb + 0.5)
         y -= j * hb
-        if y >= 0.0:
-            total += decreasing_sum(q, y, hb, bend, j + 1)
-            total += decreasing_sum(q, hb - y, hb, bend, sb - 1 - j)
-        else:
-            total += decreasing_sum(q, -y, hb, bend, sb - j)
-            total += decreasing_sum(q, hb + y, hb, bend, j)
+        term = exp(-0.5 * q * y * y)
+        total += term
+        if j > 0:
+            down = exp(-q * hb * (0.5 * hb + y))
+            total += one_side_sum(q, y, hb, bend, term, down, j)
+        if j < sb - 1:
+            # The two first ratios multiply to bend, unless that has lost its digits.
+            up = bend / down if j > 0 and bend > 1e-290 else exp(-q * hb * (0.5 * hb - y))
+            total += one_side_sum(q, -y, hb, bend, term, up, sb - 1 - j)
     return total / (sa * <double> sb)
 
 

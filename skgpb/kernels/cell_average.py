@@ -2,8 +2,8 @@ r"""Feedback that averages f over representative points of a cell (GPOO).
 
 References
 ----------
-.. [GPOO] "Gaussian process bandits with aggregated feedback", eq. 1: the reward of a cell is the
-   mean of f over S representative points.
+.. [GPOO] M. Zhang, R. Tsuchida, C. S. Ong, "Gaussian process bandits with aggregated feedback",
+   AAAI 2022, eq. 1: the reward of a cell is the mean of f over S representative points.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class CellAverage(CellKernel):
 
     References
     ----------
-    .. [GPOO] "Gaussian process bandits with aggregated feedback".
+    .. [GPOO] M. Zhang, R. Tsuchida, C. S. Ong, "Gaussian process bandits with aggregated feedback",
+       AAAI 2022.
 
     Examples
     --------

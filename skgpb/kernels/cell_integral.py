@@ -2,8 +2,9 @@ r"""Feedback that is the mean of f over a whole cell (GPOO, appendix D).
 
 References
 ----------
-.. [GPOO] "Gaussian process bandits with aggregated feedback", appendix D. The paper integrates
-   without dividing by the volume; here it is the mean, so that cells of all sizes compare.
+.. [GPOO] M. Zhang, R. Tsuchida, C. S. Ong, "Gaussian process bandits with aggregated feedback",
+   AAAI 2022, appendix D. The paper integrates without dividing by the volume; here it is the
+   mean, so that cells of all sizes compare.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class CellIntegral(CellKernel):
 
     References
     ----------
-    .. [GPOO] "Gaussian process bandits with aggregated feedback", appendix D.
+    .. [GPOO] M. Zhang, R. Tsuchida, C. S. Ong, "Gaussian process bandits with aggregated feedback",
+       AAAI 2022, appendix D.
 
     Examples
     --------

@@ -117,7 +117,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         self._history: list[tuple] = []
         self._begin()
 
-    def _begin_checks(self, d: int) -> None:  # noqa: B027
+    def _begin_checks(self, d: int) -> None:
         """Check parameters that depend on the dimension, before any state changes."""
 
     def _ensure_started(self) -> None:
@@ -205,8 +205,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
     def _checked_list(self, queries: list, rewards: Any, alphas: Any) -> list[tuple]:
         if np.ndim(rewards) != 1 or len(rewards) != len(queries):
             raise ValueError(
-                f"reward must hold one number for each of {len(queries)} queries, got "
-                f"{rewards!r}"
+                f"reward must hold one number for each of {len(queries)} queries, got {rewards!r}"
             )
         if alphas is None or np.ndim(alphas) == 0:
             alphas = [alphas] * len(queries)

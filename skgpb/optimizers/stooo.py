@@ -186,8 +186,10 @@ class StoOOOptimizer(TreeSearchOptimizer):
         if self.width == "munos" and self.budget is None:
             raise ValueError("width='munos' needs budget, the number of rounds to be played")
         ends = self.reward_range
-        if len(ends) != 2 or not all(isinstance(x, Real) for x in ends) or not (
-            -np.inf < ends[0] < ends[1] < np.inf
+        if (
+            len(ends) != 2
+            or not all(isinstance(x, Real) for x in ends)
+            or not (-np.inf < ends[0] < ends[1] < np.inf)
         ):
             raise ValueError(f"reward_range must be (low, high) with low < high, got {ends!r}")
 

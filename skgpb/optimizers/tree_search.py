@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -61,9 +58,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
         sizes = {"center": 1, "integral": None}
         n = IN_POOL if self.n_representatives is None else self.n_representatives
         if not isinstance(n, Integral) or n < 1:
-            raise ValueError(
-                f"n_representatives must be an integer >= 1 for a pool, got {n!r}"
-            )
+            raise ValueError(f"n_representatives must be an integer >= 1 for a pool, got {n!r}")
         return PoolPartition(
             pool, self.n_children, sizes.get(self.feedback, int(n)), self.min_members
         )
@@ -221,5 +216,3 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
 def first_maximum(values: np.ndarray, tolerance: float) -> int:
     """Position of the first value within ``tolerance`` of the largest."""
     return int(np.flatnonzero(values >= values.max() - tolerance)[0])
-
-

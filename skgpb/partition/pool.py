@@ -8,6 +8,8 @@ contribute equally, without randomness.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from skgpb._core._tree import Tree
@@ -18,7 +20,8 @@ class PoolPartition:
     """K-ary partition of the rows of a pool.
 
     A cell is cut along the axis on which its members spread the most, relative to the whole
-    pool, at the K-quantiles (stable sort, ties between axes to the lowest). Every child keeps at least ``min_members`` members.
+    pool, at the K-quantiles (stable sort, ties between axes to the lowest). Every child keeps at
+    least ``min_members`` members.
 
     Parameters
     ----------
@@ -85,7 +88,7 @@ class PoolPartition:
     def split(self, node: int) -> int:
         """Turn a leaf into K children; the number of the first."""
         cuts = self._cuts(*self._slices[node]).tolist()
-        slices = list(zip(cuts[:-1], cuts[1:], strict=True))
+        slices = list(pairwise(cuts))
         first = self.tree.split(node, np.stack([self._bounding_box(s) for s in slices]))
         self._slices.extend(slices)
         return first

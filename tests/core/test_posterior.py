@@ -66,16 +66,12 @@ class Session:
         self.log(self.X[i], y, noise)
 
     def check(self, rtol=1e-9):
-        mean, var, lml = direct(
-            np.array(self.rows), np.array(self.y), np.array(self.noise), self.T
-        )
+        mean, var, lml = direct(np.array(self.rows), np.array(self.y), np.array(self.noise), self.T)
         assert_allclose(self.p.tracked_mean(), mean, atol=rtol)
         assert_allclose(self.p.tracked_var(), var, atol=rtol)
         assert_allclose(self.p.log_marginal_likelihood(), lml, rtol=rtol, atol=rtol)
         L = self.p.factor()
-        assert_allclose(
-            L @ L.T, KERNEL(np.array(self.X)) + np.diag(self.p.noises()), atol=1e-12
-        )
+        assert_allclose(L @ L.T, KERNEL(np.array(self.X)) + np.diag(self.p.noises()), atol=1e-12)
         K = KERNEL(self.T, np.array(self.X))
         assert_allclose(K @ self.p.weights(), mean, atol=rtol)
         self.p.solve_rows(K)
@@ -130,8 +126,9 @@ def test_2000_rounds_stay_at_a_fresh_factorisation():
     V = np.linalg.solve(np.linalg.cholesky(Q), KERNEL(np.array(s.X), s.T)).T
     condition = np.linalg.cond(Q)
     eps = np.finfo(float).eps
-    assert_allclose(s.p.tracked_mean(), V @ np.linalg.solve(L, s.p.targets()),
-                    atol=10 * condition * eps)
+    assert_allclose(
+        s.p.tracked_mean(), V @ np.linalg.solve(L, s.p.targets()), atol=10 * condition * eps
+    )
     assert_allclose(s.p.tracked_var(), 1 - np.einsum("ij,ij->i", V, V), atol=condition * eps)
 
 
@@ -156,8 +153,9 @@ def test_a_lost_pivot_is_reported_and_changes_nothing():
     assert p.append_tracked(0, np.ones(1), 0.0, 2.0)
     before = pickle.dumps(p)
     assert not p.append(np.ones(1), 1.0, 0.0, 2.0, np.ones(1))
-    assert not p.append_block(np.ones((1, 1)), np.ones((1, 1)), np.zeros(1), np.ones(1),
-                              np.ones((1, 1)))
+    assert not p.append_block(
+        np.ones((1, 1)), np.ones((1, 1)), np.zeros(1), np.ones(1), np.ones((1, 1))
+    )
     assert pickle.dumps(p) == before
     assert p.append(np.ones(1), 1.0, 0.0, 2.0, np.ones(1), jitter=1e-10)
 

@@ -1,0 +1,448 @@
+"""Laws of CellAverage and CellIntegral: what they share, and what each of them means."""
+
+import itertools
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    CompoundKernel,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
+
+from skgpb.kernels import CellAverage, CellIntegral, boxes_from_points, representatives
+from skgpb.kernels import _cell as cell_module
+
+BASES = {
+    1: [
+        RBF(0.4),
+        RBF([0.4]),
+        1.7 * RBF(0.2, "fixed") + 0.3 * RBF(1.5) + ConstantKernel(0.2),
+        (RBF(0.8) + ConstantKernel(0.4, "fixed")) ** 3,
+    ],
+    2: [
+        RBF([0.3, 0.9]),
+        2.0 * RBF(0.5) * RBF([1.0, 0.6]) + WhiteKernel(0.1),
+        (0.5 * RBF([0.6, 1.2]) + RBF(0.9)) ** 2 + ConstantKernel(0.3, "fixed") * WhiteKernel(0.4),
+        ConstantKernel(2.0) * (RBF(0.5) + WhiteKernel(0.3)) * RBF(1.5),
+    ],
+    3: [RBF([0.5, 0.8, 2.0]) + WhiteKernel(0.2, "fixed"), 0.6 * RBF(0.7)],
+    4: [1.2 * RBF([0.5, 0.8, 2.0, 1.0]) + ConstantKernel(0.1)],
+}
+COUNTS = {1: [1, 10, (17,)], 2: [3, (4, 7)], 3: [2, (2, 1, 3)], 4: [2]}
+AVERAGES = [
+    pytest.param(CellAverage(base, s), d, id=f"{d}-{base}-{s}")
+    for d in BASES
+    for base, s in itertools.product(BASES[d], COUNTS[d])
+]
+# nodes enough for boxes 1.2 wide; in many dimensions fewer, and smooth kernels
+INTEGRALS = [
+    pytest.param(CellIntegral(base, {1: 40, 2: 16, 3: 10}[d]), d, id=f"{d}-{base}")
+    for d in (1, 2)
+    for base in BASES[d]
+] + [pytest.param(CellIntegral(0.6 * RBF([0.9, 1.1, 2.0]) + WhiteKernel(0.2), 9), 3, id="3")]
+
+GENERIC_BASES = [
+    Matern(0.5, nu=1.5),
+    0.4 * Matern([0.5, 0.8], nu=2.5) + WhiteKernel(0.1),
+    Matern(0.7, nu=0.5) * RBF(0.6),
+    RationalQuadratic(0.5, 1.3) + DotProduct(0.5),
+    ExpSineSquared(1.1, 0.7) * RationalQuadratic(0.8, 0.4),
+    DotProduct(0.4) ** 2,
+    RBF(0.5) ** 1.5,
+    (Matern(0.5) + WhiteKernel(0.2)) ** 2,
+]
+
+
+def cells_and_points(d, n=7, seed=0):
+    """Cells of one size, cells of others, a nested pair, a box flat along an axis, and a point."""
+    rng = np.random.default_rng(seed)
+    lower, width = rng.uniform(-0.5, 1, (n, d)), rng.uniform(0.05, 1.2, (n, d))
+    width[:2] = 0.25
+    lower[3] = lower[2] + 0.25 * width[2]
+    width[3] = 0.5 * width[2]
+    width[4, 0] = 0.0
+    width[5] = 0.0
+    return np.hstack((lower, lower + width))
+
+
+def numerical_gradient(kernel, X, step=1e-6):
+    columns = []
+    for shift in step * np.eye(kernel.theta.size):
+        up, down = (kernel.clone_with_theta(kernel.theta + s) for s in (shift, -shift))
+        columns.append((up(X) - down(X)) / (2 * step))
+    return np.moveaxis(np.array(columns), 0, -1) if columns else np.empty((len(X), len(X), 0))
+
+
+# ---- the fast path is the generic path ----
+
+
+@pytest.mark.parametrize(("kernel", "d"), AVERAGES + INTEGRALS)
+def test_fast_path_equals_generic_path(kernel, d):
+    X, Y = cells_and_points(d), cells_and_points(d, n=6, seed=1)
+    assert kernel.gaussian_cells(d) is not None
+    scale = kernel.diag(X).max()
+    K, gradient = kernel(X, eval_gradient=True)
+    K_generic, gradient_generic = kernel._generic(X, eval_gradient=True)
+    assert gradient.shape == (len(X), len(X), kernel.n_dims)
+    assert_allclose(K, K_generic, rtol=0, atol=1e-12 * scale)
+    assert_allclose(gradient, gradient_generic, rtol=0, atol=1e-11 * scale)
+    assert_allclose(kernel(X), K_generic, rtol=0, atol=1e-12 * scale)
+    assert_allclose(kernel._generic(X), K_generic, rtol=0, atol=1e-13 * scale)
+    assert_allclose(kernel(X, Y), kernel._generic(X, Y), rtol=0, atol=1e-12 * scale)
+    assert_allclose(kernel.diag(X), kernel._generic_diag(X), rtol=0, atol=1e-12 * scale)
+    noise = kernel._generic_noise_diag(X)
+    assert_allclose(kernel.noise_diag(X), noise, rtol=0, atol=1e-13 * scale)
+
+
+@pytest.mark.parametrize(("kernel", "d"), AVERAGES + INTEGRALS)
+def test_gaussian_cells_are_the_noiseless_covariance(kernel, d):
+    X = cells_and_points(d)
+    K = kernel.gaussian_cells(d).cross(X, X)
+    assert_array_equal(K, kernel(X, X))
+    assert_allclose(np.diag(K) + kernel.noise_diag(X), kernel.diag(X), rtol=1e-13)
+
+
+# ---- what it means ----
+
+
+@pytest.mark.parametrize("base", [*BASES[2], *GENERIC_BASES], ids=str)
+def test_average_is_a_double_loop(base):
+    kernel, X = CellAverage(base, (3, 2)), cells_and_points(2)
+    groups = [representatives(x[:2], x[2:], (3, 2)) for x in X]
+    cross = np.array([[base(P, Q).mean() for Q in groups] for P in groups])
+    assert_allclose(kernel(X, X), cross, rtol=1e-12, atol=1e-14)
+    cross[np.diag_indices(len(X))] = [base(P).mean() for P in groups]
+    assert_allclose(kernel(X), cross, rtol=1e-12, atol=1e-14)
+    assert_allclose(kernel.diag(X), np.diag(cross), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "base", [RBF([0.3, 0.9]), *GENERIC_BASES[:1], *GENERIC_BASES[3:6]], ids=str
+)
+def test_integral_is_the_limit_of_averages(base):
+    X = cells_and_points(2, n=6)
+    K = CellIntegral(base, 12)(X, X)
+    errors = [abs(CellAverage(base, s)(X, X) - K).max() for s in (4, 8, 16)]
+    # the midpoint rule is of second order
+    assert errors[0] > 3.5 * errors[1] > 12 * errors[2] and errors[2] < 3e-3 * K.max()
+
+
+@pytest.mark.parametrize("make", [CellAverage, CellIntegral])
+@pytest.mark.parametrize("base", [*BASES[2], *GENERIC_BASES], ids=str)
+def test_singletons_reduce_to_the_base(make, base):
+    rng = np.random.default_rng(5)
+    P, Q = rng.uniform(size=(6, 2)), rng.uniform(size=(4, 2))
+    kernel, X, Y = make(base), boxes_from_points(P), boxes_from_points(Q)
+    assert_allclose(kernel(X), base(P), rtol=1e-13)
+    assert_allclose(kernel(X, Y), base(P, Q), rtol=1e-13)
+    assert_allclose(kernel.diag(X), base.diag(P), rtol=1e-13)
+    assert_allclose(kernel(X, eval_gradient=True)[1], base(P, eval_gradient=True)[1], atol=1e-13)
+
+
+@pytest.mark.parametrize("base", [BASES[2][1], GENERIC_BASES[1]], ids=str)
+def test_one_representative_is_the_centre(base):
+    X = cells_and_points(2)
+    centres = 0.5 * (X[:, :2] + X[:, 2:])
+    assert_allclose(CellAverage(base, 1)(X), base(centres), rtol=1e-13)
+
+
+@pytest.mark.parametrize("make", [CellAverage, CellIntegral])
+def test_a_cell_is_never_more_uncertain_than_a_point(make):
+    X = cells_and_points(2, n=20)
+    variances = make(RBF(0.5)).diag(X)
+    assert (variances <= 1.0 + 1e-15).all() and (variances[X[:, 0] < X[:, 2]] < 1.0).all()
+
+
+# ---- white noise ----
+
+
+@pytest.mark.parametrize("base", [RBF(0.4), Matern(0.4)], ids=str)
+def test_white_noise_of_averages_is_divided_by_the_points(base):
+    X = cells_and_points(2)
+    kernel, quiet = CellAverage(base + WhiteKernel(0.6), (3, 2)), CellAverage(base, (3, 2))
+    n_points = np.array([len(representatives(x[:2], x[2:], (3, 2))) for x in X])
+    assert sorted(set(n_points)) == [1, 2, 6]
+    assert_allclose(kernel.noise_diag(X), 0.6 / n_points, rtol=1e-10)
+    assert_allclose(kernel(X), quiet(X) + np.diag(0.6 / n_points), rtol=1e-13)
+    assert_allclose(kernel(X, X), quiet(X, X), rtol=1e-13)
+    assert_array_equal(quiet.noise_diag(X), np.zeros(len(X)))
+
+
+@pytest.mark.parametrize("base", [RBF(0.4), Matern(0.4)], ids=str)
+def test_white_noise_of_integrals_stays_only_with_points(base):
+    X = cells_and_points(2)
+    kernel, quiet = CellIntegral(base + WhiteKernel(0.6)), CellIntegral(base)
+    noise = np.where((X[:, :2] == X[:, 2:]).all(axis=1), 0.6, 0.0)
+    assert noise.sum() == 0.6
+    assert_allclose(kernel.noise_diag(X), noise, rtol=1e-13)
+    assert_allclose(kernel(X), quiet(X) + np.diag(noise), rtol=1e-13)
+    assert_allclose(kernel.diag(X), quiet.diag(X) + noise, rtol=1e-13)
+    gradient = kernel(X, eval_gradient=True)[1]
+    assert_allclose(gradient[..., 1], np.diag(noise), atol=1e-15)
+
+
+# ---- what Gaussian process regression needs ----
+
+
+KERNELS = [
+    make(base, 3) for make in (CellAverage, CellIntegral) for base in (*BASES[2], *GENERIC_BASES)
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_gradient_is_the_finite_difference(kernel):
+    X = cells_and_points(2)
+    K, gradient = kernel(X, eval_gradient=True)
+    assert_allclose(K, kernel(X), rtol=1e-13, atol=1e-15)
+    assert_allclose(gradient, numerical_gradient(kernel, X), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_gram_matrix_is_symmetric_and_positive_semidefinite(kernel):
+    # ExpSineSquared is positive definite on the line only
+    X = cells_and_points(1 if "ExpSineSquared" in repr(kernel) else 2, n=15)
+    K = kernel(X)
+    assert_array_equal(K, K.T)
+    gradient = kernel(X, eval_gradient=True)[1]
+    assert_array_equal(gradient, gradient.swapaxes(0, 1))
+    assert np.linalg.eigvalsh(K).min() > -1e-13 * np.trace(K)
+    assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-13)
+    order = np.random.default_rng(0).permutation(len(X))
+    assert_allclose(kernel(X[order]), K[np.ix_(order, order)], rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_hyperparameters_are_those_of_the_base(kernel):
+    base = kernel.base
+    assert_array_equal(kernel.theta, base.theta)
+    assert_array_equal(kernel.bounds, base.bounds)
+    assert kernel.n_dims == base.n_dims
+    assert [h.name for h in kernel.hyperparameters] == [
+        f"base__{h.name}" for h in base.hyperparameters
+    ]
+    theta = kernel.theta + 0.1
+    other = kernel.clone_with_theta(theta)
+    assert_allclose(other.theta, theta)
+    assert other != kernel and other.base == base.clone_with_theta(theta)
+    assert_allclose(kernel.theta, theta - 0.1)  # the original is as it was
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_copies_are_equal_and_compute_the_same(kernel):
+    X = cells_and_points(2)
+    for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert copy == kernel and copy is not kernel and copy.base is not kernel.base
+        assert_array_equal(copy(X), kernel(X))
+
+
+@pytest.mark.parametrize(
+    ("make", "name"), [(CellAverage, "n_representatives"), (CellIntegral, "n_nodes")]
+)
+def test_parameters_read_and_write(make, name):
+    kernel = make(2.0 * RBF(0.3), 4)
+    params = kernel.get_params()
+    assert params[name] == 4 and params["base"] is kernel.base
+    assert params["base__k2__length_scale"] == 0.3
+    assert set(kernel.get_params(deep=False)) == {"base", name}
+    kernel.set_params(base__k2__length_scale=0.7, **{name: (2, 3)})
+    assert kernel.base.k2.length_scale == 0.7
+    assert_array_equal(kernel.diag(cells_and_points(2)).shape, 7)
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        kernel.set_params(length_scale=1.0)
+    kernel.set_params(base=RBF(0.2))
+    assert kernel == make(RBF(0.2), [2, 3]) and kernel == make(RBF(0.2), np.array([2, 3]))
+    assert kernel != make(RBF(0.2), (3, 2)) and kernel != make(RBF(0.2), 2)
+    assert kernel != make(RBF(0.3), (2, 3)) and kernel != RBF(0.2)
+    assert repr(kernel) == f"{make.__name__}(base=RBF(length_scale=0.2), {name}=(2, 3))"
+    assert not kernel.is_stationary() and kernel.requires_vector_input
+
+
+def test_the_two_kinds_differ():
+    assert CellAverage(RBF(), 16) != CellIntegral(RBF(), 16)
+
+
+@pytest.mark.parametrize("make", [CellAverage, CellIntegral])
+def test_composition(make):
+    X = cells_and_points(2)
+    a, b = make(RBF(0.3)), make(Matern(0.6), 3)
+    K, gradient = (0.5 * a + b**2 + WhiteKernel(0.1))(X, eval_gradient=True)
+    assert_allclose(K, 0.5 * a(X) + b(X) ** 2 + 0.1 * np.eye(len(X)), rtol=1e-13)
+    composed = 0.5 * a + b**2 + WhiteKernel(0.1)
+    assert gradient.shape == (7, 7, 4)
+    assert_allclose(gradient, numerical_gradient(composed, X), rtol=1e-6, atol=1e-8)
+    assert clone(composed) == composed
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        CellAverage(1.0 * RBF(0.5), 10),
+        CellIntegral(1.0 * RBF(0.5)),
+        CellAverage(1.0 * Matern(0.5, nu=2.5), 5),
+    ],
+    ids=repr,
+)
+def test_regression_on_aggregated_data_learns(kernel):
+    rng = np.random.default_rng(0)
+    lower = rng.uniform(0, 0.85, size=(60, 1))
+    X = np.hstack((lower, lower + rng.uniform(0.02, 0.15, size=(60, 1))))
+    # mean of sin(8 x) over the interval, exactly
+    y = (np.cos(8 * X[:, 0]) - np.cos(8 * X[:, 1])) / (8 * (X[:, 1] - X[:, 0]))
+    y += 1e-2 * rng.normal(size=60)
+    gpr = GaussianProcessRegressor(kernel=kernel, alpha=1e-4).fit(X, y)
+    assert gpr.kernel_ != kernel
+    assert gpr.log_marginal_likelihood_value_ > gpr.log_marginal_likelihood(kernel.theta) + 1.0
+    P = np.linspace(0.1, 0.9, 50)[:, None]
+    mean, std = gpr.predict(boxes_from_points(P), return_std=True)
+    assert abs(mean - np.sin(8 * P[:, 0])).max() < 0.05
+    assert (std < 0.1).all() and (std > 0).all()
+    _, covariance = gpr.predict(X[:5], return_cov=True)
+    assert_allclose(np.diag(covariance), gpr.predict(X[:5], return_std=True)[1] ** 2, rtol=1e-6)
+    value, slope = gpr.log_marginal_likelihood(kernel.theta, eval_gradient=True)
+    for j, shift in enumerate(1e-5 * np.eye(kernel.n_dims)):
+        up, down = (gpr.log_marginal_likelihood(kernel.theta + s) for s in (shift, -shift))
+        assert_allclose(slope[j], (up - down) / 2e-5, rtol=1e-5)
+    assert np.isfinite(value)
+
+
+# ---- the generic path in pieces ----
+
+
+@pytest.mark.parametrize("make", [CellAverage, CellIntegral])
+@pytest.mark.parametrize("base", [GENERIC_BASES[1], BASES[2][1]], ids=str)
+@pytest.mark.parametrize("size", [1, 300, 6000, 40_000])
+def test_block_size_changes_nothing(make, base, size, monkeypatch):
+    kernel, X, Y = make(base, (5, 3)), cells_and_points(2), cells_and_points(2, n=9, seed=3)
+    K, gradient = kernel._generic(X, eval_gradient=True)
+    cross, variances = kernel._generic(X, Y), kernel._generic_diag(X)
+    monkeypatch.setattr(cell_module, "BLOCK_SIZE", size)
+    monkeypatch.setattr(cell_module, "DIAGONAL_POINTS", 4)
+    K_, gradient_ = kernel._generic(X, eval_gradient=True)
+    assert_allclose(K_, K, rtol=1e-12, atol=1e-15)
+    assert_allclose(gradient_, gradient, rtol=1e-12, atol=1e-14)
+    assert_allclose(kernel._generic(X, Y), cross, rtol=1e-12, atol=1e-15)
+    assert_allclose(kernel._generic_diag(X), variances, rtol=1e-12)
+    assert_allclose(np.diag(K), variances, rtol=1e-12)
+
+
+def test_generic_path_needs_bounded_memory():
+    # 300 cells of 64 points: the Gram matrix of the points alone would take 2.9 GB
+    rng = np.random.default_rng(0)
+    lower = rng.uniform(size=(300, 2))
+    kernel, X = CellAverage(RationalQuadratic(0.5, 1.0), 8), np.hstack((lower, lower + 0.1))
+    tracemalloc.start()
+    try:
+        kernel(X[:40], X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 150e6
+
+
+def test_hopeless_requests_name_the_way_out():
+    X = np.array([[0.0, 0.0, 0.0, 1.0, 1.0, 1.0]])
+    for kernel in (CellAverage(Matern(), 30), CellIntegral(Matern(), 30)):
+        for call in (kernel, kernel.diag, lambda X, k=kernel: k(X, X)):
+            with pytest.raises(ValueError, match=r"fewer.*RBF.*'center' or 'integral'"):
+                call(X)
+    # the same with a kernel that factorises
+    assert_allclose(
+        CellAverage(RBF(), 30)(X)[0, 0], CellAverage(RBF(), 30)(X[:, ::3])[0, 0] ** 3, rtol=1e-13
+    )
+
+
+# ---- errors ----
+
+
+BAD_BOXES = [
+    (np.zeros((2, 3)), "even number of columns"),
+    (np.zeros((2, 0)), "even number of columns"),
+    (np.zeros(4), "even number of columns"),
+    ([[0.0, 1.0], [1.0, 0.5]], "row 1 has lower=.1.0. and upper=.0.5."),
+    ([[0.0, np.nan]], "finite"),
+    ([[0.0, np.inf]], "finite"),
+]
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_BOXES)
+@pytest.mark.parametrize("kernel", [CellAverage(RBF()), CellIntegral(Matern())], ids=repr)
+def test_wrong_boxes_are_named(kernel, bad, message):
+    good = np.array([[0.0, 1.0]])
+    for call in (kernel, kernel.diag, kernel.noise_diag):
+        with pytest.raises(ValueError, match=message) as error:
+            call(bad)
+        assert str(error.value).startswith("X must hold")
+    with pytest.raises(ValueError, match=message) as error:
+        kernel(good, bad)
+    assert str(error.value).startswith("Y must hold")
+
+
+@pytest.mark.parametrize("counts", [0, -3, 1.5, True, "5", None, (1, 2, 3), [2], (2, 0), 10**9])
+@pytest.mark.parametrize(
+    ("make", "name"), [(CellAverage, "n_representatives"), (CellIntegral, "n_nodes")]
+)
+def test_wrong_counts_are_named(make, name, counts):
+    for base in (RBF(), Matern()):
+        kernel = clone(make(base, counts))  # building and cloning never fail
+        for call in (kernel, kernel.diag, kernel.noise_diag):
+            with pytest.raises(ValueError, match=f"{name} must be an integer"):
+                call(np.array([[0.0, 0.0, 1.0, 1.0]]))
+        with pytest.raises(ValueError, match=f"{name} must be an integer"):
+            kernel.gaussian_cells(2)
+
+
+@pytest.mark.parametrize("base", [None, 3.0, "RBF", RBF, CompoundKernel([RBF()])], ids=str)
+@pytest.mark.parametrize("make", [CellAverage, CellIntegral])
+def test_bases_must_be_kernels(make, base):
+    kernel = make(base)
+    X = np.array([[0.0, 1.0]])
+    for call in (lambda: kernel(X), lambda: kernel.diag(X), lambda: kernel.theta):
+        with pytest.raises(TypeError, match=f"base of {make.__name__} must be a kernel"):
+            call()
+    with pytest.raises(TypeError, match="must be a kernel"):
+        kernel.gaussian_cells(1)
+
+
+def test_gradients_are_for_one_set_of_boxes():
+    X = np.array([[0.0, 1.0]])
+    for base in (RBF(), Matern()):
+        with pytest.raises(ValueError, match="only with Y=None"):
+            CellAverage(base)(X, X, eval_gradient=True)
+        with pytest.raises(ValueError, match="same number of columns"):
+            CellAverage(base)(X, np.zeros((1, 4)))
+    with pytest.raises(ValueError, match="length_scale"):
+        CellAverage(RBF([0.1, 0.2]))(X)
+
+
+@pytest.mark.parametrize("base", [RBF(), Matern()], ids=str)
+@pytest.mark.parametrize("make", [CellAverage, CellIntegral])
+def test_no_boxes(make, base):
+    empty, X = np.empty((0, 4)), cells_and_points(2)
+    kernel = make(base, 3)
+    assert kernel(empty).shape == (0, 0)
+    assert kernel(empty, X).shape == (0, 7) and kernel(X, empty).shape == (7, 0)
+    assert kernel.diag(empty).shape == kernel.noise_diag(empty).shape == (0,)
+    assert kernel(empty, eval_gradient=True)[1].shape == (0, 0, 1)
+
+
+@pytest.mark.parametrize("make", [CellAverage, CellIntegral])
+def test_input_is_read_only_and_any_layout(make):
+    X = cells_and_points(2)
+    X.setflags(write=False)
+    kernel = make(RBF(0.4), 3)
+    K = kernel(X)
+    assert_array_equal(kernel(np.asfortranarray(X)), K)
+    assert_array_equal(kernel(X.tolist()), K)
+    assert_array_equal(kernel(np.repeat(X, 2, axis=0)[::2]), K)
+    assert_allclose(kernel(X.astype(np.float32)), K, rtol=1e-5)
