@@ -18,8 +18,10 @@ __all__ = [
     "Real",
     "StrOptions",
     "check_bounds",
+    "check_callable_value",
     "check_inside",
     "check_noise_variance",
+    "check_numbers",
     "check_reward",
     "fit_context",
     "validate_params",
@@ -39,7 +41,7 @@ def check_bounds(bounds: Any) -> np.ndarray:
     ValueError
         Unless every row is finite with its first entry below its second.
     """
-    array = check_array(bounds, dtype=np.float64, ensure_2d=False, input_name="bounds")
+    array = check_numbers(bounds, "bounds", ensure_2d=False)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
             f"bounds must have shape (d, 2), one (lower, upper) pair per dimension; got an array "
@@ -55,6 +57,28 @@ def check_bounds(bounds: Any) -> np.ndarray:
     if not np.isfinite(array[:, 1] - array[:, 0]).all():
         raise ValueError("bounds are so wide that upper - lower overflows")
     return array
+
+
+def check_numbers(values: Any, name: str, ensure_2d: bool = True) -> np.ndarray:
+    """Return finite real numbers as a float array; an error names the parameter."""
+    try:
+        if np.asarray(values).dtype.kind not in "fiu":
+            raise ValueError(f"expected real numbers, got {values!r}")
+        return check_array(values, dtype=np.float64, ensure_2d=ensure_2d, input_name=name)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} must be an array of finite numbers: {error}") from error
+
+
+def check_callable_value(function: Any, argument: int, name: str) -> float:
+    """Return ``function(argument)`` as a finite float >= 0; an error names the parameter."""
+    value = function(argument)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not 0.0 <= number < np.inf:
+        raise ValueError(f"{name}({argument}) must be a finite number >= 0, got {value!r}")
+    return number
 
 
 def check_inside(points: np.ndarray, bounds: np.ndarray) -> None:
@@ -78,7 +102,10 @@ def check_reward(reward: Any, name: str = "reward") -> float:
         raise TypeError(f"{name} must be a real number, got {reward!r}")
     if isinstance(reward, np.complexfloating):
         raise TypeError(f"{name} must be a real number, got {reward!r}")
-    value = float(reward)
+    try:
+        value = float(reward)
+    except OverflowError:
+        value = np.inf
     if not -np.inf < value < np.inf:
         raise ValueError(f"{name} must be finite, got {value!r}")
     return value

@@ -85,14 +85,22 @@ def representatives(
            [0.5, 1.5],
            [0.5, 2.5]])
     """
-    lower, upper = np.atleast_1d(lower), np.atleast_1d(upper)
-    if lower.ndim != 1 or lower.shape != upper.shape:
+    low, high = np.ravel(lower).tolist(), np.ravel(upper).tolist()
+    if np.ndim(lower) > 1 or np.shape(lower) != np.shape(upper):
         raise ValueError(
-            f"lower and upper must have shape (d,), got shapes {lower.shape} and {upper.shape}."
+            f"lower and upper must have shape (d,), got shapes {np.shape(lower)} and "
+            f"{np.shape(upper)}."
         )
-    box = check_boxes(np.concatenate((lower, upper))[None, :], "[lower, upper]")
-    counts = axis_counts(n_representatives, len(lower), "n_representatives")
-    return box_points(box, [midpoint_rule(s) for s in counts]).points
+    if not all(-np.inf < a <= b < np.inf for a, b in zip(low, high, strict=True)):
+        raise ValueError(f"a box needs finite lower <= upper, got {lower!r} and {upper!r}.")
+    counts = axis_counts(n_representatives, len(low), "n_representatives")
+    axes = []
+    for a, b, s in zip(low, high, counts, strict=True):
+        s = s if b > a else 1
+        axes.append(a + (np.arange(s) + 0.5) * ((b - a) / s))
+    if len(axes) == 1:
+        return axes[0][:, None]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 
 def check_boxes(boxes: ArrayLike, name: str = "X") -> np.ndarray:

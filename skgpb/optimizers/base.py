@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +12,14 @@ from scipy.optimize import OptimizeResult
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb.utils import (
     Integral,
     check_bounds,
     check_inside,
     check_noise_variance,
+    check_numbers,
     check_reward,
     validate_params,
 )
@@ -73,15 +75,27 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         self : BaseBanditOptimizer
             Everything told before is forgotten.
         """
-        validate_params(self)
-        if y is None:
-            X = validate_data(self, X, dtype=np.float64)
-        else:
-            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        self._start(X)
-        if y is not None:
-            self._condition(X, np.asarray(y, dtype=np.float64))
+        with self._unchanged_by_errors():
+            validate_params(self)
+            if y is None:
+                X = validate_data(self, X, dtype=np.float64)
+            else:
+                X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+            self._start(X)
+            if y is not None:
+                self._condition(X, np.asarray(y, dtype=np.float64))
         return self
+
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        """Restore the attributes if the block, which must not change them in place, fails."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _domain(self) -> np.ndarray | None:
         """Bounds (d, 2) from the parameters, or None where they give no domain."""
@@ -184,16 +198,22 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
             For rewards that are not finite real numbers, negative noise variances, queries of
             another optimizer and points outside the bounds. The state is then as before.
         """
-        self._ensure_started()
-        if isinstance(query, list) and query and isinstance(query[0], self._query_type):
-            observations = self._checked_list(query, reward, alpha)
+        if hasattr(self, "bounds_"):
+            observations = self._checked_all(query, reward, alpha)
         else:
-            observations = [self._checked(query, reward, alpha)]
+            with self._unchanged_by_errors():
+                self._ensure_started()
+                observations = self._checked_all(query, reward, alpha)
         for query, target, value, noise in observations:
             self._update(target, value, noise)
             self._pending.pop(query, None)
         self._asked = []
         return self
+
+    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple]:
+        if isinstance(query, list) and query and isinstance(query[0], self._query_type):
+            return self._checked_list(query, reward, alpha)
+        return [self._checked(query, reward, alpha)]
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
         value = check_reward(reward)
@@ -217,8 +237,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
     def _as_query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
-        points = check_array(points, dtype=np.float64, ensure_2d=False, input_name="query")
-        points = np.atleast_2d(points)
+        points = np.atleast_2d(check_numbers(points, "query", ensure_2d=False))
         if points.ndim != 2 or points.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"a query must be one of this optimizer's queries or points of shape "
@@ -273,6 +292,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
             raise ValueError(f"budget must be an integer >= 1, got {budget!r}")
         if not callable(objective):
             raise TypeError(f"objective must be callable, got {objective!r}")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable or None, got {callback!r}")
         self._ensure_started()
         bar = _progress_bar(budget) if progress else None
         done, stopped = 0, False

@@ -32,7 +32,7 @@ from skgpb.optimizers.base import PointsQuery
 from skgpb.optimizers.tree_search import TreeSearchOptimizer, first_maximum
 from skgpb.partition import Cell
 from skgpb.surrogate import OnlineGaussianProcessRegressor
-from skgpb.utils import Integral, Interval, Real, StrOptions
+from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_value
 
 # Length scale of the default kernel, in units of the domain's sides.
 DEFAULT_LENGTH_SCALE = 0.2
@@ -252,7 +252,7 @@ class GPOOOptimizer(TreeSearchOptimizer):
         """Line 7: the children take the place of their parent among the leaves."""
         slot = self._tree.node(node)[2]
         first = super()._expand(node)
-        K, leaves = self.n_children, self._tree.n_leaves
+        K, leaves = self._tree.n_children, self._tree.n_leaves
         slots = [slot, *range(leaves - K + 1, leaves)]
         self.surrogate_._track_blocks(slots, self._partition.blocks(first, first + K))
         return first
@@ -275,10 +275,7 @@ class GPOOOptimizer(TreeSearchOptimizer):
     def _beta(self, t: int) -> float:
         """Lemma 1, or what the user chose."""
         if callable(self.beta):
-            value = float(self.beta(t))
-            if not value >= 0.0:
-                raise ValueError(f"beta({t}) must be >= 0, got {value}")
-            return value
+            return check_callable_value(self.beta, t, "beta")
         if self.beta == "theory":
             return max(0.0, 2.0 * (self._log_beta_constant + 2.0 * log(t)))
         return float(self.beta)

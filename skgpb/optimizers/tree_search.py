@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
 from skgpb.partition import BoxPartition, Cell, PoolPartition
-from skgpb.utils import Integral, Real, check_bounds
+from skgpb.utils import Integral, Real, check_bounds, check_callable_value, check_numbers
 
 # Node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
@@ -26,7 +26,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
     def _domain(self) -> np.ndarray | None:
         if self.pool is None:
             return super()._domain()
-        pool = check_array(self.pool, dtype=np.float64, input_name="pool")
+        pool = check_numbers(self.pool, "pool")
         box = np.column_stack([pool.min(axis=0), pool.max(axis=0)])
         if self.bounds is not None and not np.array_equal(check_bounds(self.bounds), box):
             raise ValueError("pass either bounds or pool: a pool has the bounds of its rows")
@@ -54,7 +54,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
         d = self.n_features_in_
         if self.pool is None:
             return BoxPartition(self.bounds_, self.n_children, self._points_per_axis(d))
-        pool = np.array(check_array(self.pool, dtype=np.float64))
+        pool = check_numbers(self.pool, "pool").copy()
         sizes = {"center": 1, "integral": None}
         n = IN_POOL if self.n_representatives is None else self.n_representatives
         if not isinstance(n, Integral) or n < 1:
@@ -104,10 +104,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
         """delta(h) for h = 0..max_depth + 1 where the user gave it, in units of the reward."""
         depths = range(self.max_depth_ + 2)
         if callable(self.diameter):
-            values = np.array([float(self.diameter(h)) for h in depths])
-            if not (np.isfinite(values).all() and (values >= 0).all()):
-                raise ValueError(f"diameter(h) must be finite and >= 0, got {values}")
-            return values
+            return np.array([check_callable_value(self.diameter, h, "diameter") for h in depths])
         c, rho = self.diameter
         return c * rho ** np.arange(self.max_depth_ + 2, dtype=np.float64)
 
@@ -116,7 +113,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
     def _resolve(self, query: Cell | PointsQuery) -> Cell | PointsQuery:
         if isinstance(query, PointsQuery) or query in self._pending:
             return query
-        K, depth, index = self.n_children, query.depth, query.index
+        K, depth, index = self._tree.n_children, query.depth, query.index
         known = (
             len(query.lower) == self.n_features_in_
             and 0 <= depth <= self.max_depth_ + 1
@@ -158,7 +155,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
             # Every leaf is being evaluated already: refine the best of those that can be.
             parent = self._best_divisible_leaf()
             self._expand(parent)
-            excluded = np.concatenate([excluded, np.zeros(self.n_children, dtype=np.uint8)])
+            excluded = np.concatenate([excluded, np.zeros(self._tree.n_children, dtype=np.uint8)])
             node = self._best_leaf(excluded)
         return self._partition.cell(node)
 
@@ -214,5 +211,6 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
 
 
 def first_maximum(values: np.ndarray, tolerance: float) -> int:
-    """Position of the first value within ``tolerance`` of the largest."""
+    """Position of the first value within ``tolerance`` of the largest; NaN counts as lowest."""
+    values = np.where(np.isnan(values), -np.inf, values)
     return int(np.flatnonzero(values >= values.max() - tolerance)[0])

@@ -1,0 +1,8 @@
+"""Shared set-up: the naive references under tests/reference are importable from every test."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,186 @@
+"""StoOOOptimizer against a naive implementation of Algorithm 2, round by round."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference.stooo import stooo
+from reference.tree import quadrature, representatives
+
+from skgpb.optimizers import StoOOOptimizer
+
+N_SEEDS = 20
+N_ROUNDS = 60
+
+BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)]}
+PER_AXIS = {1: {1: 1, 4: 4, 10: 10}, 2: {1: 1, 4: 2, 10: (5, 2)}}
+
+
+def random_function(rng, bounds):
+    """A random wave between 0 and 1."""
+    bounds = np.asarray(bounds, dtype=float)
+    direction = rng.normal(size=len(bounds)) * 4.0 / (bounds[:, 1] - bounds[:, 0])
+    phase = rng.uniform(0.0, 2.0 * np.pi)
+    return lambda X: 0.5 + 0.5 * np.sin(X @ direction + phase)
+
+
+def assert_same_run(optimizer, rounds, context=""):
+    rounds = list(rounds)
+    for record in rounds:
+        cell = optimizer.ask()
+        where = f"{context}, round {record.t}"
+        assert (cell.depth, cell.index) == record.node.key, where
+        np.testing.assert_allclose(cell.lower, record.node.lower, rtol=0, atol=1e-14)
+        np.testing.assert_allclose(cell.upper, record.node.upper, rtol=0, atol=1e-14)
+        optimizer.tell(cell, record.reward)
+        best_cell = optimizer.recommend()
+        assert (best_cell.depth, best_cell.index) == record.recommendation.key, where
+    np.testing.assert_array_equal(
+        optimizer.history_["expanded"], [record.expanded for record in rounds], err_msg=context
+    )
+    asked_before = np.array([np.isfinite(record.mean) for record in rounds])
+    np.testing.assert_allclose(
+        optimizer.history_["mean"][asked_before],
+        [record.mean for record in rounds if np.isfinite(record.mean)],
+        rtol=0,
+        atol=1e-12,
+        err_msg=context,
+    )
+    return rounds
+
+
+@pytest.mark.parametrize("width", ["anytime", "munos"])
+@pytest.mark.parametrize("feedback", ["center", "average-1", "average-4", "average-10", "integral"])
+@pytest.mark.parametrize("n_children", [2, 3])
+@pytest.mark.parametrize("d", [1, 2])
+def test_follows_algorithm_2(d, n_children, feedback, width):
+    feedback, _, S = feedback.partition("-")
+    per_axis = PER_AXIS[d][int(S)] if S else None
+    sub_grid = np.broadcast_to(1 if per_axis is None else per_axis, d)
+    n_expanded = 0
+    for seed in range(N_SEEDS):
+        rng = np.random.default_rng([seed, d, n_children])
+        f, noise = random_function(rng, BOUNDS[d]), 0.1 * rng.normal(size=N_ROUNDS)
+
+        def oracle(node, t, f=f, noise=noise):
+            if feedback == "integral":
+                points, weights = quadrature(node, 8)
+                return weights @ f(points) + noise[t - 1]
+            return f(representatives(node, sub_grid)).mean() + noise[t - 1]
+
+        c, rho = rng.uniform(2.0, 6.0), rng.uniform(0.6, 0.9)
+        low = rng.uniform(-0.2, 0.2)
+        run = {
+            "max_depth": int(rng.integers(1, 6)),
+            "failure_probability": rng.choice([0.1, 0.3]),
+            "reward_range": (low, low + rng.uniform(0.5, 1.5)),
+            "n_children": n_children,
+            "width": width,
+            "budget": N_ROUNDS if width == "munos" else None,
+        }
+        rounds = stooo(
+            oracle,
+            N_ROUNDS,
+            bounds=BOUNDS[d],
+            diameter=lambda h, c=c, rho=rho: c * rho**h,
+            **run,
+        )
+        optimizer = StoOOOptimizer(
+            bounds=BOUNDS[d],
+            feedback=feedback,
+            n_representatives=per_axis,
+            diameter=(c, rho),
+            **run,
+        )
+        rounds = assert_same_run(optimizer, rounds, f"seed {seed}")
+        n_expanded += sum(record.expanded for record in rounds)
+    assert 2 * N_SEEDS < n_expanded < 0.9 * N_SEEDS * N_ROUNDS
+
+
+def test_the_comparison_of_figure_4():
+    """delta(h) = 14 2^-h, where the first levels are expanded after one reward."""
+    rng = np.random.default_rng(0)
+    f = random_function(rng, [(0.0, 1.0)])
+    rounds = stooo(
+        lambda node, t: f(representatives(node, (10,))).mean() + 0.1 * rng.normal(),
+        80,
+        bounds=[(0.0, 1.0)],
+        diameter=lambda h: 14.0 * 0.5**h,
+        max_depth=10,
+    )
+    optimizer = StoOOOptimizer(
+        bounds=[(0.0, 1.0)],
+        feedback="average",
+        n_representatives=10,
+        diameter=(14.0, 0.5),
+        max_depth=10,
+    )
+    rounds = assert_same_run(optimizer, rounds)
+    assert [record.expanded for record in rounds[:3]] == [True, True, True]
+
+
+def test_a_node_is_expanded_at_the_first_count_line_5_of_algorithm_2_allows():
+    # T >= 2 log(t^2 / theta) / delta^2 with t = T while only the root exists.
+    theta, delta = 0.1, 1.2
+    T = 1
+    while 2.0 * np.log(T**2 / theta) / delta**2 > T:
+        T += 1
+    optimizer = StoOOOptimizer(
+        bounds=[(0.0, 1.0)], diameter=(delta, 0.5), max_depth=5, failure_probability=theta
+    )
+    for _ in range(T):
+        optimizer.tell(optimizer.ask(), 0.5)
+    assert optimizer.history_["expanded"].tolist() == [False] * (T - 1) + [True]
+    assert T > 5
+
+
+def test_untried_leaves_come_first_from_the_left():
+    optimizer = StoOOOptimizer(
+        bounds=[(0.0, 1.0)], n_children=3, diameter=(100.0, 0.9), max_depth=2
+    )
+    keys = []
+    for _ in range(13):
+        cell = optimizer.ask()
+        keys.append((cell.depth, cell.index))
+        optimizer.tell(cell, 0.5)
+    assert keys == [(0, 0)] + [(1, i) for i in range(3)] + [(2, i) for i in range(9)]
+
+
+def test_equal_means_recommend_the_lowest_index():
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(100.0, 0.9), max_depth=2)
+    for _ in range(15):
+        optimizer.tell(optimizer.ask(), 0.5)
+    best_cell = optimizer.recommend()
+    assert (best_cell.depth, best_cell.index) == (2, 0)
+
+
+def test_nodes_at_max_depth_are_expanded_and_leaves_exist_one_below():
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(100.0, 0.9), max_depth=2)
+    for _ in range(40):
+        optimizer.tell(optimizer.ask(), 0.5)
+    assert np.max(optimizer.tree_.depth) == 3
+    assert optimizer.recommend().depth == 2
+
+
+def test_the_root_is_recommended_before_anything_is_expanded():
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(1e-3, 0.5), max_depth=5)
+    for _ in range(5):
+        optimizer.tell(optimizer.ask(), 0.5)
+    best_cell = optimizer.recommend()
+    assert (best_cell.depth, best_cell.index) == (0, 0)
+
+
+def test_rewards_outside_the_assumed_range_are_used_as_they_are():
+    # Clipping would make the two children equal.
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(100.0, 0.9), max_depth=1)
+    for _ in range(3):
+        cell = optimizer.ask()
+        optimizer.tell(cell, 5.0 if cell.index == 1 else 3.0)
+    best_cell = optimizer.recommend()
+    assert (best_cell.depth, best_cell.index) == (1, 1)
+
+
+def test_the_munos_width_needs_a_budget():
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], width="munos")
+    with pytest.raises(ValueError, match="budget"):
+        optimizer.ask()

@@ -1,0 +1,844 @@
+"""One suite for every public optimizer: what code outside relies on, whatever the algorithm.
+
+A new optimizer joins by being listed in ``skgpb.optimizers.__all__`` and in CASES.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+import pickle
+import re
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF, CompoundKernel, Matern
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import skgpb.optimizers
+from skgpb.kernels import CellAverage
+from skgpb.optimizers import GPOOOptimizer, StoOOOptimizer
+from skgpb.surrogate import OnlineGaussianProcessRegressor
+
+OPTIMIZERS = [
+    value
+    for name in skgpb.optimizers.__all__
+    if inspect.isclass(value := getattr(skgpb.optimizers, name))
+    and issubclass(value, BaseEstimator)
+    and not name.startswith("Base")
+]
+
+BOUNDS = [(-1.0, 1.0), (0.0, 3.0)]
+POOL = np.random.default_rng(7).uniform([-1.0, 0.0], [1.0, 3.0], size=(200, 2))
+
+#: Settings with which every optimizer is taken through its paces, in two dimensions. Diameters
+#: are such that trees grow within a dozen rounds.
+CASES = {
+    "GPOO-center": (GPOOOptimizer, {"feedback": "center", "diameter": (3.0, 0.6)}),
+    "GPOO-average": (
+        GPOOOptimizer,
+        {"feedback": "average", "n_representatives": (2, 3), "diameter": (3.0, 0.6)},
+    ),
+    "GPOO-integral": (GPOOOptimizer, {"feedback": "integral", "diameter": (3.0, 0.6)}),
+    "GPOO-defaults": (GPOOOptimizer, {}),
+    "GPOO-after-K3": (
+        GPOOOptimizer,
+        {"expansion": "after", "n_children": 3, "diameter": (3.0, 0.6), "beta": 4.0},
+    ),
+    "GPOO-matern": (
+        GPOOOptimizer,
+        {"kernel": Matern(0.8, nu=2.5), "diameter": (3.0, 0.6), "n_representatives": 2},
+    ),
+    "GPOO-learned": (
+        GPOOOptimizer,
+        {"kernel": RBF(0.5), "optimizer": "fmin_l_bfgs_b", "normalize_y": True},
+    ),
+    "GPOO-query-kernel": (
+        GPOOOptimizer,
+        {"feedback": CellAverage(RBF([0.5, 0.8]), 2), "n_representatives": 2},
+    ),
+    "GPOO-pool": (GPOOOptimizer, {"bounds": None, "pool": POOL, "diameter": (3.0, 0.6)}),
+    "StoOO": (StoOOOptimizer, {"diameter": (3.0, 0.8)}),
+    "AVE-StoOO": (
+        StoOOOptimizer,
+        {"feedback": "average", "n_representatives": 3, "diameter": (3.0, 0.8)},
+    ),
+    "StoOO-munos": (StoOOOptimizer, {"width": "munos", "budget": 50, "diameter": (3.0, 0.8)}),
+    "StoOO-pool": (StoOOOptimizer, {"bounds": None, "pool": POOL, "diameter": (3.0, 0.8)}),
+}
+
+GRID = np.array([[x, y] for x in np.linspace(-0.9, 0.9, 5) for y in np.linspace(0.1, 2.9, 5)])
+
+
+def make(name, **parameters):
+    cls, settings = CASES[name]
+    return cls(**{"bounds": BOUNDS, "random_state": 0} | settings | parameters)
+
+
+def f(X):
+    X = np.atleast_2d(X)
+    return np.exp(-((X[:, 0] - 0.4) ** 2) - (X[:, 1] - 1.2) ** 2)
+
+
+def answer(query, rng=None):
+    noise = 0.0 if rng is None else 0.1 * rng.standard_normal()
+    return float(f(np.asarray(query)).mean() + noise)
+
+
+def key(query):
+    return query.depth, query.index
+
+
+def play(optimizer, n_rounds, rng=None):
+    """Ask and tell, returning the queries."""
+    queries = []
+    for _ in range(n_rounds):
+        query = optimizer.ask()
+        optimizer.tell(query, answer(query, rng))
+        queries.append(query)
+    return queries
+
+
+def assert_same_history(one, other):
+    assert one.dtype == other.dtype
+    assert len(one) == len(other)
+    for name in one.dtype.names:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def has_model(optimizer):
+    """Whether the optimizer knows how uncertain it is, and learns from any point."""
+    return "return_std" in inspect.signature(optimizer.predict).parameters
+
+
+def predictions(optimizer):
+    if has_model(optimizer):
+        return optimizer.predict(GRID, return_std=True)
+    return [optimizer.predict(GRID)]
+
+
+def observe(optimizer):
+    """Everything a user can see, without changing it: plain comparable values."""
+    optimizer = copy.deepcopy(optimizer)
+    seen = {}
+    if hasattr(optimizer, "history_"):
+        seen["history"] = [
+            optimizer.history_[name].tolist() for name in optimizer.history_.dtype.names
+        ]
+        tree = optimizer.tree_
+        seen["tree"] = [
+            np.asarray(getattr(tree, name)).tolist()
+            for name in ("depth", "index", "parent", "children", "lower", "upper", "n_evaluations")
+        ]
+        seen["prediction"] = [np.asarray(a).tolist() for a in predictions(optimizer)]
+        seen["best"] = key(optimizer.recommend())
+    seen["ask"] = key(optimizer.ask())
+    batch = optimizer.ask(3)
+    seen["batch"] = [key(query) for query in batch]
+    for query in batch:
+        optimizer.tell(query, answer(query))
+    seen["later"] = [key(query) for query in play(optimizer, 5)]
+    seen["later mean"] = optimizer.predict(GRID).tolist()
+    # NaN marks what an algorithm does not know; it equals itself here.
+    return repr(seen)
+
+
+@pytest.fixture(params=list(CASES))
+def name(request):
+    return request.param
+
+
+# scikit-learn ------------------------------------------------------------------------------------
+
+
+def test_every_public_optimizer_is_in_this_suite():
+    assert OPTIMIZERS
+    assert {cls for cls, _ in CASES.values()} == set(OPTIMIZERS)
+
+
+@parametrize_with_checks([cls() for cls in OPTIMIZERS] + [OnlineGaussianProcessRegressor()])
+def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("cls", OPTIMIZERS)
+def test_constructor_stores_its_arguments_untouched(cls):
+    for parameter in inspect.signature(cls).parameters:
+        marker = object()
+        assert getattr(cls(**{parameter: marker}), parameter) is marker
+
+
+def test_parameters_are_never_written(name):
+    optimizer = make(name)
+    before = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
+    play(optimizer, 6)
+    optimizer.recommend()
+    optimizer.predict(GRID)
+    after = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
+    assert after == before
+
+
+# Ask and tell ------------------------------------------------------------------------------------
+
+
+def test_ask_is_stable_until_tell(name):
+    optimizer = make(name)
+    for _ in range(6):
+        first, second = optimizer.ask(), optimizer.ask()
+        assert first == second
+        assert hash(first) == hash(second)
+        np.testing.assert_array_equal(np.asarray(first), np.asarray(second))
+        optimizer.predict(GRID)
+        optimizer.recommend()
+        assert optimizer.ask() == first
+        optimizer.tell(first, answer(first))
+
+
+def test_a_query_is_its_points_and_lies_in_the_domain(name):
+    optimizer = make(name)
+    for query in play(optimizer, 10):
+        points = np.asarray(query)
+        assert points.ndim == 2
+        assert points.shape[1] == 2
+        np.testing.assert_array_equal(points, query.points)
+        assert query.lower.shape == query.upper.shape == query.center.shape == (2,)
+        assert (query.lower <= query.upper).all()
+        for inside in (points, query.center[np.newaxis]):
+            assert (inside >= query.lower).all() and (inside <= query.upper).all()
+        np.testing.assert_array_less(optimizer.bounds_[:, 0] - 1e-12, query.lower)
+        np.testing.assert_array_less(query.upper, optimizer.bounds_[:, 1] + 1e-12)
+        assert isinstance(query.depth, int) and isinstance(query.index, int)
+
+
+def test_queries_are_frozen_and_pickle(name):
+    query = play(make(name), 3)[-1]
+    with pytest.raises(AttributeError):
+        query.depth = 7
+    with pytest.raises(ValueError, match="read-only"):
+        query.points[0, 0] = 0.0
+    copied = pickle.loads(pickle.dumps(query))
+    assert copied == query
+    assert hash(copied) == hash(query)
+    np.testing.assert_array_equal(copied.points, query.points)
+
+
+def test_a_batch_is_distinct_and_stable(name):
+    optimizer = make(name)
+    play(optimizer, 12)
+    batch = optimizer.ask(3)
+    assert len(batch) == 3
+    assert len(set(batch)) == 3
+    assert optimizer.ask(3) == batch
+    optimizer.tell(batch, [answer(query) for query in batch])
+    assert len(optimizer.history_) == 15
+
+
+def test_the_first_of_a_batch_is_what_a_single_ask_returns(name):
+    optimizer = make(name)
+    play(optimizer, 12)
+    twin = copy.deepcopy(optimizer)
+    assert optimizer.ask(3)[0] == twin.ask()
+
+
+def test_answers_may_come_in_any_order(name):
+    optimizer = make(name)
+    play(optimizer, 12)
+    batch = optimizer.ask(4)
+    forward, backward = copy.deepcopy(optimizer), copy.deepcopy(optimizer)
+    for query in batch:
+        forward.tell(query, answer(query))
+    for query in reversed(batch):
+        backward.tell(query, answer(query))
+    assert len(forward.history_) == len(backward.history_) == 16
+    np.testing.assert_allclose(
+        np.sort(forward.history_["reward"]), np.sort(backward.history_["reward"]), rtol=0, atol=0
+    )
+    fixed = getattr(optimizer, "optimizer", None) is None
+    if fixed and has_model(optimizer):
+        # A posterior with fixed hyperparameters does not depend on the order.
+        np.testing.assert_allclose(
+            forward.predict(GRID), backward.predict(GRID), rtol=0, atol=1e-10
+        )
+    # Whatever was pending is answered: a fresh query follows.
+    for each in (forward, backward):
+        each.tell(each.ask(), 0.5)
+        assert len(each.history_) == 17
+
+
+def test_lists_are_told_as_if_one_after_another(name):
+    optimizer = make(name)
+    play(optimizer, 12)
+    batch = optimizer.ask(3)
+    rewards = [answer(query) for query in batch]
+    together, apart = copy.deepcopy(optimizer), copy.deepcopy(optimizer)
+    together.tell(batch, np.array(rewards))
+    for query, reward in zip(batch, rewards, strict=True):
+        apart.tell(query, reward)
+    np.testing.assert_array_equal(together.history_["reward"], apart.history_["reward"])
+    np.testing.assert_array_equal(together.history_["expanded"], apart.history_["expanded"])
+    np.testing.assert_allclose(together.predict(GRID), apart.predict(GRID), rtol=0, atol=1e-10)
+    assert key(together.ask()) == key(apart.ask())
+
+
+def test_every_reward_is_recorded(name):
+    optimizer = make(name)
+    rng = np.random.default_rng(3)
+    rewards, boxes = [], []
+    for _ in range(10):
+        query = optimizer.ask()
+        rewards.append(answer(query, rng))
+        boxes.append([*query.lower, *query.upper])
+        optimizer.tell(query, rewards[-1])
+    np.testing.assert_array_equal(optimizer.history_["descriptor"], boxes)
+    np.testing.assert_array_equal(optimizer.history_["reward"], rewards)
+    np.testing.assert_array_equal(optimizer.history_["round"], np.arange(1, 11))
+    assert optimizer.tree_.n_evaluations.sum() == 10
+
+
+def test_own_noise_of_an_observation_is_accepted(name):
+    optimizer = make(name)
+    play(optimizer, 4)
+    precise, vague = copy.deepcopy(optimizer), copy.deepcopy(optimizer)
+    query = optimizer.ask()
+    precise.tell(query, 3.0, alpha=1e-4)
+    vague.tell(query, 3.0, alpha=1e4)
+    assert len(precise.history_) == len(vague.history_) == 5
+    if has_model(optimizer) and optimizer.optimizer is None:
+        center = query.center[np.newaxis]
+        before = optimizer.predict(center)[0]
+        assert abs(precise.predict(center)[0] - before) > 0.1
+        assert abs(vague.predict(center)[0] - before) < 0.01
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if has_model(make(n))])
+@pytest.mark.parametrize("shape", ["point", "one row", "several rows"])
+def test_external_observations_move_the_posterior(name, shape):
+    optimizer = make(name)
+    play(optimizer, 3)
+    asked = optimizer.ask()
+    points = POOL[:6] if shape == "several rows" else POOL[:1]
+    given = points[0] if shape == "point" else points
+    where = points.mean(axis=0, keepdims=True) if shape != "several rows" else points
+    before = np.mean(optimizer.predict(where))
+    optimizer.tell(given, 5.0)
+    after = np.mean(optimizer.predict(where))
+    assert after > before + 0.1
+    # It is nobody's answer: what was asked is still open, and can be answered.
+    assert len(optimizer.history_) == 4
+    optimizer.tell(asked, answer(asked))
+    assert len(optimizer.history_) == 5
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if has_model(make(n))])
+def test_external_observations_may_come_first_and_among_queries(name):
+    optimizer = make(name)
+    optimizer.tell(POOL[0], 0.1, alpha=0.5)
+    query = optimizer.ask()
+    optimizer.tell([query, POOL[1], POOL[2:5]], [0.1, 0.2, 0.3])
+    assert len(optimizer.history_) == 4
+    play(optimizer, 3)
+    assert len(optimizer.history_) == 7
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if has_model(make(n))])
+def test_the_points_of_a_pending_query_stand_for_the_query(name):
+    optimizer = make(name)
+    play(optimizer, 4)
+    twin, query = copy.deepcopy(optimizer), optimizer.ask()
+    twin.tell(twin.ask(), 0.3)
+    optimizer.tell(np.array(query), 0.3)
+    assert_same_history(optimizer.history_, twin.history_)
+    assert optimizer.ask() == twin.ask()
+
+
+# Resume, repeat, run -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pending", [False, True])
+def test_a_pickled_run_continues_identically(name, pending):
+    optimizer, rng = make(name), np.random.default_rng(1)
+    play(optimizer, 9, rng)
+    if pending:
+        optimizer.ask(2)
+    resumed = pickle.loads(pickle.dumps(optimizer))
+    other = copy.deepcopy(rng)
+    assert resumed.ask() == optimizer.ask()
+    assert play(resumed, 12, other) == play(optimizer, 12, rng)
+    assert_same_history(resumed.history_, optimizer.history_)
+    assert resumed.recommend() == optimizer.recommend()
+    np.testing.assert_array_equal(resumed.predict(GRID), optimizer.predict(GRID))
+
+
+def test_a_query_can_be_told_back_after_a_restart(name):
+    optimizer = make(name)
+    play(optimizer, 5)
+    stored = pickle.dumps((optimizer, optimizer.ask()))
+    restarted, query = pickle.loads(stored)
+    restarted.tell(query, 0.25)
+    optimizer.tell(optimizer.ask(), 0.25)
+    assert restarted.ask() == optimizer.ask()
+
+
+def test_clones_with_the_same_seed_play_the_same_run(name):
+    optimizer = make(name)
+    play(optimizer, 4)
+    fresh = clone(optimizer)
+    assert not hasattr(fresh, "history_")
+    one, other = clone(optimizer), clone(optimizer)
+    assert play(one, 15, np.random.default_rng(2)) == play(other, 15, np.random.default_rng(2))
+    assert_same_history(one.history_, other.history_)
+
+
+def test_optimizers_do_not_touch_the_global_random_state(name):
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    play(make(name), 5)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+def test_run_is_the_ask_tell_loop(name):
+    by_hand, by_run = make(name), make(name)
+    play(by_hand, 12)
+    result = by_run.run(answer, 12)
+    assert_same_history(by_run.history_, by_hand.history_)
+    assert by_run.recommend() == by_hand.recommend()
+    assert result.success
+    assert result.nfev == 12
+    assert result.x == by_hand.recommend()
+    assert np.isfinite(result.fun)
+    assert_same_history(result.history, by_hand.history_)
+
+
+def test_run_continues_where_it_stopped_and_calls_back(name):
+    whole, parts, seen = make(name), make(name), []
+    whole.run(answer, 10)
+    parts.run(answer, 4)
+    parts.run(answer, 6, callback=lambda optimizer: seen.append(len(optimizer.history_)))
+    assert_same_history(parts.history_, whole.history_)
+    assert seen == [5, 6, 7, 8, 9, 10]
+
+
+def test_a_callback_may_end_the_run(name):
+    optimizer = make(name)
+    result = optimizer.run(answer, 10, callback=lambda optimizer: len(optimizer.history_) == 3)
+    assert result.nfev == len(optimizer.history_) == 3
+    assert "callback" in result.message
+
+
+def test_parallel_run_is_the_loop_over_batches(name):
+    by_hand, by_run = make(name), make(name)
+    for _ in range(4):
+        batch = by_hand.ask(3)
+        by_hand.tell(batch, [answer(query) for query in batch])
+    with parallel_config(backend="threading"):
+        result = by_run.run(answer, 12, n_jobs=3)
+    assert result.nfev == 12
+    assert_same_history(by_run.history_, by_hand.history_)
+
+
+def test_run_leaves_a_usable_optimizer_when_the_objective_fails(name):
+    optimizer = make(name)
+    calls = itertools.count()
+
+    def objective(query):
+        if next(calls) == 4:
+            raise OSError("the instrument is off")
+        return answer(query)
+
+    with pytest.raises(OSError, match="instrument"):
+        optimizer.run(objective, 10)
+    assert len(optimizer.history_) == 4
+    twin = make(name)
+    play(twin, 4)
+    assert optimizer.ask() == twin.ask()
+
+
+def test_recommendation_is_a_cell_that_was_expanded_or_the_root(name):
+    optimizer = make(name)
+    for _ in range(15):
+        play(optimizer, 1)
+        best = optimizer.recommend()
+        assert best == optimizer.recommend()
+        if not optimizer.history_["expanded"].any():
+            assert key(best) == (0, 0)
+        else:
+            tree = optimizer.tree_
+            row = np.flatnonzero((tree.depth == best.depth) & (tree.index == best.index))
+            assert (np.reshape(tree.children[row[0]], -1) >= 0).any()
+
+
+def test_predictions_have_the_shapes_of_a_regressor(name):
+    optimizer = make(name)
+    play(optimizer, 6)
+    mean = optimizer.predict(GRID)
+    assert mean.shape == (25,)
+    assert np.isfinite(mean).all()
+    np.testing.assert_array_equal(optimizer.predict(GRID), mean)
+    np.testing.assert_allclose(optimizer.predict(GRID[:1]), mean[:1], rtol=0, atol=1e-12)
+    assert isinstance(optimizer.score(GRID, f(GRID)), float)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if has_model(make(n))])
+def test_uncertainties_have_the_shapes_of_a_regressor(name):
+    optimizer = make(name)
+    play(optimizer, 6)
+    mean, std = optimizer.predict(GRID, return_std=True)
+    assert mean.shape == std.shape == (25,)
+    assert (std >= 0).all()
+    same_mean, cov = optimizer.predict(GRID, return_cov=True)
+    np.testing.assert_allclose(same_mean, mean, rtol=0, atol=1e-12)
+    assert cov.shape == (25, 25)
+    np.testing.assert_allclose(np.diag(cov), std**2, rtol=0, atol=1e-12)
+    draws = optimizer.sample_y(GRID, 3, random_state=0)
+    assert draws.shape == (25, 3)
+    np.testing.assert_array_equal(optimizer.sample_y(GRID, 3, random_state=0), draws)
+    with pytest.raises((ValueError, RuntimeError), match="return_std"):
+        optimizer.predict(GRID, return_std=True, return_cov=True)
+
+
+def test_fit_conditions_on_the_points_and_restarts(name):
+    optimizer = make(name)
+    play(optimizer, 5)
+    optimizer.fit(POOL[:30], f(POOL[:30]))
+    again = make(name).fit(POOL[:30], f(POOL[:30]))
+    np.testing.assert_array_equal(optimizer.predict(GRID), again.predict(GRID))
+    assert optimizer.ask() == again.ask()
+    assert optimizer.score(POOL[:30], f(POOL[:30])) > 0.5
+
+
+# Refusals ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", OPTIMIZERS)
+@pytest.mark.parametrize("method", ["ask", "recommend", "tell", "run"])
+def test_without_a_domain_the_error_says_what_to_pass(cls, method):
+    arguments = {"tell": ([[0.5]], 1.0), "run": (answer, 3)}.get(method, ())
+    with pytest.raises(NotFittedError, match="bounds"):
+        getattr(cls(), method)(*arguments)
+
+
+BAD_PARAMETERS = {
+    "bounds": [
+        "unit",
+        [(1.0, 0.0), (0.0, 1.0)],
+        [(0.0, 0.0), (0.0, 1.0)],
+        [(0.0, np.nan), (0.0, 1.0)],
+        [(0.0, np.inf), (0.0, 1.0)],
+        [0.0, 1.0],
+        [],
+        [(0.0, 1.0, 2.0)],
+        [(0.0, 1.0), (0.0,)],
+        [(0.0, None)],
+        3,
+    ],
+    "pool": ["table", [1.0, 2.0], [[np.nan, 1.0]], [], [[[1.0]]], np.empty((0, 2))],
+    "n_children": [1, 0, -2, 2.5, "2", None, np.nan],
+    "feedback": ["median", 3, None, RBF],
+    "n_representatives": [0, -1, 2.5, "3", (2,), (2, 0), (2, 2, 2), (2, 1.5)],
+    "diameter": [
+        "wide",
+        None,
+        (1.0,),
+        (1.0, 0.5, 2.0),
+        (-1.0, 0.5),
+        (np.nan, 0.5),
+        (1.0, np.inf),
+        (1.0, -0.5),
+        ("1", "0.5"),
+        3.0,
+        lambda h: np.nan,
+        lambda h: -1.0,
+        lambda h: "deep",
+    ],
+    "max_depth": [-1, 2.5, "3", np.inf, np.nan],
+    "min_members": [0, -1, 1.5, "2", None],
+    "failure_probability": [0.0, 1.0, -0.1, 1.5, np.nan, "0.1", None],
+    "kernel": ["rbf", RBF, 3.0, [RBF()], CompoundKernel([RBF()])],
+    "alpha": [-1.0, np.nan, np.inf, "0.1", None, 1j],
+    "expansion": ["during", None, True],
+    "beta": ["big", -1.0, np.nan, None, lambda t: np.nan, lambda t: -1.0, lambda t: None],
+    "optimizer": ["adam", 3],
+    "n_restarts_optimizer": [-1, 1.5, None],
+    "relearn": ["daily", -1, 0, 2.5],
+    "normalize_y": ["yes", None],
+    "width": ["wide", None, 3],
+    "reward_range": [(1.0, 0.0), (0.0, 0.0), (0.0,), (0.0, np.nan), "01", None, 1.0],
+    "budget": [0, -1, 1.5, "10"],
+    "random_state": ["seed", 1.5],
+}
+
+
+def bad_parameter_cases():
+    for cls in OPTIMIZERS:
+        for parameter in inspect.signature(cls).parameters:
+            assert parameter in BAD_PARAMETERS, f"add bad values of {parameter}"
+            for i, value in enumerate(BAD_PARAMETERS[parameter]):
+                yield pytest.param(cls, parameter, value, id=f"{cls.__name__}-{parameter}-{i}")
+
+
+@pytest.mark.parametrize(("cls", "parameter", "value"), list(bad_parameter_cases()))
+def test_nonsense_parameters_are_named_on_use_and_not_before(cls, parameter, value):
+    settings = {"bounds": BOUNDS}
+    if parameter == "pool":
+        settings["bounds"] = None
+    if parameter == "min_members":
+        settings = {"pool": POOL}
+    if parameter == "n_representatives":
+        settings["feedback"] = "average"
+    if parameter == "budget":
+        settings["width"] = "munos"
+    optimizer = cls(**settings | {parameter: value})
+    with pytest.raises((ValueError, TypeError), match=parameter):
+        # A callable is wrong only where it is called, a random state where it is used.
+        play(optimizer, 3)
+    with pytest.raises((ValueError, TypeError), match=parameter):
+        play(cls(**settings | {parameter: value}).fit(POOL[:20], f(POOL[:20])), 3)
+
+
+def cells_of_others(optimizer):
+    """Cells that look like this optimizer's own and are not."""
+    cls = type(optimizer)
+    # With a huge diameter every cell is expanded at once, so that the last cell is not the root.
+    mine = optimizer.get_params(deep=False) | {"diameter": (1e3, 0.9), "max_depth": 5}
+    shifted = {"bounds": [(-1.0, 0.9), (0.0, 3.0)], "pool": None}
+    one_axis = {"bounds": [(-1.0, 1.0)], "pool": None, "n_representatives": None}
+    one_axis |= {"kernel": None, "feedback": "center"}
+    children = {"n_children": mine["n_children"] + 3}
+    for change in (shifted, one_axis, children):
+        other = cls(**{k: v for k, v in (mine | change).items() if k in mine})
+        yield play_constant(other, 3)[-1]
+    if mine.get("feedback") == "average" and mine["pool"] is None:
+        finer = cls(**mine | {"n_representatives": 4})
+        yield play_constant(finer, 3)[-1]
+
+
+def play_constant(optimizer, n_rounds):
+    queries = []
+    for _ in range(n_rounds):
+        queries.append(optimizer.ask())
+        optimizer.tell(queries[-1], 0.5)
+    return queries
+
+
+BAD_REWARDS = [
+    np.nan, np.inf, -np.inf, None, "1.0", 1j, 1.0 + 0j, object(), {}, [], [1.0, 2.0], 10**400,
+    np.array([1.0, 2.0]), np.array([[1.0], [2.0]]), np.array("x"), True, np.complex128(1.0),
+]  # fmt: skip
+BAD_ALPHAS = [-1.0, np.nan, np.inf, "0.1", 1j, [0.1, 0.1], object(), -1e-300]
+BAD_QUERIES = [
+    None, "cell", 3, 0.5, object(), {}, (0.0,), np.nan, [], np.empty((0, 2)), np.zeros(3),
+    np.zeros((2, 3)), np.zeros((2, 2, 2)), np.zeros((1, 1)), np.array([0.0, np.nan]),
+    np.array([[0.0, np.inf]]), np.array([[0.0, 1.0], [0.0, 3.1]]), np.array([-1.0001, 1.0]),
+    np.array([0.0, 1.0 + 1j]), np.array(["0", "1"]), np.array([None, None]),
+]  # fmt: skip
+
+
+def bad_tells(optimizer, rng):
+    """Arguments of ``tell`` that must be refused, drawn at random around a good call."""
+    good = optimizer.ask()
+    strangers = list(cells_of_others(optimizer))
+    yield from (((good, reward), {}) for reward in BAD_REWARDS)
+    yield from (((good, 0.5), {"alpha": alpha}) for alpha in BAD_ALPHAS)
+    yield from (((query, 0.5), {}) for query in BAD_QUERIES + strangers)
+    for _ in range(25):
+        n = int(rng.integers(1, 4))
+        batch = [good] * n
+        rewards = rng.uniform(size=n).tolist()
+        kind = rng.integers(5)
+        if kind == 0:  # unequal length
+            yield (batch, [*rewards, 0.5]), {}
+        elif kind == 1:  # the last reward is bad
+            pick = BAD_REWARDS[rng.integers(len(BAD_REWARDS))]
+            yield ([*batch, good], [*rewards, pick]), {}
+        elif kind == 2:  # the last query is bad
+            bad = BAD_QUERIES + strangers
+            yield ([*batch, bad[rng.integers(len(bad))]], [*rewards, 0.5]), {}
+        elif kind == 3:  # alpha fits in number but its last entry is bad
+            pick = [-1.0, np.nan, np.inf, "0.1", 1j][rng.integers(5)]
+            yield ([*batch, good], [*rewards, 0.5]), {"alpha": [0.1] * n + [pick]}
+        else:  # alpha of another length
+            yield (batch, rewards), {"alpha": [0.1] * (n + 1)}
+
+
+def refuses(optimizer, args, kwargs):
+    """Whether ``tell`` raises what the documentation says it raises."""
+    try:
+        optimizer.tell(*args, **kwargs)
+    except (ValueError, TypeError):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("stage", ["fresh", "asked", "midway", "batch"])
+def test_rejected_tells_leave_the_optimizer_exactly_as_it_was(name, stage):
+    optimizer, rng = make(name), np.random.default_rng([len(name), len(stage)])
+    if stage != "fresh":
+        play(optimizer, {"asked": 0, "midway": 8, "batch": 5}[stage])
+    if stage == "asked":
+        optimizer.ask()
+    if stage == "batch":
+        optimizer.ask(3)
+    calls = list(bad_tells(copy.deepcopy(optimizer), rng))
+    before = observe(optimizer)
+    for args, kwargs in calls:
+        assert refuses(optimizer, args, kwargs), f"accepted: tell(*{args!r}, **{kwargs!r})"
+    assert observe(optimizer) == before
+    # Should one of them have left a trace after all, say which.
+    if stage == "midway":
+        for args, kwargs in calls[:: max(1, len(calls) // 12)]:
+            assert refuses(optimizer, args, kwargs)
+            assert observe(optimizer) == before, (args, kwargs)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bad_calls_among_good_ones_change_nothing(name, seed):
+    """A run disturbed by refused calls is, bit for bit, the run without them."""
+    rng = np.random.default_rng([seed, len(name)])
+    disturbed, twin = make(name), make(name)
+    disturbed.ask()
+    bad = list(bad_tells(make(name), rng))
+    for _ in range(25):
+        for _ in range(rng.integers(4)):
+            assert refuses(disturbed, *bad[rng.integers(len(bad))])
+        n = int(rng.integers(1, 4))
+        batch = disturbed.ask(n)
+        assert batch == twin.ask(n)
+        told = rng.permutation(n)[: rng.integers(1, n + 1)]  # the others stay pending
+        for i in told:
+            for optimizer in (disturbed, twin):
+                optimizer.tell(batch[i], answer(batch[i]))
+    assert_same_history(disturbed.history_, twin.history_)
+    for one, other in zip(predictions(disturbed), predictions(twin), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert disturbed.recommend() == twin.recommend()
+    assert disturbed.ask(2) == twin.ask(2)
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_other_rejected_calls_leave_the_optimizer_exactly_as_it_was(name, started):
+    optimizer = make(name)
+    if started:
+        play(optimizer, 6)
+    before = observe(optimizer)
+    for n in (0, -1, 1.5, "2", np.nan, [1], True):
+        with pytest.raises((ValueError, TypeError), match=r"\bn\b"):
+            optimizer.ask(n)
+    for budget in (0, -1, 1.5, None, "3", np.nan, np.inf, [3], True):
+        with pytest.raises((ValueError, TypeError), match="budget"):
+            optimizer.run(answer, budget)
+    for objective in (None, 3, "f", [answer]):
+        with pytest.raises(TypeError, match=r"objective|callable"):
+            optimizer.run(objective, 3)
+    with pytest.raises((ValueError, TypeError), match="callback"):
+        optimizer.run(answer, 3, callback=3)
+    assert observe(optimizer) == before
+
+
+def test_bad_rewards_of_an_objective_end_the_run_before_they_are_told(name):
+    optimizer = make(name)
+    play(optimizer, 6)
+    before = observe(optimizer)
+    for reward in BAD_REWARDS:
+        with pytest.raises((ValueError, TypeError)):
+            optimizer.run(lambda query, reward=reward: reward, 2)
+    assert observe(optimizer) == before
+
+
+def test_rejected_predictions_leave_the_optimizer_exactly_as_it_was(name):
+    optimizer = make(name)
+    play(optimizer, 6)
+    before = observe(optimizer)
+    for X in (None, "X", GRID[0], GRID[:, :1], np.zeros((2, 3)), [[0.0, np.nan]], np.empty((0, 2))):
+        with pytest.raises((ValueError, TypeError)):
+            optimizer.predict(X)
+    assert observe(optimizer) == before
+
+
+def test_a_rejected_fit_leaves_the_optimizer_exactly_as_it_was(name):
+    optimizer = make(name)
+    play(optimizer, 6)
+    before = observe(optimizer)
+    X, y = POOL[:5], f(POOL[:5])
+    for args in [
+        (None, y),
+        (np.column_stack([X, y]), y),
+        (X + 10.0, y),
+        (X, y[:4]),
+        (X[:, 0], y),
+        (X, np.append(y[:4], np.nan)),
+        (np.full_like(X, np.inf), y),
+        (X, ["a"] * 5),
+    ]:
+        with pytest.raises((ValueError, TypeError)):
+            optimizer.fit(*args)
+    assert observe(optimizer) == before
+
+
+def test_messages_say_what_was_wrong():
+    optimizer = make("GPOO-average")
+    query = optimizer.ask()
+    for args, message in [
+        ((query, np.nan), "reward must be finite"),
+        ((query, None), "reward must be a real number"),
+        (([query, query], [0.5]), "each of 2"),
+        ((np.array([0.0, 3.5]), 0.5), "bounds"),
+        ((np.zeros((2, 3)), 0.5), r"2.*3|3.*2"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            optimizer.tell(*args)
+
+
+# Model selection ---------------------------------------------------------------------------------
+
+X_TABLE = np.random.default_rng(11).uniform([-1.0, 0.0], [1.0, 3.0], size=(60, 2))
+Y_TABLE = f(X_TABLE) + 0.05 * np.random.default_rng(12).normal(size=60)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_grid_search_over_diameter_and_length_scale(refit):
+    grid = {"diameter": [(1.0, 0.5), (4.0, 0.7)], "kernel__length_scale": [1e-3, 0.7]}
+    search = GridSearchCV(GPOOOptimizer(RBF(1.0)), grid, cv=3, refit=refit, error_score="raise")
+    search.fit(X_TABLE, Y_TABLE)
+    assert search.best_params_["kernel__length_scale"] == 0.7
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    if refit:
+        assert search.best_score_ > 0.8
+        assert search.best_estimator_.ask().depth == 0
+
+
+def test_grid_search_over_a_composite_kernel():
+    grid = {"kernel__k1__k2__length_scale": [1e-3, 0.7], "kernel__k2__length_scale": [0.5, 2.0]}
+    search = GridSearchCV(
+        GPOOOptimizer(1.0 * RBF(1.0) + Matern(1.0, nu=2.5)), grid, cv=3, error_score="raise"
+    )
+    assert search.fit(X_TABLE, Y_TABLE).best_score_ > 0.8
+
+
+def test_grid_search_over_a_pipeline_with_a_scaler():
+    pipeline = make_pipeline(StandardScaler(), GPOOOptimizer(RBF(1.0)))
+    grid = {
+        "gpoooptimizer__diameter": [(1.0, 0.5), (4.0, 0.7)],
+        "gpoooptimizer__kernel__length_scale": [1e-3, 1.0],
+    }
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X_TABLE, Y_TABLE)
+    assert search.best_params_["gpoooptimizer__kernel__length_scale"] == 1.0
+    assert search.best_score_ > 0.8
+    assert search.predict(X_TABLE).shape == (60,)
+
+
+@pytest.mark.parametrize("cls", OPTIMIZERS)
+def test_cross_validation_and_set_params(cls):
+    scores = cross_val_score(cls(), X_TABLE, Y_TABLE, cv=3, error_score="raise")
+    assert np.isfinite(scores).all()
+    optimizer = cls(bounds=BOUNDS)
+    play(optimizer, 3)
+    optimizer.set_params(n_children=3)
+    # New parameters are for the next start; they must not corrupt the run.
+    play(optimizer, 3)
+    assert re.fullmatch(r"\d+", str(len(optimizer.history_)))
