@@ -14,4 +14,4 @@ class NumericalWarning(RuntimeWarning):
 
 
 class RefinementWarning(UserWarning):
-    """A partition could not be refined as far as asked."""
+    """A partition was refined no further, to keep the tree affordable."""

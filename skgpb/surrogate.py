@@ -883,22 +883,18 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         self._posterior.add_repeat_terms(square * ratio**2, log + 2 * np.log(ratio) * before.n)
         self._track_blocks(range(len(tracked)), [tracked[i] for i in range(len(tracked))])
 
-    def _moments_of(self, block: np.ndarray) -> tuple[float, float]:
-        """Posterior mean and noiseless variance of one functional, in normalised units."""
-        single = Functionals(block.shape[1])
-        single[0] = block
-        K = self._cross(single, self._observed)
-        mean = float((K @ self._posterior.weights())[0])
-        self._posterior.solve_rows(K)
-        return mean, max(0.0, float(self._prior_var(single)[0] - K[0] @ K[0]))
-
-    def _means_of(self, blocks: list[np.ndarray]) -> np.ndarray:
-        """Posterior means of functionals, in the user's units."""
+    def _moments(self, blocks: list[np.ndarray], std: bool = False) -> Any:
+        """Posterior means, and noiseless standard deviations, in the user's units."""
         several = Functionals(blocks[0].shape[1])
         for i, block in enumerate(blocks):
             several[i] = block
-        means = self._cross(several, self._observed) @ self._posterior.weights()
-        return means * self._factor + self._offset
+        K = self._cross(several, self._observed)
+        mean = K @ self._posterior.weights() * self._factor + self._offset
+        if not std:
+            return mean
+        self._posterior.solve_rows(K)
+        var = self._prior_var(several) - np.einsum("ij,ij->i", K, K)
+        return mean, np.sqrt(np.maximum(var, 0.0)) * self._factor
 
     def _deviation(self, block: np.ndarray, rows: np.ndarray) -> float:
         """Largest prior standard deviation of f at ``rows`` minus a functional."""

@@ -192,7 +192,7 @@ def test_averages_over_blocks_of_rows_equal_the_explicit_average():
     assert_allclose(got_mean, mean, atol=1e-10)
     assert_allclose(got_std**2, var, atol=1e-10)
     assert_allclose(
-        gpr._moments_of(blocks[1])[0], (A @ kernel(rows) @ A.T)[1] @ np.linalg.solve(Q, y)
+        gpr._moments(blocks[1:2])[0], (A @ kernel(rows) @ A.T)[1] @ np.linalg.solve(Q, y)
     )
     functionals = gpr._observed
     value, gradient = log_likelihood(kernel, functionals, np.full(5, noise), y, True)

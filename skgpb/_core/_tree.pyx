@@ -43,6 +43,7 @@ cdef class Tree:
         self.reward_sum_ = np.zeros(0)
         self.slot_ = np.zeros(0, dtype=np.intp)
         self.box_ = np.zeros((0, 2 * d))
+        self.center_ = np.zeros((0, d))
         self.leaf_ = np.zeros(0, dtype=np.intp)
         self.value_ = np.zeros(0)
         self.reserve(1)
@@ -51,6 +52,7 @@ cdef class Tree:
         self.parent_[0] = -1
         self.first_child_[0] = -1
         np.asarray(self.box_)[0] = np.concatenate([lower, upper])
+        np.asarray(self.center_)[0] = 0.5 * (np.asarray(lower) + np.asarray(upper))
 
     cdef void reserve(self, Py_ssize_t n_nodes):
         cdef Py_ssize_t capacity = self.depth_.shape[0], used = self.n_nodes
@@ -65,6 +67,7 @@ cdef class Tree:
         self.reward_sum_ = _grown(self.reward_sum_, used, capacity)
         self.slot_ = _grown(self.slot_, used, capacity)
         self.box_ = _grown(self.box_, used, capacity)
+        self.center_ = _grown(self.center_, used, capacity)
         self.leaf_ = _grown(self.leaf_, used, capacity)
         self.value_ = _grown(self.value_, used, capacity)
 
@@ -131,6 +134,15 @@ cdef class Tree:
         if not 0 <= start <= stop <= self.n_nodes:
             raise IndexError(f"nodes {start}..{stop} of {self.n_nodes}")
         return np.array(self.box_[start:stop])
+
+    def center(self, Py_ssize_t start, Py_ssize_t stop):
+        """Centres of the boxes of nodes start..stop-1, shape (stop - start, d).
+
+        With an odd K the middle child has its parent's centre to the last bit.
+        """
+        if not 0 <= start <= stop <= self.n_nodes:
+            raise IndexError(f"nodes {start}..{stop} of {self.n_nodes}")
+        return np.array(self.center_[start:stop])
 
     def node(self, Py_ssize_t node):
         """Return (depth, index, leaf slot or -1) of one node."""
@@ -202,6 +214,11 @@ cdef class Tree:
                     self.box_[child, axis] = low + j * ((high - low) / K)
                 if j < K - 1:
                     self.box_[child, d + axis] = low + (j + 1) * ((high - low) / K)
+            for a in range(d):
+                if boxes is None and (a != axis or 2 * j + 1 == K):
+                    self.center_[child, a] = self.center_[node, a]
+                else:
+                    self.center_[child, a] = 0.5 * (self.box_[child, a] + self.box_[child, d + a])
             if j == 0:
                 self.slot_[child] = self.slot_[node]
             else:
@@ -261,6 +278,55 @@ cdef class Tree:
             raise ValueError(f"delta must have an entry for depth {deepest}")
         return self.leaf_[best] if best >= 0 else -1
 
+    def known_leaves(self, Posterior posterior, double beta, const double[::1] delta,
+                     Py_ssize_t max_depth):
+        """Leaf nodes, none below max_depth, with sqrt(beta var) <= delta[depth]."""
+        cdef Py_ssize_t p, h
+        if posterior.m != self.n_leaves:
+            raise ValueError(
+                f"the posterior tracks {posterior.m} functionals, not {self.n_leaves} leaves"
+            )
+        known = []
+        for p in range(self.n_leaves):
+            h = self.depth_[self.leaf_[p]]
+            if (h <= max_depth and h < delta.shape[0]
+                    and beta * posterior.var[p] <= delta[h] * delta[h]):
+                known.append(self.leaf_[p])
+        return known
+
+    def best_bound_within_parent(self, Posterior posterior, double beta,
+                                 const double[::1] variation, excluded=None):
+        """Leaf node with the largest min(upper, parent's upper + variation[depth - 1])
+        + variation[depth], where upper = mean + sqrt(beta var); -1 if all are excluded.
+
+        ``posterior`` tracks every node under its own number; ``excluded`` is a uint8 mask over
+        nodes.
+        """
+        cdef const unsigned char[::1] mask = _mask(excluded, self.n_nodes)
+        cdef Py_ssize_t p, node, parent, h, best = -1, deepest = 0
+        cdef double upper, bound
+        if posterior.m != self.n_nodes:
+            raise ValueError(
+                f"the posterior tracks {posterior.m} functionals, not {self.n_nodes} nodes"
+            )
+        with nogil:
+            for p in range(self.n_leaves):
+                deepest = max(deepest, self.depth_[self.leaf_[p]])
+            if deepest < variation.shape[0]:
+                for p in range(self.n_leaves):
+                    node = self.leaf_[p]
+                    parent, h = self.parent_[node], self.depth_[node]
+                    upper = posterior.mean[node] + sqrt(beta * posterior.var[node])
+                    if parent >= 0:
+                        bound = (posterior.mean[parent] + sqrt(beta * posterior.var[parent])
+                                 + variation[h - 1])
+                        upper = min(upper, bound)
+                    self.value_[p] = upper + variation[h]
+                best = self.best_of_values(mask)
+        if deepest >= variation.shape[0]:
+            raise ValueError(f"variation must have an entry for depth {deepest}")
+        return self.leaf_[best] if best >= 0 else -1
+
     def best_empirical_bound(self, double log_term, const double[::1] delta, excluded=None):
         """Leaf node with the largest mean reward + sqrt(log_term / evaluations) + delta[depth].
 
@@ -281,6 +347,13 @@ cdef class Tree:
 
     # -- copying ----------------------------------------------------------------------------
 
+    def copy(self):
+        """Return an independent copy."""
+        cls, arguments, state = self.__reduce__()
+        other = cls(*arguments)
+        other.__setstate__(state)
+        return other
+
     def __reduce__(self):
         cdef Py_ssize_t d = self.n_features
         root = np.asarray(self.box_[0])
@@ -293,6 +366,7 @@ cdef class Tree:
             "parent": self.parent, "first_child": np.array(self.first_child_[:n]),
             "n_evaluations": self.n_evaluations, "reward_sum": self.reward_sum,
             "slot": np.array(self.slot_[:n]), "box": np.array(self.box_[:n]),
+            "center": np.array(self.center_[:n]),
             "leaf": self.leaves,
         }
 
@@ -309,6 +383,7 @@ cdef class Tree:
         np.asarray(self.reward_sum_)[:n] = state["reward_sum"]
         np.asarray(self.slot_)[:n] = state["slot"]
         np.asarray(self.box_)[:n] = state["box"]
+        np.asarray(self.center_)[:n] = state["center"]
         np.asarray(self.leaf_)[: self.n_leaves] = state["leaf"]
 
 

@@ -253,7 +253,12 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         return float(self.alpha)
 
     def recommend(self) -> Any:
-        """Return the best query found so far, by the algorithm's own rule."""
+        """Return the best query found so far, by the algorithm's own rule.
+
+        Returns
+        -------
+        query : query
+        """
         self._ensure_started()
         return self._best()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from skgpb._core._tree import Tree
@@ -40,6 +42,12 @@ class BoxPartition:
     def split(self, node: int) -> int:
         """Turn a leaf into K children; the number of the first."""
         return self.tree.split(node)
+
+    def copy(self) -> BoxPartition:
+        """Return a partition that can be split without changing this one."""
+        other = copy(self)
+        other.tree = self.tree.copy()
+        return other
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
         """Descriptor rows of nodes start..stop-1, one block (1, 2 d) each."""

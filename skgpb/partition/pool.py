@@ -8,6 +8,7 @@ contribute equally, without randomness.
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -92,6 +93,13 @@ class PoolPartition:
         first = self.tree.split(node, np.stack([self._bounding_box(s) for s in slices]))
         self._slices.extend(slices)
         return first
+
+    def copy(self) -> PoolPartition:
+        """Return a partition that can be split without changing this one."""
+        other = copy(self)
+        other.tree = self.tree.copy()
+        other._slices = list(self._slices)
+        return other
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
         """Return the representatives of nodes start..stop-1, one block (S, d) each."""

@@ -1,0 +1,263 @@
+r"""Balls that cover the unit cube, and the oracle that says where they do not.
+
+A covering starts as one ball, the centre of the cube with a radius of its diameter. Balls only
+ever shrink, to half their radius; a shrink that uncovers something adds a ball of the first
+radius, which covers everything again. What differs between metrics is how the uncovered region
+is found.
+
+References
+----------
+.. [Shekhar2018] S. Shekhar and T. Javidi, "Gaussian process bandits with adaptive
+   discretization", Electronic Journal of Statistics 12, 2018. Algorithm 2 and Remark 14.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from skgpb._core._covering import largest_cell, subtract
+
+# Radii are diameter * 2**-k with k up to this, and centres are multiples of 2**-LEVELS: then
+# every face is a float64 without rounding, and touching faces coincide.
+LEVELS = 40
+# Volumes are products of exact widths, each rounded once: equal ones agree within this factor.
+VOLUME_TIE = 1e-12
+# Clearances from Euclidean balls closer than this are tied.
+CLEARANCE_TIE = 1e-9
+# Subdivision boxes that are compared with the balls at a time.
+CHUNK = 256
+
+
+class Covering(ABC):
+    """Balls in the unit cube whose union is, after every call, the whole cube.
+
+    Parameters
+    ----------
+    n_features : int
+        d, the dimension of the cube.
+
+    Attributes
+    ----------
+    diameter : float
+        Diameter of the cube, the radius with which every ball starts.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+        self.diameter = self._diameter(n_features)
+        self._n = 0
+        self._centers = np.empty((16, n_features))
+        self._depth = np.zeros(16, dtype=np.intp)
+        self._add(np.full(n_features, 0.5))
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def centers(self) -> np.ndarray:
+        """Centres of the balls, oldest first, shape (n_balls, d)."""
+        return self._centers[: self._n].copy()
+
+    @property
+    def depth(self) -> np.ndarray:
+        """How often each ball was halved, shape (n_balls,)."""
+        return self._depth[: self._n].copy()
+
+    @property
+    def radii(self) -> np.ndarray:
+        """Radii ``diameter * 2**-depth``, shape (n_balls,)."""
+        return self.diameter * 2.0 ** -self._depth[: self._n]
+
+    def shrink(self, ball: int) -> int | None:
+        """Halve the radius of a ball, and add one where that leaves a point uncovered.
+
+        Parameters
+        ----------
+        ball : int
+            Number of the ball.
+
+        Returns
+        -------
+        added : int or None
+            Number of the new ball, if one was needed.
+
+        Raises
+        ------
+        ValueError
+            If the ball has been halved as often as float64 allows.
+        """
+        if not 0 <= ball < self._n:
+            raise IndexError(f"ball {ball} of {self._n}")
+        if self._depth[ball] >= LEVELS:
+            raise ValueError(f"ball {ball} has been halved {LEVELS} times, it can be no smaller")
+        self._depth[ball] += 1
+        point = self._uncovered_after(ball)
+        return None if point is None else self._add(point)
+
+    def _add(self, center: np.ndarray) -> int:
+        if self._n == len(self._centers):
+            self._centers = np.concatenate([self._centers, np.empty_like(self._centers)])
+            self._depth = np.concatenate([self._depth, np.zeros_like(self._depth)])
+        self._centers[self._n] = center
+        self._depth[self._n] = 0
+        self._n += 1
+        return self._n - 1
+
+    @staticmethod
+    @abstractmethod
+    def _diameter(n_features: int) -> float:
+        """Diameter of the cube."""
+
+    @abstractmethod
+    def _uncovered_after(self, ball: int) -> np.ndarray | None:
+        """Point that lost its cover when ``ball`` was halved just now, None if there is none."""
+
+
+class ChebyshevCovering(Covering):
+    """Covering by balls of the sup norm, which are boxes: an exact oracle in any dimension.
+
+    The oracle returns the centre of the largest uncovered cell (by volume, ties
+    lexicographic) of the grid in which the faces of all balls cut the cube. It never forms that
+    grid, whose size is exponential in d. The newest ball, as long as nothing is uncovered, is
+    the only one that may be needed everywhere, so the covering keeps the region that all
+    *others* leave uncovered as a list of disjoint boxes. A shrinking ball adds to it what it
+    alone had covered, which is sought inside that ball only (Remark 14 of [Shekhar2018]_); what
+    the newest ball still covers is then taken away.
+
+    Examples
+    --------
+    >>> from skgpb.partition import ChebyshevCovering
+    >>> covering = ChebyshevCovering(1)
+    >>> covering.shrink(0)  # [0, 1] around 0.5 is still everything
+    >>> covering.shrink(0)  # but [0.25, 0.75] is not
+    1
+    >>> covering.centers.ravel(), covering.radii
+    (array([0.5  , 0.125]), array([0.25, 1.  ]))
+    """
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__(n_features)
+        # Uncovered by all balls but the newest; that one is also `_newest`, for clarity.
+        self._region = np.tile(np.repeat([0.0, 1.0], n_features), (1, 1))
+        self._newest = 0
+
+    @staticmethod
+    def _diameter(n_features: int) -> float:
+        return 1.0
+
+    @property
+    def uncovered_by_others(self) -> np.ndarray:
+        """Disjoint boxes [lower, upper] that only the newest ball covers, shape (n, 2 d)."""
+        return self._region.copy()
+
+    def boxes(self, balls: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """Balls as boxes [lower, upper] within the cube, shape (n_balls, 2 d)."""
+        centers = self._centers[: self._n][balls]
+        radii = (self.diameter * 2.0 ** -self._depth[: self._n][balls])[:, None]
+        return np.clip(np.hstack([centers - radii, centers + radii]), 0.0, 1.0)
+
+    def _uncovered_after(self, ball: int) -> np.ndarray | None:
+        boxes = self.boxes()
+        newest = self._newest
+        if ball != newest:
+            exposed = self._exposed(ball, boxes)
+            if not len(exposed):
+                return None
+            self._region = np.concatenate([self._region, exposed])
+        if not len(subtract(self._region, boxes[newest : newest + 1], True)):
+            return None
+        self._region = subtract(self._region, boxes[newest : newest + 1])
+        self._newest = self._n
+        d = self.n_features
+        ends = np.array([0.0, 1.0])
+        faces = [np.unique(np.concatenate([boxes[:, [a, d + a]].ravel(), ends])) for a in range(d)]
+        cell = largest_cell(self._region, faces, VOLUME_TIE)
+        center = 0.5 * (cell[:d] + cell[d:])
+        return np.round(center * 2.0**LEVELS) * 2.0**-LEVELS
+
+    def _exposed(self, ball: int, boxes: np.ndarray) -> np.ndarray:
+        """What ``ball`` alone covered before it was halved, the newest ball left aside."""
+        d = self.n_features
+        radius = 2.0 * self.diameter * 2.0 ** -float(self._depth[ball])
+        center = self._centers[ball]
+        before = np.clip(np.concatenate([center - radius, center + radius]), 0.0, 1.0)
+        near = (boxes[:, :d] < before[d:]).all(axis=1) & (boxes[:, d:] > before[:d]).all(axis=1)
+        near[[ball, self._newest]] = False
+        near = np.flatnonzero(near)
+        near = near[np.argsort(self._depth[near], kind="stable")]
+        balls = boxes[np.concatenate([[ball], near])]
+        return subtract(before[None], balls)
+
+
+class EuclideanCovering(Covering):
+    """Covering by Euclidean balls, by subdivision to a tolerance.
+
+    Cells of the dyadic grid (side 2^-level) are compared with the balls from coarse to fine,
+    and cells inside one ball are dropped. The oracle returns the first cell centre that is in no
+    ball; among several of one level, the one farthest from the balls (ties lexicographic). It
+    gives up at cells of a diagonal of ``2 * tolerance`` times the radius of the ball that
+    shrank: every point of the cube is within ``tolerance`` times that radius of a ball.
+
+    The work grows as (1 / tolerance)^d; beyond three dimensions prefer the sup norm.
+
+    Parameters
+    ----------
+    n_features : int
+        d, the dimension of the cube.
+    tolerance : float, default=0.125
+        In units of the radius of the ball that shrinks, in (0, 1].
+    """
+
+    def __init__(self, n_features: int, tolerance: float = 0.125) -> None:
+        if not 0.0 < tolerance <= 1.0:
+            raise ValueError(f"tolerance must be in (0, 1], got {tolerance!r}")
+        self.tolerance = tolerance
+        super().__init__(n_features)
+
+    @staticmethod
+    def _diameter(n_features: int) -> float:
+        return float(np.sqrt(n_features))
+
+    def _uncovered_after(self, ball: int) -> np.ndarray | None:
+        d, radii = self.n_features, self.radii
+        center, before = self._centers[ball], 2.0 * radii[ball]
+        # Whatever lost its cover lies in the old ball, and only balls that meet it can help.
+        distance = np.linalg.norm(self._centers[: self._n] - center, axis=1)
+        near = np.flatnonzero(distance < radii + before)
+        # Large balls first: they settle most cells.
+        near = near[np.argsort(-radii[near], kind="stable")]
+        centers, radii = self._centers[near], radii[near]
+        finest = self.tolerance * before / 2.0
+        cells, side = np.full((1, d), 0.5), 1.0
+        offsets = np.stack(np.meshgrid(*[[-0.25, 0.25]] * d, indexing="ij"), axis=-1).reshape(-1, d)
+        while True:
+            half = 0.5 * side
+            gap = np.maximum(np.abs(cells - center) - half, 0.0)
+            cells = cells[(gap**2).sum(axis=1) < before**2]
+            clearance, inside = self._compare(cells, half, centers, radii)
+            bare = (clearance > CLEARANCE_TIE) & (((cells - center) ** 2).sum(axis=1) <= before**2)
+            if bare.any():
+                cells = cells[bare]
+                clearance, _ = self._compare(cells, half, self._centers[: self._n], self.radii)
+                ties = cells[clearance >= clearance.max() - CLEARANCE_TIE]
+                return ties[np.lexsort(ties.T[::-1])[0]]
+            cells = cells[~inside]
+            if not len(cells) or half * np.sqrt(d) <= finest:
+                return None
+            cells = (cells[:, None] + side * offsets).reshape(-1, d)
+            side = half
+
+    @staticmethod
+    def _compare(
+        cells: np.ndarray, half: float, centers: np.ndarray, radii: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Clearance of each cell's centre from the balls, and whether one ball holds the cell."""
+        clearance, inside = np.empty(len(cells)), np.empty(len(cells), dtype=bool)
+        for start in range(0, len(cells), CHUNK):
+            part = slice(start, start + CHUNK)
+            gap = np.abs(cells[part, None] - centers)
+            clearance[part] = (np.sqrt((gap**2).sum(axis=2)) - radii).min(axis=1)
+            inside[part] = ((((gap + half) ** 2).sum(axis=2)) <= radii**2).any(axis=1)
+        return clearance, inside
