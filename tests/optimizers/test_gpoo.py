@@ -1,0 +1,244 @@
+"""GPOO beyond the paper: what its extensions promise."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+
+from skgpb import GPOOOptimizer
+from skgpb.exceptions import RefinementWarning
+from skgpb.kernels import CellAverage
+
+KERNEL = 0.1 * RBF(0.1)
+
+
+def objective(points):
+    return 0.4 * np.sin(9 * points).sum(axis=1) + points[:, 0]
+
+
+def play(optimizer, rounds, seed=0, noise=0.1, scale=1.0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    cells = []
+    for _ in range(rounds):
+        cell = optimizer.ask()
+        reward = objective(cell.points).mean() + noise * rng.normal()
+        optimizer.tell(cell, scale * reward + shift)
+        cells.append((cell.depth, cell.index))
+    return cells
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_posterior_expansion_leaves_no_known_leaf_unsplit(d):
+    opt = GPOOOptimizer(
+        0.1 * RBF(0.2), bounds=[(0, 1)] * d, n_representatives=3, expansion="posterior", max_depth=6
+    )
+    for t in range(1, 40):
+        cell = opt.ask()
+        opt.tell(cell, objective(cell.points).mean())
+        depth = opt._tree.depth[opt._tree.leaves]
+        width = np.sqrt(opt._beta(t) * opt.surrogate_._posterior.tracked_var())
+        known = (width <= opt._delta[depth]) & (depth <= opt.max_depth_)
+        assert not known.any()
+    assert opt.tree_.depth.max() > 2
+
+
+def test_posterior_expansion_is_bounded_and_says_so(monkeypatch):
+    monkeypatch.setattr("skgpb.optimizers.gpoo.SPLITS_PER_ROUND", 20)
+    opt = GPOOOptimizer(
+        KERNEL, bounds=[(0, 1)], diameter=lambda h: 50.0, expansion="posterior", max_depth=12
+    )
+    cell = opt.ask()
+    with pytest.warns(RefinementWarning, match="20 cells were split"):
+        opt.tell(cell, 0.0)
+    assert len(opt._expanded) <= 21
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("caution", [0.0, 1.0])
+def test_posterior_recommendation_is_the_best_of_all_cells(d, caution):
+    opt = GPOOOptimizer(0.1 * RBF(0.2), bounds=[(0, 1)] * d, n_representatives=3, max_depth=5)
+    play(opt, 30)
+    finest = 6
+    everything = [
+        opt._partition.cell_at(depth, index)
+        for depth in range(finest + 1)
+        for index in range(2**depth)
+    ]
+    expanded = {
+        (int(h), int(i))
+        for h, i in zip(opt.tree_.depth[opt._expanded], opt.tree_.index[opt._expanded], strict=True)
+    }
+    candidates = [c for c in everything if (c.depth, c.index) not in expanded]
+    rows = np.array([np.concatenate([c.lower, c.upper]) for c in candidates])
+    mean, std = opt.surrogate_.predict(rows, return_std=True)
+    best = opt.recommend("posterior", caution=caution)
+    row = np.concatenate([best.lower, best.upper])[None]
+    got_mean, got_std = opt.surrogate_.predict(row, return_std=True)
+    assert_allclose(got_mean - caution * got_std, (mean - caution * std).max(), atol=1e-9)
+    assert opt.recommend("posterior", depth=3).depth <= max(3, opt.tree_.depth.min())
+    assert opt.recommend() == opt.recommend("expanded")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rule": "best"}, "rule must be"),
+        ({"rule": "posterior", "depth": -1}, "depth must be"),
+        ({"rule": "posterior", "caution": -0.5}, "caution must be"),
+        ({"rule": "posterior", "caution": np.nan}, "caution must be"),
+    ],
+)
+def test_recommend_names_what_is_wrong(arguments, message):
+    opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)])
+    with pytest.raises(ValueError, match=message):
+        opt.recommend(**arguments)
+
+
+@pytest.mark.parametrize("theta", [0.1, 0.3])
+@pytest.mark.parametrize("base", [RBF(0.1), Matern(0.2, nu=2.5)], ids=str)
+def test_kernel_diameter_covers_the_variation_within_cells(base, theta):
+    """All cells of all depths at once, with at least the probability asked for."""
+    opt = GPOOOptimizer(
+        base, bounds=[(0, 1)], n_representatives=4, max_depth=5, failure_probability=theta
+    )
+    opt.ask()
+    grid = (np.arange(512) + 0.5) / 512
+    draws = np.random.default_rng(0).multivariate_normal(
+        np.zeros(512), base(grid[:, None]) + 1e-10 * np.eye(512), size=400, method="eigh"
+    )
+    covered = np.ones(400, dtype=bool)
+    for depth in range(7):
+        groups = draws.reshape(400, 2**depth, -1)
+        points = (np.arange(4) + 0.5) / 4
+        nearest = np.minimum((points * groups.shape[2]).astype(int), groups.shape[2] - 1)
+        deviation = np.abs(groups - groups[:, :, nearest].mean(axis=2, keepdims=True))
+        covered &= deviation.max(axis=(1, 2)) <= opt._delta[depth]
+    assert covered.mean() >= 1 - theta
+    assert (np.diff(opt._delta) <= 0).all()
+
+
+@pytest.mark.parametrize("expansion", ["before", "posterior"])
+def test_normalisation_makes_the_search_indifferent_to_units(expansion):
+    def make(scale):
+        return GPOOOptimizer(
+            RBF(0.1),
+            bounds=[(0, 1)],
+            alpha=(0.1 * scale) ** 2,
+            normalize_y=True,
+            expansion=expansion,
+        )
+
+    plain, scaled = make(1.0), make(1000.0)
+    assert play(plain, 40) == play(scaled, 40, scale=1000.0, shift=-7e5)
+    X = np.linspace(0, 1, 7)[:, None]
+    for a, b, shift in zip(
+        plain.predict(X, return_std=True), scaled.predict(X, return_std=True), (7e5, 0), strict=True
+    ):
+        assert_allclose(1000.0 * a, b + shift, rtol=1e-6, atol=1e-3)
+
+
+def test_relearning_follows_its_schedule_and_finds_the_scales():
+    rounds = []
+
+    def watch(objective_function, start, bounds):
+        rounds.append(opt._round + 1 if hasattr(opt, "_round") else 0)
+        return start, objective_function(start)[0]
+
+    opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], optimizer=watch)
+    play(opt, 20)
+    assert len(rounds) == 3  # after 4, 8 and 16 rewards
+    opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], optimizer=watch, relearn=5)
+    rounds.clear()
+    play(opt, 20)
+    assert len(rounds) == 4
+    opt = GPOOOptimizer(0.1 * RBF(0.8), bounds=[(0, 1)], optimizer="fmin_l_bfgs_b")
+    play(opt, 64, noise=0.02)
+    assert opt.surrogate_.kernel_.base.k2.length_scale < 0.5
+
+
+def test_fit_conditions_on_points_and_keeps_learning_from_cells():
+    X = np.linspace(0, 1, 12)[:, None]
+    opt = GPOOOptimizer(RBF(0.1), alpha=1e-4).fit(X, objective(X))
+    assert_allclose(opt.bounds_, [[0, 1]])
+    assert_allclose(opt.predict(X), objective(X), atol=0.05)
+    assert opt.score(X, objective(X)) > 0.99
+    play(opt, 20, noise=0.01)
+    best = opt.recommend("posterior")
+    grid = np.linspace(0, 1, 1001)[:, None]
+    assert objective(grid).max() - objective(best.points).mean() < 0.05
+
+
+def test_white_noise_in_the_kernel_is_noise_of_the_observation():
+    plain = GPOOOptimizer(KERNEL, bounds=[(0, 1)], alpha=0.02, feedback="center")
+    white = GPOOOptimizer(
+        KERNEL + WhiteKernel(0.01), bounds=[(0, 1)], alpha=0.01, feedback="center"
+    )
+    assert play(plain, 30) == play(white, 30)
+    assert_allclose(plain.history_["std"], white.history_["std"], atol=1e-9)
+
+
+def test_a_query_kernel_stands_for_the_feedback():
+    named = GPOOOptimizer(KERNEL, bounds=[(0, 1)], n_representatives=4)
+    given = GPOOOptimizer(bounds=[(0, 1)], n_representatives=4, feedback=CellAverage(KERNEL, 4))
+    assert play(named, 30) == play(given, 30)
+
+
+def test_batches_are_distinct_and_shrink_the_variance_of_their_neighbours():
+    opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], n_representatives=4, diameter=(3.0, 0.5))
+    queries = opt.ask(8)
+    assert len({(q.depth, q.index) for q in queries}) == 8
+    assert opt.ask(8) == queries
+    assert opt.ask(3) == queries[:3]
+    for query in reversed(queries):
+        opt.tell(query, objective(query.points).mean())
+    assert len(opt.history_) == 8
+    assert not opt._pending
+
+
+def test_batches_stop_at_the_finest_resolution():
+    opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], max_depth=1, diameter=(3.0, 0.5))
+    assert len(opt.ask(7)) == 7  # the root, two halves and four quarters
+    with pytest.raises(ValueError, match="finest resolution"):
+        opt.ask(8)
+
+
+def test_a_batch_finds_what_a_sequence_finds():
+    grid = np.linspace(0, 1, 1001)[:, None]
+    best = objective(grid).max()
+    for batch in (1, 4):
+        opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], n_representatives=4, diameter=(3.0, 0.5))
+        rng = np.random.default_rng(0)
+        for _ in range(60 // batch):
+            queries = opt.ask(batch)
+            rewards = [objective(q.points).mean() + 0.1 * rng.normal() for q in queries]
+            opt.tell(queries, rewards)
+        assert best - objective(opt.recommend("posterior").points).mean() < 0.1
+
+
+def test_pool_search_finds_the_best_group():
+    rng = np.random.default_rng(0)
+    pool = rng.random((2000, 2))
+    value = np.exp(-((pool - [0.7, 0.3]) ** 2).sum(axis=1) / 0.05) + 0.3 * rng.normal(size=2000)
+    opt = GPOOOptimizer(
+        RBF(0.2), pool=pool, alpha=0.01, normalize_y=True, max_depth=5, optimizer="fmin_l_bfgs_b"
+    )
+    opt.run(lambda cell: value[cell.members].mean() + 0.1 * rng.normal(), budget=60)
+    best = opt.recommend("posterior")
+    groups = [value[opt._partition.cell_at(5, i).members].mean() for i in range(32)]
+    assert value[best.members].mean() > sorted(groups)[-4]
+    assert_array_equal(np.sort(best.members), best.members)
+
+
+def test_external_averages_of_any_points_are_observations():
+    rng = np.random.default_rng(3)
+    opt = GPOOOptimizer(RBF(0.2), bounds=[(0, 1)], alpha=1e-3, n_representatives=4)
+    points = rng.random((7, 1))
+    opt.tell(points, objective(points).mean())
+    weights = np.full(7, 1 / 7)
+    k = RBF(0.2)
+    Q = weights @ k(points) @ weights + 1e-3
+    X = np.linspace(0, 1, 5)[:, None]
+    expected = k(X, points) @ weights / Q * objective(points).mean()
+    assert_allclose(opt.predict(X), expected, atol=1e-10)
+    play(opt, 10)
+    assert len(opt.history_) == 11
