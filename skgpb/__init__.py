@@ -5,9 +5,23 @@ average over a cell, its integral. See :mod:`skgpb.optimizers` for the algorithm
 :mod:`skgpb.kernels` for the kinds of feedback and :mod:`skgpb.surrogate` for the posterior.
 """
 
-from skgpb.optimizers import GPOOOptimizer, StoOOOptimizer
+from skgpb.optimizers import (
+    DAGPUCBOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPUCBOptimizer,
+    StoOOOptimizer,
+)
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 __version__ = "0.1.0"
 
-__all__ = ["GPOOOptimizer", "OnlineGaussianProcessRegressor", "StoOOOptimizer", "__version__"]
+__all__ = [
+    "DAGPUCBOptimizer",
+    "GPOOOptimizer",
+    "GPTreeOptimizer",
+    "GPUCBOptimizer",
+    "OnlineGaussianProcessRegressor",
+    "StoOOOptimizer",
+    "__version__",
+]

@@ -15,3 +15,7 @@ class NumericalWarning(RuntimeWarning):
 
 class RefinementWarning(UserWarning):
     """A partition was refined no further, to keep the tree affordable."""
+
+
+class BudgetWarning(UserWarning):
+    """More evaluations were asked for than the constants of an algorithm are meant for."""

@@ -14,6 +14,7 @@ cdef class Tree:
     cdef double[::1] reward_sum_             # (>= n_nodes,)
     cdef Py_ssize_t[::1] slot_               # (>= n_nodes,) leaf slot, -1 for an inner node
     cdef double[:, ::1] box_                 # (>= n_nodes, 2 d) [lower, upper]
+    cdef double[:, ::1] center_              # (>= n_nodes, d) of the boxes
     cdef Py_ssize_t[::1] leaf_               # (>= n_leaves,) node of each leaf slot
     cdef double[::1] value_                  # (>= n_leaves,) scratch: index values
 

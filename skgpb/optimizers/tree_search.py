@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-import numpy as np
-from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
+from math import log, sqrt
+from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skgpb._core._posterior import Posterior
+from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
 from skgpb.partition import BoxPartition, Cell, PoolPartition
-from skgpb.utils import Integral, Real, check_bounds, check_callable_value, check_numbers
+from skgpb.surrogate import OnlineGaussianProcessRegressor
+from skgpb.utils import (
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_bounds,
+    check_callable_value,
+    check_numbers,
+)
 
+# Length scale of the default kernel, in units of the domain's sides.
+DEFAULT_LENGTH_SCALE = 0.2
+# Hyperparameters are not learned from fewer observations.
+FIRST_LEARNING = 4
+# Cells that recommend("posterior") refines at each level.
+BEAM = 16
 # Node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
 # n_representatives=None means at most this many per axis and in all (and in a pool's cell).
@@ -53,7 +76,10 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
     def _make_partition(self) -> BoxPartition | PoolPartition:
         d = self.n_features_in_
         if self.pool is None:
-            return BoxPartition(self.bounds_, self.n_children, self._points_per_axis(d))
+            counts = self._points_per_axis(d)
+            named = isinstance(self.feedback, str) and self.feedback != "integral"
+            at_center = named and max(counts) == 1
+            return BoxPartition(self.bounds_, self.n_children, counts, at_center)
         pool = check_numbers(self.pool, "pool").copy()
         sizes = {"center": 1, "integral": None}
         n = IN_POOL if self.n_representatives is None else self.n_representatives
@@ -208,6 +234,311 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
         check_is_fitted(self, "bounds_")
         names = ("depth", "index", "parent", "children", "lower", "upper", "n_evaluations")
         return Bunch(**{name: getattr(self._tree, name) for name in names})
+
+
+class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
+    """A tree search whose cells share what is observed through a Gaussian process on f.
+
+    A subclass decides which functionals the surrogate tracks (``_track_root``, ``_expand``).
+    """
+
+    _parameter_constraints: dict = {
+        "kernel": [None, Kernel],
+        "bounds": "no_validation",
+        "pool": "no_validation",
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "n_children": [Interval(Integral, 2, None, closed="left")],
+        "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
+        "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "diameter": [StrOptions({"kernel"}), tuple, list, callable],
+        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "min_members": [Interval(Integral, 1, None, closed="left")],
+        "beta": [StrOptions({"theory"}), Interval(Real, 0, None, closed="left"), callable],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
+        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
+        "relearn": [StrOptions({"doubling"}), Interval(Integral, 1, None, closed="left"), None],
+        "normalize_y": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    # -- observing --------------------------------------------------------------------------
+
+    def _observe(
+        self, query: Cell | PointsQuery, slot: int, reward: float, alpha: float
+    ) -> tuple[float, float]:
+        """Condition on a reward; the query's mean and variance before it, normalised.
+
+        ``slot`` is the number under which the surrogate tracks the query, -1 if it does not.
+        """
+        surrogate = self.surrogate_
+        if self.normalize_y and not len(surrogate._observed):
+            # The first reward is the best guess of the centre, its noise the least spread.
+            surrogate._rescale(reward, sqrt(self.alpha) or 1.0)
+            self._delta = self._diameter()
+        scale, offset = surrogate._factor, surrogate._offset
+        y, noise = (reward - offset) / scale, alpha / (scale * scale)
+        if slot >= 0:
+            before = surrogate._posterior.tracked_at(slot)
+            surrogate._observe_tracked(slot, y, noise)
+            return before
+        block = self._block(query)
+        mean, std = (float(x[0]) for x in surrogate._moments([block], std=True))
+        surrogate._observe(block, y, noise)
+        return (mean - offset) / scale, (std / scale) ** 2
+
+    def _record(
+        self,
+        query: Cell | PointsQuery,
+        node: int,
+        reward: float,
+        mean: float,
+        var: float,
+        expanded: bool,
+    ) -> None:
+        """Close the round: count, remember, and learn hyperparameters where it is time."""
+        surrogate = self.surrogate_
+        if node >= 0:
+            self._tree.record(node, reward)
+        self._round += 1
+        row = (mean * surrogate._factor + surrogate._offset, sqrt(var) * surrogate._factor)
+        self._history.append((self._descriptor(query), reward, *row, expanded))
+        self._relearn_if_due()
+
+    def _expected(self) -> Posterior:
+        """Posterior after the answers to pending queries, their values assumed as expected."""
+        if not self._pending:
+            return self.surrogate_._posterior
+        noise = self._default_noise() / self.surrogate_._factor**2
+        blocks = [self._block(query) for query in self._pending]
+        return self.surrogate_._imagine(blocks, [noise] * len(blocks))
+
+    # -- recommending -----------------------------------------------------------------------
+
+    def recommend(
+        self, rule: str = "expanded", *, depth: int | None = None, caution: float = 0.0
+    ) -> Cell:
+        """Return the best cell found so far.
+
+        Parameters
+        ----------
+        rule : {"expanded", "posterior"}, default="expanded"
+            The paper's rule: among the split cells of the deepest level that has any, the one
+            of the highest posterior mean. Or any cell, however fine, that the posterior
+            supports: the leaf or descendant of a leaf with the largest posterior mean minus
+            ``caution`` standard deviations.
+        depth : int, default=None
+            Finest cells that "posterior" may return; None for ``max_depth_ + 1``.
+        caution : float, default=0.0
+            Number of standard deviations; 0 ranks by the mean.
+
+        Returns
+        -------
+        cell : Cell
+        """
+        if rule not in ("expanded", "posterior"):
+            raise ValueError(f"rule must be 'expanded' or 'posterior', got {rule!r}")
+        if depth is not None and (not isinstance(depth, Integral) or depth < 0):
+            raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
+        if not isinstance(caution, Real) or not 0 <= caution < np.inf:
+            raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
+        self._ensure_started()
+        if rule == "expanded":
+            return self._best()
+        depth = self.max_depth_ + 1 if depth is None else min(depth, self.max_depth_ + 1)
+        return self._best_supported(depth, float(caution))
+
+    def _best_supported(self, finest: int, caution: float) -> Cell:
+        """Descend from the leaves along the most promising cells, BEAM of them per level."""
+        partition = self._partition.copy()
+        tree, best, top = partition.tree, 0, -np.inf
+        front = [leaf for leaf in tree.leaves.tolist() if tree.node(leaf)[0] <= finest] or [0]
+        while front:
+            blocks = [partition.blocks(node, node + 1)[0] for node in front]
+            mean, std = self.surrogate_._moments(blocks, std=True)
+            value = mean - caution * std
+            order = np.argsort(-value, kind="stable")
+            if value[order[0]] > top + TIE_TOLERANCE * self.surrogate_._factor:
+                best, top = front[order[0]], value[order[0]]
+            children = []
+            for node in (front[i] for i in order[:BEAM]):
+                if tree.node(node)[0] < finest and partition.splittable(node):
+                    first = partition.split(node)
+                    children += range(first, first + tree.n_children)
+            front = children
+        return partition.cell(best)
+
+    def _best(self) -> Cell:
+        nodes = self._deepest_expanded()
+        blocks = [self._partition.blocks(node, node + 1)[0] for node in nodes.tolist()]
+        means = self.surrogate_._moments(blocks)
+        tolerance = TIE_TOLERANCE * self.surrogate_._factor
+        return self._partition.cell(int(nodes[first_maximum(means, tolerance)]))
+
+    def _value_of(self, query: Cell | PointsQuery) -> float:
+        return float(self.surrogate_._moments([self._block(query)])[0])
+
+    def _block(self, query: Cell | PointsQuery) -> np.ndarray:
+        if isinstance(query, PointsQuery):
+            return self._partition.points_block(query.points)
+        return self._partition.block_of(query)
+
+    def _beta(self, t: int) -> float:
+        """Factor of the variance in round t: the theory's, or what the user chose."""
+        if callable(self.beta):
+            return check_callable_value(self.beta, t, "beta")
+        if self.beta == "theory":
+            return max(0.0, self._theory_beta(t))
+        return float(self.beta)
+
+    def _theory_beta(self, t: int) -> float:
+        """Factor of the variance in round t, by the paper's lemma."""
+        raise NotImplementedError
+
+    @property
+    def _log_cells(self) -> float:
+        """Logarithm of M, the number of cells above the deepest leaves that a tree may have."""
+        K = self._tree.n_children
+        return log(sum(K**h for h in range(self.max_depth_ + 1)))
+
+    # -- state ------------------------------------------------------------------------------
+
+    def _begin_checks(self, d: int) -> None:
+        super()._begin_checks(d)
+        self._query_kernel(d)
+
+    def _begin(self) -> None:
+        super()._begin()
+        rng = check_random_state(self.random_state)
+        self.surrogate_ = OnlineGaussianProcessRegressor(
+            alpha=self.alpha,
+            optimizer=self.optimizer,
+            n_restarts_optimizer=self.n_restarts_optimizer,
+            random_state=int(rng.randint(np.iinfo(np.int32).max)),
+        )
+        d = self.n_features_in_
+        kernel = self._query_kernel(d)
+        self.surrogate_._start(kernel, d if self.pool is not None else 2 * d)
+        self._delta = self._diameter()
+        self._track_root()
+        self._learned_at = 0
+        self._n_fitted = 0
+
+    def _track_root(self) -> None:
+        """Follow the posterior of the first leaf."""
+        self.surrogate_._track_blocks([0], self._partition.blocks(0, 1))
+
+    def _query_kernel(self, d: int) -> Kernel:
+        """Covariance between the averages that the oracle returns."""
+        if isinstance(self.feedback, Kernel):
+            return clone(self.feedback)
+        if self.kernel is None:
+            bounds = self._domain() if not hasattr(self, "bounds_") else self.bounds_
+            side = np.ones(d) if bounds is None else bounds[:, 1] - bounds[:, 0]
+            side = np.where(side > 0, side, 1.0)
+            scale = DEFAULT_LENGTH_SCALE * side
+            base = ConstantKernel(1.0) * RBF(scale[0] if d == 1 else scale)
+        else:
+            base = clone(self.kernel)
+        if self.pool is not None:
+            return base
+        if self.feedback == "integral":
+            return CellIntegral(base)
+        return CellAverage(base, self._points_per_axis(d))
+
+    def _diameter(self) -> np.ndarray:
+        """delta(h) for h = 0..max_depth + 1, in normalised units."""
+        if self.diameter != "kernel":
+            return self._given_diameter() / self.surrogate_._factor
+        quantile = sqrt(2.0 * (self._log_cells - log(self.failure_probability)))
+        delta, last = [], np.inf
+        for depth in range(self.max_depth_ + 2):
+            last = min(last, quantile * self._largest_deviation(depth))
+            delta.append(last)
+        return np.array(delta)
+
+    def _largest_deviation(self, depth: int) -> float:
+        """Largest prior sd of f(x) minus the query, over a sample of cells of a depth."""
+        sample = self._partition.deviation_blocks(depth)
+        stds = [self.surrogate_._deviation(block, points) for block, points in sample]
+        return max(stds, default=0.0)
+
+    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Condition on point evaluations, one functional each."""
+        for x, value in zip(X, y, strict=True):
+            self.surrogate_._observe(self._partition.points_block(x[None]), value, self.alpha)
+        self._n_fitted = len(X)
+        self._learn()
+
+    def _relearn_if_due(self) -> None:
+        """Follow the schedule of ``relearn``."""
+        if self.optimizer is None and not self.normalize_y:
+            return
+        n = self._round + self._n_fitted
+        if self.relearn == "doubling":
+            due = n >= max(1 if self.normalize_y else FIRST_LEARNING, 2 * self._learned_at)
+        else:
+            due = self.relearn is not None and n - self._learned_at >= self.relearn
+        if due:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Learn the scale of the rewards and the hyperparameters, and refactorise."""
+        if self.optimizer is None and not self.normalize_y:
+            return
+        surrogate = self.surrogate_
+        self._learned_at = self._round + self._n_fitted
+        center, scale = surrogate._offset, surrogate._factor
+        if self.normalize_y:
+            rewards = surrogate._posterior.targets() * scale + center
+            # One distinct query says nothing of the spread: rewards spread at least as their noise.
+            center, scale = float(rewards.mean()), max(float(rewards.std()), sqrt(self.alpha))
+        surrogate.optimizer = self.optimizer if self._learned_at >= FIRST_LEARNING else None
+        surrogate._relearn(center, scale or 1.0)
+        self._delta = self._diameter()
+
+    # -- a regressor for f ------------------------------------------------------------------
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Posterior of f at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points.
+        return_std, return_cov : bool, default=False
+            At most one of them.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,), only if ``return_std``
+        cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
+        """
+        check_is_fitted(self, "bounds_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = self._partition.points_block(X)
+        return self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw samples of f from the posterior at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, d)
+            Points.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_samples_X, n_samples)
+        """
+        check_is_fitted(self, "bounds_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.surrogate_.sample_y(self._partition.points_block(X), n_samples, random_state)
 
 
 def first_maximum(values: np.ndarray, tolerance: float) -> int:

@@ -22,6 +22,9 @@ class BoxPartition:
         K >= 2.
     n_representatives : tuple of d ints
         Points per axis of every cell.
+    at_center : bool, default=False
+        Whether cells are known by their centres alone: descriptors are then the centres, and
+        with an odd K a middle child is the same query as its parent.
 
     Attributes
     ----------
@@ -30,9 +33,14 @@ class BoxPartition:
     """
 
     def __init__(
-        self, bounds: np.ndarray, n_children: int, n_representatives: tuple[int, ...]
+        self,
+        bounds: np.ndarray,
+        n_children: int,
+        n_representatives: tuple[int, ...],
+        at_center: bool = False,
     ) -> None:
         self.n_representatives = n_representatives
+        self.at_center = at_center
         self.tree = Tree(n_children, bounds[:, 0].copy(), bounds[:, 1].copy())
 
     def splittable(self, node: int) -> bool:
@@ -51,13 +59,16 @@ class BoxPartition:
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
         """Descriptor rows of nodes start..stop-1, one block (1, 2 d) each."""
-        rows = self.tree.box(start, stop)
+        if self.at_center:
+            rows = boxes_from_points(self.tree.center(start, stop))
+        else:
+            rows = self.tree.box(start, stop)
         return [rows[i : i + 1] for i in range(stop - start)]
 
     def cell(self, node: int) -> Cell:
         """Return the query of a node."""
         depth, index, _ = self.tree.node(node)
-        return self._cell(depth, index, self.tree.box(node, node + 1)[0])
+        return self._cell(depth, index, self.tree, node)
 
     def cell_at(self, depth: int, index: int) -> Cell:
         """Return the cell (depth, index), whether or not the tree has reached it."""
@@ -69,10 +80,12 @@ class BoxPartition:
         node = 0
         for level in range(depth - 1, -1, -1):
             node = shadow.split(node) + index // K**level % K
-        return self._cell(depth, index, shadow.box(node, node + 1)[0])
+        return self._cell(depth, index, shadow, node)
 
     def block_of(self, cell: Cell) -> np.ndarray:
         """Return the descriptor row (1, 2 d) of a cell."""
+        if self.at_center:
+            return boxes_from_points(cell.points)
         return np.concatenate([cell.lower, cell.upper])[None]
 
     def points_block(self, points: np.ndarray) -> np.ndarray:
@@ -92,6 +105,7 @@ class BoxPartition:
             sample.append((self.block_of(cell), self.points_block(points)))
         return sample
 
-    def _cell(self, depth: int, index: int, box: np.ndarray) -> Cell:
-        d = self.tree.n_features
-        return Cell(depth, index, box[:d].copy(), box[d:].copy(), self.n_representatives)
+    def _cell(self, depth: int, index: int, tree: Tree, node: int) -> Cell:
+        lower, upper = np.split(tree.box(node, node + 1)[0], 2)
+        spec = tree.center(node, node + 1) if self.at_center else self.n_representatives
+        return Cell(depth, index, lower, upper, spec)

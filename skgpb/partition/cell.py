@@ -49,7 +49,7 @@ class Cell:
         put(self, "index", index)
         put(self, "lower", lower)
         put(self, "upper", upper)
-        # Points per axis of a box, or the representatives themselves for a pool.
+        # Points per axis of a box, or the representatives themselves.
         put(self, "_spec", spec)
         put(self, "_points", None)
         put(self, "members", members)
@@ -65,10 +65,10 @@ class Cell:
     def points(self) -> np.ndarray:
         """Representatives of the cell, shape (S, d)."""
         if self._points is None:
-            if self.members is None:
-                points = representatives(self.lower, self.upper, self._spec)
-            else:
+            if isinstance(self._spec, np.ndarray):
                 points = self._spec
+            else:
+                points = representatives(self.lower, self.upper, self._spec)
             points.flags.writeable = False
             object.__setattr__(self, "_points", points)
         return self._points
@@ -87,7 +87,7 @@ class Cell:
         return points.copy() if copy or copy is None else points
 
     def _key(self) -> tuple:
-        spec = self._spec if self.members is None else self._spec.tobytes()
+        spec = self._spec.tobytes() if isinstance(self._spec, np.ndarray) else self._spec
         members = None if self.members is None else self.members.tobytes()
         return self.depth, self.index, self.lower.tobytes(), self.upper.tobytes(), spec, members
 

@@ -1,5 +1,14 @@
 """Test problems of the papers: they know their bounds, optimum and noise."""
 
+from skgpb.problems.advertising import AdvertisingBudget
+from skgpb.problems.gp_draws import ArmsProblem, gp_draw, gp_draw_kernel
 from skgpb.problems.gpoo import GPOOProblem, gpoo_function
 
-__all__ = ["GPOOProblem", "gpoo_function"]
+__all__ = [
+    "AdvertisingBudget",
+    "ArmsProblem",
+    "GPOOProblem",
+    "gp_draw",
+    "gp_draw_kernel",
+    "gpoo_function",
+]

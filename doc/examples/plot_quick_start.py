@@ -1,0 +1,100 @@
+"""
+Find the best region from noisy averages
+========================================
+
+An instrument can point at an interval of [0, 1] and reports the average of an unknown function
+over it, plus noise. Which interval is best? :class:`~skgpb.GPOOOptimizer` starts with the whole
+domain and refines it where that pays off.
+
+The function is the first test problem of the GPOO paper: three hills, the highest near 0.9.
+"""
+
+# %%
+# The problem
+# -----------
+# The problem knows its optimum, but the optimizer is shown nothing except noisy averages over the
+# cells it asks for. The noise has a standard deviation of 0.1.
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import GPOOOptimizer
+from skgpb.metrics import aggregated_regret
+from skgpb.problems import gpoo_function
+
+problem = gpoo_function(1)
+rng = np.random.default_rng(0)
+
+# %%
+# The search
+# ----------
+# The kernel says how f varies: a prior variance of 0.1 and a length scale of 0.05. A cell is
+# represented by ten points, over which the answer is averaged. ``max_depth`` is the resolution:
+# six cuts make cells 1/64 wide.
+
+opt = GPOOOptimizer(
+    kernel=0.1 * RBF(0.05),
+    bounds=problem.bounds,
+    alpha=problem.noise_std**2,
+    feedback="average",
+    n_representatives=10,
+    max_depth=6,
+    expansion="posterior",
+)
+for _ in range(80):
+    cell = opt.ask()
+    opt.tell(cell, problem.observe(cell, rng))
+
+best = opt.recommend()
+regret = aggregated_regret(problem.optimum, problem.average(best))
+print(f"recommended: [{best.lower[0]:.3f}, {best.upper[0]:.3f}], depth {best.depth}")
+print(f"its true average is {regret:.3f} below the maximum of f, {problem.optimum:.3f}")
+
+# %%
+# What it saw and what it believes
+# --------------------------------
+# Every row of the upper panel is one level of the partition, and every cell in it is coloured by
+# the number of times it was asked for, white for never: some levels were split unasked, because
+# what was known of them was enough. Most answers were spent on the highest hill. Below is the
+# posterior of f *at points*, although no point was ever observed: all that it knows comes from
+# averages.
+
+import matplotlib.pyplot as plt
+
+grid = np.linspace(0, 1, 400)[:, np.newaxis]
+mean, std = opt.predict(grid, return_std=True)
+tree = opt.tree_
+
+fig, (top, bottom) = plt.subplots(
+    2, 1, figsize=(8, 6.4), sharex=True, height_ratios=[1, 1.3], layout="constrained"
+)
+counts = tree.n_evaluations
+cmap = plt.get_cmap("viridis_r")
+norm = plt.Normalize(1, counts.max())
+cells = zip(tree.depth, tree.lower[:, 0], tree.upper[:, 0], counts, strict=True)
+for depth, lower, upper, n in cells:
+    color = cmap(norm(n)) if n else "white"
+    top.barh(depth, upper - lower, left=lower, height=0.9, color=color, edgecolor="0.6", lw=0.6)
+top.barh(
+    best.depth, best.upper - best.lower, left=best.lower, height=0.9, fill=False, ec="crimson", lw=2
+)
+top.set(ylabel="depth of the cell", ylim=(tree.depth.max() + 0.6, -0.6))
+fig.colorbar(
+    plt.cm.ScalarMappable(norm, cmap), ax=top, label="answers", pad=0.01, ticks=range(1, 9)
+)
+
+bottom.plot(grid, problem.f(grid), color="0.2", ls="--", label="f, unknown to the search")
+bottom.plot(grid, mean, color="tab:blue", label="posterior mean")
+bottom.fill_between(
+    grid[:, 0],
+    mean - 2 * std,
+    mean + 2 * std,
+    color="tab:blue",
+    alpha=0.15,
+    lw=0,
+    label="± 2 standard deviations",
+)
+bottom.axvspan(best.lower[0], best.upper[0], color="crimson", alpha=0.25, label="recommended cell")
+bottom.set(xlabel="x", ylabel="reward", xlim=(0, 1))
+bottom.legend(loc="upper center", ncols=2, fontsize=9)
+plt.show()

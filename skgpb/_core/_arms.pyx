@@ -1,0 +1,339 @@
+"""What bandits over a finite set of arms compute for all arms, or all pairs of arms, at once.
+
+Notation, for n arms of which the posterior is known:
+
+====== ====== ======================================================================
+symbol shape  meaning
+====== ====== ======================================================================
+C      (n, n) posterior covariance of the arms
+V      (n, t) rows L^-1 cov(observed, arm) of ``skgpb._core._posterior``, so that
+              C = K - V V'
+F(s)          product over the arms of the marginal cdfs: the cdf of the largest of
+              independent arms
+====== ====== ======================================================================
+
+*Pairs.* Pulling x changes the variance of x' by a = C_xx'^2 / (C_xx + noise_x), so that the
+standard deviation falls by sd - sqrt(var - a) = a / (sd + sqrt(var - a)), the form without
+cancellation. Sums over x' are accumulated row by row of C; the n x n reductions are never
+stored, and neither is C where its rows are computed from V block by block.
+
+*The maximum distribution.* P(arm x is the largest) = int pdf_x(s) F(s) / cdf_x(s) ds. All
+arms share the nodes: one table of cdfs per panel serves every weight. Panels are halved until
+none is wider than MAX_WIDTH standard deviations of an arm that varies over it and the 7- and
+15-point Gauss-Kronrod rules agree for every arm. Below max(mean - REACH sd) F vanishes and
+above max(mean + REACH sd) every pdf does.
+"""
+
+from libc.math cimport INFINITY, erfc, exp, fabs, sqrt
+
+import numpy as np
+
+from skgpb._core._blas cimport axpy, gemm_nt_minus
+from skgpb._core._posterior cimport Posterior
+
+# erfc(REACH / sqrt(2)) / 2 < 1e-17: beyond, a cdf is 0 or 1 to rounding.
+cdef double REACH = 8.6
+# Widest panel in standard deviations: 15 nodes then resolve a normal density to 1e-13.
+cdef double MAX_WIDTH = 4.0
+# Accepted difference of the two rules; the finer one is then good to about its square.
+cdef double ACCEPTED = 1e-8
+# An arm whose standard deviation is below this share of the largest, or so near to the rounding
+# of its mean, counts as known.
+cdef double KNOWN = 1e-10
+cdef double ROUNDING = 1e-14
+cdef enum:
+    MAX_HALVINGS = 50
+
+cdef double[15] NODES
+cdef double[15] KRONROD
+cdef double[15] GAUSS
+
+
+def _set_rules():
+    """Nodes on [-1, 1] in increasing order; Gauss weights are 0 at the Kronrod-only nodes."""
+    half = (
+        (0.991455371120812639206854697526329, 0.022935322010529224963732008058970, 0.0),
+        (0.949107912342758524526189684047851, 0.063092092629978553290700663189204,
+         0.129484966168869693270611432679082),
+        (0.864864423359769072789712788640926, 0.104790010322250183839876322541518, 0.0),
+        (0.741531185599394439863864773280788, 0.140653259715525918745189590510238,
+         0.279705391489276667901467771423780),
+        (0.586087235467691130294144691693013, 0.169004726639267902826583426598550, 0.0),
+        (0.405845151377397166906606412076961, 0.190350578064785409913256402421014,
+         0.381830050505118944950369775488975),
+        (0.207784955007898467600689403773245, 0.204432940075298892414161999234649, 0.0),
+        (0.0, 0.209482141084727828012999174891714, 0.417959183673469387755102040816327),
+    )
+    cdef int k
+    for k in range(8):
+        NODES[k], KRONROD[k], GAUSS[k] = -half[k][0], half[k][1], half[k][2]
+        NODES[14 - k], KRONROD[14 - k], GAUSS[14 - k] = half[k]
+
+
+_set_rules()
+
+cdef double SQRT_HALF = 0.7071067811865476
+cdef double DENSITY = 0.3989422804014327  # 1 / sqrt(2 pi)
+
+
+# -- pairs ----------------------------------------------------------------------------------
+
+
+def downdate(double[:, ::1] C, Py_ssize_t i, double noise):
+    """Condition the covariance C (n, n), in place, on one observation of arm i. O(n^2).
+
+    Return False, with nothing changed, where arm i is known and observed without noise.
+    """
+    cdef Py_ssize_t n = C.shape[0], j
+    if C.shape[1] != n:
+        raise ValueError(f"a covariance matrix is square, got {C.shape[0]} x {C.shape[1]}")
+    if not 0 <= i < n:
+        raise IndexError(f"arm {i} of {n}")
+    cdef double pivot = C[i, i] + noise
+    if not pivot > 0.0:
+        return False
+    cdef double[::1] u = np.array(C[i])
+    with nogil:
+        pivot = 1.0 / sqrt(pivot)
+        for j in range(n):
+            u[j] *= pivot
+        for j in range(n):
+            axpy(n, -u[j], &u[0], &C[j, 0])
+    return True
+
+
+def subtract_explained(Posterior posterior, double[:, ::1] K, const Py_ssize_t[::1] slots):
+    """Turn prior rows cov(slots, tracked) (b, m) into posterior ones, in place. O(b m t)."""
+    cdef Py_ssize_t b = K.shape[0], m = posterior.m, t = posterior.n, i, j
+    if K.shape[1] != m or slots.shape[0] != b:
+        raise ValueError(f"shapes do not fit {b} of {m} tracked functionals")
+    for i in range(b):
+        if not 0 <= slots[i] < m:
+            raise IndexError(f"slot {slots[i]} of {m}")
+    if b == 0 or t == 0:
+        return
+    cdef double[:, ::1] rows = np.empty((b, t))
+    with nogil:
+        for i in range(b):
+            for j in range(t):
+                rows[i, j] = posterior.V[slots[i], j]
+        gemm_nt_minus(b, m, t, &rows[0, 0], t, &posterior.V[0, 0], posterior.V.shape[1],
+                      &K[0, 0], m)
+
+
+def correct_draws(Posterior posterior, double[:, ::1] residuals, double[:, ::1] draws):
+    """Add cov(tracked, observed) Q^-1 r to each prior draw (k, m), with r a row of residuals.
+
+    The pathwise form of conditioning: a draw of the prior at the observed functionals, plus
+    noise, is replaced by what was observed. ``residuals`` (k, t) is used as scratch.
+    """
+    cdef Py_ssize_t k = draws.shape[0], m = posterior.m, t = posterior.n, i, j
+    if draws.shape[1] != m or residuals.shape[0] != k:
+        raise ValueError(f"shapes do not fit {k} draws of {m} tracked functionals")
+    posterior.solve_rows(residuals)
+    if k == 0 or t == 0 or m == 0:
+        return
+    with nogil:
+        for i in range(k):
+            for j in range(t):
+                residuals[i, j] = -residuals[i, j]
+        gemm_nt_minus(k, m, t, &residuals[0, 0], t, &posterior.V[0, 0], posterior.V.shape[1],
+                      &draws[0, 0], m)
+
+
+def add_reductions(const double[:, ::1] C, const Py_ssize_t[::1] rows, const double[::1] weights,
+                   const double[::1] var, const double[::1] noise, const Py_ssize_t[::1] others,
+                   double[::1] out):
+    """Add to out[x] the weighted fall of the standard deviations of some arms x' by pulling x.
+
+    Parameters are cov(x', x) in ``C[rows[k]]`` with x' = ``others[k]`` and weight
+    ``weights[k]``, the posterior variances and noises (n,) of all arms. O(n) for each k.
+    """
+    cdef Py_ssize_t n = out.shape[0], b = rows.shape[0], k, x
+    if (C.shape[1] != n or var.shape[0] != n or noise.shape[0] != n or weights.shape[0] != b
+            or others.shape[0] != b):
+        raise ValueError(f"shapes do not fit {n} arms and {b} rows")
+    for k in range(b):
+        if not (0 <= rows[k] < C.shape[0] and 0 <= others[k] < n):
+            raise IndexError(f"row {rows[k]} of {C.shape[0]}, arm {others[k]} of {n}")
+    cdef double[::1] gain = np.empty(n)
+    cdef double v, sd, w, a, left
+    cdef const double* c
+    if n == 0:
+        return
+    with nogil:
+        for x in range(n):
+            # Nothing is learned from an arm that is known already.
+            gain[x] = 1.0 / (var[x] + noise[x]) if var[x] > 0.0 else 0.0
+        for k in range(b):
+            v = var[others[k]]
+            if not v > 0.0:
+                continue
+            sd, w, c = sqrt(v), weights[k], &C[rows[k], 0]
+            for x in range(n):
+                a = c[x] * c[x] * gain[x]
+                left = v - a
+                left = left if left > 0.0 else 0.0
+                out[x] += w * a / (sd + sqrt(left))
+
+
+# -- the distribution of the maximum of independent arms --------------------------------------
+
+
+cdef double cdf(double z) noexcept nogil:
+    return 0.5 * erfc(-z * SQRT_HALF)
+
+
+cdef bint is_known(double mean, double std, double widest) noexcept nogil:
+    return not (std > KNOWN * widest and std > ROUNDING * fabs(mean))
+
+
+cdef bint too_wide(Py_ssize_t n, const double* mean, const double* std, double a,
+                   double b) noexcept nogil:
+    """Whether an arm varies over [a, b] on a scale that is much finer."""
+    cdef Py_ssize_t x
+    for x in range(n):
+        if (b - a > MAX_WIDTH * std[x] and mean[x] - REACH * std[x] < b
+                and mean[x] + REACH * std[x] > a):
+            return True
+    return False
+
+
+cdef double panel(Py_ssize_t n, const double* mean, const double* std, double a, double b,
+                  double[:, ::1] ratio, Py_ssize_t[::1] active, double[::1] part,
+                  double* moment, Py_ssize_t* n_active) noexcept nogil:
+    """Integrate over [a, b] for all arms that vary there, into ``part``.
+
+    ``moment`` becomes the integral of s times the density of the maximum. Return the difference
+    between the two rules, summed over the arms.
+    """
+    cdef double h = 0.5 * (b - a), middle = 0.5 * (a + b), z, p, f, kronrod, gauss, worst = 0.0
+    cdef double[15] F
+    cdef double[15] s
+    cdef Py_ssize_t x, r, m = 0
+    cdef int k
+    for k in range(15):
+        s[k] = middle + h * NODES[k]
+        F[k] = 1.0
+    for x in range(n):
+        if mean[x] + REACH * std[x] <= a:
+            continue  # surely below
+        for k in range(15):
+            z = (s[k] - mean[x]) / std[x]
+            if z > REACH:
+                ratio[m, k] = 0.0
+                continue
+            p = cdf(z)
+            F[k] *= p
+            ratio[m, k] = DENSITY * exp(-0.5 * z * z) / (std[x] * p) if p > 0.0 else 0.0
+        active[m] = x
+        m += 1
+    moment[0] = 0.0
+    for r in range(m):
+        kronrod = gauss = 0.0
+        for k in range(15):
+            f = F[k] * ratio[r, k]
+            kronrod += KRONROD[k] * f
+            gauss += GAUSS[k] * f
+            moment[0] += KRONROD[k] * f * s[k]
+        part[r] = h * kronrod
+        gauss = h * (kronrod - gauss)
+        worst += fabs(gauss)
+    moment[0] *= h
+    n_active[0] = m
+    return worst
+
+
+def maximum_distribution(const double[::1] mean, const double[::1] std, double floor=-INFINITY):
+    """Probability of each arm to be the largest, were the arms independent.
+
+    Parameters
+    ----------
+    mean, std : array (n,)
+        Marginals of the arms.
+    floor : float
+        A value known to be reached.
+
+    Returns
+    -------
+    weights : ndarray of shape (n,)
+        Probability of being the largest and above ``floor``, good to about 1e-12. Arms known
+        to have the same value share theirs.
+    expected : float
+        Expectation of the larger of the maximum and ``floor``.
+    """
+    cdef Py_ssize_t n = mean.shape[0], m = 0, x, known = 0, n_active = 0, r
+    if std.shape[0] != n or n == 0:
+        raise ValueError(f"expected as many means as standard deviations, got {n}, {std.shape[0]}")
+    weights = np.zeros(n)
+    cdef double[::1] w = weights
+    cdef double widest = 0.0, top = -INFINITY, below = 1.0, lo, hi, a, b, expected = 0.0
+    cdef double moment = 0.0, worst
+    cdef Py_ssize_t[::1] arms = np.empty(n, dtype=np.intp), active = np.empty(n, dtype=np.intp)
+    cdef double[::1] mu = np.empty(n), sd = np.empty(n), part = np.empty(n)
+    cdef double[:, ::1] ratio = np.empty((n, 15))
+    cdef double[MAX_HALVINGS + 2] starts
+    cdef double[MAX_HALVINGS + 2] ends
+    cdef int[MAX_HALVINGS + 2] levels
+    cdef int depth = 0, level
+    with nogil:
+        for x in range(n):
+            widest = max(widest, std[x])
+        for x in range(n):
+            if not is_known(mean[x], std[x], widest):
+                arms[m], mu[m], sd[m] = x, mean[x], std[x]
+                m += 1
+            else:
+                if mean[x] > top:
+                    top, known = mean[x], 0
+                known += mean[x] == top
+        lo, hi = max(top, floor), -INFINITY
+        for r in range(m):
+            if lo > -INFINITY:
+                below *= cdf((lo - mu[r]) / sd[r])
+            hi = max(hi, mu[r] + REACH * sd[r])
+        if lo > -INFINITY:
+            expected = lo * below
+        for r in range(m):
+            lo = max(lo, mu[r] - REACH * sd[r])
+        if top >= floor:
+            for x in range(n):
+                if is_known(mean[x], std[x], widest) and mean[x] == top:
+                    w[x] = below / known
+        if m and hi > lo:
+            # A stack of panels left to do, the leftmost on top.
+            starts[0], ends[0], levels[0], depth = lo, hi, 0, 1
+            while depth:
+                depth -= 1
+                a, b, level = starts[depth], ends[depth], levels[depth]
+                worst = INFINITY
+                if level == MAX_HALVINGS or not too_wide(m, &mu[0], &sd[0], a, b):
+                    worst = panel(m, &mu[0], &sd[0], a, b, ratio, active, part, &moment,
+                                  &n_active)
+                if worst > ACCEPTED and level < MAX_HALVINGS:
+                    starts[depth], ends[depth], levels[depth] = 0.5 * (a + b), b, level + 1
+                    depth += 1
+                    starts[depth], ends[depth], levels[depth] = a, 0.5 * (a + b), level + 1
+                    depth += 1
+                    continue
+                for r in range(n_active):
+                    w[arms[active[r]]] += part[r]
+                expected += moment
+    return weights, expected
+
+
+def maximum_cdf(const double[::1] mean, const double[::1] std, const double[::1] s):
+    """Cdf at s (k,) of the largest of independent arms, shape (k,). O(n k)."""
+    cdef Py_ssize_t n = mean.shape[0], k, x
+    if std.shape[0] != n:
+        raise ValueError(f"expected as many means as standard deviations, got {n}, {std.shape[0]}")
+    out = np.ones(s.shape[0])
+    cdef double[::1] F = out
+    with nogil:
+        for k in range(s.shape[0]):
+            for x in range(n):
+                if std[x] > 0.0:
+                    F[k] *= cdf((s[k] - mean[x]) / std[x])
+                elif mean[x] > s[k]:
+                    F[k] = 0.0
+    return out

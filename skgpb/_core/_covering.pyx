@@ -1,0 +1,122 @@
+"""Boxes minus boxes: the uncovered region under the sup norm, exactly.
+
+Under the sup norm a ball is a box, and so the region that a set of balls leaves uncovered is a
+finite union of boxes. Both functions work on rows [lower_1..lower_d, upper_1..upper_d].
+"""
+
+import numpy as np
+
+
+cdef double[:, ::1] doubled(double[:, ::1] array, Py_ssize_t used):
+    out = np.empty((2 * array.shape[0], array.shape[1]))
+    out[:used] = array[:used]
+    return out
+
+
+def subtract(const double[:, ::1] boxes, const double[:, ::1] balls, bint first_only=False):
+    """Cover what is left of ``boxes`` (n, 2 d) outside ``balls`` (m, 2 d) by disjoint boxes.
+
+    ``boxes`` must be disjoint up to their faces; the balls may overlap. Where a ball meets a
+    box, at most 2 d pieces remain, cut off along the ball's faces, so that every coordinate of
+    the result is one of the inputs': nothing is rounded. Balls are taken in the order given,
+    and large ones first keep the pieces few. With ``first_only`` the first piece found is
+    enough. Return an array (n_left, 2 d).
+    """
+    cdef Py_ssize_t d = boxes.shape[1] // 2, m = balls.shape[0], n = boxes.shape[0]
+    if boxes.shape[1] != 2 * d or balls.shape[1] != 2 * d:
+        raise ValueError("boxes and balls must have the same even number of columns")
+    cdef double[:, ::1] left = np.empty((16, 2 * d))
+    # Pieces still to be compared with the balls from ``start`` on, the last one first.
+    cdef double[:, ::1] stack = np.empty((64, 2 * d))
+    cdef Py_ssize_t[::1] start = np.empty(64, dtype=np.intp)
+    cdef double[::1] box = np.empty(2 * d)
+    cdef Py_ssize_t n_left = 0, top, i, j, a, c
+    cdef bint met
+    for i in range(n):
+        top = 1
+        start[0] = 0
+        for c in range(2 * d):
+            stack[0, c] = boxes[i, c]
+        while top:
+            top -= 1
+            j = start[top]
+            for c in range(2 * d):
+                box[c] = stack[top, c]
+            met = False
+            while j < m:
+                met = True
+                for a in range(d):
+                    if not (box[a] < balls[j, d + a] and balls[j, a] < box[d + a]):
+                        met = False
+                        break
+                if met:
+                    break
+                j += 1
+            if not met:
+                if n_left == left.shape[0]:
+                    left = doubled(left, n_left)
+                for c in range(2 * d):
+                    left[n_left, c] = box[c]
+                n_left += 1
+                if first_only:
+                    return np.array(left[:n_left])
+                continue
+            if top + 2 * d > stack.shape[0]:
+                stack = doubled(stack, top)
+                start = np.concatenate([start, np.empty_like(start)])
+            for a in range(d):
+                if box[a] < balls[j, a]:
+                    for c in range(2 * d):
+                        stack[top, c] = box[c]
+                    stack[top, d + a] = balls[j, a]
+                    start[top] = j + 1
+                    top += 1
+                    box[a] = balls[j, a]
+                if box[d + a] > balls[j, d + a]:
+                    for c in range(2 * d):
+                        stack[top, c] = box[c]
+                    stack[top, a] = balls[j, d + a]
+                    start[top] = j + 1
+                    top += 1
+                    box[d + a] = balls[j, d + a]
+    return np.array(left[:n_left])
+
+
+def largest_cell(const double[:, ::1] boxes, list faces, double tolerance):
+    """Largest cell of the grid of faces inside any of ``boxes`` (n, 2 d), by volume.
+
+    ``faces`` holds, for each axis, the sorted coordinates at which the grid is cut; every face
+    of a box must be among them. A box is then a union of cells and its largest cell is the
+    product of its widest interval along each axis, so that the answer depends on the union of
+    the boxes only, not on how it is cut up. Volumes within a factor 1 - ``tolerance`` of the
+    largest are ties, won by the lexicographically smallest cell. Return a row (2 d,).
+    """
+    cdef Py_ssize_t n = boxes.shape[0], d = boxes.shape[1] // 2, i, a, low, high, mid, k
+    cdef const double[::1] cuts
+    if len(faces) != d or n == 0:
+        raise ValueError("expected at least one box, and faces for every axis")
+    cells = np.empty((n, 2 * d))
+    volumes = np.ones(n)
+    cdef double[:, ::1] cell = cells
+    cdef double[::1] volume = volumes
+    cdef double widest
+    for a in range(d):
+        cuts = faces[a]
+        for i in range(n):
+            low, high = 0, cuts.shape[0]
+            while low < high:
+                mid = (low + high) // 2
+                if cuts[mid] < boxes[i, a]:
+                    low = mid + 1
+                else:
+                    high = mid
+            widest = 0.0
+            k = low
+            while k + 1 < cuts.shape[0] and cuts[k] < boxes[i, d + a]:
+                if cuts[k + 1] - cuts[k] > widest:
+                    widest = cuts[k + 1] - cuts[k]
+                    cell[i, a], cell[i, d + a] = cuts[k], cuts[k + 1]
+                k += 1
+            volume[i] *= widest
+    ties = cells[volumes >= (1.0 - tolerance) * volumes.max()]
+    return ties[np.lexsort(ties[:, d - 1 :: -1].T if d == 1 else ties[:, :d].T[::-1])[0]]

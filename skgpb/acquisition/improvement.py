@@ -1,0 +1,59 @@
+r"""Expected improvement and probability of improvement, in forms that do not underflow.
+
+References
+----------
+.. [Mockus1975] J. Močkus, "On Bayesian methods for seeking the extremum", Optimization
+   Techniques IFIP Technical Conference, 1975.
+.. [Kushner1964] H. J. Kushner, "A new method of locating the maximum point of an arbitrary
+   multipeak curve in the presence of noise", Journal of Basic Engineering 86, 1964.
+.. [Ament2023] S. Ament, S. Daulton, D. Eriksson, M. Balandat and E. Bakshy, "Unexpected
+   Improvements to Expected Improvement for Bayesian Optimization", NeurIPS 2023. Equation 9.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import erfcx, ndtr
+
+# Below this z the two terms of the improvement cancel; below FAR so do those of its tail.
+NEAR, FAR = -1.0, -1e6
+
+
+def standard_scores(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.ndarray:
+    """(mean - threshold) / std, infinite where the value is known; 0 at a known threshold.
+
+    Kushner's probability of improvement is the normal cdf of it.
+    """
+    gap = np.asarray(mean - threshold, dtype=np.float64)
+    known = np.where(gap == 0.0, 0.0, np.copysign(np.inf, gap))
+    return np.where(std > 0.0, gap / np.where(std > 0.0, std, 1.0), known)
+
+
+def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.ndarray:
+    """Logarithm of E[max(0, f - threshold)] for normal f, -inf where it is impossible.
+
+    Parameters
+    ----------
+    mean, std : ndarray of shape (n,)
+        Posterior of f.
+    threshold : float
+        What is to be improved upon.
+
+    Returns
+    -------
+    log_improvement : ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_expected_improvement(np.array([0.0, -50.0]), np.array([1.0, 1.0]), 0.0).round(2)
+    array([   -0.92, -1258.75])
+    """
+    z = standard_scores(mean, std, threshold)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        near = np.log(np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi) + z * ndtr(z))
+        ratio = np.sqrt(np.pi / 2) * erfcx(-z / np.sqrt(2))
+        tail = np.where(z > FAR, np.log1p(np.maximum(z, FAR) * ratio), -2 * np.log(-z))
+        log_h = np.where(z > NEAR, near, -0.5 * z**2 - 0.5 * np.log(2 * np.pi) + tail)
+        known = np.log(np.maximum(mean - threshold, 0.0))
+        return np.where(std > 0.0, np.log(std) + log_h, known)

@@ -1,0 +1,290 @@
+"""What the kernels of indirect queries share: hyperparameters, rows, and evaluation in two steps.
+
+A row describes one linear functional of f: the value at a point, or the answer to a query. How,
+is each kernel's business; ``points(X)`` and ``queries(A)`` write the rows. Because both live in one
+kernel, cov(f(x), f(x')), cov(f(x), g(a)) and cov(g(a), g(a')) are blocks of one Gram matrix.
+
+Covariances are evaluated in two steps, so that the expensive half is done once for each row::
+
+    evaluator = kernel.evaluator()          # for the present hyperparameters
+    E = evaluator.embed(rows)               # whatever depends on one row only
+    evaluator.cross(E, F)                   # (n, m), noiseless
+
+White noise in ``base`` follows scikit-learn: it exists only on the diagonal of ``K(X)``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Kernel
+
+#: Step of the five-point differences in the logarithm of a hyperparameter: truncation and
+#: rounding are both near 1e-12 of the covariance.
+STEP = 1e-3
+#: Points in a block of which only the diagonal is used.
+DIAGONAL_POINTS = 64
+#: Share of a variance below which a difference is rounding and not white noise.
+NOISE_ROUNDING = 1e-13
+
+
+class Evaluator(Protocol):
+    """Noiseless covariances at fixed hyperparameters."""
+
+    def embed(self, rows: np.ndarray) -> Any:
+        """Return what is needed of each row, once."""
+
+    def join(self, first: Any, second: Any) -> Any:
+        """Return the embedding of two sets of rows, one below the other."""
+
+    def cross(self, E: Any, F: Any) -> np.ndarray:
+        """Return the covariances (n, m)."""
+
+    def diag(self, E: Any) -> np.ndarray:
+        """Return the variances (n,)."""
+
+    def noise(self, E: Any) -> np.ndarray:
+        """Return the white noise of each functional (n,)."""
+
+
+class IndirectKernel(Kernel):
+    """Covariance of values f(x) and answers g(a); subclasses say which answers."""
+
+    base: Kernel | None
+
+    # --- what subclasses define ---
+
+    @abstractmethod
+    def points(self, X: ArrayLike) -> np.ndarray:
+        """Return the rows of f at points X (n, d)."""
+
+    @abstractmethod
+    def queries(self, A: ArrayLike) -> np.ndarray:
+        """Return the rows of g at queries A (n, q)."""
+
+    @abstractmethod
+    def _check_rows(self, rows: np.ndarray, name: str) -> None:
+        """Raise ValueError unless the finite array ``rows`` (n, c) describes functionals."""
+
+    @abstractmethod
+    def _make_evaluator(self) -> Evaluator: ...
+
+    @abstractmethod
+    def mean_of(self, rows: np.ndarray, mean: Any) -> np.ndarray:
+        """Return the functionals of a known function ``mean(X) -> (n,)``, shape (len(rows),)."""
+
+    def model_noise(self) -> float:
+        """Return the variance of the kernel's own error about g, zero where p(x|a) is known."""
+        return 0.0
+
+    # --- hyperparameters: those of the base ---
+
+    def _checked_base(self) -> Kernel:
+        if not isinstance(self.base, Kernel) or isinstance(self.base, CompoundKernel):
+            raise TypeError(
+                f"base of {type(self).__name__} must be a kernel from"
+                " sklearn.gaussian_process.kernels (any but CompoundKernel); got"
+                f" {self.base!r} of type {type(self.base).__name__}."
+            )
+        return self.base
+
+    def get_params(self, deep: bool = True) -> dict:
+        """Return the parameters by name; with ``deep``, those of kernels as ``base__...``."""
+        params = super().get_params(deep=False)
+        if deep:
+            for name, value in list(params.items()):
+                if isinstance(value, Kernel):
+                    params.update((f"{name}__{k}", v) for k, v in value.get_params().items())
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyperparameters of the base kernel."""
+        return [
+            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self._checked_base().hyperparameters
+        ]
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Logarithms of the free hyperparameters of the base kernel, shape (p,)."""
+        return self._checked_base().theta
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        self._checked_base().theta = theta
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Bounds of ``theta``, shape (p, 2)."""
+        return self._checked_base().bounds
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return False
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        return all(same(mine[name], theirs[name]) for name in mine)
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{k}={short(v)}" for k, v in self.get_params(deep=False).items())
+        return f"{type(self).__name__}({arguments})"
+
+    def is_stationary(self) -> bool:
+        """Return False: the covariance depends on the shapes of the answers."""
+        return False
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """Always True: rows are vectors."""
+        return True
+
+    # --- covariances ---
+
+    def evaluator(self) -> Evaluator:
+        """Return the two-step evaluation at the present hyperparameters, see the module."""
+        self._checked_base()
+        return self._make_evaluator()
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return the covariances between functionals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, c)
+            Rows written by :meth:`points` or :meth:`queries`, in any mixture.
+        Y : array-like of shape (m, c), default=None
+            Rows; None means ``X``, with the white noise of the base, if any, on the diagonal.
+        eval_gradient : bool, default=False
+            Whether to return the gradient by ``theta`` as well; only with ``Y=None``.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+            The covariances.
+        K_gradient : ndarray of shape (n, n, p)
+            Derivatives by the p free hyperparameters on their log scale; only with
+            ``eval_gradient``.
+        """
+        X = self._rows(X, "X")
+        if Y is not None:
+            if eval_gradient:
+                raise ValueError("eval_gradient=True is accepted only with Y=None.")
+            Y = self._rows(Y, "Y")
+            if X.shape[1] != Y.shape[1]:
+                raise ValueError(
+                    "X and Y must have the same number of columns; got"
+                    f" {X.shape[1]} and {Y.shape[1]}."
+                )
+            evaluator = self.evaluator()
+            return evaluator.cross(evaluator.embed(X), evaluator.embed(Y))
+        K = self._gram(X)
+        return (K, self._gradient(X)) if eval_gradient else K
+
+    def diag(self, X: ArrayLike) -> np.ndarray:
+        """Return the variances of functionals (n, c): the diagonal of ``self(X)``."""
+        X = self._rows(X, "X")
+        evaluator = self.evaluator()
+        E = evaluator.embed(X)
+        return evaluator.diag(E) + evaluator.noise(E)
+
+    def noise_diag(self, X: ArrayLike) -> np.ndarray:
+        """Return the part of ``diag(X)`` that is white noise of the base kernel, shape (n,)."""
+        X = self._rows(X, "X")
+        evaluator = self.evaluator()
+        return evaluator.noise(evaluator.embed(X))
+
+    def _gram(self, X: np.ndarray) -> np.ndarray:
+        evaluator = self.evaluator()
+        E = evaluator.embed(X)
+        K = evaluator.cross(E, E)
+        K = 0.5 * (K + K.T)  # the two triangles were summed in different orders
+        K[np.diag_indices(len(K))] = evaluator.diag(E) + evaluator.noise(E)
+        return K
+
+    def _gradient(self, X: np.ndarray) -> np.ndarray:
+        """Derivatives (n, n, p) by five-point differences of the hyperparameters."""
+        theta = self.theta
+        gradient = np.empty((len(X), len(X), len(theta)))
+        for j in range(len(theta)):
+            shift = np.zeros(len(theta))
+            total = 0.0
+            for steps, weight in ((1, 8.0), (2, -1.0)):
+                for sign in (1.0, -1.0):
+                    shift[j] = sign * steps * STEP
+                    total = total + sign * weight * self._with_theta(theta + shift)._gram(X)
+            gradient[..., j] = total / (12 * STEP)
+        return gradient
+
+    def _with_theta(self, theta: np.ndarray) -> Self:
+        """Return a shallow copy, sharing all but the base."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.base = self._checked_base().clone_with_theta(theta)
+        return other
+
+    def _rows(self, X: ArrayLike, name: str) -> np.ndarray:
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] == 0:
+            raise ValueError(
+                f"{name} must hold rows written by {type(self).__name__}.points or .queries; got"
+                f" an array of shape {rows.shape}."
+            )
+        if not np.isfinite(rows).all():
+            row = int(np.argmin(np.isfinite(rows).all(axis=1)))
+            raise ValueError(f"{name} must be finite; row {row} is {rows[row].tolist()}.")
+        self._check_rows(rows, name)
+        return rows
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two parameters are equal; a tuple and a list of the same numbers are."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray | list | tuple) or isinstance(b, np.ndarray | list | tuple):
+        try:
+            return np.shape(a) == np.shape(b) and bool(np.array_equal(a, b))
+        except ValueError:  # ragged
+            return False
+    return bool(a == b)
+
+
+def short(value: Any) -> str:
+    """Return ``repr(value)``, or only the shape of an array that would fill the screen."""
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"<array of shape {value.shape}>"
+    return repr(value)
+
+
+def as_points(X: ArrayLike, name: str) -> np.ndarray:
+    """Return a finite float array (n, d), d >= 1, or raise ValueError."""
+    X = np.asarray(X)
+    if X.dtype.kind not in "fiub":
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must hold real numbers; got dtype {X.dtype}.") from None
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (n, n_columns); got an array of shape {X.shape}.")
+    if not np.isfinite(X).all():
+        row = int(np.argmin(np.isfinite(X).all(axis=1)))
+        raise ValueError(f"{name} must be finite; row {row} is {X[row].tolist()}.")
+    return X
+
+
+def noise_of_points(base: Kernel, X: np.ndarray) -> np.ndarray:
+    """Return what ``base`` has on the diagonal of ``base(X)`` but not of ``base(X, X)``, (n,)."""
+    total = base.diag(X)
+    noise = np.empty(len(X))
+    for start in range(0, len(X), DIAGONAL_POINTS):
+        part = slice(start, start + DIAGONAL_POINTS)
+        noise[part] = total[part] - np.diag(base(X[part], X[part].copy()))
+    # Two ways of summing the same covariance differ by rounding, which is not noise.
+    noise[np.abs(noise) <= NOISE_ROUNDING * np.abs(total)] = 0.0
+    return noise

@@ -1,0 +1,121 @@
+"""Answers that are weighted sums of f over one fixed set of points, the same for every query.
+
+With the support S = (s_1..s_N), a query has coefficients c, shape (r,), and its answer is
+g = sum_j (R' c)_j f(s_j) for a fixed matrix R (r, N), the identity unless the support is compressed::
+
+    cov(g, g')   = c' G c',      G = R k(S, S) R'      once for each set of hyperparameters
+    cov(f(x), g) = phi(x)' c,    phi(x) = R k(S, x)    once for each x
+
+so that a covariance with g costs O(r) for a point and O(r) for a query, after O(r^2) for one of two
+queries.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.kernels._indirect import noise_of_points
+
+#: Numbers in one block of base evaluations (64 MB).
+BLOCK_SIZE = 2**23
+
+
+@dataclass
+class SupportRows:
+    """Embedding of n rows, points and queries mixed."""
+
+    asked: np.ndarray  # (n,), whether a row is a query
+    points: np.ndarray  # (n_points, d)
+    features: np.ndarray  # (n_points, r), phi
+    coefficients: np.ndarray  # (n_queries, r), c
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+
+class Support:
+    """The fixed points and, where it is compressed, R."""
+
+    points: np.ndarray  # (N, d)
+
+    @abstractmethod
+    def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which rows (n, c) are queries, the points of the others and their coefficients."""
+
+    def compress(self, K: np.ndarray) -> np.ndarray:
+        """Return K R' (n, r) for K (n, N)."""
+        return K
+
+    def gram(self, base: Kernel) -> np.ndarray:
+        """Return G (r, r), noiseless."""
+        K = base(self.points, self.points.copy())
+        return 0.5 * (K + K.T)
+
+    def query_noise(self, base: Kernel, coefficients: np.ndarray) -> np.ndarray:
+        """Return the white noise of f that is left in each answer (n,)."""
+        return np.zeros(len(coefficients))
+
+
+class SupportEvaluator:
+    """The two-step evaluation for answers over a fixed support."""
+
+    def __init__(self, base: Kernel, support: Support) -> None:
+        self.base = base
+        self.support = support
+        self.gram = support.gram(base)
+
+    def embed(self, rows: np.ndarray) -> SupportRows:
+        """Return coefficients of queries and features of points."""
+        asked, points, coefficients = self.support.split(rows)
+        features = np.zeros((len(points), len(self.gram)))
+        step = max(1, BLOCK_SIZE // max(1, len(self.support.points)))
+        for start in range(0, len(points), step):
+            part = slice(start, start + step)
+            features[part] = self.support.compress(self.base(points[part], self.support.points))
+        return SupportRows(asked, points, features, coefficients)
+
+    @staticmethod
+    def join(first: SupportRows, second: SupportRows) -> SupportRows:
+        """Return both embeddings, one below the other."""
+        return SupportRows(
+            np.concatenate([first.asked, second.asked]),
+            np.concatenate([first.points, second.points]),
+            np.concatenate([first.features, second.features]),
+            np.concatenate([first.coefficients, second.coefficients]),
+        )
+
+    def cross(self, E: SupportRows, F: SupportRows) -> np.ndarray:
+        """Return the covariances (n, m)."""
+        K = np.empty((len(E), len(F)))
+        if len(E.points) and len(F.points):
+            # a copy: base(X, X) would be recognised as one set by some kernels
+            K[np.ix_(~E.asked, ~F.asked)] = self.base(E.points, F.points.copy())
+        K[np.ix_(~E.asked, F.asked)] = E.features @ F.coefficients.T
+        K[np.ix_(E.asked, ~F.asked)] = E.coefficients @ F.features.T
+        if len(E.coefficients) <= len(F.coefficients):
+            answers = (E.coefficients @ self.gram) @ F.coefficients.T
+        else:
+            answers = E.coefficients @ (self.gram @ F.coefficients.T)
+        K[np.ix_(E.asked, F.asked)] = answers
+        return K
+
+    def diag(self, E: SupportRows) -> np.ndarray:
+        """Return the variances (n,)."""
+        out = np.empty(len(E))
+        if len(E.points):
+            out[~E.asked] = self.base.diag(E.points) - noise_of_points(self.base, E.points)
+        answers = np.einsum("ij,ij->i", E.coefficients @ self.gram, E.coefficients)
+        out[E.asked] = np.maximum(answers, 0.0)
+        return out
+
+    def noise(self, E: SupportRows) -> np.ndarray:
+        """Return the white noise of each functional (n,)."""
+        out = np.zeros(len(E))
+        if len(E.points):
+            out[~E.asked] = noise_of_points(self.base, E.points)
+        out[E.asked] = self.support.query_noise(self.base, E.coefficients)
+        return out

@@ -1,0 +1,190 @@
+r"""DAGP-UCB: exploration driven by where the maximum is likely to be.
+
+References
+----------
+.. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti and M. Restelli, "Driving Exploration by
+   Maximum Distribution in Gaussian Process Bandits", AAMAS 2020. Equation, algorithm and
+   section numbers below are this paper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb._core._arms import maximum_distribution
+from skgpb.acquisition.ucb import shares_of_first
+from skgpb.optimizers.arms import ArmsPosterior, BaseUCBOptimizer
+from skgpb.utils import Integral, Interval, StrOptions
+
+
+class DAGPUCBOptimizer(BaseUCBOptimizer):
+    r"""Pull the arm that makes the likely maxima known best (Section 5).
+
+    .. math:: \mu_{t-1}(x) + \sqrt{\beta_t} \sum_{x'} w_t(x')
+              \bigl(\sigma_{t-1}(x') - \sigma_{t, x_t = x}(x')\bigr)
+
+    with w_t(x') the posterior probability that x' is the best arm. A round costs
+    O(n_arms^2) with the covariance of all pairs kept, O(n_arms t) for each arm with a chance
+    to be the best without it.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance, over rows of ``arms``: any kernel of
+        ``sklearn.gaussian_process.kernels`` where arms are points, or one of
+        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None
+        stands for ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the domain's sides.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
+    bounds : array-like of shape (d, 2), default=None
+        A box instead of arms, which candidates then stand for. With neither it comes from
+        ``fit``.
+    alpha : float, default=0.01
+        Noise variance of a reward, in units of the reward squared.
+    weights : {"integral", "sampling", "joint"} or callable, default="integral"
+        w_t: the integral of equation 36, exact to about 1e-12; its estimate from draws of
+        independent marginals (Algorithm 2); the share of *joint* posterior draws in which an
+        arm is the best, which is equation 35; or a function of the posterior, an
+        :class:`~skgpb.optimizers.arms.ArmsPosterior`, that returns n_arms weights >= 0.
+    n_draws : int, default=1000
+        Number of draws, N of Algorithm 2.
+    covariance : {"auto", "full", "lean"}, default="auto"
+        Whether to keep the n_arms x n_arms posterior covariance. "auto" does for at most
+        5,000 arms.
+    beta : "theory", float or callable, default="theory"
+        Square of the factor of the uncertainty term. "theory" is
+        2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
+        round t, counted from 1.
+    failure_probability : float, default=0.1
+        delta, in (0, 1).
+    n_candidates : int, default=500
+        Most points that stand for a box.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
+        None keeps those of ``kernel``.
+    n_restarts_optimizer : int, default=0
+        Further starts of the optimizer.
+    relearn : "doubling", int or None, default="doubling"
+        When to learn them: whenever the number of observations has doubled (from 4 on), every
+        so many observations, or only in ``fit``. It is also when ``normalize_y`` takes effect.
+    normalize_y : bool, default=False
+        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
+        spread. ``alpha`` stays in units of the reward.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draws, the candidates in a box and the restarts.
+
+    Attributes
+    ----------
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over rows as in ``arms``.
+    arms_ : ndarray of shape (n_arms, n_columns)
+        The arms, or the present candidates in a box.
+    history_ : structured ndarray
+        What was told.
+    bounds_ : ndarray of shape (d, 2)
+        The domain; the bounding box of the arms.
+    n_features_in_ : int
+        d.
+
+    Notes
+    -----
+    Equation 36 and Algorithm 2 treat the arms as independent, so that many correlated arms
+    share the probability that one of them deserves. Estimates from draws are exactly zero for
+    arms that are the best in none, which freezes exploration earlier than the integral does.
+
+    Theorem 4 holds, but the theorem it rests on would hold for pure exploitation as well: it
+    is not what makes this algorithm good.
+
+    Ties, boxes, batches and the recommendation are those of
+    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import DAGPUCBOptimizer
+    >>> rng = np.random.default_rng(0)
+    >>> def noisy(arm):
+    ...     return float(np.sin(5 * arm.points).sum() + 0.1 * rng.normal())
+    >>> opt = DAGPUCBOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2)
+    >>> result = opt.run(noisy, budget=20)
+    >>> abs(result.x.index - 31) <= 3  # the maximum is at pi / 10
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseUCBOptimizer._parameter_constraints,
+        "weights": [StrOptions({"integral", "sampling", "joint"}), callable],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "covariance": [StrOptions({"auto", "full", "lean"})],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        arms: Any = None,
+        bounds: Any = None,
+        alpha: float = 0.01,
+        weights: str | Callable[[ArmsPosterior], np.ndarray] = "integral",
+        n_draws: int = 1000,
+        covariance: str = "auto",
+        beta: str | float | Callable[[int], float] = "theory",
+        failure_probability: float = 0.1,
+        n_candidates: int = 500,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            arms=arms,
+            bounds=bounds,
+            alpha=alpha,
+            beta=beta,
+            failure_probability=failure_probability,
+            n_candidates=n_candidates,
+            optimizer=optimizer,
+            n_restarts_optimizer=n_restarts_optimizer,
+            relearn=relearn,
+            normalize_y=normalize_y,
+            random_state=random_state,
+        )
+        self.weights = weights
+        self.n_draws = n_draws
+        self.covariance = covariance
+
+    def _weights(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Section 5.1."""
+        if callable(self.weights):
+            weights = np.asarray(self.weights(posterior), dtype=np.float64)
+            if (
+                weights.shape != (posterior.n_arms,)
+                or not (np.isfinite(weights) & (weights >= 0)).all()
+            ):
+                raise ValueError(
+                    f"weights must return {posterior.n_arms} finite numbers >= 0, got {weights!r}"
+                )
+            return weights
+        if self.weights == "integral":
+            return maximum_distribution(posterior.mean, posterior.std)[0]
+        if self.weights == "sampling":
+            return shares_of_first(
+                lambda k: (
+                    posterior.mean
+                    + posterior.std * posterior.rng.standard_normal((k, posterior.n_arms))
+                ),
+                self.n_draws,
+                posterior.n_arms,
+            )
+        return shares_of_first(posterior.draws, self.n_draws, posterior.n_arms)
+
+    def _uncertainty(self, posterior: ArmsPosterior, weights: np.ndarray) -> np.ndarray:
+        """Section 5.2, equation 37."""
+        return posterior.reduction(weights, self.covariance)

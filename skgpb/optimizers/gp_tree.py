@@ -1,0 +1,368 @@
+r"""Gaussian process bandits on an adaptive tree (GPTree).
+
+Among the leaves, take the one with the largest index
+
+    I(h, i) = min(upper(h, i), upper(parent) + V_{h-1}) + V_h,   upper = mean + sqrt(beta_n) std.
+
+If sqrt(beta_n) std <= V_h, the variation of f within cells of depth h, its cell is *refined*: its
+children become leaves and the choice starts anew. Otherwise f is *evaluated* there.
+
+References
+----------
+.. [Shekhar2018] S. Shekhar and T. Javidi, "Gaussian process bandits with adaptive
+   discretization", Electronic Journal of Statistics 12, 2018. Equation, algorithm, claim and
+   remark numbers below are this paper's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from math import floor, log, sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.exceptions import BudgetWarning, RefinementWarning
+from skgpb.kernels import boxes_from_points
+from skgpb.optimizers.base import PointsQuery
+from skgpb.optimizers.tree_search import INDEX_BITS, GaussianTreeSearchOptimizer
+from skgpb.optimizers.variation import (
+    cell_deviations,
+    claim_2,
+    h_max,
+    smoothness_exponent,
+)
+from skgpb.partition import Cell
+from skgpb.utils import Integral, Interval, StrOptions
+
+# A depth that is an integer up to rounding is that integer.
+ROUNDING = 1e-9
+
+
+class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
+    """What Algorithms 1 and 3 share: the horizon n and the constants that depend on it."""
+
+    _parameter_constraints: dict = {
+        **GaussianTreeSearchOptimizer._parameter_constraints,
+        "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
+        "budget": [Interval(Integral, 1, None, closed="left")],
+        "anytime": ["boolean"],
+        "max_leaves": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    # -- the constants of section 3.3.2 -----------------------------------------------------
+
+    def _theory_beta(self, t: int) -> float:
+        """Square of Claim 1's beta_n, with Remark 8's count of n K h_max leaves."""
+        u, n, depth = log(1.0 / self.failure_probability), self.budget_, max(1.0, self._h_max)
+        return 2.0 * (u + log(2.0 * depth * n) + log(n * self._tree.n_children * depth))
+
+    @property
+    def _h_max(self) -> float:
+        """h_max as a real number: as given, as deep as a pool is, or equation 3.4."""
+        if self.max_depth is not None or self.pool is not None:
+            return float(self.max_depth_)
+        K = self._n_children
+        limit = int(INDEX_BITS / np.log2(K)) - 1
+        return min(limit, h_max(self.budget_, self._exponent, K, self.n_features_in_))
+
+    @property
+    def _log_cells(self) -> float:
+        """Logarithm of the number of cells: those that n evaluations create, not all K^h."""
+        every = (self.max_depth_ + 1) * log(self._n_children)
+        return min(every, log(self.budget_ * self._n_children * max(1.0, self._h_max)))
+
+    def _follow_horizon(self, t: int) -> None:
+        """Double n until evaluation t is within the horizon (Remark 5), or warn."""
+        if t <= self.budget_:
+            return
+        if self.anytime:
+            while self.budget_ < t:
+                self.budget_ *= 2
+            if self.max_depth is None and self.pool is None:
+                self.max_depth_ = floor(self._h_max + ROUNDING)
+            self._delta = self._diameter()
+        elif not self._overdrawn:
+            self._overdrawn = True
+            warnings.warn(
+                f"the constants of this {type(self).__name__} hold for budget={self.budget_} "
+                f"evaluations, and this is evaluation {t}: pass the true budget, or anytime=True",
+                BudgetWarning,
+                stacklevel=4,
+            )
+
+    def _diameter(self) -> np.ndarray:
+        """V_h for h = 0..max_depth + 1, in normalised units."""
+        if not (isinstance(self.diameter, str) and self.diameter == "theory"):
+            return super()._diameter()
+        d, K = self.n_features_in_, self._n_children
+        return claim_2(self._cell_deviations(), K, d, self.failure_probability)
+
+    def _cell_deviations(self) -> np.ndarray:
+        """G of equation 3.3 for cells of depth h = 0..max_depth + 1, in normalised units."""
+        n = self.max_depth_ + 2
+        if self.pool is None:
+            prior = self._point_kernel(self.surrogate_.kernel_)
+            return cell_deviations(prior, self.bounds_, self._n_children, n)
+        return np.array([self._largest_deviation(depth) for depth in range(n)])
+
+    def _point_kernel(self, kernel: Kernel) -> Callable:
+        """Prior covariance of f between points, from that of the answers to queries."""
+        if self.pool is not None:
+            return kernel
+        return lambda X, Y: kernel(boxes_from_points(X), boxes_from_points(Y))
+
+    # -- state ------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._n_children = int(self.n_children)
+        self.budget_ = int(self.budget)
+        self._overdrawn = self._guarded = self._refined = False
+        prior = self._point_kernel(self._query_kernel(self.n_features_in_))
+        self._exponent = smoothness_exponent(prior, self.bounds_)
+        super()._begin()
+
+    def _resolved_depth(self, d: int) -> int:
+        if self.max_depth is not None or self.pool is not None or not hasattr(self, "_exponent"):
+            return super()._resolved_depth(d)
+        return floor(self._h_max + ROUNDING)
+
+    def _warn_of_guard(self) -> None:
+        """Say once that ``max_leaves`` stopped the refinement, and what to change."""
+        if self._guarded:
+            return
+        self._guarded = True
+        warnings.warn(
+            f"the tree has reached max_leaves={self.max_leaves} after {self._round} evaluations: "
+            "cells are refined no further, and evaluated as they are. Refinement runs ahead of "
+            "evaluation where V_h (diameter) is wide next to sqrt(beta) times the standard "
+            "deviation. Pass a smaller diameter (diameter='kernel', or (c, rho) with a smaller "
+            "c), a kernel with longer length scales, a larger beta or a smaller max_depth; or "
+            "raise max_leaves",
+            RefinementWarning,
+            stacklevel=4,
+        )
+
+    def _room(self) -> bool:
+        """Whether K more leaves in the place of one are within ``max_leaves``."""
+        tree = self._tree
+        if tree.n_leaves + tree.n_children - 1 <= self.max_leaves:
+            return True
+        self._warn_of_guard()
+        return False
+
+
+class GPTreeOptimizer(AdaptiveTreeOptimizer):
+    r"""Maximise f by refining a tree of cells where the Gaussian process asks for it (Algorithm 1).
+
+    f is evaluated at centres of cells (or answers with averages over them). Unlike methods that
+    maximise an acquisition function over the whole domain, the cost of a round is linear in the
+    dimension: O(d K + m t) for m cells and t distinct queries.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
+        in units of the reward squared. None stands for ``ConstantKernel(1.0) * RBF(l)`` with
+        l a fifth of the domain's sides.
+    bounds : array-like of shape (d, 2), default=None
+        The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
+    pool : array-like of shape (n, d), default=None
+        A finite domain instead of a box: cells are groups of rows, split at quantiles.
+    budget : int, default=100
+        n, the number of evaluations that beta_n, V_h and h_max are meant for. Going on after
+        them warns.
+    anytime : bool, default=False
+        Whether n doubles whenever ``budget`` evaluations are spent (Remark 5). The tree and
+        what was observed are kept.
+    alpha : float, default=0.01
+        Noise variance of a reward, in units of the reward squared.
+    n_children : int, default=3
+        K, the number of parts into which a cell is split. With an odd K the middle child has
+        its parent's centre, and with it its evaluations.
+    feedback : {"center", "average", "integral"} or Kernel, default="center"
+        What the oracle returns for a cell: f at its centre (the paper's case), the average
+        over its representatives, or the mean over the whole cell. A kernel over box
+        descriptors [lower, upper] stands for itself, and ``kernel`` is then not used. In a
+        pool: the member nearest to the mean, at most ``n_representatives`` members, or all.
+    n_representatives : int or tuple of d ints, default=None
+        Points per axis in a cell for "average", as for :class:`GPOOOptimizer`.
+    diameter : "kernel", "theory", (c, rho) or callable, default="kernel"
+        V_h, the variation of f within cells of depth h: a bound computed from the kernel (see
+        :class:`GPOOOptimizer`), that of Claim 2 (see :func:`variation_bound`), ``c * rho**h``,
+        or any function of h in units of the reward.
+    max_depth : int, default=None
+        h_max, the deepest level at which cells are split; leaves exist one level below. None
+        stands for equation 3.4, or for the depth at which a pool runs out of members.
+    min_members : int, default=1
+        Fewest members of a cell of a pool.
+    max_leaves : int, default=10000
+        Where a refinement would lead to more leaves, cells are evaluated instead, with a
+        :class:`~skgpb.exceptions.RefinementWarning`.
+    beta : "theory", float or callable, default="theory"
+        beta_n squared, the factor of the posterior *variance*. "theory" follows Claim 1 and
+        Remark 8: 2 (log(1/theta) + log(2 h_max n) + log(n K h_max)); a callable takes the
+        round t, counted from 1.
+    failure_probability : float, default=0.1
+        theta = exp(-u), in (0, 1).
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
+        None keeps those of ``kernel``.
+    n_restarts_optimizer : int, default=0
+        Further starts of the optimizer.
+    relearn : "doubling", int or None, default="doubling"
+        When to learn them: whenever the number of observations has doubled (from 4 on), every
+        so many observations, or only in ``fit``.
+    normalize_y : bool, default=False
+        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
+        spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the restarts of the optimizer; nothing else is random.
+
+    Attributes
+    ----------
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over box descriptors (over points for a pool). It tracks every cell of
+        the tree, under the number of its node.
+    tree_ : Bunch
+        The partition as arrays.
+    history_ : structured ndarray
+        What was told; ``expanded`` says whether cells were refined on the way to the query.
+    bounds_ : ndarray of shape (d, 2)
+        The domain.
+    budget_ : int
+        The present n.
+    max_depth_ : int
+        The deepest level at which cells are split, h_max rounded down.
+    n_features_in_ : int
+        d.
+
+    Notes
+    -----
+    *Ties.* Among leaves whose index values agree within 1e-9 the one of lowest depth, then of
+    lowest index, is taken.
+
+    *Refinement* happens within ``ask``, which is why the tree may be deep before the first
+    answer. Node indices are 64-bit numbers, which limits h_max to 61 for K = 2 and 38 for K = 3.
+
+    *Recommendation.* ``recommend()`` follows the paper: among the split cells of the deepest
+    level that has any, the one with the highest posterior mean.
+
+    *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, so that their
+    cells may be refined; when every leaf is pending it splits the best of them early.
+
+    *Anytime.* The remark restarts the algorithm in every phase. A new start would only lose the
+    tree, as the posterior holds whatever n is: only beta_n, V_h and h_max are renewed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import GPTreeOptimizer
+    >>> rng = np.random.default_rng(0)
+    >>> def noisy(cell):
+    ...     return np.sin(5 * cell.points).item() + 0.1 * rng.normal()
+    >>> opt = GPTreeOptimizer(RBF(0.3), bounds=[(0, 1)], budget=40)
+    >>> result = opt.run(noisy, budget=40)
+    >>> bool(result.x.lower < 0.35 and 0.28 < result.x.upper)  # the maximum is at pi / 10
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        bounds: Any = None,
+        pool: Any = None,
+        budget: int = 100,
+        anytime: bool = False,
+        alpha: float = 0.01,
+        n_children: int = 3,
+        feedback: str | Kernel = "center",
+        n_representatives: int | tuple[int, ...] | None = None,
+        diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
+        max_depth: int | None = None,
+        min_members: int = 1,
+        max_leaves: int = 10_000,
+        beta: str | float | Callable[[int], float] = "theory",
+        failure_probability: float = 0.1,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.bounds = bounds
+        self.pool = pool
+        self.budget = budget
+        self.anytime = anytime
+        self.alpha = alpha
+        self.n_children = n_children
+        self.feedback = feedback
+        self.n_representatives = n_representatives
+        self.diameter = diameter
+        self.max_depth = max_depth
+        self.min_members = min_members
+        self.max_leaves = max_leaves
+        self.beta = beta
+        self.failure_probability = failure_probability
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.relearn = relearn
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+
+    # -- Algorithm 1 ------------------------------------------------------------------------
+
+    def _choose(self) -> Cell:
+        """Lines 2 to 6: refine the best leaf until one is to be evaluated."""
+        t = self._round + 1 + len(self._pending)
+        self._follow_horizon(t)
+        beta = self._beta(t)
+        pending = {self._node_of(query) for query in self._pending}
+        excluded: set[int] = set()
+        while True:
+            posterior = self._expected()
+            node = self._best_leaf(self._mask(excluded))
+            if node < 0:
+                # Every leaf is being evaluated already: refine the best of those that can be.
+                self._expand(self._best_divisible_leaf())
+                continue
+            depth = self._tree.node(node)[0]
+            known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._delta[depth]
+            if known and self._expandable(node, depth) and self._room():
+                self._expand(node)
+            elif node in pending:
+                excluded.add(node)
+            else:
+                return self._partition.cell(node)
+
+    def _best_leaf(self, excluded: np.ndarray | None) -> int:
+        """Line 2: the leaf of the largest index, equations 3.1 and 3.2."""
+        beta = self._beta(self._round + 1 + len(self._pending))
+        return self._tree.best_bound_within_parent(self._expected(), beta, self._delta, excluded)
+
+    def _mask(self, nodes: set[int]) -> np.ndarray | None:
+        if not nodes:
+            return None
+        mask = np.zeros(self._tree.n_nodes, dtype=np.uint8)
+        mask[list(nodes)] = 1
+        return mask
+
+    def _expand(self, node: int) -> int:
+        """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
+        first = super()._expand(node)
+        children = range(first, first + self._tree.n_children)
+        self.surrogate_._track_blocks(children, self._partition.blocks(first, children.stop))
+        self._refined = True
+        return first
+
+    def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
+        """Lines 7 to 9: every cell of the tree is tracked under its node's number."""
+        node = self._node_of(query)
+        mean, var = self._observe(query, node, reward, alpha)
+        refined, self._refined = self._refined, False
+        self._record(query, node, reward, mean, var, refined)

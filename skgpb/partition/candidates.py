@@ -1,0 +1,39 @@
+"""Finite sets of points that stand for a box."""
+
+from __future__ import annotations
+
+import numpy as np
+
+#: Local candidates lie 10^-u sides from their centre, u uniform between these.
+NEAREST, FARTHEST = 3.5, 0.5
+
+
+def even_grid(bounds: np.ndarray, per_axis: int) -> np.ndarray:
+    """``per_axis`` evenly spaced points along every axis, ends included, in C order."""
+    axes = [np.linspace(lower, upper, per_axis) for lower, upper in bounds]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(bounds))
+
+
+def spread_points(bounds: np.ndarray, n: int, shift: np.ndarray) -> np.ndarray:
+    """The first n points of an additive recurrence modulo the box, shape (n, d).
+
+    Steps are powers of the inverse of the root of x^(d+1) = x + 1, the golden ratio for d = 1,
+    which fills a box evenly whatever n is. ``shift`` (d,), in [0, 1), makes it random.
+    """
+    d, root = len(bounds), 1.5
+    for _ in range(64):
+        root = (1.0 + root) ** (1.0 / (d + 1))
+    steps = root ** -np.arange(1.0, d + 1)
+    unit = (shift + np.outer(np.arange(n), steps)) % 1.0
+    return bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
+
+
+def points_near(
+    bounds: np.ndarray, centers: np.ndarray, n: int, rng: np.random.Generator
+) -> np.ndarray:
+    """N points around centers (k, d) in turn, at distances of every order of magnitude."""
+    side = bounds[:, 1] - bounds[:, 0]
+    scale = 10.0 ** -rng.uniform(FARTHEST, NEAREST, size=(n, 1))
+    points = centers[np.arange(n) % len(centers)]
+    points = points + side * scale * rng.standard_normal((n, len(bounds)))
+    return np.clip(points, bounds[:, 0], bounds[:, 1])

@@ -1,0 +1,163 @@
+r"""Joint draws of many functionals from a Gaussian process.
+
+Draws of the prior are drawn once for all functionals involved and then corrected for what was
+observed (Matheron's rule), so that no posterior covariance is ever factorised:
+
+    draw = prior draw + cov(., observed) Q^-1 (y - prior draw at the observed - noise draw).
+
+References
+----------
+.. [Wilson2020] J. T. Wilson, V. Borovitskiy, A. Terenin, P. Mostowsky and M. P. Deisenroth,
+   "Efficiently Sampling Functions from Gaussian Process Posteriors", ICML 2020. Equation 13.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skgpb._core._arms import correct_draws
+from skgpb.surrogate import Functionals, OnlineGaussianProcessRegressor, key_of
+
+# Up to so many functionals the whole prior covariance is decomposed.
+DENSE = 1000
+# Beyond, so many columns of a pivoted Cholesky factor are kept at most,
+MAX_RANK = 512
+# fewer where what is left of every variance is below this share of the largest.
+NEGLIGIBLE = 1e-11
+
+
+class PriorRoot:
+    """Symmetric square root of the prior covariance of functionals, of low rank.
+
+    The root U diag(s) U' is unique, so that draws do not depend on how it was found. For
+    smooth kernels the numerical rank is far below the number of functionals, and a Cholesky
+    factor does not exist.
+
+    Parameters
+    ----------
+    surrogate : OnlineGaussianProcessRegressor
+        Knows the kernel.
+    functionals : Functionals
+        What is drawn, n of them.
+
+    Attributes
+    ----------
+    left : ndarray of shape (n, rank)
+        U.
+    scale : ndarray of shape (rank,)
+        s.
+    rest : ndarray of shape (n,) or None
+        Standard deviations that the low rank leaves out and that are drawn independently, so
+        that every variance is right; None where there are none.
+    """
+
+    def __init__(self, surrogate: OnlineGaussianProcessRegressor, functionals: Functionals) -> None:
+        n = len(functionals)
+        if n <= DENSE:
+            K = surrogate._cross(functionals, functionals)
+            self.left, self.scale = _root(0.5 * (K + K.T))
+            self.rest = None
+            return
+        factor, rest = _pivoted_cholesky(surrogate, functionals)
+        Q, s = _root(factor @ factor.T)
+        self.left, self.scale = (factor.T @ Q) / s, s
+        # A factor of full accuracy stops before its rank reaches the limit.
+        self.rest = np.sqrt(rest) if len(factor) == MAX_RANK else None
+
+    def __call__(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw from the prior, shape (n_draws, n)."""
+        normals = rng.standard_normal((n_draws, len(self.left)))
+        draws = ((normals @ self.left) * self.scale) @ self.left.T
+        if self.rest is not None:
+            draws += self.rest * rng.standard_normal(draws.shape)
+        return draws
+
+
+def _root(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """U and s with K = U diag(s^2) U', without the directions that are rounding."""
+    values, vectors = np.linalg.eigh(K)
+    keep = values > len(K) * np.finfo(float).eps * max(values[-1], 0.0)
+    return vectors[:, keep], np.sqrt(values[keep])
+
+
+def _pivoted_cholesky(
+    surrogate: OnlineGaussianProcessRegressor, functionals: Functionals
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows F (rank, n) with F'F close to the prior covariance, and the variances left out."""
+    rest = np.array(surrogate._prior_var(functionals))
+    enough = NEGLIGIBLE * rest.max()
+    rows: np.ndarray = np.empty((16, len(functionals)))
+    rank = 0
+    while rank < MAX_RANK:
+        pivot = int(np.argmax(rest))
+        if not rest[pivot] > enough:
+            break
+        if rank == len(rows):
+            rows = np.concatenate([rows, np.empty_like(rows)])
+        single = Functionals(functionals.rows.shape[1])
+        single[0] = functionals[pivot]
+        row = surrogate._cross(single, functionals)[0]
+        row -= rows[:rank, pivot] @ rows[:rank]
+        row /= np.sqrt(rest[pivot])
+        rows[rank] = row
+        rest -= row**2
+        rest[pivot] = 0.0
+        np.maximum(rest, 0.0, out=rest)
+        rank += 1
+    return rows[:rank], rest
+
+
+class PosteriorDraws:
+    """Joint posterior draws of the functionals that a surrogate tracks.
+
+    The root of the prior is kept until the functionals change.
+
+    Parameters
+    ----------
+    surrogate : OnlineGaussianProcessRegressor
+        Its tracked functionals are drawn.
+    """
+
+    def __init__(self, surrogate: OnlineGaussianProcessRegressor) -> None:
+        self._surrogate = surrogate
+        self._position = {
+            key_of(surrogate._tracked[i]): i for i in range(len(surrogate._tracked) - 1, -1, -1)
+        }
+        self._extra: list[np.ndarray] = []
+        self._root: PriorRoot | None = None
+
+    def __call__(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw, shape (n_draws, n_tracked): first all prior draws, then all noise.
+
+        One draw takes O(n (rank + t)).
+        """
+        surrogate, posterior = self._surrogate, self._surrogate._posterior
+        places = self._places()
+        if self._root is None:
+            functionals = Functionals(surrogate.n_features_in_)
+            functionals.extend(surrogate._tracked.rows)
+            for block in self._extra:
+                functionals[len(functionals)] = block
+            self._root = PriorRoot(surrogate, functionals)
+        prior = self._root(n_draws, rng)
+        noise = rng.standard_normal((n_draws, len(places))) * np.sqrt(posterior.noises())
+        draws = np.ascontiguousarray(prior[:, : len(surrogate._tracked)])
+        correct_draws(posterior, posterior.targets() - prior[:, places] - noise, draws)
+        return draws
+
+    def __getstate__(self) -> dict:
+        return self.__dict__ | {"_root": None}  # large, and found again to the last bit
+
+    def _places(self) -> np.ndarray:
+        """Where each observed functional is among those drawn."""
+        observed, n = self._surrogate._observed, len(self._surrogate._tracked)
+        places = np.empty(len(observed), dtype=np.intp)
+        for i in range(len(observed)):
+            key = key_of(observed[i])
+            if key not in self._position:
+                # Observed, but not tracked: it has to be drawn along with the others.
+                self._position[key] = n + len(self._extra)
+                self._extra.append(np.array(observed[i]))
+                self._root = None
+            places[i] = self._position[key]
+        return places

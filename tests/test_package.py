@@ -1,0 +1,108 @@
+"""The package as users get it: version, typing marker, documented names, examples that run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.metadata
+import importlib.resources
+import pkgutil
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skgpb
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = ["skgpb"] + [
+    module.name
+    for module in pkgutil.walk_packages(skgpb.__path__, "skgpb.")
+    if not module.name.startswith("skgpb._core.")
+]
+PUBLIC = [
+    "skgpb",
+    "skgpb.kernels",
+    "skgpb.metrics",
+    "skgpb.optimizers",
+    "skgpb.partition",
+    "skgpb.problems",
+]
+PAGES = ["quick_start.rst", "user_guide/linear_functionals.rst"]
+
+
+def in_checkout(path: str) -> Path:
+    """Return a file of the repository, or skip where only the tests were copied."""
+    file = ROOT / path
+    if not file.exists():
+        pytest.skip(f"{path} is not beside the tests")
+    return file
+
+
+def test_version_is_that_of_the_distribution():
+    assert skgpb.__version__ == importlib.metadata.version("skgpb")
+
+
+def test_typing_marker_and_declarations_are_installed():
+    package = importlib.resources.files("skgpb")
+    assert (package / "py.typed").is_file()
+    assert (package / "_core" / "_posterior.pxd").is_file()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_exist_and_are_documented(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    assert len(set(module.__all__)) == len(module.__all__)
+    for public in module.__all__:
+        member = getattr(module, public)
+        assert public == "__version__" or (member.__doc__ or "").strip(), public
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name):
+    module = importlib.import_module(name)
+    with np.printoptions():
+        result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["GPOOOptimizer", "StoOOOptimizer", "OnlineGaussianProcessRegressor"]
+)
+def test_estimators_show_an_example(name):
+    examples = doctest.DocTestFinder(recurse=False).find(getattr(skgpb, name))
+    assert any(test.examples for test in examples)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_in_the_documentation_run(page):
+    path = in_checkout(f"doc/{page}")
+    result = doctest.testfile(str(path), module_relative=False)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_example_in_the_readme_finds_the_peak(capsys):
+    text = in_checkout("README.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", text, flags=re.DOTALL)[1]
+    names: dict = {}
+    exec(compile(code, "README.md", "exec"), names)
+    best = names["best"]
+    assert np.all(np.abs(best.center - [0.7, 0.3]) < 0.1)
+    assert "best region" in capsys.readouterr().out
+
+
+def test_continuous_integration_runs_the_command_of_the_readme():
+    pattern = r"^python -m pip install .* && python -m pytest$"
+    readme = in_checkout("README.md").read_text(encoding="utf-8")
+    assert len(re.findall(pattern, readme, flags=re.MULTILINE)) == 1
+    assert pattern in in_checkout(".ci/run").read_text(encoding="utf-8")
+
+
+def test_files_in_the_table_of_the_readme_exist():
+    readme = in_checkout("README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^):#]+)\)", readme)
+    assert len(links) > 5
+    assert [link for link in links if not (ROOT / link).exists()] == []
