@@ -7,10 +7,18 @@ average over a cell, its integral. See :mod:`skgpb.optimizers` for the algorithm
 
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
+    EIOptimizer,
+    ESTOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
+    GPTSOptimizer,
     GPUCBOptimizer,
+    GPZoomingOptimizer,
+    IGPUCBOptimizer,
+    MESOptimizer,
+    PIOptimizer,
     StoOOOptimizer,
+    URGPUCBOptimizer,
 )
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 
@@ -18,10 +26,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DAGPUCBOptimizer",
+    "EIOptimizer",
+    "ESTOptimizer",
     "GPOOOptimizer",
+    "GPTSOptimizer",
     "GPTreeOptimizer",
     "GPUCBOptimizer",
+    "GPZoomingOptimizer",
+    "IGPUCBOptimizer",
+    "MESOptimizer",
     "OnlineGaussianProcessRegressor",
+    "PIOptimizer",
     "StoOOOptimizer",
+    "URGPUCBOptimizer",
     "__version__",
 ]

@@ -35,7 +35,6 @@ from skgpb.optimizers.arms import (
 )
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
-from skgpb.optimizers.gp_ts import GPTSOptimizer
 from skgpb.partition.arm import Arm
 from skgpb.utils import (
     Interval,
@@ -784,7 +783,8 @@ class CombinatorialBandit(BaseBanditOptimizer):
 class AllocationsPosterior:
     """Posterior of the allocations worth looking at, in the place of an :class:`ArmsPosterior`.
 
-    Their totals are normal with the sums of the campaigns' means and variances.
+    Their totals are normal with the sums of the campaigns' means and variances. They are in units
+    of the first optimizer's surrogate, whose rule is asked.
     """
 
     def __init__(
@@ -815,12 +815,13 @@ class AllocationsPosterior:
         self.optimism = mean + std
         self.t = posteriors[0].t
         self.rng = posteriors[0].rng
-        self.mean = mean[columns].sum(axis=1)
-        self.var = (std**2)[columns].sum(axis=1)
+        unit, zero = scales[0], optimizers[0].surrogate_._offset
+        self.mean = (mean[columns].sum(axis=1) - zero) / unit
+        self.var = (std**2)[columns].sum(axis=1) / unit**2
         self.std = np.sqrt(self.var)
-        self.noise = noise[columns].sum(axis=1)
+        self.noise = noise[columns].sum(axis=1) / unit**2
         # The best allocation of every draw is among the choices: its maximum is exact.
-        self._drawn = drawn[:, columns].sum(axis=2)
+        self._drawn = (drawn[:, columns].sum(axis=2) - zero) / unit
 
     @property
     def n_arms(self) -> int:
@@ -834,7 +835,7 @@ class AllocationsPosterior:
 
 def _adds_up(optimizer: BaseArmsOptimizer) -> bool:
     """Whether scores are values of f, optimistic or drawn, that may be added over campaigns."""
-    return isinstance(optimizer, (BaseUCBOptimizer, GPTSOptimizer))
+    return isinstance(optimizer, BaseUCBOptimizer)
 
 
 def _in_units_of_reward(optimizer: BaseArmsOptimizer, values: np.ndarray) -> np.ndarray:

@@ -53,7 +53,7 @@ def simulate(
     Returns
     -------
     result : Bunch
-        ``values[name]``, ndarray of shape (n_problems, n_runs, n_rounds): the true value of each
+        ``played[name]``, ndarray of shape (n_problems, n_runs, n_rounds): the true value of each
         query; ``regret[name]``, of the same shape: the cumulative pseudo-regret after each round;
         ``recommended[name]``, of shape (n_problems, n_runs): the true value of the recommendation
         after the last round.
@@ -92,7 +92,7 @@ def simulate(
     recommended = np.array([run[1] for run in played]).reshape(shape)
     optima = np.array([problem.optimum for problem in problems])[:, np.newaxis, np.newaxis]
     return Bunch(
-        values=dict(zip(policies, values, strict=True)),
+        played=dict(zip(policies, values, strict=True)),
         regret=dict(zip(policies, cumulative_regret(optima, values), strict=True)),
         recommended=dict(zip(policies, recommended, strict=True)),
     )

@@ -1,7 +1,7 @@
 """Boxes minus boxes: the uncovered region under the sup norm, exactly.
 
 Under the sup norm a ball is a box, and so the region that a set of balls leaves uncovered is a
-finite union of boxes. Both functions work on rows [lower_1..lower_d, upper_1..upper_d].
+finite union of boxes. All functions work on rows [lower_1..lower_d, upper_1..upper_d].
 """
 
 import numpy as np
@@ -119,4 +119,24 @@ def largest_cell(const double[:, ::1] boxes, list faces, double tolerance):
                 k += 1
             volume[i] *= widest
     ties = cells[volumes >= (1.0 - tolerance) * volumes.max()]
-    return ties[np.lexsort(ties[:, d - 1 :: -1].T if d == 1 else ties[:, :d].T[::-1])[0]]
+    return ties[np.lexsort(ties[:, :d].T[::-1])[0]]
+
+
+def overlapping(const double[:, ::1] boxes, const double[::1] box):
+    """Numbers of the ``boxes`` (n, 2 d) that share more than a face with ``box`` (2 d,)."""
+    cdef Py_ssize_t n = boxes.shape[0], d = boxes.shape[1] // 2, i, a, found = 0
+    if boxes.shape[1] != 2 * d or box.shape[0] != 2 * d:
+        raise ValueError("boxes and box must have the same even number of columns")
+    numbers = np.empty(n, dtype=np.intp)
+    cdef Py_ssize_t[::1] number = numbers
+    cdef bint met
+    for i in range(n):
+        met = True
+        for a in range(d):
+            if not (boxes[i, a] < box[d + a] and box[a] < boxes[i, d + a]):
+                met = False
+                break
+        if met:
+            number[found] = i
+            found += 1
+    return numbers[:found]

@@ -3,5 +3,16 @@
 from skgpb.kernels._boxes import boxes_from_points, representatives
 from skgpb.kernels.cell_average import CellAverage
 from skgpb.kernels.cell_integral import CellIntegral
+from skgpb.kernels.conditional_mean import ConditionalMean
+from skgpb.kernels.policy_mean import PolicyMean
+from skgpb.kernels.window_mean import WindowMean
 
-__all__ = ["CellAverage", "CellIntegral", "boxes_from_points", "representatives"]
+__all__ = [
+    "CellAverage",
+    "CellIntegral",
+    "ConditionalMean",
+    "PolicyMean",
+    "WindowMean",
+    "boxes_from_points",
+    "representatives",
+]

@@ -6,7 +6,7 @@ kernel, cov(f(x), f(x')), cov(f(x), g(a)) and cov(g(a), g(a')) are blocks of one
 
 Covariances are evaluated in two steps, so that the expensive half is done once for each row::
 
-    evaluator = kernel.evaluator()          # for the present hyperparameters
+    evaluator = kernel.evaluator(n_columns) # for the present hyperparameters
     E = evaluator.embed(rows)               # whatever depends on one row only
     evaluator.cross(E, F)                   # (n, m), noiseless
 
@@ -20,7 +20,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Kernel
 
 #: Step of the five-point differences in the logarithm of a hyperparameter: truncation and
@@ -71,7 +70,7 @@ class IndirectKernel(Kernel):
         """Raise ValueError unless the finite array ``rows`` (n, c) describes functionals."""
 
     @abstractmethod
-    def _make_evaluator(self) -> Evaluator: ...
+    def _make_evaluator(self, n_columns: int) -> Evaluator: ...
 
     @abstractmethod
     def mean_of(self, rows: np.ndarray, mean: Any) -> np.ndarray:
@@ -144,10 +143,16 @@ class IndirectKernel(Kernel):
 
     # --- covariances ---
 
-    def evaluator(self) -> Evaluator:
-        """Return the two-step evaluation at the present hyperparameters, see the module."""
+    def evaluator(self, n_columns: int) -> Evaluator:
+        """Return the two-step evaluation at the present hyperparameters, see the module.
+
+        Parameters
+        ----------
+        n_columns : int
+            Number of columns of the rows.
+        """
         self._checked_base()
-        return self._make_evaluator()
+        return self._make_evaluator(n_columns)
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
@@ -181,7 +186,7 @@ class IndirectKernel(Kernel):
                     "X and Y must have the same number of columns; got"
                     f" {X.shape[1]} and {Y.shape[1]}."
                 )
-            evaluator = self.evaluator()
+            evaluator = self.evaluator(X.shape[1])
             return evaluator.cross(evaluator.embed(X), evaluator.embed(Y))
         K = self._gram(X)
         return (K, self._gradient(X)) if eval_gradient else K
@@ -189,18 +194,18 @@ class IndirectKernel(Kernel):
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the variances of functionals (n, c): the diagonal of ``self(X)``."""
         X = self._rows(X, "X")
-        evaluator = self.evaluator()
+        evaluator = self.evaluator(X.shape[1])
         E = evaluator.embed(X)
         return evaluator.diag(E) + evaluator.noise(E)
 
     def noise_diag(self, X: ArrayLike) -> np.ndarray:
         """Return the part of ``diag(X)`` that is white noise of the base kernel, shape (n,)."""
         X = self._rows(X, "X")
-        evaluator = self.evaluator()
+        evaluator = self.evaluator(X.shape[1])
         return evaluator.noise(evaluator.embed(X))
 
     def _gram(self, X: np.ndarray) -> np.ndarray:
-        evaluator = self.evaluator()
+        evaluator = self.evaluator(X.shape[1])
         E = evaluator.embed(X)
         K = evaluator.cross(E, E)
         K = 0.5 * (K + K.T)  # the two triangles were summed in different orders

@@ -9,7 +9,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -123,7 +122,7 @@ class PolicyMean(IndirectKernel):
                 raise ValueError(
                     "with a table of policies a query is the number of an agent, one column of"
                     f" integers from 0 to {len(table) - 1}; got "
-                    + (f"{A.shape[1]} columns." if known.all() else f"{agents[~known][0]!r}.")
+                    + (f"{A.shape[1]} columns." if known.all() else f"{float(agents[~known][0])!r}.")
                 )
             rows = table[agents.astype(np.intp)]
         self._check_rows(rows, "policies")
@@ -151,12 +150,8 @@ class PolicyMean(IndirectKernel):
             n_arms = np.shape(self.policies)[1]
         return np.arange(n_arms, dtype=np.float64)[:, None]
 
-    def evaluator(self, n_arms: int | None = None) -> Any:
-        """Return the two-step evaluation at the present hyperparameters."""
-        return _Lazy(self, n_arms)
-
-    def _make_evaluator(self) -> SupportEvaluator:
-        return SupportEvaluator(self._checked_base(), _Arms(self._arms(None)))
+    def _make_evaluator(self, n_columns: int) -> SupportEvaluator:
+        return SupportEvaluator(self._checked_base(), _Arms(self._arms(n_columns)))
 
 
 def check_probabilities(rows: np.ndarray, name: str) -> np.ndarray:
@@ -174,6 +169,6 @@ def check_probabilities(rows: np.ndarray, name: str) -> np.ndarray:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(
-            f"{name} must hold probabilities that sum to one; row {row} sums to {total[row]!r}."
+            f"{name} must hold probabilities that sum to one; row {row} sums to {float(total[row])!r}."
         )
     return rows

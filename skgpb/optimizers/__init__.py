@@ -1,17 +1,35 @@
 """Bandit optimizers, one file for each algorithm."""
 
+from skgpb.optimizers.arms import BaseUCBOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
+from skgpb.optimizers.ei import EIOptimizer
+from skgpb.optimizers.est import ESTOptimizer
 from skgpb.optimizers.gp_tree import GPTreeOptimizer
+from skgpb.optimizers.gp_ts import GPTSOptimizer
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
+from skgpb.optimizers.gp_zooming import GPZoomingOptimizer
 from skgpb.optimizers.gpoo import GPOOOptimizer
+from skgpb.optimizers.igp_ucb import IGPUCBOptimizer
+from skgpb.optimizers.mes import MESOptimizer
+from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.stooo import StoOOOptimizer
+from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
 from skgpb.optimizers.variation import variation_bound
 
 __all__ = [
+    "BaseUCBOptimizer",
     "DAGPUCBOptimizer",
+    "EIOptimizer",
+    "ESTOptimizer",
     "GPOOOptimizer",
+    "GPTSOptimizer",
     "GPTreeOptimizer",
     "GPUCBOptimizer",
+    "GPZoomingOptimizer",
+    "IGPUCBOptimizer",
+    "MESOptimizer",
+    "PIOptimizer",
     "StoOOOptimizer",
+    "URGPUCBOptimizer",
     "variation_bound",
 ]

@@ -129,28 +129,26 @@ class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
             return super()._resolved_depth(d)
         return floor(self._h_max + ROUNDING)
 
-    def _warn_of_guard(self) -> None:
-        """Say once that ``max_leaves`` stopped the refinement, and what to change."""
-        if self._guarded:
-            return
-        self._guarded = True
-        warnings.warn(
-            f"the tree has reached max_leaves={self.max_leaves} after {self._round} evaluations: "
-            "cells are refined no further, and evaluated as they are. Refinement runs ahead of "
-            "evaluation where V_h (diameter) is wide next to sqrt(beta) times the standard "
-            "deviation. Pass a smaller diameter (diameter='kernel', or (c, rho) with a smaller "
-            "c), a kernel with longer length scales, a larger beta or a smaller max_depth; or "
-            "raise max_leaves",
-            RefinementWarning,
-            stacklevel=4,
-        )
+    def _room(self, leaves_before: int) -> bool:
+        """Whether another cell may be split before the next evaluation.
 
-    def _room(self) -> bool:
-        """Whether K more leaves in the place of one are within ``max_leaves``."""
+        Up to ``max_leaves`` leaves any number may; beyond, one, so that the tree keeps growing
+        where the index is large, at a cost that is bounded by the number of evaluations.
+        """
         tree = self._tree
-        if tree.n_leaves + tree.n_children - 1 <= self.max_leaves:
+        if tree.n_leaves + tree.n_children - 1 <= self.max_leaves or tree.n_leaves == leaves_before:
             return True
-        self._warn_of_guard()
+        if not self._guarded:
+            self._guarded = True
+            warnings.warn(
+                f"the tree reached max_leaves={self.max_leaves} after {self._round} evaluations: "
+                "from now on at most one cell is refined before each evaluation. Refinement runs "
+                "ahead of evaluation where V_h (diameter) is wide next to sqrt(beta) times the "
+                "standard deviation. Pass a smaller diameter, a kernel with longer length scales, "
+                "a larger beta or a smaller max_depth; or raise max_leaves",
+                RefinementWarning,
+                stacklevel=4,
+            )
         return False
 
 
@@ -179,7 +177,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         what was observed are kept.
     alpha : float, default=0.01
         Noise variance of a reward, in units of the reward squared.
-    n_children : int, default=3
+    n_children : int, default=2
         K, the number of parts into which a cell is split. With an odd K the middle child has
         its parent's centre, and with it its evaluations.
     feedback : {"center", "average", "integral"} or Kernel, default="center"
@@ -198,9 +196,10 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         stands for equation 3.4, or for the depth at which a pool runs out of members.
     min_members : int, default=1
         Fewest members of a cell of a pool.
-    max_leaves : int, default=10000
-        Where a refinement would lead to more leaves, cells are evaluated instead, with a
-        :class:`~skgpb.exceptions.RefinementWarning`.
+    max_leaves : int, default=1000
+        Guard against refining breadth first. Once the tree has as many leaves at most one cell
+        is refined before each evaluation, with a
+        :class:`~skgpb.exceptions.RefinementWarning`; 1 makes it so from the start.
     beta : "theory", float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows Claim 1 and
         Remark 8: 2 (log(1/theta) + log(2 h_max n) + log(n K h_max)); a callable takes the
@@ -279,13 +278,13 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         budget: int = 100,
         anytime: bool = False,
         alpha: float = 0.01,
-        n_children: int = 3,
+        n_children: int = 2,
         feedback: str | Kernel = "center",
         n_representatives: int | tuple[int, ...] | None = None,
         diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
         max_depth: int | None = None,
         min_members: int = 1,
-        max_leaves: int = 10_000,
+        max_leaves: int = 1000,
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
@@ -324,6 +323,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         beta = self._beta(t)
         pending = {self._node_of(query) for query in self._pending}
         excluded: set[int] = set()
+        leaves = self._tree.n_leaves
         while True:
             posterior = self._expected()
             node = self._best_leaf(self._mask(excluded))
@@ -333,7 +333,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
                 continue
             depth = self._tree.node(node)[0]
             known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._delta[depth]
-            if known and self._expandable(node, depth) and self._room():
+            if known and self._expandable(node, depth) and self._room(leaves):
                 self._expand(node)
             elif node in pending:
                 excluded.add(node)

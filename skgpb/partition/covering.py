@@ -14,10 +14,12 @@ References
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_left
 
 import numpy as np
 
-from skgpb._core._covering import largest_cell, subtract
+from skgpb._core._covering import largest_cell, overlapping, subtract
 
 # Radii are diameter * 2**-k with k up to this, and centres are multiples of 2**-LEVELS: then
 # every face is a float64 without rounding, and touching faces coincide.
@@ -68,7 +70,7 @@ class Covering(ABC):
     @property
     def radii(self) -> np.ndarray:
         """Radii ``diameter * 2**-depth``, shape (n_balls,)."""
-        return self.diameter * 2.0 ** -self._depth[: self._n]
+        return self.diameter * 2.0 ** -self._depth[: self._n].astype(np.float64)
 
     def shrink(self, ball: int) -> int | None:
         """Halve the radius of a ball, and add one where that leaves a point uncovered.
@@ -138,9 +140,12 @@ class ChebyshevCovering(Covering):
     """
 
     def __init__(self, n_features: int) -> None:
+        # Balls as boxes within the cube, and how many of them have a face at a coordinate.
+        self._boxes = np.empty((16, 2 * n_features))
+        self._faces = [Faces() for _ in range(n_features)]
         super().__init__(n_features)
-        # Uncovered by all balls but the newest; that one is also `_newest`, for clarity.
-        self._region = np.tile(np.repeat([0.0, 1.0], n_features), (1, 1))
+        # What all balls but the newest leave uncovered.
+        self._region = np.repeat([0.0, 1.0], n_features)[None]
         self._newest = 0
 
     @staticmethod
@@ -152,43 +157,76 @@ class ChebyshevCovering(Covering):
         """Disjoint boxes [lower, upper] that only the newest ball covers, shape (n, 2 d)."""
         return self._region.copy()
 
-    def boxes(self, balls: slice | np.ndarray = slice(None)) -> np.ndarray:
-        """Balls as boxes [lower, upper] within the cube, shape (n_balls, 2 d)."""
-        centers = self._centers[: self._n][balls]
-        radii = (self.diameter * 2.0 ** -self._depth[: self._n][balls])[:, None]
-        return np.clip(np.hstack([centers - radii, centers + radii]), 0.0, 1.0)
+    def _box(self, center: np.ndarray, radius: float) -> np.ndarray:
+        return np.clip(np.concatenate([center - radius, center + radius]), 0.0, 1.0)
+
+    def _add(self, center: np.ndarray) -> int:
+        ball = super()._add(center)
+        if ball == len(self._boxes):
+            self._boxes = np.concatenate([self._boxes, np.empty_like(self._boxes)])
+        self._boxes[ball] = self._box(center, self.diameter)
+        self._count_faces(self._boxes[ball], 1)
+        return ball
+
+    def _count_faces(self, box: np.ndarray, change: int) -> None:
+        d = self.n_features
+        for a, faces in enumerate(self._faces):
+            faces.count(float(box[a]), change)
+            faces.count(float(box[d + a]), change)
 
     def _uncovered_after(self, ball: int) -> np.ndarray | None:
-        boxes = self.boxes()
-        newest = self._newest
-        if ball != newest:
-            exposed = self._exposed(ball, boxes)
+        before = self._boxes[ball].copy()
+        radius = self.diameter * 2.0 ** -float(self._depth[ball])
+        self._boxes[ball] = self._box(self._centers[ball], radius)
+        self._count_faces(before, -1)
+        self._count_faces(self._boxes[ball], 1)
+        if ball != self._newest:
+            exposed = self._exposed(ball, before)
             if not len(exposed):
                 return None
             self._region = np.concatenate([self._region, exposed])
-        if not len(subtract(self._region, boxes[newest : newest + 1], True)):
+        newest = self._boxes[self._newest : self._newest + 1]
+        if not len(subtract(self._region, newest, True)):
             return None
-        self._region = subtract(self._region, boxes[newest : newest + 1])
+        self._region = subtract(self._region, newest)
         self._newest = self._n
         d = self.n_features
-        ends = np.array([0.0, 1.0])
-        faces = [np.unique(np.concatenate([boxes[:, [a, d + a]].ravel(), ends])) for a in range(d)]
-        cell = largest_cell(self._region, faces, VOLUME_TIE)
+        cell = largest_cell(self._region, [faces.cuts for faces in self._faces], VOLUME_TIE)
         center = 0.5 * (cell[:d] + cell[d:])
         return np.round(center * 2.0**LEVELS) * 2.0**-LEVELS
 
-    def _exposed(self, ball: int, boxes: np.ndarray) -> np.ndarray:
+    def _exposed(self, ball: int, before: np.ndarray) -> np.ndarray:
         """What ``ball`` alone covered before it was halved, the newest ball left aside."""
-        d = self.n_features
-        radius = 2.0 * self.diameter * 2.0 ** -float(self._depth[ball])
-        center = self._centers[ball]
-        before = np.clip(np.concatenate([center - radius, center + radius]), 0.0, 1.0)
-        near = (boxes[:, :d] < before[d:]).all(axis=1) & (boxes[:, d:] > before[:d]).all(axis=1)
-        near[[ball, self._newest]] = False
-        near = np.flatnonzero(near)
+        boxes = self._boxes[: self._n]
+        near = overlapping(boxes, before)
+        near = near[(near != ball) & (near != self._newest)]
+        # Large balls first: they leave fewer pieces.
         near = near[np.argsort(self._depth[near], kind="stable")]
-        balls = boxes[np.concatenate([[ball], near])]
-        return subtract(before[None], balls)
+        return subtract(before[None], boxes[np.concatenate([[ball], near])])
+
+
+class Faces:
+    """Sorted distinct coordinates at which the balls cut one axis of the cube.
+
+    Attributes
+    ----------
+    cuts : array of float
+        The coordinates, 0 and 1 always among them.
+    """
+
+    def __init__(self) -> None:
+        self.cuts = array("d", [0.0, 1.0])
+        self._counts = {0.0: 1, 1.0: 1}
+
+    def count(self, face: float, change: int) -> None:
+        """Count one face more (+1) or less (-1) at a coordinate."""
+        count = self._counts.get(face, 0) + change
+        if count == 0:
+            del self._counts[face], self.cuts[bisect_left(self.cuts, face)]
+            return
+        if face not in self._counts:
+            self.cuts.insert(bisect_left(self.cuts, face), face)
+        self._counts[face] = count
 
 
 class EuclideanCovering(Covering):

@@ -1,0 +1,194 @@
+"""What the reproductions of the DAGP-UCB paper share: the family, tables, curves, options."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.papers._common import DEFAULT_OUTPUT, format_table, mean_and_error, write_csv
+from skgpb.optimizers import (
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    ESTOptimizer,
+    GPTSOptimizer,
+    GPUCBOptimizer,
+    IGPUCBOptimizer,
+    MESOptimizer,
+    PIOptimizer,
+    URGPUCBOptimizer,
+)
+
+FAILURE_PROBABILITY = 0.1
+SHRINKING = 0.3
+
+
+@dataclass(frozen=True)
+class Member:
+    """One row of the tables: a class, its settings and how it is drawn.
+
+    ``parameters(n_arms, norm)`` gives the settings; ``norm`` is the norm of the function under
+    the kernel, which two of the theories ask for and nobody knows outside a simulation.
+    """
+
+    label: str
+    cls: Any
+    color: str
+    style: str = "-"
+    in_paper: bool = False
+    parameters: Callable[[int, float], dict] = lambda n_arms, norm: {}
+
+    def build(self, kernel: Any, arms: NDArray[np.float64], alpha: float, norm: float) -> Any:
+        """Return the optimizer for these arms."""
+        settings = {"kernel": kernel, "arms": arms, "alpha": alpha}
+        return self.cls(**settings, **self.parameters(len(arms), norm))
+
+
+def shrunken_beta(n_arms: int, t: int) -> float:
+    """Return GP-UCB's beta with its square root times 0.3."""
+    return SHRINKING**2 * 2.0 * math.log(t**2 * math.pi**2 * n_arms / (6 * FAILURE_PROBABILITY))
+
+
+def settings(**fixed: Any) -> Callable[[int, float], dict]:
+    """Return settings that do not depend on the problem."""
+    return lambda n_arms, norm: fixed
+
+
+#: Every member of the family, with every reading of it that changes results.
+MEMBERS = [
+    Member("DAGP-UCB", DAGPUCBOptimizer, "#c1121f", in_paper=True),
+    Member(
+        "DAGP-UCB, sampled", DAGPUCBOptimizer, "#c1121f", "--", False, settings(weights="sampling")
+    ),
+    Member("DAGP-UCB, joint", DAGPUCBOptimizer, "#c1121f", ":", False, settings(weights="joint")),
+    Member("GP-UCB", GPUCBOptimizer, "#0b5394", in_paper=True),
+    Member(
+        "GP-UCB x 0.3",
+        GPUCBOptimizer,
+        "#0b5394",
+        "--",
+        parameters=lambda n_arms, norm: {"beta": partial(shrunken_beta, n_arms)},
+    ),
+    Member(
+        "IGP-UCB",
+        IGPUCBOptimizer,
+        "#7a5195",
+        in_paper=True,
+        parameters=lambda n_arms, norm: {"B": norm},
+    ),
+    Member("GP-TS, v = 1", GPTSOptimizer, "#2a9d56", in_paper=True),
+    Member(
+        "GP-TS, v = v_t",
+        GPTSOptimizer,
+        "#2a9d56",
+        "--",
+        parameters=lambda n_arms, norm: {"beta": "theory", "B": norm},
+    ),
+    Member("URGP-UCB, own", URGPUCBOptimizer, "#d1600a", in_paper=True),
+    Member("URGP-UCB, mean", URGPUCBOptimizer, "#d1600a", "--", False, settings(weights="mean")),
+    Member("URGP-UCB, sum", URGPUCBOptimizer, "#d1600a", ":", False, settings(weights="sum")),
+    Member("EI", EIOptimizer, "#222222"),
+    Member("PI", PIOptimizer, "#222222", ":"),
+    Member("EST", ESTOptimizer, "#888888"),
+    Member("MES", MESOptimizer, "#888888", "--"),
+]
+
+
+def row_of(runs: NDArray[np.float64], rounds: Sequence[int], digits: int) -> list[str]:
+    """Mean and standard error after each of some rounds, as cells of a table."""
+    mean, error = mean_and_error(runs)
+    return [f"{mean[t - 1]:.{digits}f} ({error[t - 1]:.{digits}f})" for t in rounds]
+
+
+def print_regrets(
+    title: str,
+    curves: Mapping[str, NDArray[np.float64]],
+    rounds: Sequence[int],
+    digits: int = 2,
+    baseline: str = "GP-UCB",
+) -> None:
+    """Print a table of cumulative regrets (runs, rounds) by member and the share of GP-UCB's."""
+    reference = curves[baseline][:, -1].mean()
+    rows = []
+    for label, runs in curves.items():
+        share = 100 * (runs[:, -1].mean() / reference - 1)
+        rows.append((label, [*row_of(runs, rounds, digits), f"{share:+.0f} %"]))
+    header = [*(f"t = {t}" for t in rounds), f"to {baseline}"]
+    print(format_table(title, header, rows), end="\n\n")
+
+
+def save_curves(path: Path, cases: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> None:
+    """Write mean, standard error and median of every round of every case and member."""
+    rows = []
+    for case, curves in cases.items():
+        for label, runs in curves.items():
+            mean, error = mean_and_error(runs)
+            columns = (mean, error, np.median(runs, axis=0))
+            rows += [
+                [case, label, t + 1, len(runs), *(float(column[t]) for column in columns)]
+                for t in range(runs.shape[1])
+            ]
+    header = ["case", "member", "t", "n_runs", "mean", "standard_error", "median"]
+    write_csv(path, header, rows)
+
+
+def draw_regrets(
+    axis: Any, curves: Mapping[str, NDArray[np.float64]], members: Sequence[Member] = MEMBERS
+) -> None:
+    """Draw mean regrets, those of the paper's algorithms with a band of one standard error."""
+    styles = {member.label: member for member in members}
+    for label, runs in curves.items():
+        member = styles[label]
+        mean, error = mean_and_error(runs)
+        t = np.arange(1, len(mean) + 1)
+        width = 2.0 if member.in_paper else 1.1
+        axis.plot(t, mean, member.style, color=member.color, lw=width, label=label)
+        if member.in_paper:
+            axis.fill_between(t, mean - error, mean + error, color=member.color, alpha=0.15, lw=0)
+    axis.set(xlabel="round t", xlim=(1, runs.shape[1]))
+    axis.set_ylim(bottom=0)
+    axis.grid(alpha=0.3)
+
+
+def finish_figure(plt: Any, figure: Any, axis: Any, title: str, path: Path) -> None:
+    """Put the legend of one axis below all of them, and write the file."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=5, frameon=False)
+    figure.suptitle(title)
+    figure.tight_layout(rect=(0, 0.15, 1, 1))
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def positive_int(text: str) -> int:
+    """Parse an argument that must be at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1; got {value}")
+    return value
+
+
+def parse(
+    name: str, description: str, arguments: list[str] | None, runs: int, **extra: int
+) -> argparse.Namespace:
+    """Read the options that all figures share, and further positive numbers with defaults."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.papers.{name}", description=description
+    )
+    for option, default in {"runs": runs, **extra}.items():
+        parser.add_argument(
+            f"--{option}", type=positive_int, default=default, help=f"default {default}"
+        )
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything (default 0)")
+    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
+    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
+    options = parser.parse_args(arguments)
+    options.output.mkdir(parents=True, exist_ok=True)
+    return options

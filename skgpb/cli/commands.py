@@ -1,0 +1,517 @@
+"""Arguments, messages and files of ``python -m skgpb search`` and ``demo``.
+
+Whatever is wrong with what the user gave is one line on stderr and exit status 2; it is found
+before the first question is asked wherever that is possible.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+import skgpb
+from skgpb.cli.region import KERNELS, N_CHILDREN, GroupAverages, Region, find_region, group_size
+from skgpb.datasets import load_flower, read_table
+
+# A search needs two groups of two rows.
+FEWEST_ROWS = 4
+LARGEST_SEED = 2**32 - 1
+PIXELS = ["column (pixels)", "row (pixels)"]
+# A recommended group narrower than this share of the map gets a close-up of so many times its
+# own size on every side.
+SMALL, ZOOM = 0.1, 3.0
+CLOSE_UP_DOT = 9.0
+# Groups of the demo hold one 256th of the photograph.
+DEMO_DEPTH = 7
+DEMO_OUTPUT, DEMO_PLOT = "skgpb_demo.json", "skgpb_demo.png"
+
+
+class UsageError(Exception):
+    """Something the user gave is wrong; the message is one line."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports errors like every other one: a line, not the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    argv : sequence of str, default=None
+        Arguments without the program's name; None for those of the process.
+
+    Returns
+    -------
+    status : int
+        0, 2 where an argument or a file is wrong, 130 after an interrupt.
+    """
+    try:
+        arguments = _parser().parse_args(argv)
+        arguments.run(arguments)
+    except UsageError as error:
+        print(f"skgpb: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("skgpb: interrupted", file=sys.stderr)
+        return 130
+    except SystemExit as stop:  # --help and --version
+        return int(stop.code or 0)
+    return 0
+
+
+# -- arguments ----------------------------------------------------------------------------------
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="skgpb",
+        description="Find the region with the highest average from noisy averages.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"skgpb {skgpb.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    _add_search(commands)
+    _add_demo(commands)
+    return parser
+
+
+def _add_search(commands: Any) -> None:
+    search = commands.add_parser(
+        "search",
+        help="search a table for the group of rows with the highest average of a column",
+        description="Find the group of rows of a table with the highest average of a column, "
+        "asking only for noisy averages over groups of rows. Groups are boxes in the space of "
+        "the features. No value of the column is ever looked at on its own.",
+        allow_abbrev=False,
+    )
+    search.set_defaults(run=_search)
+    add = search.add_argument
+    add("data", metavar="DATA.csv", help="comma-separated values with a header")
+    add("--features", nargs="+", required=True, metavar="NAME", help="columns that form groups")
+    add("--target", required=True, metavar="NAME", help="column whose average is sought")
+    add("--budget", type=_whole(1), required=True, metavar="N", help="number of questions")
+    add(
+        "--noise",
+        type=_not_negative,
+        default=0.0,
+        metavar="SD",
+        help="standard deviation of the Gaussian noise added to every answer, in units of the "
+        "target (default: 0)",
+    )
+    add(
+        "--alpha",
+        type=_not_negative,
+        metavar="VARIANCE",
+        help="noise variance that the model assumes (default: SD**2, but at least a hundredth "
+        "of the spread of the answers, squared)",
+    )
+    add(
+        "--kernel",
+        choices=sorted(KERNELS),
+        default="matern52",
+        metavar="NAME",
+        help=f"covariance, its scales are learned: {', '.join(sorted(KERNELS))} "
+        "(default: %(default)s)",
+    )
+    add(
+        "--max-depth",
+        type=_whole(0),
+        metavar="D",
+        help="deepest level at which a group is split in two; the whole table is level 0 "
+        "(default: until groups are of the size of --min-members)",
+    )
+    add(
+        "--min-members",
+        type=_whole(1),
+        metavar="M",
+        help="fewest rows of a group that is asked for (default: a 64th of the table)",
+    )
+    _add_common(search, None, None)
+
+
+def _add_demo(commands: Any) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="find the brightest region of a photograph, nothing to download",
+        description="Find the brightest region of a photograph from noisy averages of "
+        "brightness. It ships with scikit-learn.",
+        allow_abbrev=False,
+    )
+    demo.set_defaults(run=_demo)
+    add = demo.add_argument
+    add("--budget", type=_whole(1), default=80, metavar="N", help="questions (default: 80)")
+    add(
+        "--noise",
+        type=_not_negative,
+        default=0.05,
+        metavar="SD",
+        help="standard deviation of the noise in every answer; black is 0, white 1 "
+        "(default: %(default)s)",
+    )
+    _add_common(demo, DEMO_OUTPUT, DEMO_PLOT)
+
+
+def _add_common(parser: argparse.ArgumentParser, output: str | None, plot: str | None) -> None:
+    def shown(default: str | None) -> str:
+        return f" (default: {default})" if default else ""
+
+    parser.add_argument(
+        "--seed",
+        type=_whole(0, LARGEST_SEED),
+        default=0,
+        metavar="SEED",
+        help="seeds the noise and the search (default: 0)",
+    )
+    parser.add_argument(
+        "--output", default=output, metavar="FILE", help="write the result as JSON" + shown(output)
+    )
+    parser.add_argument(
+        "--plot", default=plot, metavar="FILE", help="draw a map, e.g. map.png" + shown(plot)
+    )
+
+
+def _whole(least: int, largest: int | None = None) -> Callable[[str], int]:
+    limits = f"a whole number >= {least}" + (f" and <= {largest}" if largest is not None else "")
+
+    def convert(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least or (largest is not None and value > largest):
+            raise argparse.ArgumentTypeError(f"must be {limits}, got {text!r}")
+        return value
+
+    return convert
+
+
+def _not_negative(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (0.0 <= value < math.inf and math.isfinite(value * value)):
+        raise argparse.ArgumentTypeError(f"must be a finite number >= 0, got {text!r}")
+    return value
+
+
+# -- commands -----------------------------------------------------------------------------------
+
+
+def _search(arguments: argparse.Namespace) -> None:
+    features, target = arguments.features, arguments.target
+    for name in features:
+        if features.count(name) > 1:
+            raise UsageError(f"--features names {name!r} more than once")
+    if target in features:
+        raise UsageError(f"--target {target!r} is also one of --features, which are not hidden")
+    _check_outputs(arguments, arguments.data)
+    try:
+        columns = read_table(arguments.data, [*features, target])
+    except OSError as error:
+        raise UsageError(f"cannot read {arguments.data}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    table, values = columns[:, :-1], columns[:, -1]
+    _check_sizes(table, arguments)
+    region = _run(table, values, arguments)
+    result = _result(region, values, arguments, features, target, arguments.data)
+    _print_summary(result, region, f"{arguments.data}, {len(values):,} rows")
+    _write(arguments, result, lambda: _draw_table(region, table, features, target))
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    _check_outputs(arguments)
+    try:
+        places, brightness, image = load_flower()
+    except ImportError as error:
+        raise UsageError(str(error)) from error
+    arguments.kernel, arguments.alpha = "matern52", None
+    arguments.max_depth, arguments.min_members = DEMO_DEPTH, None
+    region = _run(places, brightness, arguments)
+    result = _result(region, brightness, arguments, PIXELS, "brightness", "flower.jpg")
+    height, width = image.shape[:2]
+    _print_summary(result, region, f"a photograph of {width} x {height} pixels")
+    _write(arguments, result, lambda: _draw_photograph(region, places, image))
+
+
+def _check_sizes(table: np.ndarray, arguments: argparse.Namespace) -> None:
+    n = len(table)
+    if n < FEWEST_ROWS:
+        raise UsageError(f"{arguments.data} has {n} rows, a search needs at least {FEWEST_ROWS}")
+    if not np.ptp(table, axis=0).any():
+        raise UsageError("no groups can be formed: every feature has one and the same value")
+    least, depth = arguments.min_members, arguments.max_depth
+    if least is not None and N_CHILDREN * least > n:
+        raise UsageError(
+            f"--min-members {least} does not allow to split a table of {n} rows: at most "
+            f"{n // N_CHILDREN}"
+        )
+    least = group_size(n, depth) if least is None else least
+    deepest = int(math.log2(n / least) + 1e-9) - 1
+    if depth is not None and depth > deepest:
+        raise UsageError(
+            f"--max-depth {depth} would need groups of fewer than {least} rows: at most {deepest} "
+            f"for a table of {n} rows"
+        )
+
+
+def _run(table: np.ndarray, values: np.ndarray, arguments: argparse.Namespace) -> Region:
+    oracle = GroupAverages(values, arguments.noise, arguments.seed)
+    bar = _progress_bar(arguments.budget)
+    try:
+        return find_region(
+            table,
+            oracle,
+            arguments.budget,
+            noise=arguments.noise,
+            alpha=arguments.alpha,
+            kernel=arguments.kernel,
+            max_depth=arguments.max_depth,
+            min_members=arguments.min_members,
+            seed=arguments.seed,
+            tick=None if bar is None else bar.update,
+        )
+    except np.linalg.LinAlgError as error:
+        raise UsageError(f"the model broke down, try a larger --alpha: {error}") from error
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _progress_bar(total: int) -> Any:
+    """Return a bar on a terminal where tqdm is installed, else None."""
+    if not sys.stderr.isatty() or find_spec("tqdm") is None:
+        return None
+    from tqdm import tqdm
+
+    return tqdm(total=total, unit="question", leave=False)
+
+
+# -- files --------------------------------------------------------------------------------------
+
+
+def _check_outputs(arguments: argparse.Namespace, data: str | None = None) -> None:
+    """Find what would keep the results from being written, before anything is spent."""
+    named = {"--output": arguments.output, "--plot": arguments.plot}
+    taken = {} if data is None else {os.path.realpath(data): "the table"}
+    for option, name in named.items():
+        if name is None:
+            continue
+        path = Path(name)
+        place = os.path.realpath(path)
+        if place in taken:
+            raise UsageError(f"{option} {name} would overwrite {taken[place]}")
+        taken[place] = option
+        if path.is_dir():
+            raise UsageError(f"cannot write {option} {name}: it is a directory")
+        if not path.parent.is_dir():
+            raise UsageError(f"cannot write {option} {name}: there is no folder {path.parent}")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise UsageError(f"cannot write {option} {name}: permission denied")
+    if arguments.plot is not None:
+        _check_format(arguments.plot)
+
+
+def _check_format(name: str) -> None:
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError as error:
+        raise UsageError(
+            "--plot needs matplotlib, which is not installed: pip install skgpb[plot]"
+        ) from error
+    formats = FigureCanvasBase.get_supported_filetypes()
+    ending = Path(name).suffix.lstrip(".").lower()
+    if ending not in formats:
+        raise UsageError(
+            f"cannot draw --plot {name}: its name must end in one of "
+            f"{', '.join('.' + each for each in sorted(formats))}"
+        )
+
+
+def _write(arguments: argparse.Namespace, result: dict[str, Any], draw: Callable) -> None:
+    try:
+        if arguments.output is not None:
+            lines = (f"  {json.dumps(k)}: {_json(v)}" for k, v in result.items())
+            text = "{\n" + ",\n".join(lines) + "\n}\n"
+            Path(arguments.output).write_text(text, encoding="utf-8")
+            print(f"\nresult in {arguments.output}")
+        if arguments.plot is not None:
+            draw().savefig(arguments.plot, dpi=150)
+            print(f"map in {arguments.plot}")
+    except OSError as error:
+        name = error.filename or "the results"
+        raise UsageError(f"cannot write {name}: {error.strerror or error}") from error
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
+
+
+def _result(
+    region: Region,
+    values: np.ndarray,
+    arguments: argparse.Namespace,
+    features: list[str],
+    target: str,
+    source: str,
+) -> dict[str, Any]:
+    """Everything about a search, with the truth that only the report may know."""
+    optimizer, oracle, members = region.optimizer, region.oracle, region.group.members
+    return {
+        "command": arguments.command,
+        "source": str(source),
+        "features": features,
+        "target": target,
+        "n_rows": len(values),
+        "n_members": len(members),
+        "members": members.tolist(),
+        "lower": region.lower.tolist(),
+        "upper": region.upper.tolist(),
+        "posterior_mean": region.mean,
+        "posterior_std": region.std,
+        "interval_95": list(region.interval),
+        "true_average": float(values[members].mean()),
+        "true_average_of_table": float(values.mean()),
+        "n_rounds": oracle.n_answers,
+        "n_groups_asked": len(oracle.asked),
+        "smallest_group_asked": oracle.smallest,
+        "share_of_rows_averaged_singly": oracle.share_asked_singly,
+        "seed": arguments.seed,
+        "parameters": {
+            "budget": arguments.budget,
+            "noise": arguments.noise,
+            "alpha": region.alpha,
+            "kernel": arguments.kernel,
+            "kernel_learned": str(optimizer.surrogate_.kernel_),
+            "max_depth": optimizer.max_depth_,
+            "min_members": optimizer.min_members,
+            "n_children": optimizer.n_children,
+            "n_representatives": optimizer.n_representatives,
+            "diameter": optimizer.diameter,
+            "expansion": optimizer.expansion,
+            "beta": optimizer.beta,
+            "failure_probability": optimizer.failure_probability,
+        },
+        "version": skgpb.__version__,
+    }
+
+
+# -- what people see ----------------------------------------------------------------------------
+
+
+def _print_summary(result: dict[str, Any], region: Region, source: str) -> None:
+    low, high = result["interval_95"]
+    share = result["n_members"] / result["n_rows"]
+    noise = result["parameters"]["noise"]
+    rows = [
+        ("recommended group", f"{result['n_members']:,} rows, {share:.1%} of the table"),
+        *(
+            (f"  {name}", f"{_number(lower)} to {_number(upper)}")
+            for name, lower, upper in zip(
+                result["features"], result["lower"], result["upper"], strict=True
+            )
+        ),
+        (
+            "average found",
+            f"{_number(result['posterior_mean'])}, with 95 % probability between {_number(low)} "
+            f"and {_number(high)}",
+        ),
+        (
+            "questions asked",
+            f"{result['n_rounds']:,}, about {result['n_groups_asked']:,} different groups, "
+            + (f"each answer with noise of {_number(noise)}" if noise else "answered exactly"),
+        ),
+        ("smallest group asked", f"{result['smallest_group_asked']:,} rows"),
+        ("rows averaged singly", f"{result['share_of_rows_averaged_singly']:.0%}"),
+        (
+            "true average",
+            f"{_number(result['true_average'])}, of the whole table "
+            f"{_number(result['true_average_of_table'])} (computed only for this report)",
+        ),
+    ]
+    print(f"Highest average of {result['target']} in {source}\n")
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        print(f"{name:<{width}}  {text}")
+    if region.group.depth <= region.optimizer.max_depth_:
+        print(
+            "\nThe budget was too small to reach the smallest groups: a larger one will find a "
+            "smaller group with a higher average."
+        )
+
+
+def _number(x: float) -> str:
+    return f"{x:,.6g}"
+
+
+def _figure(panels: int) -> Any:
+    """A figure that needs no display, and its axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5 * panels, 6.0), layout="constrained")
+    return figure, figure.subplots(1, panels, squeeze=False)[0]
+
+
+def _draw_table(region: Region, table: np.ndarray, features: list[str], target: str) -> Any:
+    from skgpb.plotting import CellMapDisplay
+
+    span, side = np.ptp(table, axis=0), region.upper - region.lower
+    zoom = len(features) == 2 and (side < SMALL * span).any()
+    figure, axes = _figure(2 if zoom else 1)
+    display = CellMapDisplay.from_optimizer(
+        region.optimizer,
+        axes[0],
+        recommended=region.group,
+        pool=table,
+        feature_names=features,
+        value_name=f"average {target}",
+    )
+    if zoom:
+        margin = np.minimum(span, ZOOM * np.where(side > 0.0, side, span))
+        display.plot(axes[1], colorbar=False)
+        display.mappable_.set_sizes([CLOSE_UP_DOT])
+        low, high = region.lower - margin, region.upper + margin
+        axes[1].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), title="close-up")
+    figure.suptitle(
+        f"{len(region.group.members):,} of {len(table):,} rows recommended after "
+        f"{region.oracle.n_answers:,} noisy averages of {target}"
+    )
+    return figure
+
+
+def _draw_photograph(region: Region, places: np.ndarray, image: np.ndarray) -> Any:
+    from matplotlib.patches import Rectangle
+
+    from skgpb.plotting import CellMapDisplay
+
+    figure, (left, right) = _figure(2)
+    display = CellMapDisplay.from_optimizer(
+        region.optimizer,
+        right,
+        recommended=region.group,
+        pool=places,
+        feature_names=PIXELS,
+        value_name="average brightness",
+    )
+    left.imshow(image)
+    low, high = region.lower, region.upper
+    left.add_patch(Rectangle(low, *(high - low), fill=False, edgecolor=display.color, lw=2.5))
+    left.set(title="the photograph, unknown to the search", xlabel=PIXELS[0], ylabel=PIXELS[1])
+    right.set(title=f"what {region.oracle.n_answers} noisy averages tell", aspect="equal")
+    right.set(xlim=left.get_xlim(), ylim=left.get_ylim())
+    return figure

@@ -1,0 +1,598 @@
+r"""The conditional mean process: one posterior of f and of what indirect queries measure.
+
+Observations are answers z = g(a) + noise with :math:`g(a) = E[f(X) | A = a]`, values
+y = f(x) + noise, or both. Everything follows from covariances between functionals of f, which
+the kernel of the answers supplies (:class:`~skgpb.kernels.WindowMean`,
+:class:`~skgpb.kernels.PolicyMean`, :class:`~skgpb.kernels.ConditionalMean`); the posterior is that
+of :class:`~skgpb.OnlineGaussianProcessRegressor`.
+
+References
+----------
+.. [IQBO] M. Zhang, S. Bouabid, C. S. Ong, S. Flaxman, D. Sejdinovic, "Indirect Query Bayesian
+   Optimization with Integrated Feedback", equations 1 to 5.
+.. [CMP] S. L. Chau, S. Bouabid, D. Sejdinovic, "Deconditional downscaling with Gaussian processes",
+   NeurIPS 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
+from sklearn.base import BaseEstimator, clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.utils import check_random_state
+
+from skgpb.kernels._indirect import IndirectKernel, as_points
+from skgpb.surrogate import Functionals, OnlineGaussianProcessRegressor
+from skgpb.utils import Integral, Interval, Real, StrOptions, check_numbers, validate_params
+
+#: Sets of rows whose embedding is remembered: tracked, observed, and one that was predicted.
+REMEMBERED = 3
+#: Prior variance, as a share of the largest, that joint draws at tracked points may leave out.
+UNRESOLVED = 1e-8
+#: Largest rank of joint draws.
+MAX_RANK = 1500
+#: Smallest eigenvalue, of at most one, of the root of a posterior covariance.
+ROOT_JITTER = 1e-12
+
+
+class _EmbeddedRegressor(OnlineGaussianProcessRegressor):
+    """The online regressor with the two-step evaluation of indirect kernels.
+
+    What is needed of a row (weights over the pairs, say) is computed once for tracked and observed
+    rows, and not in every round.
+    """
+
+    kernel_: IndirectKernel
+
+    def _prepare_kernel(self) -> None:
+        super()._prepare_kernel()
+        self._evaluator = self.kernel_.evaluator(self.n_features_in_)
+        self._memory: list[tuple[np.ndarray, Any]] = []
+
+    def embed(self, rows: np.ndarray) -> Any:
+        """Return the embedding of rows, from memory where they, or the first of them, are known."""
+        lengths = [
+            len(known) if np.array_equal(rows[: len(known)], known) else 0
+            for known, _ in self._memory
+        ]
+        n = max(lengths, default=0)
+        if n:
+            known, E = self._memory.pop(lengths.index(n))
+            if n < len(rows):
+                E = self._evaluator.join(E, self._evaluator.embed(rows[n:]))
+                known = rows.copy()
+            self._memory.insert(0, (known, E))
+            return E
+        E = self._evaluator.embed(rows)
+        if len(rows) > 1:
+            self._memory = [(rows.copy(), E), *self._memory[: REMEMBERED - 1]]
+        return E
+
+    def _cross(self, A: Functionals, B: Functionals) -> np.ndarray:
+        if not len(A) or not len(B):
+            return np.zeros((len(A), len(B)))
+        return self._evaluator.cross(self.embed(A.rows), self.embed(B.rows))
+
+    def _prior_var(self, functionals: Functionals) -> np.ndarray:
+        if not len(functionals):
+            return np.zeros(0)
+        return self._evaluator.diag(self.embed(functionals.rows))
+
+    def moments(self, rows: np.ndarray, std: bool = False, cov: bool = False) -> Any:
+        """Posterior means (n,), and deviations (n,) or covariance (n, n), all noiseless."""
+        functionals = Functionals(rows.shape[1])
+        functionals.extend(rows)
+        K = self._cross(functionals, self._observed)
+        mean = K @ self._posterior.weights() * self._factor + self._offset
+        if not (std or cov):
+            return mean
+        self._posterior.solve_rows(K)
+        if std:
+            var = self._prior_var(functionals) - np.einsum("ij,ij->i", K, K)
+            return mean, np.sqrt(np.maximum(var, 0.0)) * self._factor
+        C = self._cross(functionals, functionals)
+        C = 0.5 * (C + C.T) - K @ K.T
+        return mean, C * self._factor**2
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**super().__getstate__(), "_memory": []}
+        state.pop("_evaluator", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "kernel_" in state:
+            self._evaluator = self.kernel_.evaluator(self.n_features_in_)
+
+
+class ConditionalMeanProcess(BaseEstimator):
+    r"""Posterior of f and of g(a) = E[f(X) | A = a] from answers and values, in any order.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Covariance of f, over points with d coordinates. None takes the base of ``conditional``,
+        and ``ConstantKernel(1.0) * RBF(1.0)`` where that has none.
+    conditional : WindowMean, PolicyMean or ConditionalMean
+        What an answer is. Its ``base`` is replaced by ``kernel``, where one is given.
+    alpha : float, default=1e-2
+        Noise variance of an answer or a value, unless :meth:`condition_query` or
+        :meth:`condition_point` is told otherwise.
+    model_noise : "auto" or float, default="auto"
+        Variance added to ``alpha`` for answers: the conditional's own error about g. "auto" is
+        ``conditional.model_noise()``: zero where p(x|a) is known, estimated from leave-one-out
+        residuals of the pairs where it is learned.
+    mean : callable or float, default=None
+        Prior mean of f: m(X) for points (n, d), shape (n,). That of g follows. None is zero.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How :meth:`learn` maximises the marginal likelihood; None keeps the hyperparameters.
+    n_restarts_optimizer : int, default=0
+        Further starts of :meth:`learn`.
+    normalize_y : bool, default=False
+        Whether to centre and scale targets, to what the first observations say and to all of them
+        whenever :meth:`learn` is called. ``alpha`` and a ``model_noise`` given as a number stay in
+        units of the observations.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the restarts.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel of the answers, with the covariance of f as its base.
+    model_noise_ : float
+        Variance added to the noise of answers, in units of the observations.
+    center_, scale_ : float
+        Observations are centred and divided by these; 0 and 1 unless ``normalize_y``.
+    n_features_in_ : int
+        Number of columns d of a point, once known.
+
+    Notes
+    -----
+    After t observations an answer about a tracked query costs O(m t) for m tracked functionals,
+    and one row of covariances: with N pairs O(N (m + N)), no factorisation. It is the posterior of
+    [IQBO]_, equations 4 and 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb.conditional_mean_process import ConditionalMeanProcess
+    >>> from skgpb.kernels import WindowMean
+    >>> process = ConditionalMeanProcess(RBF(0.3), WindowMean(scale=0.2), alpha=1e-4)
+    >>> process = process.condition_query([[0.3], [0.7]], [0.1, 0.9])
+    >>> process = process.condition_point([[0.0]], [0.0])
+    >>> process.predict([[0.3], [0.7]]).round(2)  # f, sharper than what was seen
+    array([0.07, 1.05])
+    >>> process.predict_query([[0.3], [0.7]]).round(2)
+    array([0.1, 0.9])
+    """
+
+    _parameter_constraints: dict = {
+        "kernel": [None, Kernel],
+        "conditional": [IndirectKernel],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "mean": [None, callable, Interval(Real, None, None, closed="neither")],
+        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
+        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
+        "normalize_y": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        conditional: IndirectKernel | None = None,
+        *,
+        alpha: float = 1e-2,
+        model_noise: str | float = "auto",
+        mean: Callable | float | None = None,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        normalize_y: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.conditional = conditional
+        self.alpha = alpha
+        self.model_noise = model_noise
+        self.mean = mean
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+
+    # -- observing --------------------------------------------------------------------------
+
+    def condition_query(self, A: ArrayLike, z: ArrayLike, alpha: ArrayLike | None = None) -> Self:
+        """Observe answers z about queries A. O(t^2) each.
+
+        Parameters
+        ----------
+        A : array-like of shape (n, q) or (q,)
+            Queries, or one of them.
+        z : array-like of shape (n,) or float
+            Answers.
+        alpha : float or array-like of shape (n,), default=None
+            Their noise variances, without ``model_noise``; None is the parameter ``alpha``.
+
+        Returns
+        -------
+        self : ConditionalMeanProcess
+        """
+        return self._condition(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
+
+    def condition_point(self, X: ArrayLike, y: ArrayLike, alpha: ArrayLike | None = None) -> Self:
+        """Observe values y of f at points X (n, d); otherwise as :meth:`condition_query`."""
+        return self._condition(self._prepared().points(one_or_more(X, "X")), y, alpha, False)
+
+    def condition_tracked(self, i: int, z: float, alpha: float | None = None) -> Self:
+        """Observe an answer about tracked query number i. O(m t), no solve."""
+        if not hasattr(self, "A_tracked_") or not 0 <= i < len(self.A_tracked_):
+            raise IndexError(f"tracked query {i} of {len(getattr(self, 'A_tracked_', ()))}")
+        slot = len(self.X_tracked_) + int(i)
+        rows = self._gpr._tracked[slot]
+        values, noises = self._checked(rows, z, alpha)
+        target, noise = self._targets(rows, values), self._noises(noises, True)
+        self._gpr._observe_tracked(slot, float(target[0]), float(noise[0]))
+        self._log(rows, values, noises, True)
+        return self
+
+    def learn(self) -> Self:
+        """Maximise the marginal likelihood of all observations over the hyperparameters of f.
+
+        Units and ``model_noise="auto"`` follow. What was observed and what is tracked is kept.
+        Where ``optimizer`` is None hyperparameters are kept, too.
+        """
+        kernel = self._prepared()
+        if not self.n_observations_:
+            return self
+        names = ("_gpr", "kernel_", "_own_noise", "center_", "scale_")
+        before = {name: getattr(self, name) for name in names}
+        rows, values, alphas, asked = (
+            np.concatenate(part) for part in zip(*self._seen, strict=True)
+        )
+        try:
+            self._choose_units(rows, values)
+            self._begin(clone(kernel), rows.shape[1])
+            targets, noise = self._targets(rows, values), self._noises(alphas, asked)
+            self._gpr._add(rows, targets, noise, learn=True)
+            self.kernel_ = self._gpr.kernel_
+            self._own_noise = self._model_noise(self.kernel_)
+            if self._own_noise != before["_own_noise"]:
+                self._begin(self.kernel_, rows.shape[1])
+                self._gpr._add(rows, targets, self._noises(alphas, asked))
+            if hasattr(self, "X_tracked_"):
+                self._track_rows()
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+        return self
+
+    # -- predicting -------------------------------------------------------------------------
+
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Posterior mean of f at points X (n, d), with deviations or covariance on demand.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Points.
+        return_std, return_cov : bool, default=False
+            At most one of them; both are of f without noise.
+
+        Returns
+        -------
+        mean : ndarray of shape (n,)
+        std : ndarray of shape (n,), only if ``return_std``
+        cov : ndarray of shape (n, n), only if ``return_cov``
+        """
+        return self._moments(self._prepared().points(X), return_std, return_cov)
+
+    def predict_query(
+        self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
+    ) -> Any:
+        """Posterior mean of g at queries A (n, q); otherwise as :meth:`predict`."""
+        return self._moments(self._prepared().queries(A), return_std, return_cov)
+
+    def predict_joint(self, X: ArrayLike, A: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Joint posterior mean (n + m,) and covariance (n + m, n + m) of f(X), then g(A)."""
+        kernel = self._prepared()
+        return self._moments(np.vstack((kernel.points(X), kernel.queries(A))), False, True)
+
+    def covariance(self, X: ArrayLike, A: ArrayLike) -> np.ndarray:
+        """Posterior covariance (n, m) between f at points X (n, d) and g at queries A (m, q)."""
+        kernel = self._prepared()
+        left, right = kernel.points(X), kernel.queries(A)
+        gpr = self._ready(left)
+        sides = []
+        for rows in (left, right):
+            functionals = Functionals(rows.shape[1])
+            functionals.extend(rows)
+            K = gpr._cross(functionals, gpr._observed)
+            gpr._posterior.solve_rows(K)
+            sides.append((functionals, K))
+        (E, K), (F, M) = sides
+        return (gpr._cross(E, F) - K @ M.T) * self.scale_**2
+
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw f at points X (n, d) from the joint posterior, shape (n, n_samples)."""
+        mean, cov = self.predict(X, return_cov=True)
+        return joint_draws(mean, cov, n_samples, random_state)
+
+    def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
+        mean, cov = self.predict_query(A, return_cov=True)
+        return joint_draws(mean, cov, n_samples, random_state)
+
+    def noise_of(self, alpha: ArrayLike | None = None) -> Any:
+        """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
+        self._prepared()
+        return (self.alpha if alpha is None else np.asarray(alpha)) + self.model_noise_
+
+    @property
+    def model_noise_(self) -> float:
+        """Variance added to the noise of answers, in units of the observations."""
+        self._prepared()
+        return self._own_noise * self.scale_**2
+
+    @property
+    def n_observations_(self) -> int:
+        """Number of answers and values observed."""
+        return sum(len(part[0]) for part in getattr(self, "_seen", []))
+
+    @property
+    def log_marginal_likelihood_value_(self) -> float:
+        """Log marginal likelihood of everything observed, in units of the scaled targets."""
+        return self._gpr.log_marginal_likelihood_value_
+
+    # -- tracked points and queries ---------------------------------------------------------
+
+    def track(self, X: ArrayLike | None = None, A: ArrayLike | None = None) -> Self:
+        """Follow f at points X (n, d) and g at queries A (m, q) from now on, O(t) each a round.
+
+        They replace those tracked before.
+        """
+        kernel = self._prepared()
+        parts = [] if X is None else [kernel.points(X)]
+        parts += [] if A is None else [kernel.queries(A)]
+        if not parts:
+            raise ValueError("track needs points X, queries A, or both")
+        self._ready(np.vstack(parts))
+        self.X_tracked_ = np.array(X, dtype=np.float64) if X is not None else np.empty((0, 0))
+        self.A_tracked_ = np.array(A, dtype=np.float64) if A is not None else np.empty((0, 0))
+        self._track_rows()
+        return self
+
+    def predict_tracked(self, return_std: bool = False) -> Any:
+        """Posterior mean (n,), and deviation, of f at the tracked points. No solve."""
+        return self._tracked_moments(slice(0, len(self.X_tracked_)), return_std)
+
+    def predict_query_tracked(self, return_std: bool = False) -> Any:
+        """Posterior mean (m,), and deviation, of g at the tracked queries. No solve."""
+        return self._tracked_moments(slice(len(self.X_tracked_), None), return_std)
+
+    def sample_tracked(
+        self, n_samples: int, random_state: Any = 0, queries: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Draw f at the tracked points from the joint posterior.
+
+        The prior is resolved by a pivoted Cholesky factor, computed once for the tracked set, so
+        that draws cost O(r^2 (r + t) + n r n_samples) with its rank r; see Notes.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+        queries : bool, default=False
+            Whether to draw g at the tracked queries jointly.
+
+        Returns
+        -------
+        f : ndarray of shape (n, n_samples)
+        g : ndarray of shape (m, n_samples), only with ``queries``
+
+        Notes
+        -----
+        Given f at the r pivots, f at the other points is known but for ``UNRESOLVED`` = 1e-8 of the
+        prior variance, with or without data. So f is drawn at the pivots from their posterior, of
+        covariance :math:`P_p (I - B B^T) P_p^T` with :math:`P P^T` the prior, and extended by P.
+        """
+        factor, pivots = self._root(queries)
+        V = self._gpr._posterior.tracked_rows()[pivots]
+        B = solve_triangular(factor[pivots], V, lower=True)
+        S = np.eye(len(pivots)) - B @ B.T
+        values, vectors = np.linalg.eigh(0.5 * (S + S.T))
+        root = vectors * np.sqrt(np.maximum(values, ROOT_JITTER))
+        normal = check_random_state(random_state).standard_normal((len(pivots), n_samples))
+        mean = np.concatenate([self.predict_tracked(), self.predict_query_tracked()])
+        draws = mean[: len(factor), None] + factor @ (root @ normal) * self.scale_
+        n = len(self.X_tracked_)
+        return (draws[:n], draws[n:]) if queries else draws
+
+    def imagine(self, A: ArrayLike, alpha: ArrayLike | None = None) -> np.ndarray:
+        """Deviations (m,) of g at the tracked queries after further answers, whatever these are.
+
+        Parameters
+        ----------
+        A : array-like of shape (n, q) or (q,)
+            Queries whose answers are on their way.
+        alpha : float or array-like of shape (n,), default=None
+            Their noise variances, as in :meth:`condition_query`.
+        """
+        rows = self._prepared().queries(one_or_more(A, "A"))
+        _, noises = self._checked(rows, np.zeros(len(rows)), alpha)
+        blocks = [row[None] for row in rows]
+        fork = self._gpr._imagine(blocks, list(self._noises(noises, True)))
+        return np.sqrt(fork.tracked_var()[len(self.X_tracked_) :]) * self.scale_
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _prepared(self) -> IndirectKernel:
+        """Return the kernel of the answers, validating the parameters the first time."""
+        if not hasattr(self, "kernel_"):
+            validate_params(self)
+            kernel = clone(self.conditional)
+            if self.kernel is not None:
+                kernel.base = clone(self.kernel)
+            elif kernel.base is None:
+                kernel.base = ConstantKernel(1.0) * RBF(1.0)
+            self.center_, self.scale_ = 0.0, 1.0
+            self._own_noise = self._model_noise(kernel)
+            self._seen: list[tuple] = []
+            self.kernel_ = kernel
+        return self.kernel_
+
+    def _model_noise(self, kernel: IndirectKernel) -> float:
+        """Variance added to the noise of answers, in units of the scaled targets."""
+        if self.model_noise == "auto":
+            return float(kernel.model_noise())
+        return float(self.model_noise) / self.scale_**2
+
+    def _choose_units(self, rows: np.ndarray, values: np.ndarray) -> None:
+        if not self.normalize_y:
+            return
+        residuals = values - self._prior(rows)
+        self.center_, scale = float(residuals.mean()), float(residuals.std())
+        tiny = 10 * np.finfo(float).eps * max(1.0, float(np.abs(residuals).max()))
+        self.scale_ = scale if scale > tiny else 1.0
+        if self.model_noise != "auto":
+            self._own_noise = self._model_noise(self.kernel_)
+
+    def _targets(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Observations in scaled units (n,), without the prior mean."""
+        return (values - self._prior(rows) - self.center_) / self.scale_
+
+    def _noises(self, alphas: np.ndarray, asked: Any) -> np.ndarray:
+        """Noise variances in scaled units (n,)."""
+        return alphas / self.scale_**2 + self._own_noise * asked
+
+    def _ready(self, rows: np.ndarray) -> _EmbeddedRegressor:
+        """Return the regressor, made at the first rows, which say how many columns there are."""
+        if not hasattr(self, "_gpr"):
+            self._begin(self.kernel_, rows.shape[1])
+        elif rows.shape[1] != self._gpr.n_features_in_:
+            raise ValueError(
+                f"rows have {rows.shape[1]} columns, not {self._gpr.n_features_in_} as before: the"
+                " number of coordinates changed"
+            )
+        return self._gpr
+
+    def _begin(self, kernel: IndirectKernel, n_columns: int) -> None:
+        gpr = _EmbeddedRegressor(
+            optimizer=self.optimizer,
+            n_restarts_optimizer=self.n_restarts_optimizer,
+            random_state=self.random_state,
+        )
+        gpr._start(kernel, n_columns)
+        self._gpr = gpr
+
+    def _prior(self, rows: np.ndarray) -> np.ndarray:
+        """Prior means of functionals (n,)."""
+        if self.mean is None:
+            return np.zeros(len(rows))
+        mean = self.mean if callable(self.mean) else lambda X: np.full(len(X), float(self.mean))
+
+        def checked(X: np.ndarray) -> np.ndarray:
+            values = np.asarray(mean(X), dtype=np.float64)
+            if values.shape != (len(X),) or not np.isfinite(values).all():
+                raise ValueError("mean(X) must return finite numbers of shape (n,)")
+            return values
+
+        return self.kernel_.mean_of(rows, checked)
+
+    def _checked(self, rows: np.ndarray, z: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray]:
+        z = check_numbers(np.atleast_1d(z), "observations", ensure_2d=False)
+        if z.shape != (len(rows),):
+            raise ValueError(f"expected {len(rows)} observations, got an array of shape {z.shape}")
+        return z, OnlineGaussianProcessRegressor._noise_of(
+            self.alpha if alpha is None else alpha, len(rows)
+        )
+
+    def _condition(self, rows: np.ndarray, z: Any, alpha: Any, asked: bool) -> Self:
+        values, noises = self._checked(rows, z, alpha)
+        gpr, units = self._ready(rows), (self.center_, self.scale_, self._own_noise)
+        try:
+            if not self._seen:
+                self._choose_units(rows, values)
+            gpr._add(rows, self._targets(rows, values), self._noises(noises, asked))
+        except BaseException:
+            self.center_, self.scale_, self._own_noise = units
+            raise
+        self._log(rows, values, noises, asked)
+        return self
+
+    def _log(self, rows: np.ndarray, values: np.ndarray, noises: np.ndarray, asked: bool) -> None:
+        self._seen.append((rows.copy(), values, noises, np.full(len(rows), asked)))
+
+    def _moments(self, rows: np.ndarray, std: bool, cov: bool) -> Any:
+        if std and cov:
+            raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        shift = self._prior(rows) + self.center_
+        result = self._ready(rows).moments(rows, std, cov)
+        if not std and not cov:
+            return result * self.scale_ + shift
+        mean, second = result
+        return mean * self.scale_ + shift, second * (self.scale_ if std else self.scale_**2)
+
+    def _track_rows(self) -> None:
+        kernel = self.kernel_
+        parts = [kernel.points(self.X_tracked_)] if len(self.X_tracked_) else []
+        parts += [kernel.queries(self.A_tracked_)] if len(self.A_tracked_) else []
+        rows = np.vstack(parts)
+        self._tracked_prior = self._prior(rows)
+        self._roots: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
+        self._gpr.track(rows)
+
+    def _tracked_moments(self, part: slice, return_std: bool) -> Any:
+        mean, std = self._gpr.predict_tracked(return_std=True)
+        mean = mean[part] * self.scale_ + self._tracked_prior[part] + self.center_
+        return (mean, std[part] * self.scale_) if return_std else mean
+
+    def _root(self, queries: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Pivoted Cholesky factor of the prior covariance of what is tracked, and its pivots."""
+        if queries not in self._roots:
+            gpr = self._gpr
+            rows = gpr._tracked.rows
+            rows = rows if queries else rows[: len(self.X_tracked_)]
+            everything = gpr._evaluator.embed(rows)
+            rest = gpr._evaluator.diag(everything)
+            largest = rest.max()
+            factor, pivots = np.zeros((min(len(rows), MAX_RANK), len(rows))), []
+            while len(pivots) < len(factor) and rest.max() > UNRESOLVED * largest:
+                r, p = len(pivots), int(np.argmax(rest))
+                column = gpr._evaluator.cross(everything, gpr._evaluator.embed(rows[p : p + 1]))[
+                    :, 0
+                ]
+                factor[r] = (column - factor[:r, p] @ factor[:r]) / np.sqrt(rest[p])
+                factor[r, pivots] = 0.0
+                pivots.append(p)
+                rest = np.maximum(rest - factor[r] ** 2, 0.0)
+                rest[p] = 0.0
+            self._roots[queries] = np.ascontiguousarray(factor[: len(pivots)].T), np.array(pivots)
+        return self._roots[queries]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {**state, "_roots": {}} if "_roots" in state else state
+
+
+def one_or_more(values: ArrayLike, name: str) -> np.ndarray:
+    """Return an array (n, q); one of shape (q,) is a single row."""
+    values = np.asarray(values)
+    return as_points(values[None] if values.ndim == 1 else values, name)
+
+
+def joint_draws(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any) -> np.ndarray:
+    """Draws (n, n_samples) from N(mean, cov) by the symmetric root, which stands singular cov."""
+    values, vectors = np.linalg.eigh(cov)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
+    return mean[:, None] + root @ normal

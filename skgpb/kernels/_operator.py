@@ -1,0 +1,386 @@
+r"""The empirical conditional mean operator, and how its settings are learned without rewards.
+
+Notation, for the N pairs (x_j, a_j) of D1:
+
+====== ========== =======================================================================
+symbol shape      meaning
+====== ========== =======================================================================
+l, L   (N, N)     query kernel and its Gram matrix over a_1..a_N
+k, K   (N, N)     embedding kernel over x_1..x_N, which only the *learning* uses
+W      (N, m)     (L + N lambda I)^-1 l(a, queries): weights of the points in the answers
+M      (N, N)     (L + N lambda I)^-1
+====== ========== =======================================================================
+
+Leaving pair j out of the regression of k(x, .) on a changes its residual to
+r_j = sum_i M_ji k(x_i, .) / M_jj, so the leave-one-out loss is, in closed form,
+
+    loss = mean_j |r_j|^2 = mean_j (M K M)_jj / M_jj^2.
+
+Large N: a pivoted Cholesky factor L ~ P P' (N, r) turns everything into r x r problems.
+
+References
+----------
+.. [IQBO] M. Zhang, S. Bouabid, C. S. Ong, S. Flaxman, D. Sejdinovic, "Indirect Query Bayesian
+   Optimization with Integrated Feedback", section 2 and equation 5.
+.. [CMP] S. L. Chau, S. Bouabid, D. Sejdinovic, "Deconditional downscaling with Gaussian processes",
+   NeurIPS 2021.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
+from scipy.optimize import minimize
+from scipy.spatial import cKDTree
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, Kernel
+
+#: Up to this many pairs the operator is exact unless ``n_landmarks`` says otherwise.
+EXACT_PAIRS = 3000
+#: Landmarks for more pairs; fewer where they already reproduce the query kernel to rounding.
+LANDMARKS = 1000
+#: Pairs on which length scales are chosen; lambda always sees all pairs.
+SELECTION_PAIRS = 300
+#: Share of the trace at which a pivoted Cholesky factor stops.
+NEGLIGIBLE_TRACE = 1e-12
+#: Largest rank of the factor of the embedding kernel, which only the learning uses.
+EMBEDDING_RANK = 500
+#: Share of the trace that this factor may miss.
+EMBEDDING_TRACE = 1e-8
+#: A pair that decides its own prediction has 1 - leverage of this size.
+SMALLEST_LEVERAGE = 1e-12
+#: Bounds of log lambda, and where the search starts.
+LOG_LAMBDA = (np.log(1e-9), np.log(10.0))
+START_LAMBDA = 1e-3
+#: Length scales are searched within these multiples of the spread of a column.
+SCALE_BOUNDS = (1e-2, 1e2)
+
+
+def cross(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return noiseless covariances (n, m), even where A and B are the same array."""
+    return kernel(A, B.copy() if A is B else B)
+
+
+def pivoted_cholesky(
+    kernel: Kernel, X: np.ndarray, max_rank: int, tolerance: float = NEGLIGIBLE_TRACE
+) -> tuple[np.ndarray, np.ndarray]:
+    """Factorise the noiseless Gram matrix of X (N, d) as P P', greedily. O(N r^2).
+
+    Returns
+    -------
+    factor : ndarray of shape (N, r)
+        P; ``factor[pivots]`` is lower triangular.
+    pivots : ndarray of shape (r,)
+        Rows of X in the order they were chosen.
+    """
+    N = len(X)
+    # The diagonal of K(X, copy of X), in blocks: kernel.diag would include white noise.
+    rest = np.concatenate(
+        [np.diag(kernel(X[i : i + 64], X[i : i + 64].copy())) for i in range(0, N, 64)]
+    )
+    scale, limit = rest.max(), tolerance * rest.sum()
+    max_rank = min(max_rank, N)
+    factor = np.zeros((max_rank, N))  # transposed: rows are contiguous
+    pivots = np.empty(max_rank, dtype=np.intp)
+    for r in range(max_rank):
+        p = int(np.argmax(rest))
+        # Below rounding of the diagonal a pivot is noise.
+        if rest.sum() <= limit or rest[p] <= 1e-15 * scale:
+            return np.ascontiguousarray(factor[:r].T), pivots[:r]
+        column = kernel(X[p : p + 1], X)[0] if N > 1 else kernel(X, X.copy())[0]
+        row = column - factor[:r, p] @ factor[:r]
+        pivot = np.sqrt(rest[p])
+        factor[r] = row / pivot
+        factor[r, pivots[:r]] = 0.0
+        factor[r, p] = pivot
+        pivots[r] = p
+        rest -= factor[r] ** 2
+        rest[p] = 0.0
+        np.maximum(rest, 0.0, out=rest)
+    return np.ascontiguousarray(factor.T), pivots
+
+
+def default_embedding_kernel(X: np.ndarray) -> Kernel:
+    """Gaussian kernel whose length scale is half the median distance, in standard deviations."""
+    spread = X.std(axis=0)
+    spread[spread <= 1e-12 * np.maximum(1.0, np.abs(X).max(axis=0))] = np.inf
+    rows = X[:: max(1, len(X) // 500)] / spread
+    distances = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(axis=-1))
+    distances = distances[distances > 0.0]
+    scale = 0.5 * float(np.median(distances)) if len(distances) else 1.0
+    spread[np.isinf(spread)] = 1.0
+    return RBF(spread * scale, "fixed")
+
+
+def default_query_kernel(A: np.ndarray) -> Kernel:
+    """Gaussian kernel with a free length scale for each column that varies in A (N, q)."""
+    spread = A.std(axis=0)
+    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(A).max(axis=0))
+    spread[constant] = np.maximum(1.0, np.abs(A).max(axis=0))[constant]
+    if constant.all():
+        return RBF(spread, "fixed")
+    bounds = np.outer(spread, SCALE_BOUNDS)
+    bounds[constant] = spread[constant, None] * np.array([0.999, 1.001])
+    return RBF(0.5 * spread * (1 + constant), bounds)
+
+
+class ConditionalMeanOperator:
+    """Weights W of D1's points in the answers to queries; see the module. Never changes.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, d)
+        Points.
+    A : ndarray of shape (N, q)
+        The queries that led to them.
+    query_kernel : Kernel or None
+        Free hyperparameters are learned; None is a Gaussian kernel with all of them free.
+    regularization : float or None
+        lambda; None means learned.
+    n_landmarks : int or None
+        Rank of the approximation; None means exact up to ``EXACT_PAIRS`` pairs.
+    embedding_kernel : Kernel or None
+        Kernel over points in whose norm the learning measures errors.
+
+    Attributes
+    ----------
+    query_kernel, regularization : Kernel, float
+        As learned.
+    loss : float
+        Mean squared leave-one-out residual, in units of the embedding kernel.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        A: np.ndarray,
+        query_kernel: Kernel | None,
+        regularization: float | None,
+        n_landmarks: int | None,
+        embedding_kernel: Kernel | None,
+    ) -> None:
+        self.settings = (query_kernel, regularization, n_landmarks, embedding_kernel)
+        self.X, self.A = X.copy(), A.copy()
+        self.query_kernel = default_query_kernel(A) if query_kernel is None else clone(query_kernel)
+        learn_kernel = len(self.query_kernel.theta) > 0
+        if len(X) < 2 and (learn_kernel or regularization is None):
+            raise ValueError(
+                "one pair is too few to learn the conditional mean by leaving pairs out: give a"
+                " query_kernel with fixed hyperparameters and a regularization"
+            )
+        self.embedding_kernel = embedding_kernel or default_embedding_kernel(X)
+        self.regularization = START_LAMBDA if regularization is None else float(regularization)
+        if learn_kernel:
+            self._learn_kernel(regularization is None)
+        self._factorise(n_landmarks)
+        self.loss = np.nan
+        if len(X) > 1:
+            self._learn_regularization(regularization is None)
+        self._prepare()
+
+    def __deepcopy__(self, memo: dict) -> Self:
+        return self
+
+    # -- weights ----------------------------------------------------------------------------
+
+    @property
+    def n_coefficients(self) -> int:
+        """Length r of the coefficients of a query: N, or the number of landmarks."""
+        return len(self.X) if self.exact else len(self.pivots)
+
+    def _factorise(self, n_landmarks: int | None) -> None:
+        N = len(self.X)
+        wanted = (N if N <= EXACT_PAIRS else LANDMARKS) if n_landmarks is None else n_landmarks
+        self.exact = wanted >= N
+        self.features, self.pivots = pivoted_cholesky(
+            self.query_kernel, self.A, min(wanted, LANDMARKS) if self.exact else wanted
+        )
+
+    def _prepare(self) -> None:
+        """Factorise for coefficients, at the final regularization."""
+        N = len(self.X)
+        if self.exact:
+            L = cross(self.query_kernel, self.A, self.A)
+            L[np.diag_indices(N)] += N * self.regularization
+            self.factor = cho_factor(L, lower=True, overwrite_a=True)
+            self.projection = None
+            return
+        # The same with l(a, a') ~ phi(a)' phi(a'): W = P (P'P + N lambda I)^-1 phi = R' c with
+        # c = T^-1 phi and R = T^-1 P', T T' = P'P + N lambda I, so that R R' <= I.
+        P = self.features
+        inner = P.T @ P
+        inner[np.diag_indices(len(inner))] += N * self.regularization
+        T = np.linalg.cholesky(inner)
+        self.factor = (T, True)
+        self.projection = solve_triangular(T, P.T, lower=True).T  # R' (N, r)
+
+    def coefficients(self, A: np.ndarray) -> np.ndarray:
+        """Return the coefficients (n, r) of queries A (n, q); weights (n, N) where exact."""
+        if self.exact:
+            covariances = cross(self.query_kernel, self.A, A)
+            return np.ascontiguousarray(cho_solve(self.factor, covariances, overwrite_b=True).T)
+        covariances = cross(self.query_kernel, self.A[self.pivots], A)
+        phi = solve_triangular(self.features[self.pivots], covariances, lower=True)
+        return np.ascontiguousarray(solve_triangular(self.factor[0], phi, lower=True).T)
+
+    def weights(self, A: np.ndarray) -> np.ndarray:
+        """Return the weights W' (n, N) of D1's points in the answers to queries A (n, q)."""
+        c = self.coefficients(A)
+        return c if self.exact else c @ self.projection.T
+
+    # -- learning ---------------------------------------------------------------------------
+
+    def _learn_kernel(self, learn_regularization: bool) -> None:
+        """Minimise the leave-one-out loss over length scales and lambda, on a subset."""
+        N = len(self.X)
+        rng = np.random.RandomState(0)
+        rows = rng.permutation(N)[:SELECTION_PAIRS] if N > SELECTION_PAIRS else np.arange(N)
+        A = self.A[rows]
+        K = cross(self.embedding_kernel, self.X[rows], self.X[rows])
+        kernel = clone(self.query_kernel)
+        bounds = kernel.bounds
+        starts = [kernel.theta, np.clip(kernel.theta - np.log(4.0), *bounds.T)]
+        fixed = np.log(self.regularization) if self.regularization > 0 else LOG_LAMBDA[0]
+        extra = [LOG_LAMBDA] if learn_regularization else []
+
+        def objective(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+            kernel.theta = parameters[: len(bounds)]
+            log_lambda = parameters[-1] if learn_regularization else fixed
+            value, gradient = leave_one_out(kernel, A, K, log_lambda)
+            return value, gradient if learn_regularization else gradient[:-1]
+
+        best = None
+        for start in starts:
+            start = np.append(start, fixed) if learn_regularization else start
+            result = minimize(
+                objective,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[*bounds, *extra],
+                options={"maxiter": 60},
+            )
+            if np.isfinite(result.fun) and (best is None or result.fun < best.fun):
+                best = result
+        if best is not None:
+            self.query_kernel.theta = best.x[: len(bounds)]
+            if learn_regularization:
+                self.regularization = float(np.exp(best.x[-1]))
+
+    def _learn_regularization(self, learn: bool) -> None:
+        """Minimise the leave-one-out loss of all pairs over lambda."""
+        N = len(self.X)
+        values, vectors = eigh(self.features.T @ self.features)
+        self._values = np.maximum(values, 0.0)
+        self._U = self.features @ vectors  # L ~ U U', U'U = diag(values)
+        E, _ = pivoted_cholesky(self.embedding_kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
+        UE = self._U.T @ E
+
+        def loss(log_lambda: float) -> float:
+            return float((self._residuals(E, UE, np.exp(log_lambda)) ** 2).sum() / N)
+
+        if learn:
+            grid = np.linspace(*LOG_LAMBDA, 24)
+            losses = [loss(point) for point in grid]
+            i = int(np.argmin(losses))
+            low, high = grid[max(0, i - 1)], grid[min(len(grid) - 1, i + 1)]
+            self.regularization = float(np.exp(golden_section(loss, low, high)))
+        self.loss = float((self._residuals(E, UE, self.regularization) ** 2).sum() / N)
+
+    def _residuals(self, E: np.ndarray, UE: np.ndarray, regularization: float) -> np.ndarray:
+        """Leave-one-out residuals (N, rank) of a factor E of the kernel over points, UE = U'E."""
+        shrink = self._shrink(regularization)
+        leverage = (self._U**2) @ shrink
+        residuals = E - self._U @ (shrink[:, None] * UE)
+        return residuals / np.maximum(1.0 - leverage, SMALLEST_LEVERAGE)[:, None]
+
+    def _shrink(self, regularization: float) -> np.ndarray:
+        ridged = self._values + len(self.X) * regularization
+        return np.divide(1.0, ridged, out=np.zeros_like(ridged), where=ridged > 0.0)
+
+    def error(self, kernel: Kernel) -> float:
+        """Estimate the mean squared error of the conditional mean, in the norm of ``kernel``.
+
+        For f ~ GP(0, kernel) it is the variance of g(a) minus what the operator makes of f, on
+        average over the queries of D1. Never looks at rewards.
+
+        A leave-one-out residual is the pair's own scatter around the true conditional mean, of
+        variance s, minus the operator's error, of squared size e: mean |r_j|^2 = s + e. Scatters
+        of two pairs are independent while errors at neighbouring queries are alike, so that over
+        nearest neighbours mean r_j . r_j' = e - u s, where u is what the two weigh in each other's
+        prediction. Two equations, two unknowns. Chance can make the solution small or negative;
+        e is at least what scatter alone causes, s times the mean sum of squared weights.
+        """
+        N = len(self.X)
+        if N < 2:
+            return 0.0
+        E, _ = pivoted_cholesky(kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
+        r = self._residuals(E, self._U.T @ E, self.regularization)
+        weighted = self._U * self._shrink(self.regularization)  # H = weighted U'
+        leverage = (weighted * self._U).sum(axis=1)
+        kept = np.maximum(1.0 - leverage, SMALLEST_LEVERAGE)
+        j = self._neighbours()
+        mutual = (weighted * self._U[j]).sum(axis=1)
+        weight = float(np.mean(mutual / kept + mutual / kept[j]))
+        total = float((r**2).sum() / N)
+        product = float(np.mean((r * r[j]).sum(axis=1)))
+        squares = (weighted**2) @ self._values - leverage**2  # sum over i of H_ji^2, i not j
+        share = float(np.mean(squares / kept**2))
+        floor = total * share / (1.0 + share)
+        return max((product + weight * total) / (1.0 + max(weight, 0.0)), floor, 0.0)
+
+    def _neighbours(self) -> np.ndarray:
+        """Row with the nearest query to each row of D1, another than itself."""
+        spread = self.A.std(axis=0)
+        scaled = self.A / np.where(spread > 0.0, spread, 1.0)
+        _, near = cKDTree(scaled).query(scaled, k=2)
+        # among duplicates the first neighbour need not be the row itself
+        return np.where(near[:, 0] == np.arange(len(scaled)), near[:, 1], near[:, 0])
+
+
+def golden_section(function: Any, low: float, high: float, n: int = 20) -> float:
+    """Minimise a unimodal function on an interval; deterministic, no tolerance to stop early."""
+    ratio = (np.sqrt(5.0) - 1.0) / 2.0
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    f_left, f_right = function(left), function(right)
+    for _ in range(n):
+        if f_left <= f_right:
+            high, right, f_right = right, left, f_left
+            left = high - ratio * (high - low)
+            f_left = function(left)
+        else:
+            low, left, f_left = left, right, f_right
+            right = low + ratio * (high - low)
+            f_right = function(right)
+    return left if f_left <= f_right else right
+
+
+def leave_one_out(
+    kernel: Kernel, A: np.ndarray, K: np.ndarray, log_lambda: float
+) -> tuple[float, np.ndarray]:
+    """Return the leave-one-out loss and its gradient in (theta of kernel, log lambda). O(N^3).
+
+    With D = diag(M)^-1 and B = M K M, loss = tr(B D^2) / N, and dM = -M dS M for a change dS of
+    L + N lambda I gives dloss = -tr(dS M (2 K M D^2 - 2 diag(B) D^3) M) / N.
+    """
+    N = len(A)
+    L, slopes = kernel(A, eval_gradient=True)
+    ridge = N * np.exp(log_lambda)
+    L[np.diag_indices(N)] += ridge
+    try:
+        factor = cho_factor(L, lower=True)
+    except np.linalg.LinAlgError:
+        return 1e25, np.zeros(len(kernel.theta) + 1)
+    M = cho_solve(factor, np.eye(N))
+    M = 0.5 * (M + M.T)
+    KM = K @ M
+    D = 1.0 / np.diag(M)
+    B = np.einsum("ij,ij->j", M, KM)
+    loss = float(np.mean(B * D**2))
+    inner = 2.0 * KM * D**2
+    inner[np.diag_indices(N)] -= 2.0 * B * D**3
+    G = M @ inner @ M
+    gradient = -np.einsum("ijk,ji->k", slopes, G) / N
+    return loss, np.append(gradient, -ridge * np.trace(G) / N)

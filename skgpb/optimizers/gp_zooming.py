@@ -1,0 +1,623 @@
+r"""Bayesian zooming: Gaussian process bandits on balls that a covering oracle provides.
+
+Every active point x is the centre of a ball of radius r(x). Among them, take the one with the
+largest index
+
+    J(x) = mean(x) + sqrt(beta_n) std(x) + W(r(x)).
+
+If sqrt(beta_n) std(x) <= W(r(x)), the variation of f within balls of that radius, the radius is
+*halved*, and where that leaves a part of the domain uncovered, a point of it becomes active with
+the largest radius. Otherwise f is *evaluated* at x.
+
+References
+----------
+.. [Shekhar2018] S. Shekhar and T. Javidi, "Gaussian process bandits with adaptive
+   discretization", Electronic Journal of Statistics 12, 2018. Equation, algorithm and claim
+   numbers below are this paper's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb._core._posterior import Posterior
+from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.exceptions import BudgetWarning, RefinementWarning
+from skgpb.kernels import CellAverage, CellIntegral, boxes_from_points
+from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery, descriptors_of
+from skgpb.optimizers.gaussian import GaussianProcessMixin, default_kernel
+from skgpb.optimizers.tree_search import BEAM, IN_ALL, PER_AXIS, first_maximum
+from skgpb.optimizers.variation import FRACTIONS, claim_2, smoothness_exponent
+from skgpb.partition import Ball, ChebyshevCovering, EuclideanCovering
+from skgpb.partition.covering import LEVELS
+from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_value
+
+
+class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
+    r"""Maximise f by shrinking balls where the Gaussian process asks for it (Algorithm 2).
+
+    It needs no tree of partitions: the balls follow the function, and a covering oracle says
+    where a new one is needed. Lengths are measured in units of the domain's sides, so that the
+    domain is the unit cube, whose diameter is 1 under the sup norm and sqrt(d) for Euclidean
+    balls. A round costs O(m t) for m balls and t distinct queries, and what the oracle takes.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
+        in units of the reward squared. None stands for ``ConstantKernel(1.0) * RBF(l)`` with
+        l a fifth of the domain's sides.
+    bounds : array-like of shape (d, 2), default=None
+        The domain, a box. Without it, it comes from ``fit``.
+    budget : int, default=100
+        n, the number of evaluations that beta_n, W and r_min are meant for. Going on after
+        them warns.
+    anytime : bool, default=False
+        Whether n doubles whenever ``budget`` evaluations are spent. The balls and what was
+        observed are kept.
+    alpha : float, default=0.01
+        Noise variance of a reward, in units of the reward squared.
+    metric : {"chebyshev", "euclidean"}, default="chebyshev"
+        What a ball is. Under the sup norm the covering oracle is exact in any dimension, see
+        :class:`~skgpb.partition.ChebyshevCovering`; for Euclidean balls it subdivides to a
+        tolerance, see :class:`~skgpb.partition.EuclideanCovering`, which is for d <= 3.
+    feedback : {"center", "average", "integral"} or Kernel, default="center"
+        What the oracle returns for a ball: f at its centre (the paper's case), the average
+        over representatives of the ball, or the mean over the whole ball, both within the
+        domain. A kernel over box descriptors [lower, upper] stands for itself, and ``kernel``
+        is then not used. Euclidean balls are not boxes and answer at their centre only.
+    n_representatives : int or tuple of d ints, default=None
+        Points per axis in a ball for "average"; None takes as many as possible up to 10 per
+        axis and 100 in all.
+    diameter : "kernel", "theory", (c, exponent) or callable, default="kernel"
+        W(r), the variation of f within balls of radius r: a bound computed from the kernel
+        (see Notes), that of Claim 7, ``c * r**exponent``, or any function of r in units of
+        the reward.
+    r_min : float, default=None
+        Balls of this radius and larger ones may be shrunk. None stands for equation 3.4 of the
+        tree, whose cells of side 2 r a ball of radius r replaces:
+        diam / 2 * n**-((1 + 1/a) / (2 a)), a being the exponent of smoothness of the kernel;
+        that is diam / (2 n) where f is differentiable.
+    max_balls : int, default=10000
+        When there are as many balls, they are evaluated instead of shrunk, with a
+        :class:`~skgpb.exceptions.RefinementWarning`.
+    beta : "theory", float or callable, default="theory"
+        beta_n squared, the factor of the posterior *variance*. "theory" follows the proof of
+        Claim 6, see Notes; a callable takes the round t, counted from 1.
+    failure_probability : float, default=0.1
+        theta = exp(-u), in (0, 1).
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
+        None keeps those of ``kernel``.
+    n_restarts_optimizer : int, default=0
+        Further starts of the optimizer.
+    relearn : "doubling", int or None, default="doubling"
+        When to learn them: whenever the number of observations has doubled (from 4 on), every
+        so many observations, or only in ``fit``.
+    normalize_y : bool, default=False
+        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
+        spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the restarts of the optimizer; nothing else is random.
+
+    Attributes
+    ----------
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over box descriptors. It tracks every ball under its number.
+    covering_ : Covering
+        The balls, in the unit cube.
+    tree_ : Bunch
+        The balls as arrays; the parent of a ball is the one whose shrinking made it necessary.
+    history_ : structured ndarray
+        What was told; ``expanded`` says whether balls were shrunk on the way to the query.
+    bounds_ : ndarray of shape (d, 2)
+        The domain.
+    budget_ : int
+        The present n.
+    r_min_ : float
+        The present r_min.
+    max_depth_ : int
+        How often a ball may be halved.
+    n_features_in_ : int
+        d.
+
+    Notes
+    -----
+    *Ties.* Among balls whose index values agree within 1e-9 the largest, then the oldest, is
+    taken.
+
+    *beta="theory".* Claim 6 sums the failures of all confidence intervals that are looked at.
+    The posterior changes with n evaluations, and there are at most M balls: two of them are
+    farther apart than the smallest radius, so M = 2^(d max_depth_) or ``max_balls`` if that
+    is less. Hence beta_n^2 = 2 (log(1 / theta) + log(2 n) + log(M)).
+
+    *diameter="kernel".* W(r) is sqrt(2 log(M / theta)) times the largest prior standard
+    deviation of f(y) minus the answer to the query, for y in a ball of radius r.
+
+    *Refinement* happens within ``ask``, so that there may be many balls before the first
+    answer. That is what a W much larger than sqrt(beta) times the prior standard deviation
+    does, as the one of "theory"; ``max_balls`` bounds it.
+
+    *Recommendation.* ``recommend()`` follows the paper: the smallest ball, ties to the highest
+    posterior mean, then to the oldest.
+
+    *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, so that their
+    balls may be shrunk; when every ball is pending it shrinks the best of them until a new one
+    is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import GPZoomingOptimizer
+    >>> rng = np.random.default_rng(0)
+    >>> def noisy(ball):
+    ...     return np.sin(5 * ball.points).item() + 0.1 * rng.normal()
+    >>> opt = GPZoomingOptimizer(RBF(0.3), bounds=[(0, 1)], budget=40)
+    >>> result = opt.run(noisy, budget=40)
+    >>> bool(abs(result.x.center - np.pi / 10).item() < 0.05)  # the maximum is at pi / 10
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **GaussianProcessMixin._parameter_constraints,
+        "bounds": "no_validation",
+        "budget": [Interval(Integral, 1, None, closed="left")],
+        "anytime": ["boolean"],
+        "metric": [StrOptions({"chebyshev", "euclidean"})],
+        "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
+        "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
+        "r_min": [Interval(Real, 0, None, closed="neither"), None],
+        "max_balls": [Interval(Integral, 1, None, closed="left")],
+        "beta": [StrOptions({"theory"}), Interval(Real, 0, None, closed="left"), callable],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    _query_type = Ball
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        bounds: Any = None,
+        budget: int = 100,
+        anytime: bool = False,
+        alpha: float = 0.01,
+        metric: str = "chebyshev",
+        feedback: str | Kernel = "center",
+        n_representatives: int | tuple[int, ...] | None = None,
+        diameter: str | tuple[float, float] | Callable[[float], float] = "kernel",
+        r_min: float | None = None,
+        max_balls: int = 10_000,
+        beta: str | float | Callable[[int], float] = "theory",
+        failure_probability: float = 0.1,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.bounds = bounds
+        self.budget = budget
+        self.anytime = anytime
+        self.alpha = alpha
+        self.metric = metric
+        self.feedback = feedback
+        self.n_representatives = n_representatives
+        self.diameter = diameter
+        self.r_min = r_min
+        self.max_balls = max_balls
+        self.beta = beta
+        self.failure_probability = failure_probability
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.relearn = relearn
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+
+    # -- Algorithm 2 ------------------------------------------------------------------------
+
+    def _choose(self) -> Ball:
+        """Lines 2 to 5 and 11 to 13: shrink the best ball until one is to be evaluated."""
+        t = self._round + 1 + len(self._pending)
+        self._follow_horizon(t)
+        beta = self._beta(t)
+        pending = {query.index for query in self._pending}
+        excluded: list[int] = []
+        posterior = self._expected()
+        while True:
+            ball = self._best_ball(posterior, beta, excluded)
+            if ball < 0:
+                # Every ball is being evaluated already: shrink the best of those that can be.
+                shrinkable, forced = self._depth < self.max_depth_, True
+                ball = self._best_ball(posterior, beta, np.flatnonzero(~shrinkable))
+                if ball < 0:
+                    raise ValueError(
+                        f"all {len(self.covering_)} balls are pending and none may be smaller: "
+                        "tell some of them before asking for more, or decrease r_min"
+                    )
+            else:
+                forced = False
+            depth = self._depth[ball]
+            known = sqrt(beta * posterior.tracked_at(ball)[1]) <= self._variation[depth]
+            if forced or (known and depth < self.max_depth_ and self._room()):
+                self._shrink(ball)
+                posterior = self._expected()
+            elif ball in pending:
+                excluded.append(ball)
+            else:
+                return self._ball(ball)
+
+    def _best_ball(self, posterior: Posterior, beta: float, excluded: Any) -> int:
+        """Line 2: the ball of the largest index (equation 5.1), -1 if all are excluded."""
+        depth = self._depth
+        index = posterior.tracked_mean() + np.sqrt(beta * posterior.tracked_var())
+        index += self._variation[depth]
+        index[excluded] = -np.inf
+        top = index.max()
+        if top == -np.inf:
+            return -1
+        tied = np.flatnonzero(index >= top - TIE_TOLERANCE)
+        return int(tied[np.argmin(depth[tied])])
+
+    def _shrink(self, ball: int) -> None:
+        """Line 4, and lines 11 to 13."""
+        added = self.covering_.shrink(ball)
+        self._depth = self.covering_.depth
+        self._refined = True
+        if self.feedback != "center":
+            self.surrogate_._track_blocks([ball], [self._block(self._ball(ball))])
+        if added is not None:
+            self._parent.append(ball)
+            self._n_evaluations.append(0)
+            self.surrogate_._track_blocks([added], [self._block(self._ball(added))])
+
+    def _update(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
+        """Lines 7 to 9."""
+        ball = query.index if isinstance(query, Ball) else -1
+        # A ball that was shrunk since it was asked for answered for its larger self.
+        same = ball >= 0 and (self.feedback == "center" or query.depth == self._depth[ball])
+        row = self._observe(self._block(query), ball if same else -1, reward, alpha)
+        if ball >= 0:
+            self._n_evaluations[ball] += 1
+        refined, self._refined = self._refined, False
+        self._round += 1
+        self._history.append((self._descriptor(query), reward, *row, refined))
+        self._relearn_if_due()
+
+    def recommend(
+        self, rule: str = "expanded", *, depth: int | None = None, caution: float = 0.0
+    ) -> Ball:
+        """Return the best ball found so far.
+
+        Parameters
+        ----------
+        rule : {"expanded", "posterior"}, default="expanded"
+            The paper's rule: the smallest ball, ties to the highest posterior mean. Or any
+            ball, however small, that the posterior supports: one of the covering, or a smaller
+            one inside, with the largest posterior mean minus ``caution`` standard deviations.
+        depth : int, default=None
+            Smallest balls that "posterior" may return, as a number of halvings; None for
+            ``max_depth_``.
+        caution : float, default=0.0
+            Number of standard deviations; 0 ranks by the mean.
+
+        Returns
+        -------
+        ball : Ball
+        """
+        if rule not in ("expanded", "posterior"):
+            raise ValueError(f"rule must be 'expanded' or 'posterior', got {rule!r}")
+        if depth is not None and (not isinstance(depth, Integral) or depth < 0):
+            raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
+        if not isinstance(caution, Real) or not 0 <= caution < np.inf:
+            raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
+        self._ensure_started()
+        if rule == "expanded":
+            return self._best()
+        finest = self.max_depth_ if depth is None else min(depth, self.max_depth_)
+        return self._best_supported(finest, float(caution))
+
+    def _best(self) -> Ball:
+        smallest = np.flatnonzero(self._depth == self._depth.max())
+        means = self.surrogate_._posterior.tracked_mean()[smallest]
+        return self._ball(int(smallest[first_maximum(means, TIE_TOLERANCE)]))
+
+    def _best_supported(self, finest: int, caution: float) -> Ball:
+        """Descend from the balls to smaller ones inside, from the BEAM best of each level."""
+        d = self.n_features_in_
+        steps = np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
+        centers = self.covering_.centers
+        front = [
+            (c, h, i) for i, (c, h) in enumerate(zip(centers, self._depth.tolist(), strict=True))
+        ]
+        front = [item for item in front if item[1] <= finest] or [(centers[0], finest, -1)]
+        best, top = None, -np.inf
+        tolerance = TIE_TOLERANCE * self.surrogate_._factor
+        while front:
+            balls = [self._ball_at(*item) for item in front]
+            mean, std = self.surrogate_._moments([self._block(b) for b in balls], std=True)
+            value = mean - caution * std
+            order = np.argsort(-value, kind="stable")
+            if best is None or value[order[0]] > top + tolerance:
+                best, top = balls[order[0]], value[order[0]]
+            inside = {}
+            for center, h, _ in (front[i] for i in order[:BEAM]):
+                if h < finest:
+                    step = self.covering_.diameter * 2.0 ** -(h + 1)
+                    for c in np.clip(center + step * steps, 0.0, 1.0):
+                        inside.setdefault((h + 1, c.tobytes()), (c, h + 1, -1))
+            front = list(inside.values())
+        return best
+
+    # -- the constants of Appendix D --------------------------------------------------------
+
+    def _beta(self, t: int) -> float:
+        """Claim 6, or what the user chose."""
+        if callable(self.beta):
+            return check_callable_value(self.beta, t, "beta")
+        if self.beta == "theory":
+            u = log(1.0 / self.failure_probability)
+            return 2.0 * (u + log(2.0 * self.budget_) + self._log_balls)
+        return float(self.beta)
+
+    @property
+    def _log_balls(self) -> float:
+        """Logarithm of M, more balls than there can ever be."""
+        return min(self.n_features_in_ * self.max_depth_ * log(2.0), log(self.max_balls))
+
+    def _follow_horizon(self, t: int) -> None:
+        """Double n until evaluation t is within the horizon (Remark 5), or warn."""
+        if t <= self.budget_:
+            return
+        if self.anytime:
+            while self.budget_ < t:
+                self.budget_ *= 2
+            self._set_horizon()
+        elif not self._overdrawn:
+            self._overdrawn = True
+            warnings.warn(
+                f"the constants of this {type(self).__name__} hold for budget={self.budget_} "
+                f"evaluations, and this is evaluation {t}: pass the true budget, or anytime=True",
+                BudgetWarning,
+                stacklevel=4,
+            )
+
+    def _set_horizon(self) -> None:
+        """r_min and all that depends on it."""
+        diameter, a = self.covering_.diameter, self._exponent
+        if self.r_min is None:
+            self.r_min_ = 0.5 * diameter * float(self.budget_) ** (-(1.0 + 1.0 / a) / (2.0 * a))
+        else:
+            self.r_min_ = float(self.r_min)
+        self.max_depth_ = 0
+        while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
+            self.max_depth_ += 1
+        self._relearned()
+
+    def _relearned(self) -> None:
+        """W(r_k) for k = 0..max_depth_, in normalised units."""
+        radii = self.covering_.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
+        if isinstance(self.diameter, str) and self.diameter == "theory":
+            # Claim 7: W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
+            g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
+            d = self.n_features_in_
+            self._variation = 2.0 * claim_2(g, 4**d, d, self.failure_probability)
+        elif isinstance(self.diameter, str):
+            quantile = sqrt(2.0 * (self._log_balls - log(self.failure_probability)))
+            g = np.array([self._deviation(r) for r in radii])
+            self._variation = quantile * np.minimum.accumulate(g)
+        else:
+            if callable(self.diameter):
+                given = [check_callable_value(self.diameter, r, "diameter") for r in radii]
+            else:
+                c, exponent = self.diameter
+                given = c * radii**exponent
+            self._variation = np.array(given) / self.surrogate_._factor
+
+    def _deviation(self, radius: float, of_answer: bool = True) -> float:
+        """Largest prior sd of f(y) minus the answer to a ball, or f at its centre; y inside.
+
+        Balls around the centre and two opposite corners of the domain are looked at, in the
+        directions in which they reach the farthest.
+        """
+        d = self.n_features_in_
+        alternate = np.where(np.arange(d) % 2, -1.0, 1.0)
+        directions = np.stack([np.ones(d), alternate])
+        if self.metric == "euclidean":
+            directions = np.concatenate([directions / sqrt(d), np.eye(d)])
+        reach = radius * np.concatenate([np.outer(FRACTIONS, step) for step in directions])
+        depth = round(np.log2(self.covering_.diameter / radius))
+        largest = 0.0
+        for center in (np.full(d, 0.5), np.zeros(d), np.ones(d)):
+            points = np.clip(np.concatenate([center + reach, center - reach]), 0.0, 1.0)
+            if of_answer:
+                block = self._block(self._ball_at(center, depth, -1))
+            else:
+                block = self._rows_of(self._place(center[None]))
+            rows = self._rows_of(self._place(points))
+            largest = max(largest, self.surrogate_._deviation(block, rows))
+        return largest
+
+    def _room(self) -> bool:
+        """Whether another ball is within ``max_balls``; say once that it is not."""
+        if len(self.covering_) < self.max_balls:
+            return True
+        if not self._guarded:
+            self._guarded = True
+            warnings.warn(
+                f"there are max_balls={self.max_balls} balls after {self._round} evaluations: they "
+                "are shrunk no further, and evaluated as they are. Shrinking runs ahead of "
+                "evaluation where W (diameter) is wide next to sqrt(beta) times the standard "
+                "deviation. Pass a smaller diameter (diameter='kernel', or (c, exponent) with a "
+                "smaller c), a kernel with longer length scales, a larger beta or a larger r_min; "
+                "or raise max_balls",
+                RefinementWarning,
+                stacklevel=5,
+            )
+        return False
+
+    # -- balls as queries -------------------------------------------------------------------
+
+    def _ball(self, index: int, depth: int | None = None) -> Ball:
+        """Ball of the covering, as large as it is or as it was."""
+        depth = int(self._depth[index]) if depth is None else depth
+        return self._ball_at(self.covering_._centers[index], depth, index)
+
+    def _ball_at(self, center: np.ndarray, depth: int, index: int) -> Ball:
+        radius = self.covering_.diameter * 2.0**-depth
+        corners = np.clip(np.stack([center, center - radius, center + radius]), 0.0, 1.0)
+        place, lower, upper = self._place(corners)
+        spec = None if self.feedback == "center" else self._points_per_axis(self.n_features_in_)
+        return Ball(index, depth, place, radius, lower, upper, spec)
+
+    def _place(self, points: np.ndarray) -> np.ndarray:
+        """Points of the unit cube in the domain, never outside of it; a new array."""
+        lower, upper = self.bounds_.T
+        # Both ends of the cube are met exactly.
+        return np.where(points < 1.0, np.minimum(lower + points * (upper - lower), upper), upper)
+
+    def _rows_of(self, points: np.ndarray) -> np.ndarray:
+        return boxes_from_points(points)
+
+    def _block(self, query: Ball | PointsQuery) -> np.ndarray:
+        if isinstance(query, PointsQuery):
+            return boxes_from_points(query.points)
+        if self.feedback == "center":
+            return boxes_from_points(query.center[None])
+        return np.concatenate([query.lower, query.upper])[None]
+
+    def _descriptor(self, query: Ball | PointsQuery) -> np.ndarray:
+        if isinstance(query, Ball):
+            return np.concatenate([query.lower, query.upper])
+        return descriptors_of(query.points)
+
+    def _resolve(self, query: Ball | PointsQuery) -> Ball | PointsQuery:
+        if isinstance(query, PointsQuery) or query in self._pending:
+            return query
+        if not self._is_own(query):
+            raise ValueError(
+                f"{query} is not a ball of this optimizer (bounds {self.bounds_.tolist()}, "
+                f"metric={self.metric!r}, {len(self.covering_)} balls)"
+            )
+        return query
+
+    def _is_own(self, query: Ball) -> bool:
+        """Whether a ball is one of the covering, at any of its radii, or lies in the domain."""
+        if query.index >= 0:
+            known = query.index < len(self.covering_) and query.depth <= self._depth[query.index]
+            return bool(known) and self._ball(query.index, query.depth) == query
+        if len(query.center) != self.n_features_in_ or not 0 <= query.depth <= LEVELS:
+            return False
+        lower, upper = self.bounds_.T
+        center = (query.center - lower) / (upper - lower)
+        mine = self._ball_at(np.clip(center, 0.0, 1.0), query.depth, -1)
+        pairs = [(getattr(mine, a), getattr(query, a)) for a in ("center", "lower", "upper")]
+        close = all(np.allclose(a, b, rtol=0.0, atol=1e-9 * (upper - lower)) for a, b in pairs)
+        return close and mine._spec == query._spec
+
+    @property
+    def tree_(self) -> Bunch:
+        """The balls so far, as arrays with one entry per ball, oldest first.
+
+        ``depth`` (halvings), ``index``, ``parent`` (the ball whose shrinking made this one
+        necessary, -1 for the first), ``children`` (n_balls, most children), padded with -1,
+        ``lower`` and ``upper`` (n_balls, d), ``n_evaluations``, ``center`` (n_balls, d) and
+        ``radius``.
+        """
+        check_is_fitted(self, "bounds_")
+        balls = [self._ball(i) for i in range(len(self.covering_))]
+        parent = np.array(self._parent, dtype=np.intp)
+        children = np.full((len(balls), max(1, np.bincount(parent + 1).max())), -1, dtype=np.intp)
+        filled = np.zeros(len(balls), dtype=np.intp)
+        for i, p in enumerate(self._parent):
+            if p >= 0:
+                children[p, filled[p]] = i
+                filled[p] += 1
+        return Bunch(
+            depth=self._depth.copy(),
+            index=np.arange(len(balls)),
+            parent=parent,
+            children=children,
+            lower=np.stack([ball.lower for ball in balls]),
+            upper=np.stack([ball.upper for ball in balls]),
+            n_evaluations=np.array(self._n_evaluations, dtype=np.intp),
+            center=np.stack([ball.center for ball in balls]),
+            radius=np.array([ball.radius for ball in balls]),
+        )
+
+    # -- state ------------------------------------------------------------------------------
+
+    def _begin_checks(self, d: int) -> None:
+        if self.metric == "euclidean" and self.feedback != "center":
+            raise ValueError(
+                "feedback must be 'center' with metric='euclidean', whose balls are no boxes; "
+                f"got {self.feedback!r}"
+            )
+        if isinstance(self.diameter, (tuple, list)):
+            numbers = [isinstance(x, Real) and 0 < x < np.inf for x in self.diameter]
+            if len(numbers) != 2 or not all(numbers):
+                raise ValueError(
+                    "diameter as (c, exponent) stands for c * r**exponent and needs two finite "
+                    f"numbers > 0, got {self.diameter!r}"
+                )
+        self._points_per_axis(d)
+        self._query_kernel(d)
+
+    def _begin(self) -> None:
+        d = self.n_features_in_
+        self.budget_ = int(self.budget)
+        self._overdrawn = self._guarded = self._refined = False
+        euclidean = self.metric == "euclidean"
+        self.covering_ = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
+        self._depth = self.covering_.depth
+        self._parent, self._n_evaluations = [-1], [0]
+        prior = self._query_kernel(d)
+        self._exponent = smoothness_exponent(
+            lambda X, Y: prior(boxes_from_points(X), boxes_from_points(Y)), self.bounds_
+        )
+        self._start_surrogate(prior, 2 * d)
+        self._set_horizon()
+        self.surrogate_._track_blocks([0], [self._block(self._ball(0))])
+
+    def _query_kernel(self, d: int) -> Kernel:
+        """Covariance between the answers that the oracle returns."""
+        if isinstance(self.feedback, Kernel):
+            return clone(self.feedback)
+        if self.kernel is not None:
+            base = clone(self.kernel)
+        else:
+            bounds = getattr(self, "bounds_", None)
+            base = default_kernel(np.tile([0.0, 1.0], (d, 1)) if bounds is None else bounds)
+        if self.feedback == "integral":
+            return CellIntegral(base)
+        return CellAverage(base, self._points_per_axis(d))
+
+    def _points_per_axis(self, d: int) -> tuple[int, ...]:
+        """Resolve ``n_representatives``."""
+        given = self.n_representatives
+        if self.feedback == "center":
+            return (1,) * d
+        if given is None:
+            s = PER_AXIS
+            while s > 1 and s**d > IN_ALL:
+                s -= 1
+            return (s,) * d
+        counts = (given,) * d if isinstance(given, Integral) else tuple(given)
+        if len(counts) != d or not all(isinstance(s, Integral) and s >= 1 for s in counts):
+            raise ValueError(
+                f"n_representatives must be an integer >= 1 or one for each of {d} dimensions, "
+                f"got {given!r}"
+            )
+        return tuple(int(s) for s in counts)

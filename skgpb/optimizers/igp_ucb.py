@@ -1,0 +1,163 @@
+r"""IGP-UCB: GP-UCB with a confidence width for any f of bounded norm.
+
+References
+----------
+.. [Chowdhury2017] S. R. Chowdhury and A. Gopalan, "On Kernelized Multi-armed Bandits", ICML
+   2017.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log, sqrt
+from typing import Any
+
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.information_gain import information_gain_function
+from skgpb.optimizers.arms import BaseUCBOptimizer
+from skgpb.utils import Interval, Real, StrOptions
+
+
+class IGPUCBOptimizer(BaseUCBOptimizer):
+    r"""Pull the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
+
+    GP-UCB with beta_t = (B + R sqrt(2 (gamma_t + 1 + log(1 / delta))))^2, gamma_t being the
+    maximum information gain. A round costs O(n_arms t).
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance, over rows of ``arms``: any kernel of
+        ``sklearn.gaussian_process.kernels`` where arms are points, or one of
+        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None
+        stands for ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the domain's sides.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
+    bounds : array-like of shape (d, 2), default=None
+        A box instead of arms, which candidates then stand for. With neither it comes from
+        ``fit``.
+    alpha : float, default=0.01
+        Noise variance of a reward, in units of the reward squared.
+    B : float, default=1.0
+        Bound on the norm of f in the reproducing kernel Hilbert space. It is a property of the
+        unknown f: in experiments an oracle, in practice a guess.
+    R : float, default=1.0
+        The noise is R-sub-Gaussian.
+    information_gain : {"greedy", "order"}, float or callable, default="greedy"
+        gamma_t: a bound computed from the kernel and the arms, the order formula of the kernel
+        with constants dropped (for linear, RBF and Matern kernels), or any number or function
+        of t. See :mod:`skgpb.information_gain`.
+    beta : "theory", float or callable, default="theory"
+        Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
+        above; a callable takes the round t, counted from 1.
+    failure_probability : float, default=0.1
+        delta, in (0, 1).
+    n_candidates : int, default=500
+        Most points that stand for a box.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
+        None keeps those of ``kernel``.
+    n_restarts_optimizer : int, default=0
+        Further starts of the optimizer.
+    relearn : "doubling", int or None, default="doubling"
+        When to learn them: whenever the number of observations has doubled (from 4 on), every
+        so many observations, or only in ``fit``. It is also when ``normalize_y`` takes effect.
+    normalize_y : bool, default=False
+        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
+        spread. ``alpha`` stays in units of the reward.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the candidates in a box and the restarts.
+
+    Attributes
+    ----------
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over rows as in ``arms``.
+    arms_ : ndarray of shape (n_arms, n_columns)
+        The arms, or the present candidates in a box.
+    history_ : structured ndarray
+        What was told.
+    bounds_ : ndarray of shape (d, 2)
+        The domain; the bounding box of the arms.
+    n_features_in_ : int
+        d.
+
+    Notes
+    -----
+    Ties, boxes, batches and the recommendation are those of
+    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import IGPUCBOptimizer
+    >>> rng = np.random.default_rng(0)
+    >>> def noisy(arm):
+    ...     return float(np.sin(5 * arm.points).sum() + 0.1 * rng.normal())
+    >>> opt = IGPUCBOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2, R=0.1)
+    >>> result = opt.run(noisy, budget=40)
+    >>> abs(result.x.index - 31) <= 3  # the maximum is at pi / 10
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseUCBOptimizer._parameter_constraints,
+        "B": [Interval(Real, 0, None, closed="left")],
+        "R": [Interval(Real, 0, None, closed="left")],
+        "information_gain": [
+            StrOptions({"greedy", "order"}),
+            Interval(Real, 0, None, closed="left"),
+            callable,
+        ],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        arms: Any = None,
+        bounds: Any = None,
+        alpha: float = 0.01,
+        B: float = 1.0,
+        R: float = 1.0,
+        information_gain: str | float | Callable[[int], float] = "greedy",
+        beta: str | float | Callable[[int], float] = "theory",
+        failure_probability: float = 0.1,
+        n_candidates: int = 500,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            arms=arms,
+            bounds=bounds,
+            alpha=alpha,
+            beta=beta,
+            failure_probability=failure_probability,
+            n_candidates=n_candidates,
+            optimizer=optimizer,
+            n_restarts_optimizer=n_restarts_optimizer,
+            relearn=relearn,
+            normalize_y=normalize_y,
+            random_state=random_state,
+        )
+        self.B = B
+        self.R = R
+        self.information_gain = information_gain
+
+    def _begin_arms(self) -> None:
+        super()._begin_arms()
+        self._gain = information_gain_function(self)
+
+    def _relearned(self) -> None:
+        super()._relearned()
+        self._gain = information_gain_function(self)
+
+    def _theory_beta(self, t: int, n_arms: int) -> float:
+        """[B + R sqrt(2 (gamma_t + 1 + log(1/delta)))]^2."""
+        width = sqrt(2.0 * (self._gain(t) + 1.0 - log(self.failure_probability)))
+        return (self.B + self.R * width) ** 2

@@ -1,0 +1,627 @@
+r"""What the indirect-query methods share: the two spaces, the process, queries and their costs.
+
+A query a is answered by the noisy conditional expectation g(a) = E[f(X) | A = a]; what is sought
+is the x that maximises f. The law of X given a is known (``conditional``) or learned from pairs
+(x_j, a_j) by the conditional mean operator; eqs 2 to 5 of [Zhang2025]_ then give the joint posterior
+of f and g, which :class:`~skgpb.conditional_mean_process.ConditionalMeanProcess` keeps.
+
+References
+----------
+.. [Zhang2025] M. Zhang, S. Bouabid, C. S. Ong, S. Flaxman and D. Sejdinovic, "Indirect Query
+   Bayesian Optimization with Integrated Feedback", 2025.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from math import ceil
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skgpb.conditional_mean_process import ConditionalMeanProcess
+from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
+from skgpb.optimizers.base import BaseBanditOptimizer
+from skgpb.optimizers.gaussian import FIRST_LEARNING, default_kernel
+from skgpb.partition.candidates import even_grid, spread_points
+from skgpb.partition.indirect_query import IndirectQuery
+from skgpb.utils import (
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_bounds,
+    check_callable_value,
+    check_inside,
+    check_noise_variance,
+    check_numbers,
+    validate_params,
+)
+
+# Boxes of up to so many dimensions are represented by a product grid, others by spread points.
+GRID_DIMENSIONS = 3
+# Most points per axis of such a grid.
+PER_AXIS = 200
+# Starts of the local search for the best x and the best a, and its differencing step in sides.
+N_STARTS, STEP = 4, 1e-5
+
+
+class BaseIndirectOptimizer(BaseBanditOptimizer):
+    """Ask for conditional expectations of f, recommend where f itself is largest.
+
+    A subclass implements ``_scores`` and, if it keeps more than the process, the hooks
+    ``_begun``, ``_observed`` and ``_learned``.
+    """
+
+    _query_type = IndirectQuery
+
+    _parameter_constraints: dict = {
+        "kernel": [None, Kernel],
+        "query_kernel": [None, Kernel],
+        "conditional": [None, Kernel],
+        "domain": "no_validation",
+        "candidates": "no_validation",
+        "query_bounds": "no_validation",
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "continuous": ["boolean"],
+        "n_points": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left"), callable],
+        "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "cost": "no_validation",
+        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
+        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
+        "relearn": [StrOptions({"doubling"}), Interval(Integral, 1, None, closed="left"), None],
+        "normalize_y": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    # -- the algorithm ----------------------------------------------------------------------
+
+    @abstractmethod
+    def _scores(self, A: np.ndarray | None, state: Any) -> np.ndarray:
+        """Value of asking each of A (n, q), or each candidate where A is None; cost aside."""
+
+    def _round_state(self) -> Any:
+        """Return what all scores of a round share, such as samples of f*."""
+        return None
+
+    def _begun(self) -> None:
+        """Set up what is kept beside the process."""
+
+    def _observed(self, query: IndirectQuery, reward: float, alpha: float) -> None:
+        """Take one answer that the process has taken already."""
+
+    def _learned(self) -> None:
+        """Renew what depends on hyperparameters."""
+
+    # -- fitting ----------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, queries: Any = None) -> Self:
+        """Start afresh, learning p(x | a) from pairs and f from evaluations where given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points. They give the domain where the parameters give none.
+        y : array-like of shape (n_samples,), default=None
+            Noisy evaluations of f at X, which the posterior is conditioned on; with
+            ``queries``, NaN marks points without one. None for none.
+        queries : array-like of shape (n_samples, q), default=None
+            D1: row j is the query from which X[j] came. Not needed where ``conditional`` says
+            what a query averages.
+
+        Returns
+        -------
+        self : BaseIndirectOptimizer
+            Everything told before is forgotten.
+        """
+        with self._unchanged_by_errors():
+            validate_params(self)
+            X, y = self._checked_points(X, y, queries is not None)
+            A = None if queries is None else check_numbers(queries, "queries")
+            if A is not None and len(A) != len(X):
+                raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
+            self._start(X, A)
+            if y is not None and not np.isnan(y).all():
+                known = ~np.isnan(y)
+                self._condition(X[known], y[known])
+        return self
+
+    def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
+        if y is None:
+            return validate_data(self, X, dtype=np.float64), None
+        if not paired:
+            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+            return X, np.asarray(y, dtype=np.float64)
+        X = validate_data(self, X, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
+        if y.shape != (len(X),) or np.isinf(y).any():
+            raise ValueError(
+                f"y must hold one number or NaN for each of {len(X)} rows of X, got shape {y.shape}"
+            )
+        return X, y
+
+    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+        self.process_.condition_point(X, y, alpha=self._alpha_of(None))
+        self._n_fitted = len(X)
+        self._learn()
+
+    def _start(self, X: np.ndarray | None, A: np.ndarray | None = None) -> None:
+        kernel = self._query_kernel(X, A)
+        bounds = self._resolved_domain(X, kernel)
+        if X is not None and X.shape[1] != len(bounds):
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the domain has {len(bounds)} dimensions"
+            )
+        self.bounds_ = bounds
+        self.n_features_in_ = len(bounds)
+        self._set_queries(kernel, A)
+        self._round = self._n_fitted = self._learned_at = 0
+        self._spent = 0.0
+        self._asked: list[Any] = []
+        self._pending: dict[Any, Any] = {}
+        self._history: list[tuple] = []
+        self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._begin(kernel)
+
+    def _begin(self, kernel: Kernel) -> None:
+        self._scalar_alpha = not callable(self.alpha)
+        prior = default_kernel(self.bounds_) if self.kernel is None else clone(self.kernel)
+        if kernel.base is not None and self.kernel is None:
+            prior = None
+        self.process_ = ConditionalMeanProcess(
+            prior,
+            kernel,
+            alpha=self.alpha if self._scalar_alpha else 0.0,
+            model_noise=self.model_noise,
+            optimizer=self.optimizer,
+            n_restarts_optimizer=self.n_restarts_optimizer,
+            normalize_y=self.normalize_y,
+            random_state=self._seed,
+        )
+        self._track()
+        self._begun()
+
+    def _ensure_started(self) -> None:
+        if not hasattr(self, "bounds_"):
+            validate_params(self)
+            self._start(None)
+
+    # -- the two spaces ---------------------------------------------------------------------
+
+    def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
+        """What a query averages: as given, learned from pairs, or f at the query itself."""
+        given = self.conditional
+        if given is None and A is None:
+            return WindowMean(scale=0.0)
+        if given is None:
+            return ConditionalMean(X=X, A=A, query_kernel=self.query_kernel)
+        given = clone(given)
+        if isinstance(given, ConditionalMean) and A is not None:
+            given.set_params(X=X, A=A)
+        if not hasattr(given, "queries"):
+            raise ValueError(
+                "conditional must be None or one of WindowMean, PolicyMean and ConditionalMean, "
+                f"got {given!r}"
+            )
+        return given
+
+    def _resolved_domain(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
+        """Box (d, 2) in which f is maximised; ``_arms`` holds the points where it is finite."""
+        self._arms = None
+        if self.domain is not None:
+            bounds = check_bounds(self.domain)
+        elif isinstance(kernel, PolicyMean):
+            self._arms = kernel.arm_points()
+            bounds = box_around(self._arms)
+        elif X is not None:
+            bounds = box_around(X)
+        elif isinstance(kernel, WindowMean) and kernel.bounds is not None:
+            bounds = check_bounds(kernel.bounds)
+        elif isinstance(kernel, ConditionalMean) and kernel.X is not None:
+            bounds = box_around(check_numbers(kernel.X, "X"))
+        else:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance has no domain yet: pass domain=, the "
+                "bounds of x, to the constructor, or call fit(X, queries=A), which takes the "
+                "bounds from X."
+            )
+        if X is not None and self.domain is not None:
+            if X.shape[1] == len(bounds):
+                check_inside(X, bounds)
+        return bounds
+
+    def _set_queries(self, kernel: Kernel, A: np.ndarray | None) -> None:
+        """Candidates (m, q), and the box around them where queries are continuous."""
+        box = None
+        if self.candidates is not None:
+            candidates = check_numbers(self.candidates, "candidates")
+        elif self.query_bounds is not None:
+            box = check_bounds(self.query_bounds)
+        elif isinstance(kernel, PolicyMean) and not callable(kernel.policies):
+            candidates = np.arange(len(kernel.policies), dtype=np.float64)[:, None]
+        elif A is not None:
+            box = box_around(A)
+        elif isinstance(kernel, ConditionalMean):
+            box = box_around(check_numbers(kernel.A, "A"))
+        elif isinstance(kernel, WindowMean) and kernel.location is None:
+            box = self.bounds_
+        else:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance does not know what can be asked: pass "
+                "candidates= or query_bounds= to the constructor."
+            )
+        if box is not None:
+            candidates, _ = points_in(box, self.n_candidates)
+        self._A = np.ascontiguousarray(candidates)
+        self._query_box = box if self.continuous else None
+        self._free_box = box
+        kernel_rows(kernel, self._A)
+        self._costs = self._costs_of(self._A)
+
+    def _costs_of(self, A: np.ndarray) -> np.ndarray:
+        """Cost of each of A (n, q)."""
+        if self.cost is None:
+            return np.ones(len(A))
+        if callable(self.cost):
+            costs = np.array([check_callable_value(self.cost, a, "cost") for a in A])
+        else:
+            costs = check_numbers(self.cost, "cost", ensure_2d=False)
+            if costs.ndim == 0:
+                costs = np.full(len(A), float(costs))
+            elif costs.shape != (len(self._A),) or self.candidates is None:
+                raise ValueError(
+                    "cost must be a number, a function of a, or hold one number for each of the "
+                    f"candidates; got shape {costs.shape}"
+                )
+        if not (costs > 0.0).all():
+            raise ValueError("cost must be positive for every query")
+        return costs
+
+    def _alpha_of(self, query: IndirectQuery | None) -> float:
+        """Noise variance of an answer; of a direct evaluation, the smallest there is."""
+        if not callable(self.alpha):
+            return float(self.alpha)
+        if query is None:
+            return float(self._alphas(self._A).min())
+        return float(self._alphas(query.a[np.newaxis])[0])
+
+    def _alphas(self, A: np.ndarray) -> np.ndarray:
+        if callable(self.alpha):
+            return np.array([check_callable_value(self.alpha, a, "alpha") for a in A])
+        return np.full(len(A), float(self.alpha))
+
+    def _track(self) -> None:
+        """Follow f on points of the domain, and g at the candidates."""
+        if self._arms is not None:
+            self._X, self._shape = self._arms, None
+        else:
+            self._X, self._shape = points_in(self.bounds_, self.n_points)
+        self.process_.track(X=self._X, A=self._A)
+
+    # -- asking -----------------------------------------------------------------------------
+
+    def _choose(self) -> IndirectQuery:
+        state = self._round_state()
+        value = self._scores(None, state)
+        value = self._per_cost(value, self._costs)
+        asked = [query.index for query in self._pending if query.index >= 0]
+        if len(asked) < len(value):
+            value[asked] = -np.inf
+        i = int(np.argmax(value))
+        if self._query_box is not None:
+            better = self._search_queries(value, state)
+            if better is not None:
+                return better
+        return IndirectQuery(self._A[i], self._costs[i], i)
+
+    @staticmethod
+    def _per_cost(value: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        """Information per unit cost."""
+        return value / cost
+
+    def _search_queries(self, value: np.ndarray, state: Any) -> IndirectQuery | None:
+        """Multi-start local search from the best candidates; None where they are no worse."""
+
+        def objective(A: np.ndarray) -> np.ndarray:
+            return self._per_cost(self._scores(A, state), self._costs_of(A))
+
+        starts = self._A[best_apart(self._A, value, self._query_box)]
+        a, top = maximise_in_box(objective, starts, self._query_box)
+        if not top > value.max() or any(np.array_equal(a, query.a) for query in self._pending):
+            return None
+        return IndirectQuery(a, float(self._costs_of(a[np.newaxis])[0]))
+
+    def _moments(self, A: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior mean and standard deviation of g, pending answers assumed as expected."""
+        if A is not None:
+            return self._expected().predict_query(A, return_std=True)
+        mean, std = self.process_.predict_query_tracked(return_std=True)
+        if self._pending:
+            rows = np.array([query.a for query in self._pending])
+            alphas = np.array([self._alpha_of(query) for query in self._pending])
+            std = self.process_.imagine(rows, alpha=alphas)
+        return mean, std
+
+    def _expected(self) -> ConditionalMeanProcess:
+        """The process after the answers to pending queries, their values as expected."""
+        if not self._pending:
+            return self.process_
+        fork = self.process_.fork()
+        for query in self._pending:
+            row = query.a[np.newaxis]
+            fork.condition_query(row, fork.predict_query(row), alpha=self._alpha_of(query))
+        return fork
+
+    def _noise(self, A: np.ndarray | None) -> np.ndarray:
+        """Total noise variance of the answers: alpha and the operator's own."""
+        A = self._A if A is None else A
+        return self.process_.noise_of(A, alpha=self._alphas(A))
+
+    # -- telling ----------------------------------------------------------------------------
+
+    def _resolve(self, query: IndirectQuery) -> IndirectQuery:
+        self._check_query(query.a)
+        if query.index >= 0 and not (
+            query.index < len(self._A) and np.array_equal(self._A[query.index], query.a)
+        ):
+            raise ValueError(f"{query!r} is not a query of this optimizer")
+        return query
+
+    def _check_query(self, a: np.ndarray) -> None:
+        if a.shape != (self._A.shape[1],):
+            raise ValueError(
+                f"a query must have {self._A.shape[1]} entries, got an array of shape {a.shape}"
+            )
+        if self._free_box is not None:
+            check_inside(a[np.newaxis], self._free_box)
+        elif not (self._A == a).all(axis=1).any():
+            raise ValueError(f"query {a} is not among the candidates")
+
+    def _as_query(self, points: Any) -> IndirectQuery:
+        a = check_numbers(points, "query", ensure_2d=False)
+        a = a[0] if a.ndim == 2 and len(a) == 1 else a
+        self._check_query(a)
+        for query in self._pending:
+            if np.array_equal(query.a, a):
+                return query
+        match = np.flatnonzero((self._A == a).all(axis=1))
+        if len(match):
+            return IndirectQuery(a, self._costs[match[0]], int(match[0]))
+        return IndirectQuery(a, float(self._costs_of(a[np.newaxis])[0]))
+
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
+        given = None if alpha is None else check_noise_variance(alpha)
+        query, target, value, _ = super()._checked(query, reward, 0.0)
+        return query, target, value, self._alpha_of(query) if given is None else given
+
+    def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
+        """Condition f and g on one answer, eq. 5."""
+        process = self.process_
+        if query.index >= 0:
+            mean, std = (x[query.index] for x in process.predict_query_tracked(return_std=True))
+            process.condition_tracked(query.index, reward, alpha=alpha)
+        else:
+            row = query.a[np.newaxis]
+            mean, std = (x[0] for x in process.predict_query(row, return_std=True))
+            process.condition_query(row, reward, alpha=alpha)
+        self._record(query, reward, float(mean), float(std), alpha)
+
+    def _record(
+        self, query: IndirectQuery, reward: float, mean: float, std: float, alpha: float
+    ) -> None:
+        """Close the round."""
+        self._round += 1
+        self._spent += query.cost
+        self._history.append((query.a, reward, mean, std, query.cost))
+        self._observed(query, reward, alpha)
+        self._relearn_if_due()
+
+    def _relearn_if_due(self) -> None:
+        n = self._round + self._n_fitted
+        if self.relearn == "doubling":
+            first = FIRST_LEARNING if self.optimizer is not None else 1
+            due = n >= max(1 if self.normalize_y else first, 2 * self._learned_at)
+        else:
+            due = self.relearn is not None and n - self._learned_at >= self.relearn
+        if due:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Learn the units of the answers and the hyperparameters of f's prior."""
+        if self.optimizer is None and not self.normalize_y:
+            return
+        n = self._round + self._n_fitted
+        self.process_.set_params(optimizer=self.optimizer if n >= FIRST_LEARNING else None)
+        self.process_.learn()
+        self._learned_at = n
+        self._learned()
+
+    # -- results ----------------------------------------------------------------------------
+
+    def _best(self) -> np.ndarray:
+        """The x of the highest posterior mean of f, over all of a continuous domain."""
+        mean = self.process_.predict_tracked()
+        if self._arms is not None:
+            x = self._arms[int(np.argmax(mean))].copy()
+        else:
+            starts = self._X[best_apart(self._X, mean, self.bounds_)]
+            x, top = maximise_in_box(self.process_.predict, starts, self.bounds_)
+            if not top > mean.max():
+                x = self._X[int(np.argmax(mean))].copy()
+        x.flags.writeable = False
+        return x
+
+    def recommend(self) -> np.ndarray:
+        """Return the x, shape (d,), at which the posterior mean of f is largest.
+
+        The best points that are tracked are improved by L-BFGS-B, so that the recommendation is
+        not tied to a grid; where f has finitely many arms it is the row of the best arm.
+
+        Returns
+        -------
+        x : ndarray of shape (d,)
+        """
+        return super().recommend()
+
+    def _value_of(self, query: np.ndarray) -> float:
+        return float(self.process_.predict(query[np.newaxis])[0])
+
+    @property
+    def spent_(self) -> float:
+        """Cost of all answers told since the start."""
+        check_is_fitted(self, "bounds_")
+        return self._spent
+
+    @property
+    def history_(self) -> np.ndarray:
+        """Every answer told since the start, a structured array.
+
+        Fields: ``round`` (from 1), ``a`` (q,), ``reward``, ``mean`` and ``std`` of the answer
+        before it came (std without its noise) and ``cost``.
+        """
+        check_is_fitted(self, "bounds_")
+        dtype = [
+            ("round", np.intp),
+            ("a", np.float64, (self._A.shape[1],)),
+            *((name, np.float64) for name in ("reward", "mean", "std", "cost")),
+        ]
+        return np.array([(i + 1, *row) for i, row in enumerate(self._history)], dtype=dtype)
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Posterior of f at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points.
+        return_std, return_cov : bool, default=False
+            At most one of them.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,), only if ``return_std``
+        cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
+        """
+        check_is_fitted(self, "bounds_")
+        if return_std and return_cov:
+            raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.process_.predict(X, return_std=return_std, return_cov=return_cov)
+
+    def predict_query(self, A: Any, return_std: bool = False) -> Any:
+        """Posterior of g, the noiseless answers.
+
+        Parameters
+        ----------
+        A : array-like of shape (n, q)
+            Queries.
+        return_std : bool, default=False
+            Whether to return standard deviations as well.
+
+        Returns
+        -------
+        mean : ndarray of shape (n,)
+        std : ndarray of shape (n,), only if ``return_std``
+        """
+        check_is_fitted(self, "bounds_")
+        A = check_numbers(A, "A")
+        return self.process_.predict_query(A, return_std=return_std)
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw samples of f from the posterior at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, d)
+            Points.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_samples_X, n_samples)
+        """
+        check_is_fitted(self, "bounds_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.process_.sample_y(X, n_samples, random_state)
+
+
+def box_around(X: np.ndarray) -> np.ndarray:
+    """Bounding box (d, 2) of points, padded where it has no width."""
+    lower, upper = X.min(axis=0), X.max(axis=0)
+    pad = np.where(upper > lower, 0.0, np.maximum(0.5, 1e-6 * np.abs(lower)))
+    return np.column_stack([lower - pad, upper + pad])
+
+
+def points_in(box: np.ndarray, n: int) -> tuple[np.ndarray, tuple[int, ...] | None]:
+    """About n points of a box, and the shape of their grid where they form one."""
+    d = len(box)
+    if d > GRID_DIMENSIONS:
+        return spread_points(box, n, np.full(d, 0.5)), None
+    per_axis = min(PER_AXIS, max(1, ceil(n ** (1 / d) - 1e-9)))
+    if per_axis == 1:
+        return box.mean(axis=1)[np.newaxis], (1,) * d
+    return even_grid(box, per_axis), (per_axis,) * d
+
+
+def kernel_rows(kernel: Kernel, A: np.ndarray) -> None:
+    """Check that a kernel accepts the candidates."""
+    kernel.queries(A)
+
+
+def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """Numbers of the best points, N_STARTS at most, no two within a tenth of the sides."""
+    side = box[:, 1] - box[:, 0]
+    chosen: list[int] = []
+    for i in np.argsort(-values, kind="stable")[: 64 * N_STARTS].tolist():
+        if all(np.abs((points[i] - points[j]) / side).max() > 0.1 for j in chosen):
+            chosen.append(i)
+            if len(chosen) == N_STARTS:
+                break
+    return np.array(chosen)
+
+
+def maximise_in_box(
+    function: Callable[[np.ndarray], np.ndarray], starts: np.ndarray, box: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """L-BFGS-B from several starts; slopes by differences, a whole stencil in one call.
+
+    ``function`` takes points (n, d) and returns values (n,).
+    """
+    lower, side = box[:, 0], box[:, 1] - box[:, 0]
+    d = len(box)
+    steps = STEP * np.eye(d)
+
+    def negative(u: np.ndarray) -> tuple[float, np.ndarray]:
+        ahead, behind = np.minimum(u + steps, 1.0), np.maximum(u - steps, 0.0)
+        stencil = np.vstack([u[np.newaxis], ahead, behind])
+        values = function(np.clip(lower + stencil * side, lower, box[:, 1]))
+        width = np.diag(ahead) - np.diag(behind)
+        return -float(values[0]), -(values[1 : d + 1] - values[d + 1 :]) / width
+
+    best, top = starts[0].copy(), -np.inf
+    for start in starts:
+        u = (start - lower) / side
+        scale = max(1e-300, abs(negative(u)[0]), float(np.abs(negative(u)[1]).max()))
+        result = minimize(
+            lambda u, scale=scale: tuple(v / scale for v in negative(u)),
+            u,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, 1.0)] * d,
+            options={"maxiter": 50},
+        )
+        if -result.fun * scale > top:
+            best, top = np.clip(lower + result.x * side, lower, box[:, 1]), -result.fun * scale
+    return best, top

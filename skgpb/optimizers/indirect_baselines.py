@@ -1,0 +1,412 @@
+r"""Classical acquisition functions on indirect queries, as the IQBO paper modifies them.
+
+The query is chosen by a Gaussian process on g over the query space, which sees the answers alone
+and ignores both the pairs and f; the recommendation is the maximiser of the posterior mean of f
+under the same conditional mean process that CMES uses (Section 7 of [Zhang2025]_). What they
+lack compared with CMES is thus the choice of the query and nothing else.
+
+References
+----------
+.. [Zhang2025] M. Zhang, S. Bouabid, C. S. Ong, S. Flaxman and D. Sejdinovic, "Indirect Query
+   Bayesian Optimization with Integrated Feedback", 2025. Section 7.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import log_ndtr
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
+from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
+from skgpb.optimizers.gaussian import FIRST_LEARNING, default_kernel
+from skgpb.optimizers.indirect import BaseIndirectOptimizer, box_around
+from skgpb.partition.indirect_query import IndirectQuery
+from skgpb.surrogate import OnlineGaussianProcessRegressor
+from skgpb.utils import Integral, Interval, Real, check_callable_value
+
+# Improvement that the probability of improvement asks for, in standard deviations of the answers:
+# with none the rule stays where it is.
+MARGIN = 0.01
+
+
+class BaseIndirectBaseline(BaseIndirectOptimizer):
+    """A rule that scores queries by the posterior of g given the answers alone.
+
+    A subclass implements ``_acquisition``.
+    """
+
+    _parameter_constraints: dict = {
+        **BaseIndirectOptimizer._parameter_constraints,
+        "answer_kernel": [None, Kernel],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        query_kernel: Kernel | None = None,
+        conditional: Kernel | None = None,
+        *,
+        answer_kernel: Kernel | None = None,
+        domain: Any = None,
+        candidates: Any = None,
+        query_bounds: Any = None,
+        n_candidates: int = 2500,
+        continuous: bool = True,
+        n_points: int = 2500,
+        alpha: float | Callable[[np.ndarray], float] = 0.01,
+        model_noise: str | float = "auto",
+        cost: Any = None,
+        optimizer: str | Callable | None = "fmin_l_bfgs_b",
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.query_kernel = query_kernel
+        self.conditional = conditional
+        self.answer_kernel = answer_kernel
+        self.domain = domain
+        self.candidates = candidates
+        self.query_bounds = query_bounds
+        self.n_candidates = n_candidates
+        self.continuous = continuous
+        self.n_points = n_points
+        self.alpha = alpha
+        self.model_noise = model_noise
+        self.cost = cost
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.relearn = relearn
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+
+    @abstractmethod
+    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: Any) -> np.ndarray:
+        """Score of queries from the posterior of g at them, (n,) each."""
+
+    # -- the second Gaussian process, on g over the query space --------------------------------
+
+    def _begun(self) -> None:
+        box = box_around(self._A) if self._free_box is None else self._free_box
+        kernel = default_kernel(box) if self.answer_kernel is None else clone(self.answer_kernel)
+        self.surrogate_ = OnlineGaussianProcessRegressor(
+            n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
+        )
+        self.surrogate_._start(kernel, self._A.shape[1])
+        self.surrogate_.track(self._A)
+
+    def _observed(self, query: IndirectQuery, reward: float, alpha: float) -> None:
+        surrogate = self.surrogate_
+        factor, offset = surrogate._factor, surrogate._offset
+        y, noise = (reward - offset) / factor, alpha / factor**2
+        if query.index >= 0:
+            surrogate._observe_tracked(query.index, y, noise)
+        else:
+            surrogate._observe(query.a[np.newaxis], y, noise)
+
+    def _learned(self) -> None:
+        if not self._round:
+            return
+        surrogate = self.surrogate_
+        surrogate.optimizer = self.optimizer if self._round >= FIRST_LEARNING else None
+        center, scale = 0.0, 1.0
+        if self.normalize_y:
+            rewards = np.array([row[1] for row in self._history])
+            center, scale = float(rewards.mean()), float(rewards.std()) or 1.0
+        surrogate._relearn(center, scale)
+
+    def _scores(self, A: np.ndarray | None, state: Any) -> np.ndarray:
+        surrogate = self.surrogate_
+        if A is not None:
+            mean, std = surrogate.predict(A, return_std=True)
+        else:
+            posterior = surrogate._posterior
+            if self._pending:
+                factor = surrogate._factor
+                blocks = [query.a[np.newaxis] for query in self._pending]
+                noises = [self._alpha_of(query) / factor**2 for query in self._pending]
+                posterior = surrogate._imagine(blocks, noises)
+            mean = posterior.tracked_mean() * surrogate._factor + surrogate._offset
+            std = np.sqrt(posterior.tracked_var()) * surrogate._factor
+        return self._acquisition(mean, std, state)
+
+    def _search_queries(self, value: np.ndarray, state: Any) -> IndirectQuery | None:
+        # Pending queries change the posterior of the candidates only.
+        return None if self._pending else super()._search_queries(value, state)
+
+    def _incumbent(self) -> float:
+        """Largest posterior mean of g at the queries told so far."""
+        surrogate = self.surrogate_
+        if not len(surrogate._observed):
+            return surrogate._offset
+        return float(surrogate.predict(surrogate.X_train_).max())
+
+
+class IndirectEIOptimizer(BaseIndirectBaseline):
+    """Ask where g is expected to improve most, recommend where f is largest.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x, for the recommendation.
+    query_kernel, conditional, domain, candidates, query_bounds, n_candidates, continuous, \
+n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
+random_state
+        As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the expected improvement.
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+
+    See Also
+    --------
+    CMESOptimizer : Asks what tells most about the maximum of f.
+
+    Examples
+    --------
+    >>> from skgpb import IndirectEIOptimizer
+    >>> opt = IndirectEIOptimizer(domain=[(0, 1)], alpha=1e-6)
+    >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
+    >>> bool(abs(result.x[0] - 0.3) < 0.02)
+    True
+    """
+
+    def _round_state(self) -> float:
+        return self._incumbent()
+
+    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
+        """Logarithm of the expected improvement, which does not underflow."""
+        return log_expected_improvement(mean, std, state)
+
+    @staticmethod
+    def _per_cost(value: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        return value - np.log(cost)
+
+
+class IndirectPIOptimizer(BaseIndirectBaseline):
+    """Ask where g most probably improves, recommend where f is largest.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x, for the recommendation.
+    query_kernel, conditional, domain, candidates, query_bounds, n_candidates, continuous, \
+n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
+random_state
+        As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the probability.
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+
+    See Also
+    --------
+    CMESOptimizer : Asks what tells most about the maximum of f.
+
+    Examples
+    --------
+    >>> from skgpb import IndirectPIOptimizer
+    >>> opt = IndirectPIOptimizer(domain=[(0, 1)], alpha=1e-6)
+    >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
+    >>> bool(abs(result.x[0] - 0.3) < 0.1)
+    True
+    """
+
+    def _round_state(self) -> float:
+        return self._incumbent() + MARGIN * self.surrogate_._factor
+
+    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
+        """Logarithm of the probability that g exceeds the incumbent by the margin."""
+        return log_ndtr(standard_scores(mean, std, state))
+
+    @staticmethod
+    def _per_cost(value: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        return value - np.log(cost)
+
+
+class IndirectUCBOptimizer(BaseIndirectBaseline):
+    """Ask where the upper confidence bound of g is highest, recommend where f is largest.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x, for the recommendation.
+    query_kernel, conditional, domain, candidates, query_bounds, n_candidates, continuous, \
+n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
+random_state
+        As in :class:`~skgpb.CMESOptimizer`. A ``cost`` is counted but does
+        not change the choice.
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    beta : float or callable, default=4.0
+        Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
+        round t, counted from 1.
+
+    See Also
+    --------
+    CMESOptimizer : Asks what tells most about the maximum of f.
+
+    Examples
+    --------
+    >>> from skgpb import IndirectUCBOptimizer
+    >>> opt = IndirectUCBOptimizer(domain=[(0, 1)], alpha=1e-6)
+    >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
+    >>> bool(abs(result.x[0] - 0.3) < 0.02)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseIndirectBaseline._parameter_constraints,
+        "beta": [Interval(Real, 0, None, closed="left"), callable],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        query_kernel: Kernel | None = None,
+        conditional: Kernel | None = None,
+        *,
+        answer_kernel: Kernel | None = None,
+        domain: Any = None,
+        candidates: Any = None,
+        query_bounds: Any = None,
+        n_candidates: int = 2500,
+        continuous: bool = True,
+        n_points: int = 2500,
+        alpha: float | Callable[[np.ndarray], float] = 0.01,
+        model_noise: str | float = "auto",
+        cost: Any = None,
+        beta: float | Callable[[int], float] = 4.0,
+        optimizer: str | Callable | None = "fmin_l_bfgs_b",
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            query_kernel=query_kernel,
+            conditional=conditional,
+            answer_kernel=answer_kernel,
+            domain=domain,
+            candidates=candidates,
+            query_bounds=query_bounds,
+            n_candidates=n_candidates,
+            continuous=continuous,
+            n_points=n_points,
+            alpha=alpha,
+            model_noise=model_noise,
+            cost=cost,
+            optimizer=optimizer,
+            n_restarts_optimizer=n_restarts_optimizer,
+            relearn=relearn,
+            normalize_y=normalize_y,
+            random_state=random_state,
+        )
+        self.beta = beta
+
+    def _round_state(self) -> float:
+        t = self._round + len(self._pending) + 1
+        return check_callable_value(self.beta, t, "beta") if callable(self.beta) else self.beta
+
+    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
+        return mean + np.sqrt(state) * std
+
+    @staticmethod
+    def _per_cost(value: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        return value
+
+
+class IndirectMESOptimizer(BaseIndirectBaseline):
+    """Ask for what tells most about the maximum of g, recommend where f is largest.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over x, for the recommendation.
+    query_kernel, conditional, domain, candidates, query_bounds, n_candidates, continuous, \
+n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
+random_state
+        As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the information.
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    n_max_values : int, default=100
+        Number of samples of the maximum of g, from a Gumbel law.
+
+    See Also
+    --------
+    CMESOptimizer : Asks what tells most about the maximum of f.
+
+    Examples
+    --------
+    >>> from skgpb import IndirectMESOptimizer
+    >>> opt = IndirectMESOptimizer(domain=[(0, 1)], alpha=1e-6)
+    >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
+    >>> bool(abs(result.x[0] - 0.3) < 0.02)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseIndirectBaseline._parameter_constraints,
+        "n_max_values": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        query_kernel: Kernel | None = None,
+        conditional: Kernel | None = None,
+        *,
+        answer_kernel: Kernel | None = None,
+        domain: Any = None,
+        candidates: Any = None,
+        query_bounds: Any = None,
+        n_candidates: int = 2500,
+        continuous: bool = True,
+        n_points: int = 2500,
+        alpha: float | Callable[[np.ndarray], float] = 0.01,
+        model_noise: str | float = "auto",
+        cost: Any = None,
+        n_max_values: int = 100,
+        optimizer: str | Callable | None = "fmin_l_bfgs_b",
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            query_kernel=query_kernel,
+            conditional=conditional,
+            answer_kernel=answer_kernel,
+            domain=domain,
+            candidates=candidates,
+            query_bounds=query_bounds,
+            n_candidates=n_candidates,
+            continuous=continuous,
+            n_points=n_points,
+            alpha=alpha,
+            model_noise=model_noise,
+            cost=cost,
+            optimizer=optimizer,
+            n_restarts_optimizer=n_restarts_optimizer,
+            relearn=relearn,
+            normalize_y=normalize_y,
+            random_state=random_state,
+        )
+        self.n_max_values = n_max_values
+
+    def _round_state(self) -> np.ndarray:
+        rng = np.random.default_rng([self._seed, self._round, len(self._pending)])
+        mean, std = self.surrogate_.predict_tracked(return_std=True)
+        return gumbel_max_values(mean, std, self.n_max_values, rng)
+
+    def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: np.ndarray) -> np.ndarray:
+        return max_value_entropy(mean, std, state)

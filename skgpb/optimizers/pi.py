@@ -1,0 +1,129 @@
+r"""PI: the arm that most probably improves upon the best mean.
+
+References
+----------
+.. [Kushner1964] H. J. Kushner, "A new method of locating the maximum point of an arbitrary
+   multipeak curve in the presence of noise", Journal of Basic Engineering 86, 1964.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.acquisition.improvement import standard_scores
+from skgpb.optimizers.arms import ArmsPosterior, BaseArmsOptimizer
+from skgpb.utils import Interval, Real
+
+
+class PIOptimizer(BaseArmsOptimizer):
+    r"""Pull the arm of the largest P(f(x) > incumbent + xi) [Kushner1964]_.
+
+    The incumbent is a posterior mean, not a lucky reward. A round costs O(n_arms t).
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance, over rows of ``arms``: any kernel of
+        ``sklearn.gaussian_process.kernels`` where arms are points, or one of
+        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None
+        stands for ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the domain's sides.
+    arms : array-like of shape (n_arms, n_columns), default=None
+        The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
+    bounds : array-like of shape (d, 2), default=None
+        A box instead of arms, which candidates then stand for. With neither it comes from
+        ``fit``.
+    alpha : float, default=0.01
+        Noise variance of a reward, in units of the reward squared.
+    xi : float, default=0.01
+        Margin by which the incumbent, the largest posterior mean of all arms, is to be
+        exceeded, in units of the reward. With 0 the rule is pure exploitation.
+    n_candidates : int, default=500
+        Most points that stand for a box.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
+        None keeps those of ``kernel``.
+    n_restarts_optimizer : int, default=0
+        Further starts of the optimizer.
+    relearn : "doubling", int or None, default="doubling"
+        When to learn them: whenever the number of observations has doubled (from 4 on), every
+        so many observations, or only in ``fit``. It is also when ``normalize_y`` takes effect.
+    normalize_y : bool, default=False
+        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
+        spread. ``alpha`` stays in units of the reward.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the candidates in a box and the restarts.
+
+    Attributes
+    ----------
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over rows as in ``arms``.
+    arms_ : ndarray of shape (n_arms, n_columns)
+        The arms, or the present candidates in a box.
+    history_ : structured ndarray
+        What was told.
+    bounds_ : ndarray of shape (d, 2)
+        The domain; the bounding box of the arms.
+    n_features_in_ : int
+        d.
+
+    Notes
+    -----
+    Ties, boxes, batches and the recommendation are those of
+    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import PIOptimizer
+    >>> rng = np.random.default_rng(0)
+    >>> def noisy(arm):
+    ...     return float(np.sin(5 * arm.points).sum() + 0.1 * rng.normal())
+    >>> opt = PIOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2, xi=0.1)
+    >>> result = opt.run(noisy, budget=40)
+    >>> abs(result.x.index - 31) <= 3  # the maximum is at pi / 10
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseArmsOptimizer._parameter_constraints,
+        "xi": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        arms: Any = None,
+        bounds: Any = None,
+        alpha: float = 0.01,
+        xi: float = 0.01,
+        n_candidates: int = 500,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            arms=arms,
+            bounds=bounds,
+            alpha=alpha,
+            n_candidates=n_candidates,
+            optimizer=optimizer,
+            n_restarts_optimizer=n_restarts_optimizer,
+            relearn=relearn,
+            normalize_y=normalize_y,
+            random_state=random_state,
+        )
+        self.xi = xi
+
+    def _score(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Standard score, of which the probability is an increasing function."""
+        threshold = posterior.mean.max() + self.xi / self.surrogate_._factor
+        return standard_scores(posterior.mean, posterior.std, threshold)

@@ -1,0 +1,295 @@
+"""A map of the cells of a tree search: what it believes, what it asked, what it recommends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from skgpb.partition import Cell
+
+# Half width of a 95 % interval of a normal distribution, in standard deviations.
+QUANTILE_95 = 1.96
+
+
+class CellMapDisplay:
+    """Map of the leaves of a tree search, coloured by the posterior mean of their averages.
+
+    Use :meth:`from_optimizer`. One feature is drawn as steps with a band of 95 %; two as a
+    map; of more, the first two are drawn, with high cells above low ones. Where the domain is
+    a pool the members are drawn, as dots in the colour of their cell.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (n_leaves, d)
+        Corners of the leaves.
+    mean, std : ndarray of shape (n_leaves,)
+        Posterior of the average over each leaf, in units of the reward.
+    asked : ndarray of shape (n_asked, 2, d)
+        Corners of the cells that were asked for, leaves or not.
+    recommended : ndarray of shape (2, d)
+        Corners of the recommended cell.
+    answers : ndarray of shape (n_answers, 2), default=None
+        Centre along the first feature and reward of everything observed; drawn for d = 1.
+    points : ndarray of shape (n, d), default=None
+        Members of a pool.
+    leaf_of : ndarray of shape (n,), default=None
+        Leaf of each member.
+    feature_names : sequence of d str, default=None
+        Labels of the axes.
+    value_name : str, default=None
+        What the rewards measure.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        With the map.
+    figure_ : matplotlib Figure
+        With the axes and the colour bar.
+    mappable_ : matplotlib artist
+        The coloured boxes or dots; None for one feature.
+
+    Examples
+    --------
+    >>> from skgpb import GPOOOptimizer
+    >>> from skgpb.plotting import CellMapDisplay
+    >>> opt = GPOOOptimizer(bounds=[(0, 1), (0, 1)])
+    >>> _ = opt.run(lambda cell: cell.points.sum(axis=1).mean(), budget=15)
+    >>> display = CellMapDisplay.from_optimizer(opt, feature_names=["width", "height"])
+    >>> display.ax_.get_xlabel()
+    'width'
+    """
+
+    #: Colour of the recommended cell.
+    color = "#d62728"
+
+    def __init__(
+        self,
+        *,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        mean: np.ndarray,
+        std: np.ndarray,
+        asked: np.ndarray,
+        recommended: np.ndarray,
+        answers: np.ndarray | None = None,
+        points: np.ndarray | None = None,
+        leaf_of: np.ndarray | None = None,
+        feature_names: Sequence[str] | None = None,
+        value_name: str | None = None,
+    ) -> None:
+        self.lower = lower
+        self.upper = upper
+        self.mean = mean
+        self.std = std
+        self.asked = asked
+        self.recommended = recommended
+        self.answers = answers
+        self.points = points
+        self.leaf_of = leaf_of
+        self.feature_names = feature_names
+        self.value_name = value_name
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        ax: Any = None,
+        *,
+        recommended: Cell | None = None,
+        pool: Any = None,
+        feature_names: Sequence[str] | None = None,
+        value_name: str | None = None,
+    ) -> Self:
+        """Draw the state of an optimizer.
+
+        Parameters
+        ----------
+        optimizer : GPOOOptimizer
+            Or another tree search with a Gaussian process, after at least one ``ask``.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        recommended : Cell, default=None
+            None for ``optimizer.recommend()``.
+        pool : array-like of shape (n, d), default=None
+            The members of a pool in the units of the map, where the optimizer's own are scaled
+            linearly.
+        feature_names : sequence of d str, default=None
+            Labels of the axes.
+        value_name : str, default=None
+            What the rewards measure.
+
+        Returns
+        -------
+        display : CellMapDisplay
+        """
+        check_is_fitted(optimizer, "surrogate_")
+        recommended = optimizer.recommend() if recommended is None else recommended
+        partition, tree = optimizer._partition, optimizer._tree
+        leaves = np.flatnonzero(optimizer.tree_.children[:, 0] < 0)
+        blocks = [partition.blocks(leaf, leaf + 1)[0] for leaf in leaves.tolist()]
+        mean, std = optimizer.surrogate_._moments(blocks, std=True)
+        asked = [partition.cell(i) for i in np.flatnonzero(tree.n_evaluations).tolist()]
+        cells = [partition.cell(leaf) for leaf in leaves.tolist()]
+        points = leaf_of = None
+        if optimizer.pool is not None:
+            points = check_array(optimizer.pool if pool is None else pool, dtype=np.float64)
+            leaf_of = np.empty(len(points), dtype=np.intp)
+            for i, cell in enumerate(cells):
+                leaf_of[cell.members] = i
+
+        def corners(cell: Cell) -> np.ndarray:
+            if points is None:
+                return np.stack([cell.lower, cell.upper])
+            members = points[cell.members]
+            return np.stack([members.min(axis=0), members.max(axis=0)])
+
+        boxes = np.stack([corners(cell) for cell in cells])
+        answers = None
+        if optimizer.n_features_in_ == 1:
+            history, (low, high) = optimizer.history_, optimizer.bounds_[0]
+            centers = history["descriptor"].mean(axis=1)
+            if pool is not None:
+                centers = np.interp(centers, [low, high], [points.min(), points.max()])
+            answers = np.column_stack([centers, history["reward"]])
+        display = cls(
+            lower=boxes[:, 0],
+            upper=boxes[:, 1],
+            mean=mean,
+            std=std,
+            asked=np.array([corners(cell) for cell in asked]).reshape(len(asked), *boxes.shape[1:]),
+            recommended=corners(recommended),
+            answers=answers,
+            points=points,
+            leaf_of=leaf_of,
+            feature_names=feature_names,
+            value_name=value_name,
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Any = None, *, cmap: str = "viridis", colorbar: bool = True) -> Self:
+        """Draw the map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        cmap : str, default="viridis"
+            Colours of the posterior mean.
+        colorbar : bool, default=True
+            Whether to add a colour bar and a legend.
+
+        Returns
+        -------
+        self : CellMapDisplay
+
+        Raises
+        ------
+        ImportError
+            Where matplotlib is not installed.
+        """
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError(
+                    "drawing needs matplotlib, which is not installed: pip install skgpb[plot]"
+                ) from error
+            _, ax = plt.subplots(layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        names = self.feature_names
+        if names is None:
+            names = [f"feature {i}" for i in range(self.lower.shape[1])]
+        ax.set_xlabel(names[0])
+        self.mappable_ = None
+        if self.lower.shape[1] == 1:
+            self._draw_steps(ax)
+            return self
+        ax.set_ylabel(names[1])
+        self._draw_map(ax, cmap, colorbar)
+        if len(names) > 2:
+            ax.set_title(f"{names[0]} and {names[1]} of {len(names)} features, highest on top")
+        return self
+
+    def _draw_steps(self, ax: Any) -> None:
+        """One feature: the posterior of every leaf as a step with its interval."""
+        order = np.argsort(self.lower[:, 0])
+        edges = np.concatenate([self.lower[order, 0], self.upper[order[-1:], 0]])
+        mean, half = self.mean[order], QUANTILE_95 * self.std[order]
+        value = self.value_name or "average"
+        ax.stairs(
+            mean + half, edges, baseline=mean - half, fill=True, alpha=0.25, label="95 % interval"
+        )
+        ax.stairs(mean, edges, baseline=None, lw=1.8, label="posterior mean")
+        if self.answers is not None and len(self.answers):
+            ax.plot(*self.answers.T, "o", ms=3, color="0.35", alpha=0.6, label="answers")
+        for i, (lower, upper) in enumerate(self.asked[:, :, 0]):
+            label = "queried cells" if i == 0 else None
+            y = [0.015, 0.015]
+            style = {"transform": ax.get_xaxis_transform(), "color": "0.3", "label": label}
+            ax.plot([lower, upper], y, "|-", lw=0.8, ms=7, **style)
+        ax.axvspan(*self.recommended[:, 0], color=self.color, alpha=0.2, label="recommended")
+        ax.set_ylabel(value)
+        ax.legend()
+
+    def _draw_map(self, ax: Any, cmap: str, colorbar: bool) -> None:
+        """Two features or more: leaves or their members in colour, boxes outlined."""
+        from matplotlib.collections import PatchCollection
+        from matplotlib.patches import Rectangle
+
+        def box(lower: np.ndarray, upper: np.ndarray, **style: Any) -> Rectangle:
+            return Rectangle(lower[:2], *(upper - lower)[:2], **style)
+
+        order = np.argsort(self.mean, kind="stable")
+        if self.points is None:
+            patches = [box(self.lower[i], self.upper[i]) for i in order]
+            colored = ax.add_collection(PatchCollection(patches, cmap=cmap, linewidths=0))
+            colored.set_array(self.mean[order])
+        else:
+            order = np.argsort(self.mean[self.leaf_of], kind="stable")
+            size = np.clip(40_000 / len(order), 2.0, 30.0)
+            colored = ax.scatter(
+                *self.points[order, :2].T,
+                c=self.mean[self.leaf_of[order]],
+                s=size,
+                cmap=cmap,
+                linewidths=0,
+                rasterized=True,
+            )
+        style = {"facecolor": "none", "edgecolor": "0.25"}
+        legend = []
+        if self.lower.shape[1] == 2:
+            outlines = [box(lower, upper) for lower, upper in self.asked]
+            ax.add_collection(PatchCollection(outlines, **style, linewidths=0.6))
+            legend.append(Rectangle((0, 0), 1, 1, **style, label="queried"))
+        low, high = self.recommended
+        best = box(low, high, fill=False, edgecolor=self.color, lw=2.5, label="recommended")
+        legend.append(ax.add_patch(best))
+        ax.autoscale_view()
+        self._point_out(ax, low[:2], high[:2])
+        self.mappable_ = colored
+        if colorbar:
+            name = f" of {self.value_name}" if self.value_name else ""
+            self.figure_.colorbar(colored, ax=ax, label=f"posterior mean{name}")
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.1)}
+            ax.legend(handles=legend, **place, ncols=2, frameon=False)
+
+    def _point_out(self, ax: Any, low: np.ndarray, high: np.ndarray) -> None:
+        """Label the recommended cell, with an arrow that finds it where it is tiny."""
+        (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+        center = 0.5 * (low + high)
+        right_half = center[0] > 0.5 * (left + right)
+        upper_half = center[1] > 0.5 * (bottom + top)
+        ax.annotate(
+            "recommended",
+            center,
+            xytext=(-50 if right_half else 50, -45 if upper_half else 45),
+            textcoords="offset points",
+            ha="right" if right_half else "left",
+            color=self.color,
+            weight="bold",
+            bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": self.color, "alpha": 0.9},
+            arrowprops={"arrowstyle": "-|>", "color": self.color, "lw": 2.0},
+        )

@@ -1,0 +1,408 @@
+"""The command line: what it finds, what it writes, and how it refuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import skgpb
+import skgpb.cli.commands as commands
+from skgpb.cli import main
+from skgpb.cli.region import KERNELS, GroupAverages, find_region, group_size
+
+CALIFORNIA = Path(__file__).parents[2] / "shared" / "data" / "california_housing.csv"
+
+
+def peaked(n=600, seed=3):
+    """Rows (x, y, value) with a broad peak of the value near (0.8, 0.3)."""
+    rng = np.random.default_rng(seed)
+    places = rng.uniform(size=(n, 2))
+    value = 10 * np.exp(-8 * ((places - [0.8, 0.3]) ** 2).sum(axis=1)) + rng.normal(size=n)
+    return np.column_stack([places, value])
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = peaked()
+    lines = [
+        "name,x,y,value",
+        *(f"r{i},{x!r},{y!r},{v!r}" for i, (x, y, v) in enumerate(rows.tolist())),
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def search(table, *more, features=("x", "y"), target="value", budget="12"):
+    given = ["--features", *features, "--target", target, "--budget", budget]
+    return main(["search", str(table), *given, *map(str, more)])
+
+
+def refused(capsys, status):
+    """Check that one line was printed, on stderr, and return it."""
+    out, err = capsys.readouterr()
+    assert status == 2
+    assert out == ""
+    assert err.startswith("skgpb: error: ") and err.count("\n") == 1 and err.endswith("\n")
+    assert "Traceback" not in err
+    return err
+
+
+# -- what it finds ------------------------------------------------------------------------------
+
+
+def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
+    output = tmp_path / "result.json"
+    assert search(table, "--noise", 0.3, "--output", output, budget="40") == 0
+    result = json.loads(output.read_text())
+    rows = peaked()
+    members = np.array(result["members"])
+    assert result["n_members"] == len(members) == len(set(members.tolist()))
+    assert_allclose(result["true_average"], rows[members, 2].mean(), rtol=1e-12)
+    assert_allclose(result["true_average_of_table"], rows[:, 2].mean(), rtol=1e-12)
+    assert_allclose(result["lower"], rows[members, :2].min(axis=0), rtol=1e-15)
+    assert_allclose(result["upper"], rows[members, :2].max(axis=0), rtol=1e-15)
+    inside = (rows[:, :2] >= result["lower"]) & (rows[:, :2] <= result["upper"])
+    assert_array_equal(np.flatnonzero(inside.all(axis=1)), members)
+    assert result["n_members"] in (600 // 64, 600 // 64 + 1)
+    assert result["n_rounds"] == 40 and result["seed"] == 0
+    assert result["smallest_group_asked"] >= 600 // 64
+    assert result["share_of_rows_averaged_singly"] == 0.0
+    assert (
+        abs(result["posterior_mean"] - result["true_average"]) < 4 * result["posterior_std"] + 0.5
+    )
+    assert result["true_average"] > 8.0  # the peak is 10, the table's average 2.9
+    parameters = result["parameters"]
+    assert parameters["noise"] == 0.3 and parameters["alpha"] == pytest.approx(0.09)
+    assert parameters["min_members"] == 9 and parameters["max_depth"] == 5
+    assert parameters["kernel"] == "matern52" and "Matern" in parameters["kernel_learned"]
+    printed = capsys.readouterr().out
+    assert f"{result['n_members']} rows" in printed and "computed only for this report" in printed
+    assert "rows averaged singly  0%" in printed
+
+
+def test_same_seed_same_result_and_another_seed_other_noise(table, tmp_path):
+    def run(name, seed):
+        output = tmp_path / name
+        assert search(table, "--noise", 1.0, "--seed", seed, "--output", output) == 0
+        return output.read_text()
+
+    first = run("a.json", 5)
+    assert run("b.json", 5) == first
+    other = json.loads(run("c.json", 6))
+    assert other["posterior_mean"] != json.loads(first)["posterior_mean"]
+
+
+def test_exact_answers_need_no_alpha(table, tmp_path):
+    output = tmp_path / "result.json"
+    assert search(table, "--output", output, budget="30") == 0
+    result = json.loads(output.read_text())
+    assert 0.0 < result["parameters"]["alpha"] < 0.01
+    assert result["true_average"] > 8.0
+
+
+def test_target_without_variation_is_no_problem(tmp_path):
+    path, output = tmp_path / "flat.csv", tmp_path / "result.json"
+    path.write_text("x,value\n" + "".join(f"{i},7\n" for i in range(50)))
+    assert search(path, "--output", output, features=["x"]) == 0
+    assert_allclose(json.loads(output.read_text())["posterior_mean"], 7.0)
+
+
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_every_kernel_by_name(table, tmp_path, kernel):
+    output = tmp_path / "result.json"
+    assert search(table, "--kernel", kernel, "--noise", 0.3, "--output", output) == 0
+    assert json.loads(output.read_text())["parameters"]["kernel"] == kernel
+
+
+def test_limits_on_groups_are_kept(table, tmp_path):
+    output = tmp_path / "result.json"
+    more = ["--min-members", 100, "--output", output, "--alpha", 0.5]
+    assert search(table, *more, budget="20") == 0
+    result = json.loads(output.read_text())
+    assert result["smallest_group_asked"] >= 100
+    assert result["parameters"]["alpha"] == 0.5
+    assert search(table, "--max-depth", 1, "--output", output, budget="20") == 0
+    result = json.loads(output.read_text())
+    assert result["parameters"]["max_depth"] == 1
+    assert result["n_members"] == 150
+
+
+def test_a_budget_of_one_asks_for_the_whole_table(table, tmp_path, capsys):
+    output = tmp_path / "result.json"
+    assert search(table, "--output", output, budget="1") == 0
+    result = json.loads(output.read_text())
+    assert result["n_members"] == 600 and result["n_groups_asked"] == 1
+    assert "too small" in capsys.readouterr().out
+
+
+def test_the_search_sees_nothing_but_noisy_averages():
+    """Permuting values within the finest groups changes no answer, so it changes nothing."""
+    rows = peaked()
+    rng = np.random.default_rng(0)
+    table, values = rows[:, :2], np.round(rows[:, 2] * 64) / 64  # sums are exact
+
+    def run(values):
+        oracle = GroupAverages(values, 0.3, seed=1)
+        return find_region(table, oracle, 25, noise=0.3, seed=1)
+
+    first = run(values)
+    shuffled = values.copy()
+    partition = first.optimizer._partition
+    finest = first.optimizer.max_depth_ + 1
+    for index in range(2**finest):
+        members = partition.cell_at(finest, index).members
+        shuffled[members] = rng.permutation(shuffled[members])
+    assert not np.array_equal(shuffled, values)
+    second = run(shuffled)
+    assert_array_equal(first.optimizer.history_, second.optimizer.history_)
+    assert (first.mean, first.std) == (second.mean, second.std)
+
+
+def test_oracle_adds_noise_of_the_given_deviation():
+    class Group:
+        depth, index, members = 0, 0, np.arange(4)
+
+    oracle = GroupAverages(np.array([1.0, 2.0, 3.0, 6.0]), 0.5, seed=0)
+    answers = np.array([oracle(Group()) for _ in range(4000)])
+    assert_allclose(answers.mean(), 3.0, atol=5 * 0.5 / np.sqrt(4000))
+    assert_allclose(answers.std(), 0.5, rtol=5 / np.sqrt(2 * 4000))
+    assert oracle.n_answers == 4000 and oracle.smallest == 4 and oracle.share_asked_singly == 0.0
+
+
+def test_rows_averaged_singly_are_counted():
+    class Group:
+        def __init__(self, *members):
+            self.depth, self.index, self.members = len(members), members[0], np.array(members)
+
+    oracle = GroupAverages(np.arange(8.0), 0.0, seed=0)
+    for group in (Group(0, 1), Group(3), Group(3), Group(5)):
+        oracle(group)
+    assert oracle.share_asked_singly == 0.25
+
+
+@pytest.mark.parametrize(
+    ("n", "depth", "size"), [(20_640, None, 322), (50, None, 2), (20_640, 2, 2580), (9, 5, 2)]
+)
+def test_group_size(n, depth, size):
+    assert group_size(n, depth) == size
+
+
+@pytest.mark.skipif(not CALIFORNIA.exists(), reason="the census table is not there")
+@pytest.mark.parametrize("seed", [0, 4, 9])
+def test_census(seed, tmp_path):
+    """Best group of a 64th of California's districts: 393,896 on average; of all: 206,856."""
+    output = tmp_path / "result.json"
+    more = ["--noise", 11540, "--seed", seed, "--output", output]
+    features = ["longitude", "latitude"]
+    status = search(CALIFORNIA, *more, features=features, target="median_house_value", budget="150")
+    result = json.loads(output.read_text())
+    assert status == 0
+    assert result["n_members"] <= 330
+    assert result["true_average"] >= 350_000
+    assert result["share_of_rows_averaged_singly"] == 0.0
+
+
+# -- pictures, and the demo ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("features", [["x"], ["x", "y"], ["x", "y", "other"]])
+def test_search_draws_a_map(tmp_path, features):
+    pytest.importorskip("matplotlib")
+    rows = np.column_stack([peaked(200), np.random.default_rng(0).uniform(size=200)])
+    path, plot = tmp_path / "table.csv", tmp_path / "map.png"
+    lines = ["x,y,value,other", *(",".join(map(repr, row)) for row in rows.tolist())]
+    path.write_text("\n".join(lines))
+    assert search(path, "--plot", plot, "--noise", 0.3, features=features) == 0
+    assert plot.read_bytes().startswith(b"\x89PNG") and plot.stat().st_size > 10_000
+
+
+def test_demo_finds_the_flower(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("PIL")
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--budget", "25"]) == 0
+    result = json.loads((tmp_path / "skgpb_demo.json").read_text())
+    assert result["n_rounds"] == 25 and result["n_rows"] == 427 * 640
+    assert result["true_average"] > 1.5 * result["true_average_of_table"]
+    assert (tmp_path / "skgpb_demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "brightness" in capsys.readouterr().out
+
+
+def test_progress_bar_only_on_a_terminal(monkeypatch):
+    class Stream:
+        def __init__(self, tty):
+            self.isatty = lambda: tty
+
+    monkeypatch.setattr(commands, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "stderr", Stream(True))
+    assert commands._progress_bar(3) is None  # tqdm is not installed
+    monkeypatch.setattr(commands, "find_spec", lambda name: object())
+    monkeypatch.setattr(sys, "stderr", Stream(False))
+    assert commands._progress_bar(3) is None
+
+
+# -- how it refuses -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--budget", "0"], "--budget: must be a whole number >= 1, got '0'"),
+        (["--budget", "-5"], "whole number >= 1"),
+        (["--budget", "10.5"], "whole number >= 1, got '10.5'"),
+        (["--budget", "many"], "got 'many'"),
+        (["--noise", "-1"], "--noise: must be a finite number >= 0"),
+        (["--noise", "nan"], "finite number"),
+        (["--noise", "10%"], "got '10%'"),
+        (["--noise", "1e200"], "finite number"),
+        (["--alpha", "-0.1"], "--alpha: must be a finite number >= 0"),
+        (["--seed", "-1"], "--seed: must be a whole number >= 0"),
+        (["--seed", str(2**32)], "--seed: must be a whole number >= 0 and <= 4294967295"),
+        (["--kernel", "RBF(1.0)"], "--kernel: invalid choice: 'RBF(1.0)'"),
+        (["--max-depth", "-1"], "--max-depth: must be a whole number >= 0"),
+        (["--max-depth", "40"], "--max-depth 40 would need groups of fewer than 2 rows: at most 7"),
+        (["--max-depth", "4", "--min-members", "100"], "at most 1 for a table of 600 rows"),
+        (["--min-members", "0"], "--min-members: must be a whole number >= 1"),
+        (["--min-members", "601"], "--min-members 601 does not allow"),
+        (["--min-members", "301"], "at most 300"),
+        (["--target", "salary"], "no column 'salary'; it has 'name', 'x', 'y', 'value'"),
+        (["--features", "x", "z"], "no column 'z'"),
+        (["--features", "x", "x"], "--features names 'x' more than once"),
+        (["--features", "x", "value"], "--target 'value' is also one of --features"),
+        (["--features", "name"], "row 0 (line 2), column 'name': 'r0' is not a number"),
+        (["--colour", "red"], "unrecognized arguments: --colour red"),
+        (["--budge", "3"], "unrecognized arguments: --budge 3"),
+    ],
+)
+def test_bad_arguments(table, capsys, more, says):
+    assert says in refused(capsys, search(table, *more))
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        ([], "COMMAND"),
+        (["seek"], "invalid choice: 'seek'"),
+        (["search"], "the following arguments are required"),
+        (["search", "data.csv"], "--features"),
+        (["demo", "--budget", "0"], "whole number >= 1"),
+        (["demo", "--plot", "map.xyz"], "must end in one of"),
+    ],
+)
+def test_bad_commands(capsys, argv, says):
+    assert says in refused(capsys, main(argv))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"x,value\n", "has a header but no rows"),
+        (b"x,value\n1,2\n3,\n", "row 1 (line 3), column 'value': the value is missing"),
+        (b"x,value\n1,2\n\nNA,4\n", "row 1 (line 4), column 'x': the value is missing"),
+        (b"x,value\n1,nan\n", "row 0 (line 2), column 'value': the value is missing"),
+        (b"x,value\n1,2\n2,inf\n", "row 1 (line 3), column 'value': 'inf' is not a finite"),
+        (b"x,value\n1,2\n2,1e200\n", "'1e200' is larger than 1e+150"),
+        (b"x,value\n1,2\n2,3,4\n", "row 1 (line 3) has 3 cells, the header has 2"),
+        (b"x,value,x\n1,2,3\n", "has 2 columns named 'x'"),
+        (b"x;value\n1;2\n", "no column 'x'; it has 'x;value'"),
+        (b"x,value\n1,2\n2,3\n3,4\n", "has 3 rows, a search needs at least 4"),
+        (b"x,value\n1,2\n1,3\n1,4\n1,5\n", "no groups can be formed"),
+        (b"x,value\n1,\xff\xfe\n", "is not text in UTF-8"),
+        (b'x,value\n1,"2' + b"9" * 200_000, "is not a table of comma-separated values"),
+    ],
+)
+def test_bad_tables(tmp_path, capsys, content, says):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    assert says in refused(capsys, search(path, features=["x"]))
+
+
+def test_a_table_with_a_byte_order_mark_and_spaces_is_read(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"\xef\xbb\xbfx, value\n" + b"".join(b"%d, %d\n" % (i, i) for i in range(9)))
+    assert search(path, features=["x"]) == 0
+
+
+def test_files_that_cannot_be_read(tmp_path, capsys):
+    assert "cannot read" in refused(capsys, search(tmp_path / "nothing.csv"))
+    assert "cannot read" in refused(capsys, search(tmp_path))
+
+
+@pytest.mark.parametrize("option", ["--output", "--plot"])
+def test_files_that_cannot_be_written(table, tmp_path, capsys, monkeypatch, option):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(commands, "find_region", lambda *a, **k: pytest.fail("asked something"))
+    gone = tmp_path / "gone" / "file.png"
+    assert "there is no folder" in refused(capsys, search(table, option, gone))
+    assert "it is a directory" in refused(capsys, search(table, option, tmp_path))
+    assert "would overwrite the table" in refused(capsys, search(table, option, table))
+    monkeypatch.setattr(commands.os, "access", lambda *a: False)
+    denied = search(table, option, tmp_path / "file.png")
+    assert "permission denied" in refused(capsys, denied)
+
+
+def test_output_and_plot_must_differ(table, tmp_path, capsys):
+    same = tmp_path / "file.png"
+    error = refused(capsys, search(table, "--output", same, "--plot", same))
+    assert "would overwrite --output" in error
+
+
+def test_a_disk_that_fails_late_is_one_line_too(table, tmp_path, capsys, monkeypatch):
+    def fail(self, *args, **kwargs):
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    assert search(table, "--output", tmp_path / "result.json") == 2
+    assert "No space left on device" in capsys.readouterr().err
+
+
+def test_plot_without_matplotlib_asks_for_nothing(table, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
+    monkeypatch.setattr(commands, "find_region", lambda *a, **k: pytest.fail("asked something"))
+    error = refused(capsys, search(table, "--plot", tmp_path / "map.png"))
+    assert "pip install skgpb[plot]" in error
+
+
+def test_demo_without_pillow(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commands, "_check_format", lambda name: None)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert "pip install skgpb[plot]" in refused(capsys, main(["demo"]))
+
+
+def test_a_model_that_breaks_down_is_one_line(table, capsys, monkeypatch):
+    def fail(*args, **kwargs):
+        raise np.linalg.LinAlgError("not positive definite")
+
+    monkeypatch.setattr(commands, "find_region", fail)
+    assert "larger --alpha" in refused(capsys, search(table))
+
+
+def test_an_interrupt_is_not_a_traceback(table, capsys, monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "find_region", stop)
+    assert search(table) == 130
+    assert capsys.readouterr().err == "skgpb: interrupted\n"
+
+
+def test_help_and_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"skgpb {skgpb.__version__}\n"
+    assert main(["search", "--help"]) == 0
+    assert "--min-members" in capsys.readouterr().out
+
+
+def test_module_runs_as_a_program():
+    command = [sys.executable, "-m", "skgpb", "search", "nothing.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == "" and done.stderr.startswith("skgpb: error: ")
