@@ -6,6 +6,7 @@ average over a cell, its integral. See :mod:`skgpb.optimizers` for the algorithm
 """
 
 from skgpb.optimizers import (
+    ContextualGPTreeOptimizer,
     DAGPUCBOptimizer,
     EIOptimizer,
     ESTOptimizer,
@@ -25,6 +26,7 @@ from skgpb.surrogate import OnlineGaussianProcessRegressor
 __version__ = "0.1.0"
 
 __all__ = [
+    "ContextualGPTreeOptimizer",
     "DAGPUCBOptimizer",
     "EIOptimizer",
     "ESTOptimizer",

@@ -27,6 +27,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core import _knapsack
+from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.optimizers.arms import (
     ArmsPosterior,
     BaseArmsOptimizer,
@@ -91,7 +92,7 @@ def knapsack(
     >>> knapsack([[0.0, 5.0, 6.0], [0.0, 2.0, 4.0]], [[0, 1, 2], [0, 1, 2]], budget=3)
     array([1, 2])
     """
-    table = CostTable(costs, budget)
+    table = CostTable(costs, budget, tie=0.0)
     if len(values) != len(table.costs):
         raise ValueError(
             f"there are costs of {len(table.costs)} campaigns, values of {len(values)}"
@@ -112,7 +113,10 @@ def knapsack(
 class CostTable:
     """Checked costs of all arms, end to end, and the budget: a knapsack without its values."""
 
-    def __init__(self, costs: Sequence[ArrayLike], budget: float) -> None:
+    def __init__(
+        self, costs: Sequence[ArrayLike], budget: float, tie: float = TIE_TOLERANCE
+    ) -> None:
+        self.tie = tie
         self.costs = [np.asarray(each, dtype=np.float64) for each in costs]
         if not self.costs:
             raise ValueError("there must be at least one campaign")
@@ -144,7 +148,7 @@ class CostTable:
         """Best choice (n_problems, n_campaigns) for each row of values (n_problems, n_arms)."""
         costs = self.flat if allowed is None else np.where(allowed, self.flat, np.inf)
         values = np.ascontiguousarray(values)
-        return _knapsack.solve(values, costs, self.starts, self.limit, self.slack)
+        return _knapsack.solve(values, costs, self.starts, self.limit, self.slack, self.tie)
 
     def best_but(
         self, values: NDArray[np.float64], excluded: set[tuple[int, ...]]
@@ -297,7 +301,8 @@ class CombinatorialBandit(BaseBanditOptimizer):
 
     Notes
     -----
-    *Ties.* Among allocations of equal index the cheapest, then the first in the order of arms.
+    *Ties.* Indices that agree within 1e-9 tie: the cheapest allocation, then the first in the order
+    of arms.
 
     *Recommendation.* The allocation with the largest posterior mean.
 

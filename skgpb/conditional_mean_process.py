@@ -36,6 +36,8 @@ REMEMBERED = 3
 UNRESOLVED = 1e-8
 #: Largest rank of joint draws.
 MAX_RANK = 1500
+#: Step of the central differences of the model noise in the logarithm of a hyperparameter.
+NOISE_STEP = 1e-4
 #: Smallest eigenvalue, of at most one, of the root of a posterior covariance.
 ROOT_JITTER = 1e-12
 
@@ -110,6 +112,39 @@ class _EmbeddedRegressor(OnlineGaussianProcessRegressor):
             self._evaluator = self.kernel_.evaluator(self.n_features_in_)
 
 
+class _WithModelNoise:
+    """A kernel with its model noise on the diagonal of answers, for one set of rows."""
+
+    def __init__(self, kernel: IndirectKernel, asked: np.ndarray) -> None:
+        self.kernel, self.asked = kernel, np.flatnonzero(asked)
+        self.bounds, self.n_dims = kernel.bounds, kernel.n_dims
+
+    @property
+    def theta(self) -> np.ndarray:
+        return self.kernel.theta
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        self.kernel.theta = theta
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"kernel": self.kernel}
+
+    def __call__(self, rows: np.ndarray, eval_gradient: bool = False) -> Any:
+        noise = self.kernel.model_noise()
+        result = self.kernel(rows, eval_gradient=eval_gradient)
+        K = result[0] if eval_gradient else result
+        K[self.asked, self.asked] += noise
+        if eval_gradient and noise > 0.0:
+            theta = self.theta
+            for j, shift in enumerate(NOISE_STEP * np.eye(len(theta))):
+                up, down = (
+                    self.kernel._with_theta(theta + s).model_noise() for s in (shift, -shift)
+                )
+                result[1][self.asked, self.asked, j] += (up - down) / (2 * NOISE_STEP)
+        return result
+
+
 class ConditionalMeanProcess(BaseEstimator):
     r"""Posterior of f and of g(a) = E[f(X) | A = a] from answers and values, in any order.
 
@@ -166,8 +201,8 @@ class ConditionalMeanProcess(BaseEstimator):
     >>> process = ConditionalMeanProcess(RBF(0.3), WindowMean(scale=0.2), alpha=1e-4)
     >>> process = process.condition_query([[0.3], [0.7]], [0.1, 0.9])
     >>> process = process.condition_point([[0.0]], [0.0])
-    >>> process.predict([[0.3], [0.7]]).round(2)  # f, sharper than what was seen
-    array([0.07, 1.05])
+    >>> process.predict([[0.3], [0.7]]).round(2)  # f is sharper than its blurred answers
+    array([-0.12,  1.1 ])
     >>> process.predict_query([[0.3], [0.7]]).round(2)
     array([0.1, 0.9])
     """
@@ -259,14 +294,11 @@ class ConditionalMeanProcess(BaseEstimator):
         )
         try:
             self._choose_units(rows, values)
-            self._begin(clone(kernel), rows.shape[1])
-            targets, noise = self._targets(rows, values), self._noises(alphas, asked)
-            self._gpr._add(rows, targets, noise, learn=True)
-            self.kernel_ = self._gpr.kernel_
+            targets = self._targets(rows, values)
+            self.kernel_ = self._learned(clone(kernel), rows, targets, alphas, asked)
             self._own_noise = self._model_noise(self.kernel_)
-            if self._own_noise != before["_own_noise"]:
-                self._begin(self.kernel_, rows.shape[1])
-                self._gpr._add(rows, targets, self._noises(alphas, asked))
+            self._begin(self.kernel_, rows.shape[1])
+            self._gpr._add(rows, targets, self._noises(alphas, asked))
             if hasattr(self, "X_tracked_"):
                 self._track_rows()
         except BaseException:
@@ -455,6 +487,30 @@ class ConditionalMeanProcess(BaseEstimator):
         if self.model_noise == "auto":
             return float(kernel.model_noise())
         return float(self.model_noise) / self.scale_**2
+
+    def _learned(
+        self,
+        kernel: IndirectKernel,
+        rows: np.ndarray,
+        targets: np.ndarray,
+        alphas: np.ndarray,
+        asked: np.ndarray,
+    ) -> IndirectKernel:
+        """Maximise the likelihood with the model noise that goes with each hyperparameter."""
+        noise, auto = alphas / self.scale_**2, self.model_noise == "auto"
+        if not auto:
+            noise = noise + self._own_noise * asked
+        learner = OnlineGaussianProcessRegressor(
+            optimizer=self.optimizer,
+            n_restarts_optimizer=self.n_restarts_optimizer,
+            random_state=self.random_state,
+        )
+        learner.n_features_in_ = rows.shape[1]
+        learner.kernel_ = _WithModelNoise(kernel, asked) if auto else kernel
+        functionals = Functionals(rows.shape[1])
+        functionals.extend(rows)
+        learner._learn(functionals, noise, targets)
+        return kernel
 
     def _choose_units(self, rows: np.ndarray, values: np.ndarray) -> None:
         if not self.normalize_y:

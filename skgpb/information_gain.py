@@ -231,6 +231,11 @@ class _Gain:
             return information_gain_order(self._kernel, t, self._d)
         if self._spec != "greedy":
             return float(self._spec)
+        if self._alpha == 0.0:
+            raise ValueError(
+                "alpha must be > 0 with information_gain='greedy', which is infinite without "
+                "noise; pass 'order' or a number"
+            )
         if self._greedy is None:
             self._greedy = GreedyInformationGain(self._kernel, self._arms, self._alpha)
         return self._greedy.bound(t)

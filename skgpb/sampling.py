@@ -142,7 +142,8 @@ class PosteriorDraws:
         prior = self._root(n_draws, rng)
         noise = rng.standard_normal((n_draws, len(places))) * np.sqrt(posterior.noises())
         draws = np.ascontiguousarray(prior[:, : len(surrogate._tracked)])
-        correct_draws(posterior, posterior.targets() - prior[:, places] - noise, draws)
+        residuals = np.ascontiguousarray(posterior.targets() - prior[:, places] - noise)
+        correct_draws(posterior, residuals, draws)
         return draws
 
     def __getstate__(self) -> dict:

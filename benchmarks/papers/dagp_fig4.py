@@ -111,7 +111,13 @@ def main(arguments: list[str] | None = None) -> None:
         for axis, (case, curves) in zip(axes, cases.items(), strict=True):
             draw_regrets(axis, curves, members)
             axis.set_title(case)
-        axes[0].set_ylabel("cumulative regret in clicks")
+            # The best members lose a fiftieth of what the worst lose.
+            axis.set_yscale("log")
+            axis.set_ylim(30, 4500)
+            axis.set_yticks([50, 100, 200, 500, 1000, 2000, 4000])
+            axis.yaxis.set_major_formatter("{x:g}")
+            axis.minorticks_off()
+        axes[0].set_ylabel("cumulative regret in clicks (log scale)")
         title = f"Three campaigns under one budget, mean of {options.runs} runs"
         finish_figure(plt, figure, axes[0], title, options.output / "dagp_fig4.png")
         print(f"Written: {options.output / 'dagp_fig4.png'}")

@@ -48,8 +48,10 @@ for _ in range(15):
 
 best = bandit.recommend()
 mean, std = bandit.predict(best.points, return_std=True)
-print(f"recommended: {best.costs}, {mean.sum():.1f} clicks expected, "
-      f"give or take {np.sqrt((std**2).sum()):.1f}")
+print(
+    f"recommended: {best.costs}, {mean.sum():.1f} clicks expected, "
+    f"give or take {np.sqrt((std**2).sum()):.1f}"
+)
 print(f"its true value is {problem.value(best):.1f} clicks")
 
 # %%
@@ -68,8 +70,14 @@ for i, (axis, (name, optimizer)) in enumerate(
     axis.fill_between(budgets, mean - 2 * std, mean + 2 * std, alpha=0.25, lw=0)
     axis.plot(budgets, mean, label="posterior mean, two standard deviations")
     axis.plot(budgets, truth[:, i], "--", color="0.3", label="true response")
-    axis.plot(history["descriptor"][:, i], history["reward"][:, i], "o", ms=5, color="tab:red",
-              label="observed")
+    axis.plot(
+        history["descriptor"][:, i],
+        history["reward"][:, i],
+        "o",
+        ms=5,
+        color="tab:red",
+        label="observed",
+    )
     axis.axvline(best.costs[i], color="tab:green", lw=1, label="recommended budget")
     axis.set(title=name, xlabel="budget", xlim=(0, 20))
 axes[0].set_ylabel("clicks")
@@ -97,7 +105,12 @@ fig, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 for name, regret in result.regret.items():
     axis.plot(np.arange(1, 51), regret[0].mean(axis=0), label=name)
     print(f"{name}: {regret[0, :, -1].mean():.0f} clicks lost in 50 days")
-axis.set(title="Clicks lost to learning, mean of five runs", xlabel="day",
-         ylabel="cumulative regret in clicks", xlim=(1, 50), ylim=(0, None))
+axis.set(
+    title="Clicks lost to learning, mean of five runs",
+    xlabel="day",
+    ylabel="cumulative regret in clicks",
+    xlim=(1, 50),
+    ylim=(0, None),
+)
 axis.legend(frameon=False)
 plt.show()

@@ -31,8 +31,8 @@ import numpy as np
 from skgpb._core._blas cimport axpy, gemm_nt_minus
 from skgpb._core._posterior cimport Posterior
 
-# erfc(REACH / sqrt(2)) / 2 < 1e-17: beyond, a cdf is 0 or 1 to rounding.
-cdef double REACH = 8.6
+# erfc(REACH / sqrt(2)) / 2 = 1e-19: beyond, a cdf is 0 or 1 to rounding.
+cdef double REACH = 9.0
 # Widest panel in standard deviations: 15 nodes then resolve a normal density to 1e-13.
 cdef double MAX_WIDTH = 4.0
 # Accepted difference of the two rules; the finer one is then good to about its square.

@@ -1,8 +1,10 @@
-"""Boxes minus boxes: the uncovered region under the sup norm, exactly.
+"""What balls leave uncovered: boxes minus boxes under the sup norm, else by subdivision.
 
 Under the sup norm a ball is a box, and so the region that a set of balls leaves uncovered is a
-finite union of boxes. All functions work on rows [lower_1..lower_d, upper_1..upper_d].
+finite union of boxes, found exactly. Boxes are rows [lower_1..lower_d, upper_1..upper_d].
 """
+
+from libc.math cimport fabs, sqrt
 
 import numpy as np
 
@@ -140,3 +142,96 @@ def overlapping(const double[:, ::1] boxes, const double[::1] box):
             number[found] = i
             found += 1
     return numbers[:found]
+
+
+cdef class Subdivision:
+    """Search of the dyadic grid over the unit cube for centres of cells in no Euclidean ball.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (m, d)
+    radii : ndarray of shape (m,)
+        The balls; large ones first are found sooner.
+    around : ndarray of shape (d,)
+    reach : float
+        Only centres within ``reach`` of ``around`` count.
+    """
+
+    cdef const double[:, ::1] centers
+    cdef const double[::1] radii
+    cdef const double[::1] around
+    cdef double reach, tie
+    cdef Py_ssize_t m, d, target
+    cdef double[:, ::1] cell       # (levels, d) the cell looked at on every level
+    cdef Py_ssize_t[:, ::1] near   # (levels, m) the balls that meet it
+    cdef bint is_open
+    cdef list found
+
+    def __init__(self, centers, radii, around, double reach, double tie):
+        self.centers, self.radii, self.around = centers, radii, around
+        self.m, self.d = self.centers.shape[0], self.centers.shape[1]
+        if self.radii.shape[0] != self.m or self.around.shape[0] != self.d:
+            raise ValueError("centers, radii and around do not fit each other")
+        self.reach, self.tie = reach, tie
+
+    def level(self, Py_ssize_t target):
+        """Cell centres (n, d) of a level with a clearance above ``tie``, in no certain order,
+
+        and whether any cell of that level is in no single ball.
+        """
+        self.target, self.is_open, self.found = target, False, []
+        self.cell = np.full((target + 1, self.d), 0.5)
+        self.near = np.tile(np.arange(self.m, dtype=np.intp), (target + 1, 1))
+        self.look(0, self.m, 0.5)
+        return np.array(self.found).reshape(-1, self.d), self.is_open
+
+    cdef void look(self, Py_ssize_t level, Py_ssize_t n_near, double half):
+        """Look at ``cell[level]``, of side 2 half, and the first n_near of ``near[level]``."""
+        cdef Py_ssize_t k, a, i, kept = 0, child
+        cdef double gap, least, most, clearance, distance
+        least = distance = 0.0
+        for a in range(self.d):
+            gap = fabs(self.cell[level, a] - self.around[a])
+            distance += gap * gap
+            if gap > half:
+                least += (gap - half) * (gap - half)
+        if least > self.reach * self.reach:
+            return
+        clearance = 2.0 * self.d
+        for k in range(n_near):
+            i = self.near[level, k]
+            least = most = gap = 0.0
+            for a in range(self.d):
+                gap = fabs(self.cell[level, a] - self.centers[i, a])
+                most += (gap + half) * (gap + half)
+                if gap > half:
+                    least += (gap - half) * (gap - half)
+            if most <= self.radii[i] * self.radii[i]:
+                return
+            if least <= self.radii[i] * self.radii[i]:
+                self.near[level, kept] = i
+                kept += 1
+        if level == self.target:
+            self.is_open = True
+            if distance > self.reach * self.reach:
+                return
+            for k in range(kept):
+                i = self.near[level, k]
+                least = 0.0
+                for a in range(self.d):
+                    gap = self.cell[level, a] - self.centers[i, a]
+                    least += gap * gap
+                least = sqrt(least) - self.radii[i]
+                if least < clearance:
+                    clearance = least
+            if clearance > self.tie:
+                self.found.append(np.array(self.cell[level]))
+            return
+        for child in range(1 << self.d):
+            for a in range(self.d):
+                self.cell[level + 1, a] = self.cell[level, a] + (
+                    0.5 * half if child >> a & 1 else -0.5 * half
+                )
+            for k in range(kept):
+                self.near[level + 1, k] = self.near[level, k]
+            self.look(level + 1, kept, 0.5 * half)

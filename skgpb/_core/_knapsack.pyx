@@ -41,10 +41,11 @@ cdef int reserve(Pool* pool, Py_ssize_t n) noexcept nogil:
     return 0
 
 
-cdef inline Py_ssize_t push(State* front, Py_ssize_t n, State state, double slack) noexcept nogil:
+cdef inline Py_ssize_t push(State* front, Py_ssize_t n, State state, double slack,
+                            double tie) noexcept nogil:
     """Append a state whose cost is not below the last one's unless it is beaten; new length."""
     if n > 0:
-        if state.value <= front[n - 1].value:
+        if state.value <= front[n - 1].value + tie:
             return n
         if state.cost <= front[n - 1].cost + slack:
             # The same cost up to rounding, and more value.
@@ -55,7 +56,7 @@ cdef inline Py_ssize_t push(State* front, Py_ssize_t n, State state, double slac
 
 cdef Py_ssize_t merge(const State* old, Py_ssize_t n_old, const State* behind, Py_ssize_t n_behind,
                       double cost, double value, Py_ssize_t arm, double limit, double slack,
-                      State* merged) noexcept nogil:
+                      double tie, State* merged) noexcept nogil:
     """Merge a front with the one behind it shifted by an arm; return the length."""
     cdef Py_ssize_t i = 0, j = 0, n = 0
     cdef State state = State(0.0, 0.0, arm, 0)
@@ -65,12 +66,12 @@ cdef Py_ssize_t merge(const State* old, Py_ssize_t n_old, const State* behind, P
     while i < n_old or more:
         # An old state goes first among equals: of two arms that tie the first one stays.
         if i < n_old and (not more or old[i].cost < state.cost - slack or (
-                old[i].cost <= state.cost + slack and old[i].value >= state.value)):
-            n = push(merged, n, old[i], slack)
+                old[i].cost <= state.cost + slack and old[i].value >= state.value - tie)):
+            n = push(merged, n, old[i], slack, tie)
             i += 1
         else:
             state.behind = j
-            n = push(merged, n, state, slack)
+            n = push(merged, n, state, slack, tie)
             j += 1
             more = j < n_behind and behind[j].cost + cost <= limit
             if more:
@@ -79,7 +80,7 @@ cdef Py_ssize_t merge(const State* old, Py_ssize_t n_old, const State* behind, P
 
 
 cdef int solve_one(const double* values, const double[::1] costs, const Py_ssize_t[::1] starts,
-                   double limit, double slack, Pool* pool, Pool* spare, Py_ssize_t* ends,
+                   double limit, double slack, double tie, Pool* pool, Pool* spare, Py_ssize_t* ends,
                    Py_ssize_t* choice) noexcept nogil:
     """Fill ``choice`` with one arm per campaign. Return -1 without memory, -2 if none fits."""
     cdef Py_ssize_t n_campaigns = starts.shape[0] - 1
@@ -100,7 +101,7 @@ cdef int solve_one(const double* values, const double[::1] costs, const Py_ssize
             if reserve(pool, ends[i] + n + n_behind) < 0 or reserve(spare, n + n_behind) < 0:
                 return -1
             n = merge(pool.states + ends[i], n, pool.states + begin, n_behind, costs[k],
-                      values[k], k - starts[i], limit, slack, spare.states)
+                      values[k], k - starts[i], limit, slack, tie, spare.states)
             for row in range(n):
                 pool.states[ends[i] + row] = spare.states[row]
         if n == 0:
@@ -115,7 +116,7 @@ cdef int solve_one(const double* values, const double[::1] costs, const Py_ssize
 
 
 def solve(const double[:, ::1] values, const double[::1] costs, const Py_ssize_t[::1] starts,
-          double limit, double slack):
+          double limit, double slack, double tie):
     """One arm per campaign with the largest total value at a total cost of at most ``limit``.
 
     Parameters
@@ -130,6 +131,9 @@ def solve(const double[:, ::1] values, const double[::1] costs, const Py_ssize_t
         The budget.
     slack : float
         Costs that differ by no more count as equal.
+    tie : float
+        Values that differ by no more tie. The total is then within 2 n_campaigns ``tie`` of the
+        largest.
 
     Returns
     -------
@@ -157,8 +161,8 @@ def solve(const double[:, ::1] values, const double[::1] costs, const Py_ssize_t
     spare.states, spare.capacity = NULL, 0
     with nogil:
         for p in range(n_problems):
-            status = solve_one(&values[p, 0], costs, starts, limit, slack, &pool, &spare, ends,
-                               &choice_[p, 0])
+            status = solve_one(&values[p, 0], costs, starts, limit, slack, tie, &pool, &spare,
+                               ends, &choice_[p, 0])
             if status < 0:
                 break
     free(pool.states)

@@ -46,8 +46,8 @@ def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float
     Examples
     --------
     >>> import numpy as np
-    >>> log_expected_improvement(np.array([0.0, -50.0]), np.array([1.0, 1.0]), 0.0).round(2)
-    array([   -0.92, -1258.75])
+    >>> log_expected_improvement(np.array([0.0, -2.0]), np.array([1.0, 1.0]), 0.0).round(3)
+    array([-0.919, -4.769])
     """
     z = standard_scores(mean, std, threshold)
     with np.errstate(divide="ignore", invalid="ignore"):

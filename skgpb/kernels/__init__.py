@@ -3,6 +3,7 @@
 from skgpb.kernels._boxes import boxes_from_points, representatives
 from skgpb.kernels.cell_average import CellAverage
 from skgpb.kernels.cell_integral import CellIntegral
+from skgpb.kernels.columns import Columns
 from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.policy_mean import PolicyMean
 from skgpb.kernels.window_mean import WindowMean
@@ -10,6 +11,7 @@ from skgpb.kernels.window_mean import WindowMean
 __all__ = [
     "CellAverage",
     "CellIntegral",
+    "Columns",
     "ConditionalMean",
     "PolicyMean",
     "WindowMean",

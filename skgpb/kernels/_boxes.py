@@ -62,7 +62,7 @@ def boxes_from_points(points: ArrayLike) -> np.ndarray:
 def representatives(
     lower: ArrayLike, upper: ArrayLike, n_representatives: int | Sequence[int]
 ) -> np.ndarray:
-    """Return the centres of an s_1 x ... x s_d sub-grid of a box.
+    """Return the centres of the parts of a box cut into a regular grid.
 
     Parameters
     ----------

@@ -20,7 +20,12 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import (
+    CompoundKernel,
+    Hyperparameter,
+    Kernel,
+    WhiteKernel,
+)
 
 #: Step of the five-point differences in the logarithm of a hyperparameter: truncation and
 #: rounding are both near 1e-12 of the covariance.
@@ -213,8 +218,13 @@ class IndirectKernel(Kernel):
         return K
 
     def _gradient(self, X: np.ndarray) -> np.ndarray:
-        """Derivatives (n, n, p) by five-point differences of the hyperparameters."""
+        """Derivatives (n, n, p); five-point differences where there is nothing better."""
         theta = self.theta
+        evaluator = self.evaluator(X.shape[1])
+        if hasattr(evaluator, "gradient"):
+            gradient = evaluator.gradient(evaluator.embed(X))
+            if gradient is not None:
+                return gradient
         gradient = np.empty((len(X), len(X), len(theta)))
         for j in range(len(theta)):
             shift = np.zeros(len(theta))
@@ -264,6 +274,12 @@ def short(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"<array of shape {value.shape}>"
     return repr(value)
+
+
+def contains_white_noise(kernel: Kernel) -> bool:
+    """Whether a WhiteKernel occurs anywhere in a kernel expression."""
+    parts = [kernel, *kernel.get_params(deep=True).values()]
+    return any(isinstance(part, WhiteKernel) for part in parts)
 
 
 def as_points(X: ArrayLike, name: str) -> np.ndarray:

@@ -48,9 +48,11 @@ NEGLIGIBLE_TRACE = 1e-12
 #: Largest rank of the factor of the embedding kernel, which only the learning uses.
 EMBEDDING_RANK = 500
 #: Share of the trace that this factor may miss.
-EMBEDDING_TRACE = 1e-8
+EMBEDDING_TRACE = 1e-6
 #: A pair that decides its own prediction has 1 - leverage of this size.
 SMALLEST_LEVERAGE = 1e-12
+#: Largest set of queries whose coefficients are remembered.
+REMEMBERED_QUERIES = 500
 #: Bounds of log lambda, and where the search starts.
 LOG_LAMBDA = (np.log(1e-9), np.log(10.0))
 START_LAMBDA = 1e-3
@@ -162,6 +164,8 @@ class ConditionalMeanOperator:
         embedding_kernel: Kernel | None,
     ) -> None:
         self.settings = (query_kernel, regularization, n_landmarks, embedding_kernel)
+        self._neighbourly: tuple[np.ndarray, float, float] | None = None
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
         self.X, self.A = X.copy(), A.copy()
         self.query_kernel = default_query_kernel(A) if query_kernel is None else clone(query_kernel)
         learn_kernel = len(self.query_kernel.theta) > 0
@@ -179,6 +183,9 @@ class ConditionalMeanOperator:
         if len(X) > 1:
             self._learn_regularization(regularization is None)
         self._prepare()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_last": None}
 
     def __deepcopy__(self, memo: dict) -> Self:
         return self
@@ -217,13 +224,24 @@ class ConditionalMeanOperator:
         self.projection = solve_triangular(T, P.T, lower=True).T  # R' (N, r)
 
     def coefficients(self, A: np.ndarray) -> np.ndarray:
-        """Return the coefficients (n, r) of queries A (n, q); weights (n, N) where exact."""
+        """Return the coefficients (n, r) of queries A (n, q); weights (n, N) where exact.
+
+        Those of the last set of queries are remembered: learning the kernel of f asks for the same
+        ones over and over.
+        """
+        if self._last is not None and np.array_equal(self._last[0], A):
+            return self._last[1]
         if self.exact:
             covariances = cross(self.query_kernel, self.A, A)
-            return np.ascontiguousarray(cho_solve(self.factor, covariances, overwrite_b=True).T)
-        covariances = cross(self.query_kernel, self.A[self.pivots], A)
-        phi = solve_triangular(self.features[self.pivots], covariances, lower=True)
-        return np.ascontiguousarray(solve_triangular(self.factor[0], phi, lower=True).T)
+            found = cho_solve(self.factor, covariances, overwrite_b=True, check_finite=False).T
+        else:
+            covariances = cross(self.query_kernel, self.A[self.pivots], A)
+            phi = solve_triangular(self.features[self.pivots], covariances, lower=True)
+            found = solve_triangular(self.factor[0], phi, lower=True).T
+        found = np.ascontiguousarray(found)
+        if 1 < len(A) <= REMEMBERED_QUERIES:
+            self._last = A.copy(), found
+        return found
 
     def weights(self, A: np.ndarray) -> np.ndarray:
         """Return the weights W' (n, N) of D1's points in the answers to queries A (n, q)."""
@@ -318,18 +336,24 @@ class ConditionalMeanOperator:
             return 0.0
         E, _ = pivoted_cholesky(kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
         r = self._residuals(E, self._U.T @ E, self.regularization)
-        weighted = self._U * self._shrink(self.regularization)  # H = weighted U'
-        leverage = (weighted * self._U).sum(axis=1)
-        kept = np.maximum(1.0 - leverage, SMALLEST_LEVERAGE)
-        j = self._neighbours()
-        mutual = (weighted * self._U[j]).sum(axis=1)
-        weight = float(np.mean(mutual / kept + mutual / kept[j]))
+        neighbours, weight, share = self._influence()
         total = float((r**2).sum() / N)
-        product = float(np.mean((r * r[j]).sum(axis=1)))
-        squares = (weighted**2) @ self._values - leverage**2  # sum over i of H_ji^2, i not j
-        share = float(np.mean(squares / kept**2))
+        product = float(np.mean((r * r[neighbours]).sum(axis=1)))
         floor = total * share / (1.0 + share)
         return max((product + weight * total) / (1.0 + max(weight, 0.0)), floor, 0.0)
+
+    def _influence(self) -> tuple[np.ndarray, float, float]:
+        """Nearest neighbours (N,), u of :meth:`error`, and the mean sum of squared weights."""
+        if self._neighbourly is None:
+            weighted = self._U * self._shrink(self.regularization)  # H = weighted U'
+            leverage = (weighted * self._U).sum(axis=1)
+            kept = np.maximum(1.0 - leverage, SMALLEST_LEVERAGE)
+            j = self._neighbours()
+            mutual = (weighted * self._U[j]).sum(axis=1)
+            weight = float(np.mean(mutual / kept + mutual / kept[j]))
+            squares = (weighted**2) @ self._values - leverage**2  # sum over i of H_ji^2, i not j
+            self._neighbourly = j, weight, float(np.mean(squares / kept**2))
+        return self._neighbourly
 
     def _neighbours(self) -> np.ndarray:
         """Row with the nearest query to each row of D1, another than itself."""

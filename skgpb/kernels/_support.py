@@ -1,7 +1,7 @@
 """Answers that are weighted sums of f over one fixed set of points, the same for every query.
 
 With the support S = (s_1..s_N), a query has coefficients c, shape (r,), and its answer is
-g = sum_j (R' c)_j f(s_j) for a fixed matrix R (r, N), the identity unless the support is compressed::
+g = sum_j (R' c)_j f(s_j) for a fixed matrix R (r, N), the identity unless it is compressed::
 
     cov(g, g')   = c' G c',      G = R k(S, S) R'      once for each set of hyperparameters
     cov(f(x), g) = phi(x)' c,    phi(x) = R k(S, x)    once for each x
@@ -18,10 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels._indirect import noise_of_points
+from skgpb.kernels._indirect import contains_white_noise, noise_of_points
 
 #: Numbers in one block of base evaluations (64 MB).
 BLOCK_SIZE = 2**23
+#: Numbers in the gradient of the base over the whole support (256 MB).
+GRADIENT_SIZE = 2**25
 
 
 @dataclass
@@ -54,6 +56,10 @@ class Support:
         """Return G (r, r), noiseless."""
         K = base(self.points, self.points.copy())
         return 0.5 * (K + K.T)
+
+    def expand(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return the weights c R (n, N) of the fixed points in answers."""
+        return coefficients
 
     def query_noise(self, base: Kernel, coefficients: np.ndarray) -> np.ndarray:
         """Return the white noise of f that is left in each answer (n,)."""
@@ -110,6 +116,25 @@ class SupportEvaluator:
             out[~E.asked] = self.base.diag(E.points) - noise_of_points(self.base, E.points)
         answers = np.einsum("ij,ij->i", E.coefficients @ self.gram, E.coefficients)
         out[E.asked] = np.maximum(answers, 0.0)
+        return out
+
+    def gradient(self, E: SupportRows) -> np.ndarray | None:
+        """Return d K / d theta (n, n, p) by the gradient of the base, noiseless.
+
+        None where the base has white noise, which its gradient cannot be told from, or where the
+        gradient over all points would not fit in ``GRADIENT_SIZE``.
+        """
+        p, size = len(self.base.theta), len(E.points) + len(self.support.points)
+        if contains_white_noise(self.base) or size**2 * max(1, p) > GRADIENT_SIZE:
+            return None
+        _, slopes = self.base(np.vstack((E.points, self.support.points)), eval_gradient=True)
+        weights = np.zeros((len(E), size))
+        weights[np.flatnonzero(~E.asked), np.arange(len(E.points))] = 1.0
+        weights[E.asked, len(E.points) :] = self.support.expand(E.coefficients)
+        out = np.empty((len(E), len(E), p))
+        for j in range(p):
+            slope = weights @ np.ascontiguousarray(slopes[..., j]) @ weights.T
+            out[..., j] = 0.5 * (slope + slope.T)
         return out
 
     def noise(self, E: SupportRows) -> np.ndarray:

@@ -15,9 +15,9 @@ any other          any                 tensor Gauss rule for each window, 2 d ax
 ================== =================== ==========================================================
 
 The number of nodes of a window follows from its own scale, so a row means the same functional in
-every call. The difference x - x' of two points has a density of its own, and a kernel like Matern is
-smooth in it but for the origin: panels that end there restore the fast convergence that a rule for
-each of the two points would lose.
+every call. The difference x - x' of two points has a density of its own, and a kernel like Matern
+is smooth in it but for the origin: panels that end there restore the fast convergence that a rule
+for each of the two points would lose.
 """
 
 from __future__ import annotations
@@ -223,10 +223,10 @@ class WindowEvaluator:
             points = E.rows[flat, : self.d]
             out[flat] = self.base.diag(points) - noise_of_points(self.base, points)
         distinct, inverse = self._like(E, ~flat)
-        values = [
-            getattr(self, f"_{self.way}")(_take(E, [i]), _take(E, [i]))[0, 0] for i in distinct
-        ]
-        out[~flat] = np.array(values)[inverse] if len(values) else 0.0
+        covariance = getattr(self, f"_{self.way}")
+        values = np.array([covariance(_take(E, [i]), _take(E, [i]))[0, 0] for i in distinct])
+        if len(values):
+            out[~flat] = values[inverse]
         return out
 
     def noise(self, E: WindowRows) -> np.ndarray:
@@ -235,6 +235,20 @@ class WindowEvaluator:
         flat = (E.rows[:, self.d :] == 0.0).all(axis=1)
         if flat.any():
             out[flat] = noise_of_points(self.base, E.rows[flat, : self.d])
+        return out
+
+    def gradient(self, E: WindowRows) -> np.ndarray | None:
+        """Return d K / d theta (n, n, p), noise included, for closed forms; None otherwise."""
+        if self.way != "closed":
+            return None
+        products, flat = self.products, (E.rows[:, self.d :] == 0.0).all(axis=1)
+        jacobians = products.weights_jacobian, products.precisions_jacobian
+        if self.window == "uniform":
+            _, out = self.cells.gram_gradient(self._boxes(E.rows), *jacobians)
+        else:
+            out = gaussian_pairs_gradient(products, E.rows)
+        diagonal = np.flatnonzero(flat)
+        out[diagonal, diagonal] += products.nugget_jacobian
         return out
 
     def _like(self, E: WindowRows, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -283,11 +297,8 @@ class WindowEvaluator:
         ``n`` nodes for every axis with a scale; None for as many as the tolerance asks for.
         """
         rules, size = {}, 1
-        low, high = (
-            self.domain.T
-            if self.domain is not None
-            else (np.full(self.d, s) for s in (-np.inf, np.inf))
-        )
+        box = np.tile([-np.inf, np.inf], (self.d, 1)) if self.domain is None else self.domain
+        low, high = box.T
         needed = [self.n_nodes(row[self.d :]) if n is None else n for row in rows]
         for row, count in zip(rows, needed, strict=True):
             for a in range(self.d):
@@ -324,21 +335,17 @@ class WindowEvaluator:
         wide = int((scale > 0.0).sum())
         if self.way == "axes":
             return self._search_axes(scale)
-        panels, limit = (
-            (self._panels() ** wide, MAX_DIFFERENCES)
-            if self.way == "difference"
-            else (
-                1,
-                MAX_POINTS,
-            )
-        )
+        difference = self.way == "difference"
+        panels = self._panels() ** wide if difference else 1
+        limit = MAX_DIFFERENCES if difference else MAX_POINTS
         affordable = [n for n in NODE_COUNTS if panels * n**wide <= limit] or [1]
         row = np.concatenate([self._somewhere(), scale])
         point = np.concatenate([row[: self.d], np.zeros(self.d)])
+        beside = np.concatenate([row[: self.d] + 1.5 * scale, scale])
         size = float(self.base.diag(row[None, : self.d])[0]) or 1.0
         before, error = None, np.inf
         for n in affordable:
-            values = np.array([self._by_nodes(row, row, n), self._by_nodes(row, point, n)])
+            values = np.array([self._by_nodes(row, other, n) for other in (row, point, beside)])
             if before is not None:
                 error = float(np.abs(values - before).max()) / size
                 if error <= self.tolerance:
@@ -405,9 +412,8 @@ class WindowEvaluator:
     def _difference(self, E: WindowRows, F: WindowRows) -> np.ndarray:
         """Stationary kernels: the mean of the base over the difference of the two points."""
         K = np.empty((len(E), len(F)))
-        needed = np.array([[self.n_nodes(row[self.d :]) for row in G.rows] for G in (E,)])[0]
-        others = np.array([self.n_nodes(row[self.d :]) for row in F.rows])
-        counts = np.maximum(needed[:, None], others[None])
+        left, right = (np.array([self.n_nodes(s) for s in G.rows[:, self.d :]]) for G in (E, F))
+        counts = np.maximum(left[:, None], right[None])
         for n in np.unique(counts):
             i, j = np.nonzero(counts == n)
             size = (self._panels() * int(n)) ** self.d
@@ -439,22 +445,45 @@ class WindowEvaluator:
 
 
 def gaussian_pairs(products: GaussianProducts, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Closed form for Gaussian windows; the arguments broadcast against each other, last axis 2 d.
-
-    exp(-q u^2 / 2) over u ~ N(D, v) is exp(-q D^2 / (2 (1 + q v))) / sqrt(1 + q v).
-    """
-    d = products.precisions.shape[1]
-    total = 0.0
+    """Closed form for Gaussian windows; the arguments (..., 2 d) broadcast against each other."""
+    total = np.zeros(np.broadcast_shapes(rows.shape[:-1], others.shape[:-1]))
     for w, q in zip(products.weights, products.precisions, strict=True):
-        exponent, volume = 0.0, 1.0
+        total += w * _gaussian_term(q, rows, others)
+    return total
+
+
+def _gaussian_term(q: np.ndarray, rows: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    """Mean of prod_a exp(-q_a u_a^2 / 2) over u_a ~ N(D_a, v_a); all pairs of rows by default.
+
+    It is exp(-q D^2 / (2 (1 + q v))) / sqrt(1 + q v) on each axis.
+    """
+    if others is None:
+        rows, others = rows[:, None], rows[None]
+    shape, d = np.broadcast_shapes(rows.shape[:-1], others.shape[:-1]), len(q)
+    exponent, volume = np.zeros(shape), np.ones(shape)
+    for a in range(d):
+        if q[a] == 0.0:
+            continue
+        spread = 1.0 + q[a] * (rows[..., d + a] ** 2 + others[..., d + a] ** 2)
+        exponent += q[a] * (rows[..., a] - others[..., a]) ** 2 / spread
+        volume *= spread
+    return np.exp(-0.5 * exponent) / np.sqrt(volume)
+
+
+def gaussian_pairs_gradient(products: GaussianProducts, rows: np.ndarray) -> np.ndarray:
+    """Derivatives (n, n, p) of ``gaussian_pairs`` over rows (n, 2 d)."""
+    d, out = products.precisions.shape[1], 0.0
+    for k, (w, q) in enumerate(zip(products.weights, products.precisions, strict=True)):
+        value = _gaussian_term(q, rows)
+        slope = np.multiply.outer(value, products.weights_jacobian[k])
         for a in range(d):
-            if q[a] == 0.0:
-                continue
-            spread = 1.0 + q[a] * (rows[..., d + a] ** 2 + others[..., d + a] ** 2)
-            exponent = exponent + q[a] * (rows[..., a] - others[..., a]) ** 2 / spread
-            volume = volume * spread
-        total = total + w * np.exp(-0.5 * exponent) / np.sqrt(volume)
-    return np.broadcast_to(total, np.broadcast_shapes(rows.shape[:-1], others.shape[:-1])).copy()
+            v = rows[:, None, d + a] ** 2 + rows[None, :, d + a] ** 2
+            spread = 1.0 + q[a] * v
+            gap = (rows[:, None, a] - rows[None, :, a]) ** 2
+            by_precision = -0.5 * w * value * (gap / spread**2 + v / spread)
+            slope += by_precision[..., None] * products.precisions_jacobian[k, a]
+        out = out + slope
+    return out
 
 
 def difference_rule(

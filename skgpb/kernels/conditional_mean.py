@@ -48,6 +48,9 @@ class _Pairs(Support):
     def compress(self, K: np.ndarray) -> np.ndarray:
         return K if self.operator.exact else K @ self.operator.projection
 
+    def expand(self, coefficients: np.ndarray) -> np.ndarray:
+        return coefficients if self.operator.exact else coefficients @ self.operator.projection.T
+
     def gram(self, base: Kernel) -> np.ndarray:
         if self.operator.exact:
             return super().gram(base)
@@ -74,8 +77,8 @@ class ConditionalMean(IndirectKernel):
         g(a) \approx \sum_j w_j(a) f(x_j), \qquad
         w(a) = (L_{aa} + N \lambda I)^{-1} \ell(\mathbf a, a),
 
-    where :math:`\ell` is the query kernel and L its Gram matrix. So the covariance of two answers is
-    :math:`w(a)^\top K_{xx} w(a')`, that of an answer and a value :math:`k(x, \mathbf x) w(a)`.
+    where :math:`\ell` is the query kernel and L its Gram matrix. So the covariance of two answers
+    is :math:`w(a)^\top K_{xx} w(a')`, that of an answer and a value :math:`k(x, \mathbf x) w(a)`.
 
     Parameters
     ----------
@@ -161,9 +164,7 @@ class ConditionalMean(IndirectKernel):
         X = as_points(X, "X")
         d, q = self._sizes()
         if X.shape[1] != d:
-            raise ValueError(
-                f"X must have {d} columns, as the points of the pairs; got {X.shape[1]}."
-            )
+            raise ValueError(f"X must have {d} columns, as the pairs have; got {X.shape[1]}.")
         return np.hstack((X, np.zeros((len(X), q + 1))))
 
     def queries(self, A: ArrayLike) -> np.ndarray:
@@ -171,9 +172,7 @@ class ConditionalMean(IndirectKernel):
         A = as_points(A, "A")
         d, q = self._sizes()
         if A.shape[1] != q:
-            raise ValueError(
-                f"A must have {q} columns, as the queries of the pairs; got {A.shape[1]}."
-            )
+            raise ValueError(f"A must have {q} columns, as the pairs have; got {A.shape[1]}.")
         return np.hstack((np.zeros((len(A), d)), A, np.ones((len(A), 1))))
 
     def mean_of(self, rows: np.ndarray, mean: Callable) -> np.ndarray:
@@ -191,9 +190,9 @@ class ConditionalMean(IndirectKernel):
     def model_noise(self) -> float:
         """Return the estimated variance of the operator's error about g, for f ~ GP(0, base).
 
-        The mean over the queries of the pairs of :math:`\\|\\mu_a - \\hat\\mu_a\\|^2` in the norm of
-        ``base``, from leave-one-out residuals; see
-        :meth:`~skgpb.kernels._operator.ConditionalMeanOperator.error`.
+        It is the squared distance, in the norm of ``base``, of the true conditional mean embedding
+        from the learned one, on average over the queries of the pairs. Estimated from leave-one-out
+        residuals, never from rewards; see ``skgpb.kernels._operator``.
         """
         base = self._checked_base()
         cached = self.__dict__.get("_error")

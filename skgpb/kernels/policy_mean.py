@@ -122,7 +122,11 @@ class PolicyMean(IndirectKernel):
                 raise ValueError(
                     "with a table of policies a query is the number of an agent, one column of"
                     f" integers from 0 to {len(table) - 1}; got "
-                    + (f"{A.shape[1]} columns." if known.all() else f"{float(agents[~known][0])!r}.")
+                    + (
+                        f"{A.shape[1]} columns."
+                        if known.all()
+                        else f"{float(agents[~known][0])!r}."
+                    )
                 )
             rows = table[agents.astype(np.intp)]
         self._check_rows(rows, "policies")
@@ -169,6 +173,7 @@ def check_probabilities(rows: np.ndarray, name: str) -> np.ndarray:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(
-            f"{name} must hold probabilities that sum to one; row {row} sums to {float(total[row])!r}."
+            f"{name} must hold probabilities that sum to one; row {row} sums to"
+            f" {float(total[row])!r}."
         )
     return rows

@@ -45,7 +45,7 @@ class WindowMean(IndirectKernel):
     domain : array-like of shape (d, 2), default=None
         Clip :math:`h(a) + \xi` to this box: mass outside gathers on its faces. It moves g by much
         near the faces. None does not clip.
-    tolerance : float, default=1e-8
+    tolerance : float, default=1e-10
         Largest error of a covariance that comes from quadrature, as a share of the variance of f.
 
     Warns
@@ -79,7 +79,7 @@ class WindowMean(IndirectKernel):
     >>> kernel = WindowMean(RBF(0.3), scale=None)
     >>> sharp_and_blurred = kernel.queries([[0.5, 0.01], [0.5, 0.4]])  # location, scale
     >>> kernel(sharp_and_blurred, kernel.points([[0.5], [0.9]])).round(3)
-    array([[1.   , 0.412],
+    array([[0.999, 0.411],
            [0.6  , 0.436]])
     """
 
@@ -91,7 +91,7 @@ class WindowMean(IndirectKernel):
         window: str = "gaussian",
         location: Callable | None = None,
         domain: ArrayLike | None = None,
-        tolerance: float = 1e-8,
+        tolerance: float = 1e-10,
     ) -> None:
         self.base = base
         self.scale = scale
@@ -112,9 +112,7 @@ class WindowMean(IndirectKernel):
         place = A
         if self.scale is None:
             if A.shape[1] < 2:
-                raise ValueError(
-                    "with scale=None the last column of A is the scale; A has one column."
-                )
+                raise ValueError("with scale=None the last column of A is the scale; it has one.")
             place, scale = A[:, :-1], A[:, -1]
         elif callable(self.scale):
             scale = np.asarray(self.scale(A), dtype=np.float64)

@@ -1,6 +1,7 @@
 """Bandit optimizers, one file for each algorithm."""
 
 from skgpb.optimizers.arms import BaseUCBOptimizer
+from skgpb.optimizers.contextual_gp_tree import ContextualGPTreeOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.optimizers.ei import EIOptimizer
 from skgpb.optimizers.est import ESTOptimizer
@@ -18,6 +19,7 @@ from skgpb.optimizers.variation import variation_bound
 
 __all__ = [
     "BaseUCBOptimizer",
+    "ContextualGPTreeOptimizer",
     "DAGPUCBOptimizer",
     "EIOptimizer",
     "ESTOptimizer",

@@ -56,8 +56,8 @@ FULL_BY_DEFAULT = 5_000
 FULL_AT_MOST = 20_000
 # Rows of covariances that the lean mode holds at once, in numbers (32 MB).
 LEAN_BLOCK = 2**22
-# Weights below this share of the largest change a weighted sum by less than rounding.
-NEGLIGIBLE_WEIGHT = 1e-20
+# Arms that could add no more than this share to a weighted sum, all together, are left out.
+NEGLIGIBLE = 1e-14
 # Points per axis of the boxes that stand for an integral, and in all.
 PER_AXIS, IN_ALL = 10, 100
 # Of the candidates in a box, one in so many follows the posterior, around so many centers.
@@ -126,7 +126,11 @@ class ArmsPosterior:
             after O(n_arms t) for its covariances in the lean mode.
         """
         out = np.zeros(self.n_arms)
-        others = np.flatnonzero(weights > NEGLIGIBLE_WEIGHT * weights.max())
+        # No fall exceeds the standard deviation itself.
+        most = weights * self.std
+        order = np.argsort(most, kind="stable")
+        left_out = np.searchsorted(np.cumsum(most[order]), NEGLIGIBLE * most.sum(), side="right")
+        others = np.sort(order[left_out:])
         if _keeps_covariance(covariance, self.n_arms):
             C = self._optimizer._covariance_of_arms(self._posterior)
             add_reductions(C, others, weights[others], self.var, self.noise, others, out)
@@ -197,7 +201,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     bounds_ : ndarray of shape (d, 2)
         The domain; the bounding box of the arms.
     n_features_in_ : int
-        d.
+        Number of dimensions.
 
     Notes
     -----

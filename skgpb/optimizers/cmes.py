@@ -44,16 +44,12 @@ class MaxValueInformation(BaseIndirectOptimizer):
         return draws.max(axis=0) if self._shape is None else refined_maxima(draws, self._shape)
 
     def _information(self, mean: Any, std: Any, noise: Any, max_values: np.ndarray) -> np.ndarray:
-        """Eq. 7, or Appendix A where the noise counts; in units in which f varies by about 1."""
-        scale = self._units()
+        """Eq. 7, or Appendix A where the noise counts; in units of the prior's deviation."""
+        unit = self._unit
         noisy = self.information == "noisy" or (self.information == "auto" and callable(self.alpha))
         return conditional_max_value_entropy(
-            mean / scale, std / scale, max_values / scale, noise / scale**2 if noisy else None
+            mean / unit, std / unit, max_values / unit, noise / unit**2 if noisy else None
         )
-
-    def _units(self) -> float:
-        """Largest prior standard deviation of f."""
-        return self.process_.prior_std
 
     def _scores(self, A: np.ndarray | None, state: np.ndarray) -> np.ndarray:
         mean, std = self._moments(A)
@@ -74,6 +70,10 @@ class CMESOptimizer(MaxValueInformation):
     conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
         What a query averages, where it is known. With None it is learned from the ``queries``
         given to ``fit``; without those, a query is a point and its answer is f there.
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate where that is what happens), or by whichever has
+        the lower leave-one-out loss on the pairs.
     domain : array-like of shape (d, 2), default=None
         Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X.
     candidates : array-like of shape (n_candidates, q), default=None
@@ -126,7 +126,7 @@ class CMESOptimizer(MaxValueInformation):
     spent_ : float
         Cost of what was told.
     n_features_in_ : int
-        d.
+        Number of dimensions.
 
     Notes
     -----
@@ -166,6 +166,7 @@ class CMESOptimizer(MaxValueInformation):
         query_kernel: Kernel | None = None,
         conditional: Kernel | None = None,
         *,
+        operator: str = "auto",
         domain: Any = None,
         candidates: Any = None,
         query_bounds: Any = None,
@@ -187,6 +188,7 @@ class CMESOptimizer(MaxValueInformation):
         self.kernel = kernel
         self.query_kernel = query_kernel
         self.conditional = conditional
+        self.operator = operator
         self.domain = domain
         self.candidates = candidates
         self.query_bounds = query_bounds

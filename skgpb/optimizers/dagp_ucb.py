@@ -88,7 +88,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     bounds_ : ndarray of shape (d, 2)
         The domain; the bounding box of the arms.
     n_features_in_ : int
-        d.
+        Number of dimensions.
 
     Notes
     -----

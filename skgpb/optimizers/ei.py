@@ -68,7 +68,7 @@ class EIOptimizer(BaseArmsOptimizer):
     bounds_ : ndarray of shape (d, 2)
         The domain; the bounding box of the arms.
     n_features_in_ : int
-        d.
+        Number of dimensions.
 
     Notes
     -----

@@ -69,7 +69,7 @@ class ESTOptimizer(BaseArmsOptimizer):
     bounds_ : ndarray of shape (d, 2)
         The domain; the bounding box of the arms.
     n_features_in_ : int
-        d.
+        Number of dimensions.
 
     Notes
     -----

@@ -41,6 +41,9 @@ from skgpb.partition import Ball, ChebyshevCovering, EuclideanCovering
 from skgpb.partition.covering import LEVELS
 from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_value
 
+# So many balls are allowed before the first evaluation.
+HEAD_START = 1000
+
 
 class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     r"""Maximise f by shrinking balls where the Gaussian process asks for it (Algorithm 2).
@@ -87,9 +90,10 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         tree, whose cells of side 2 r a ball of radius r replaces:
         diam / 2 * n**-((1 + 1/a) / (2 a)), a being the exponent of smoothness of the kernel;
         that is diam / (2 n) where f is differentiable.
-    max_balls : int, default=10000
-        When there are as many balls, they are evaluated instead of shrunk, with a
-        :class:`~skgpb.exceptions.RefinementWarning`.
+    max_balls : int, default=5000
+        At most so many balls; 1,000 of them at once, the others in step with the evaluations.
+        Where more would be needed, balls are evaluated instead of shrunk, before the first
+        evaluation with a :class:`~skgpb.exceptions.RefinementWarning`.
     beta : "theory", float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows the proof of
         Claim 6, see Notes; a callable takes the round t, counted from 1.
@@ -128,7 +132,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     max_depth_ : int
         How often a ball may be halved.
     n_features_in_ : int
-        d.
+        Number of dimensions.
 
     Notes
     -----
@@ -198,7 +202,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         n_representatives: int | tuple[int, ...] | None = None,
         diameter: str | tuple[float, float] | Callable[[float], float] = "kernel",
         r_min: float | None = None,
-        max_balls: int = 10_000,
+        max_balls: int = 5000,
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
@@ -251,7 +255,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
                 forced = False
             depth = self._depth[ball]
             known = sqrt(beta * posterior.tracked_at(ball)[1]) <= self._variation[depth]
-            if forced or (known and depth < self.max_depth_ and self._room()):
+            if forced or (known and depth < self.max_depth_ and self._room(t)):
                 self._shrink(ball)
                 posterior = self._expected()
             elif ball in pending:
@@ -450,21 +454,26 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             largest = max(largest, self.surrogate_._deviation(block, rows))
         return largest
 
-    def _room(self) -> bool:
-        """Whether another ball is within ``max_balls``; say once that it is not."""
-        if len(self.covering_) < self.max_balls:
+    def _room(self, t: int) -> bool:
+        """Whether another ball may be needed before evaluation t.
+
+        Breadth-first refinement would spend ``max_balls`` at once, at places that no answer has
+        pointed to, so all but HEAD_START of them become available in step with the evaluations.
+        """
+        head = min(HEAD_START, self.max_balls)
+        share = head + (self.max_balls - head) * min(1.0, t / self.budget_)
+        if len(self.covering_) < share:
             return True
-        if not self._guarded:
+        if self._round == 0 and not self._guarded:
             self._guarded = True
             warnings.warn(
-                f"there are max_balls={self.max_balls} balls after {self._round} evaluations: they "
-                "are shrunk no further, and evaluated as they are. Shrinking runs ahead of "
-                "evaluation where W (diameter) is wide next to sqrt(beta) times the standard "
-                "deviation. Pass a smaller diameter (diameter='kernel', or (c, exponent) with a "
-                "smaller c), a kernel with longer length scales, a larger beta or a larger r_min; "
-                "or raise max_balls",
+                f"there are {len(self.covering_)} balls before the first evaluation: they are "
+                "evaluated as they are for now. Shrinking runs ahead of evaluation where W "
+                "(diameter) is wide next to sqrt(beta) times the standard deviation. Pass a "
+                "smaller diameter (diameter='kernel', or (c, exponent) with a smaller c), a kernel "
+                "with longer length scales, a larger beta or a larger r_min; or raise max_balls",
                 RefinementWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         return False
 

@@ -110,7 +110,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     max_depth_ : int
         The resolved ``max_depth``.
     n_features_in_ : int
-        d.
+        Number of dimensions.
 
     Notes
     -----

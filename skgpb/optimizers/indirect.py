@@ -2,8 +2,8 @@ r"""What the indirect-query methods share: the two spaces, the process, queries 
 
 A query a is answered by the noisy conditional expectation g(a) = E[f(X) | A = a]; what is sought
 is the x that maximises f. The law of X given a is known (``conditional``) or learned from pairs
-(x_j, a_j) by the conditional mean operator; eqs 2 to 5 of [Zhang2025]_ then give the joint posterior
-of f and g, which :class:`~skgpb.conditional_mean_process.ConditionalMeanProcess` keeps.
+(x_j, a_j); eqs 2 to 5 of [Zhang2025]_ then give the joint posterior of f and g, which
+:class:`~skgpb.conditional_mean_process.ConditionalMeanProcess` keeps.
 
 References
 ----------
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import deepcopy
 from math import ceil
 from typing import Any, Self
 
@@ -22,14 +23,15 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
+from skgpb.kernels.learned_window import learned_window
 from skgpb.optimizers.base import BaseBanditOptimizer
-from skgpb.optimizers.gaussian import FIRST_LEARNING, default_kernel
+from skgpb.optimizers.gaussian import DEFAULT_LENGTH_SCALE, FIRST_LEARNING
 from skgpb.partition.candidates import even_grid, spread_points
 from skgpb.partition.indirect_query import IndirectQuery
 from skgpb.utils import (
@@ -49,6 +51,8 @@ from skgpb.utils import (
 GRID_DIMENSIONS = 3
 # Most points per axis of such a grid.
 PER_AXIS = 200
+# Limits within which the default prior is learned, in units of the sides and of the spread.
+LENGTH_SCALES, AMPLITUDES = (1 / 15, 2.0), (0.05, 1e3)
 # Starts of the local search for the best x and the best a, and its differencing step in sides.
 N_STARTS, STEP = 4, 1e-5
 
@@ -66,6 +70,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         "kernel": [None, Kernel],
         "query_kernel": [None, Kernel],
         "conditional": [None, Kernel],
+        "operator": [StrOptions({"auto", "embedding", "window"})],
         "domain": "no_validation",
         "candidates": "no_validation",
         "query_bounds": "no_validation",
@@ -149,9 +154,17 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         return X, y
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
-        self.process_.condition_point(X, y, alpha=self._alpha_of(None))
+        noise = np.full(len(X), self._alpha_of(None))
+        self._points = (X, y, noise)
         self._n_fitted = len(X)
+        self._observe_points(self.process_)
         self._learn()
+
+    def _observe_points(self, process: ConditionalMeanProcess) -> None:
+        """Condition a process on the evaluations given to ``fit``."""
+        if self._points is not None:
+            X, y, noise = self._points
+            process.condition_point(X, (y - self._offset) / self._factor, noise / self._factor**2)
 
     def _start(self, X: np.ndarray | None, A: np.ndarray | None = None) -> None:
         kernel = self._query_kernel(X, A)
@@ -168,26 +181,31 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self._asked: list[Any] = []
         self._pending: dict[Any, Any] = {}
         self._history: list[tuple] = []
+        self._answers: list[tuple[np.ndarray, float, float]] = []
         self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._offset, self._factor = 0.0, 1.0
+        self._points: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._begin(kernel)
 
     def _begin(self, kernel: Kernel) -> None:
-        self._scalar_alpha = not callable(self.alpha)
-        prior = default_kernel(self.bounds_) if self.kernel is None else clone(self.kernel)
-        if kernel.base is not None and self.kernel is None:
-            prior = None
-        self.process_ = ConditionalMeanProcess(
-            prior,
-            kernel,
-            alpha=self.alpha if self._scalar_alpha else 0.0,
-            model_noise=self.model_noise,
-            optimizer=self.optimizer,
-            n_restarts_optimizer=self.n_restarts_optimizer,
-            normalize_y=self.normalize_y,
-            random_state=self._seed,
-        )
+        if self.kernel is not None:
+            kernel.base = clone(self.kernel)
+        elif kernel.base is None:
+            kernel.base = smooth_prior(self.bounds_)
+        self.process_ = self._make_process(kernel)
         self._track()
         self._begun()
+
+    def _make_process(self, kernel: Kernel) -> ConditionalMeanProcess:
+        """A process without observations, in the present units of the answers."""
+        noise = self.model_noise
+        return ConditionalMeanProcess(
+            conditional=kernel,
+            alpha=0.0,
+            model_noise=noise if isinstance(noise, str) else float(noise) / self._factor**2,
+            n_restarts_optimizer=self.n_restarts_optimizer,
+            random_state=self._seed,
+        )
 
     def _ensure_started(self) -> None:
         if not hasattr(self, "bounds_"):
@@ -202,7 +220,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         if given is None and A is None:
             return WindowMean(scale=0.0)
         if given is None:
-            return ConditionalMean(X=X, A=A, query_kernel=self.query_kernel)
+            return learned_conditional(X, A, self.operator, self.query_kernel)
         given = clone(given)
         if isinstance(given, ConditionalMean) and A is not None:
             given.set_params(X=X, A=A)
@@ -219,12 +237,12 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         if self.domain is not None:
             bounds = check_bounds(self.domain)
         elif isinstance(kernel, PolicyMean):
-            self._arms = kernel.arm_points()
+            self._arms = arms_of(kernel)
             bounds = box_around(self._arms)
         elif X is not None:
             bounds = box_around(X)
-        elif isinstance(kernel, WindowMean) and kernel.bounds is not None:
-            bounds = check_bounds(kernel.bounds)
+        elif isinstance(kernel, WindowMean) and kernel.domain is not None:
+            bounds = check_bounds(kernel.domain)
         elif isinstance(kernel, ConditionalMean) and kernel.X is not None:
             bounds = box_around(check_numbers(kernel.X, "X"))
         else:
@@ -233,9 +251,8 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
                 "bounds of x, to the constructor, or call fit(X, queries=A), which takes the "
                 "bounds from X."
             )
-        if X is not None and self.domain is not None:
-            if X.shape[1] == len(bounds):
-                check_inside(X, bounds)
+        if X is not None and self.domain is not None and X.shape[1] == len(bounds):
+            check_inside(X, bounds)
         return bounds
 
     def _set_queries(self, kernel: Kernel, A: np.ndarray | None) -> None:
@@ -251,7 +268,9 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             box = box_around(A)
         elif isinstance(kernel, ConditionalMean):
             box = box_around(check_numbers(kernel.A, "A"))
-        elif isinstance(kernel, WindowMean) and kernel.location is None:
+        elif (
+            isinstance(kernel, WindowMean) and kernel.location is None and kernel.scale is not None
+        ):
             box = self.bounds_
         else:
             raise NotFittedError(
@@ -263,7 +282,8 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self._A = np.ascontiguousarray(candidates)
         self._query_box = box if self.continuous else None
         self._free_box = box
-        kernel_rows(kernel, self._A)
+        # A kernel that cannot take the candidates says so before anything is asked.
+        kernel.queries(self._A)
         self._costs = self._costs_of(self._A)
 
     def _costs_of(self, A: np.ndarray) -> np.ndarray:
@@ -305,6 +325,12 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         else:
             self._X, self._shape = points_in(self.bounds_, self.n_points)
         self.process_.track(X=self._X, A=self._A)
+        self._measure()
+
+    def _measure(self) -> None:
+        """Largest prior standard deviation of f, the unit in which information is computed."""
+        kernel = self.process_.kernel_
+        self._unit = float(np.sqrt(kernel.diag(kernel.points(self._X)).max())) or 1.0
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -346,24 +372,24 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         mean, std = self.process_.predict_query_tracked(return_std=True)
         if self._pending:
             rows = np.array([query.a for query in self._pending])
-            alphas = np.array([self._alpha_of(query) for query in self._pending])
-            std = self.process_.imagine(rows, alpha=alphas)
+            std = self.process_.imagine(rows, alpha=self._scaled_alphas(rows))
         return mean, std
 
     def _expected(self) -> ConditionalMeanProcess:
         """The process after the answers to pending queries, their values as expected."""
         if not self._pending:
             return self.process_
-        fork = self.process_.fork()
-        for query in self._pending:
-            row = query.a[np.newaxis]
-            fork.condition_query(row, fork.predict_query(row), alpha=self._alpha_of(query))
-        return fork
+        fork = deepcopy(self.process_)
+        rows = np.array([query.a for query in self._pending])
+        return fork.condition_query(rows, fork.predict_query(rows), alpha=self._scaled_alphas(rows))
+
+    def _scaled_alphas(self, A: np.ndarray) -> np.ndarray:
+        return self._alphas(A) / self._factor**2
 
     def _noise(self, A: np.ndarray | None) -> np.ndarray:
-        """Total noise variance of the answers: alpha and the operator's own."""
+        """Total noise variance of the answers, alpha and the operator's own, standardised."""
         A = self._A if A is None else A
-        return self.process_.noise_of(A, alpha=self._alphas(A))
+        return self.process_.noise_of(self._scaled_alphas(A))
 
     # -- telling ----------------------------------------------------------------------------
 
@@ -382,7 +408,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             )
         if self._free_box is not None:
             check_inside(a[np.newaxis], self._free_box)
-        elif not (self._A == a).all(axis=1).any():
+        elif not np.all(a == self._A, axis=1).any():
             raise ValueError(f"query {a} is not among the candidates")
 
     def _as_query(self, points: Any) -> IndirectQuery:
@@ -392,7 +418,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         for query in self._pending:
             if np.array_equal(query.a, a):
                 return query
-        match = np.flatnonzero((self._A == a).all(axis=1))
+        match = np.flatnonzero(np.all(a == self._A, axis=1))
         if len(match):
             return IndirectQuery(a, self._costs[match[0]], int(match[0]))
         return IndirectQuery(a, float(self._costs_of(a[np.newaxis])[0]))
@@ -404,15 +430,17 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
 
     def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
         """Condition f and g on one answer, eq. 5."""
-        process = self.process_
+        process, factor = self.process_, self._factor
+        z, noise = (reward - self._offset) / factor, alpha / factor**2
         if query.index >= 0:
             mean, std = (x[query.index] for x in process.predict_query_tracked(return_std=True))
-            process.condition_tracked(query.index, reward, alpha=alpha)
+            process.condition_tracked(query.index, z, alpha=noise)
         else:
             row = query.a[np.newaxis]
             mean, std = (x[0] for x in process.predict_query(row, return_std=True))
-            process.condition_query(row, reward, alpha=alpha)
-        self._record(query, reward, float(mean), float(std), alpha)
+            process.condition_query(row, z, alpha=noise)
+        self._answers.append((query.a, reward, alpha))
+        self._record(query, reward, float(mean) * factor + self._offset, float(std) * factor, alpha)
 
     def _record(
         self, query: IndirectQuery, reward: float, mean: float, std: float, alpha: float
@@ -439,9 +467,24 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         if self.optimizer is None and not self.normalize_y:
             return
         n = self._round + self._n_fitted
-        self.process_.set_params(optimizer=self.optimizer if n >= FIRST_LEARNING else None)
-        self.process_.learn()
+        if self.normalize_y:
+            values = [answer[1] for answer in self._answers]
+            values = np.append(values, self._points[1] if self._points is not None else [])
+            # One answer says nothing of the spread: they spread at least as their noise.
+            spread = max(float(values.std()), float(np.sqrt(self._alpha_of(None))))
+            self._offset, self._factor = float(values.mean()), spread or 1.0
+        process = self._make_process(self.process_.kernel_)
+        if self._answers:
+            A, z, alphas = (np.array(column) for column in zip(*self._answers, strict=True))
+            scaled = (z - self._offset) / self._factor
+            process.condition_query(A, scaled, alpha=alphas / self._factor**2)
+        self._observe_points(process)
+        if n >= FIRST_LEARNING:
+            process.optimizer = self.optimizer
+            process.learn()
+        self.process_ = process
         self._learned_at = n
+        self._track()
         self._learned()
 
     # -- results ----------------------------------------------------------------------------
@@ -472,7 +515,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         return super().recommend()
 
     def _value_of(self, query: np.ndarray) -> float:
-        return float(self.process_.predict(query[np.newaxis])[0])
+        return float(self.predict(query[np.newaxis])[0])
 
     @property
     def spent_(self) -> float:
@@ -515,7 +558,14 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.process_.predict(X, return_std=return_std, return_cov=return_cov)
+        result = self.process_.predict(X, return_std=return_std, return_cov=return_cov)
+        return self._in_users_units(result, 2 if return_cov else 1)
+
+    def _in_users_units(self, result: Any, power: int = 1) -> Any:
+        if not isinstance(result, tuple):
+            return result * self._factor + self._offset
+        mean, second = result
+        return mean * self._factor + self._offset, second * self._factor**power
 
     def predict_query(self, A: Any, return_std: bool = False) -> Any:
         """Posterior of g, the noiseless answers.
@@ -534,7 +584,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         """
         check_is_fitted(self, "bounds_")
         A = check_numbers(A, "A")
-        return self.process_.predict_query(A, return_std=return_std)
+        return self._in_users_units(self.process_.predict_query(A, return_std=return_std))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw samples of f from the posterior at points.
@@ -554,7 +604,21 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         """
         check_is_fitted(self, "bounds_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.process_.sample_y(X, n_samples, random_state)
+        return self._in_users_units(self.process_.sample_y(X, n_samples, random_state))
+
+
+def smooth_prior(bounds: np.ndarray) -> Kernel:
+    """``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of a box (d, 2).
+
+    A few averages cannot tell roughness from noise, and their likelihood is often largest for no
+    length scale at all. It is searched between a fifteenth and twice the sides.
+    """
+    side = bounds[:, 1] - bounds[:, 0]
+    limits = np.outer(side, LENGTH_SCALES)
+    scale = DEFAULT_LENGTH_SCALE * side
+    if len(side) == 1:
+        scale, limits = float(scale[0]), limits[0]
+    return ConstantKernel(1.0, AMPLITUDES) * RBF(scale, limits)
 
 
 def box_around(X: np.ndarray) -> np.ndarray:
@@ -562,6 +626,33 @@ def box_around(X: np.ndarray) -> np.ndarray:
     lower, upper = X.min(axis=0), X.max(axis=0)
     pad = np.where(upper > lower, 0.0, np.maximum(0.5, 1e-6 * np.abs(lower)))
     return np.column_stack([lower - pad, upper + pad])
+
+
+def learned_conditional(
+    X: np.ndarray, A: np.ndarray, operator: str, query_kernel: Kernel | None
+) -> Kernel:
+    """What queries average, from pairs: eq. 5, a learned window, or the better of the two.
+
+    Better is the lower leave-one-out loss of the conditional mean embedding.
+    """
+    if len(X) < 2 and operator == "window":
+        raise ValueError("one pair is too few to learn a window: use operator='embedding'")
+    embedding = ConditionalMean(X=X, A=A, query_kernel=query_kernel)
+    if operator == "embedding" or len(X) < 2:
+        embedding.operator_  # noqa: B018 - learns, and raises where the pairs do not allow it
+        return embedding
+    learned = embedding.operator_
+    window, loss = learned_window(X, A, learned.embedding_kernel, query_kernel)
+    return window if operator == "window" or loss < learned.loss else embedding
+
+
+def arms_of(kernel: PolicyMean) -> np.ndarray:
+    """Features (K, d) of the arms that policies choose from."""
+    if kernel.arms is not None:
+        return check_numbers(kernel.arms, "arms")
+    if kernel.policies is None or callable(kernel.policies):
+        raise ValueError("a PolicyMean without a table of policies needs arms")
+    return np.arange(np.shape(kernel.policies)[1], dtype=np.float64)[:, None]
 
 
 def points_in(box: np.ndarray, n: int) -> tuple[np.ndarray, tuple[int, ...] | None]:
@@ -573,11 +664,6 @@ def points_in(box: np.ndarray, n: int) -> tuple[np.ndarray, tuple[int, ...] | No
     if per_axis == 1:
         return box.mean(axis=1)[np.newaxis], (1,) * d
     return even_grid(box, per_axis), (per_axis,) * d
-
-
-def kernel_rows(kernel: Kernel, A: np.ndarray) -> None:
-    """Check that a kernel accepts the candidates."""
-    kernel.queries(A)
 
 
 def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.ndarray:

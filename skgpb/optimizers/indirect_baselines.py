@@ -24,8 +24,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
-from skgpb.optimizers.gaussian import FIRST_LEARNING, default_kernel
-from skgpb.optimizers.indirect import BaseIndirectOptimizer, box_around
+from skgpb.optimizers.gaussian import FIRST_LEARNING
+from skgpb.optimizers.indirect import BaseIndirectOptimizer, box_around, smooth_prior
 from skgpb.partition.indirect_query import IndirectQuery
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.utils import Integral, Interval, Real, check_callable_value
@@ -53,6 +53,7 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
         conditional: Kernel | None = None,
         *,
         answer_kernel: Kernel | None = None,
+        operator: str = "auto",
         domain: Any = None,
         candidates: Any = None,
         query_bounds: Any = None,
@@ -72,6 +73,7 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
         self.query_kernel = query_kernel
         self.conditional = conditional
         self.answer_kernel = answer_kernel
+        self.operator = operator
         self.domain = domain
         self.candidates = candidates
         self.query_bounds = query_bounds
@@ -95,7 +97,7 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
 
     def _begun(self) -> None:
         box = box_around(self._A) if self._free_box is None else self._free_box
-        kernel = default_kernel(box) if self.answer_kernel is None else clone(self.answer_kernel)
+        kernel = smooth_prior(box) if self.answer_kernel is None else clone(self.answer_kernel)
         self.surrogate_ = OnlineGaussianProcessRegressor(
             n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
         )
@@ -156,8 +158,8 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, domain, candidates, query_bounds, n_candidates, continuous, \
-n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
+    query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
+continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
 random_state
         As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the expected improvement.
     answer_kernel : Kernel, default=None
@@ -196,8 +198,8 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, domain, candidates, query_bounds, n_candidates, continuous, \
-n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
+    query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
+continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
 random_state
         As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the probability.
     answer_kernel : Kernel, default=None
@@ -236,8 +238,8 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, domain, candidates, query_bounds, n_candidates, continuous, \
-n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
+    query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
+continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
 random_state
         As in :class:`~skgpb.CMESOptimizer`. A ``cost`` is counted but does
         not change the choice.
@@ -273,6 +275,7 @@ random_state
         conditional: Kernel | None = None,
         *,
         answer_kernel: Kernel | None = None,
+        operator: str = "auto",
         domain: Any = None,
         candidates: Any = None,
         query_bounds: Any = None,
@@ -294,6 +297,7 @@ random_state
             query_kernel=query_kernel,
             conditional=conditional,
             answer_kernel=answer_kernel,
+            operator=operator,
             domain=domain,
             candidates=candidates,
             query_bounds=query_bounds,
@@ -330,8 +334,8 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, domain, candidates, query_bounds, n_candidates, continuous, \
-n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
+    query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
+continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
 random_state
         As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the information.
     answer_kernel : Kernel, default=None
@@ -365,6 +369,7 @@ random_state
         conditional: Kernel | None = None,
         *,
         answer_kernel: Kernel | None = None,
+        operator: str = "auto",
         domain: Any = None,
         candidates: Any = None,
         query_bounds: Any = None,
@@ -386,6 +391,7 @@ random_state
             query_kernel=query_kernel,
             conditional=conditional,
             answer_kernel=answer_kernel,
+            operator=operator,
             domain=domain,
             candidates=candidates,
             query_bounds=query_bounds,

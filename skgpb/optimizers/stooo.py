@@ -75,7 +75,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
     max_depth_ : int
         The resolved ``max_depth``.
     n_features_in_ : int
-        d.
+        Number of dimensions.
 
     Notes
     -----

@@ -475,14 +475,15 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
         if self.pool is not None:
             finest = min(finest, self._divisible_depth() + 1)
         m = K ** max(0, finest - depth)
+        offsets = sorted({j * m // 8 for j in range(8)} | {m - 1})
         for index in sorted({j * K**depth // 8 for j in range(8)} | {K**depth - 1}):
-            parts = [index * m + j for j in sorted({0, m // 3, 2 * m // 3, m - 1})]
+            parts = [index * m + j for j in offsets]
             try:
-                cell = self._partition.cell_at(depth, index)
-                cells = [self._partition.cell_at(max(depth, finest), part) for part in parts]
+                block = self._partition.block_at(depth, index)
+                inside = [self._partition.block_at(max(depth, finest), part) for part in parts]
             except ValueError:  # the pool has run out of members
                 continue
-            sample.append((self._block(cell), [self._block(part) for part in cells]))
+            sample.append((block, inside))
         return sample
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:

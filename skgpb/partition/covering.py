@@ -16,10 +16,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
+from math import sqrt
 
 import numpy as np
 
-from skgpb._core._covering import largest_cell, overlapping, subtract
+from skgpb._core._covering import Subdivision, largest_cell, overlapping, subtract
 
 # Radii are diameter * 2**-k with k up to this, and centres are multiples of 2**-LEVELS: then
 # every face is a float64 without rounding, and touching faces coincide.
@@ -28,8 +29,6 @@ LEVELS = 40
 VOLUME_TIE = 1e-12
 # Clearances from Euclidean balls closer than this are tied.
 CLEARANCE_TIE = 1e-9
-# Subdivision boxes that are compared with the balls at a time.
-CHUNK = 256
 
 
 class Covering(ABC):
@@ -256,46 +255,31 @@ class EuclideanCovering(Covering):
 
     @staticmethod
     def _diameter(n_features: int) -> float:
-        return float(np.sqrt(n_features))
+        return sqrt(n_features)
 
     def _uncovered_after(self, ball: int) -> np.ndarray | None:
-        d, radii = self.n_features, self.radii
-        center, before = self._centers[ball], 2.0 * radii[ball]
+        d, centers, radii = self.n_features, self._centers[: self._n], self.radii
+        center, before = centers[ball], 2.0 * radii[ball]
         # Whatever lost its cover lies in the old ball, and only balls that meet it can help.
-        distance = np.linalg.norm(self._centers[: self._n] - center, axis=1)
-        near = np.flatnonzero(distance < radii + before)
+        near = np.flatnonzero(np.linalg.norm(centers - center, axis=1) < radii + before)
         # Large balls first: they settle most cells.
         near = near[np.argsort(-radii[near], kind="stable")]
-        centers, radii = self._centers[near], radii[near]
-        finest = self.tolerance * before / 2.0
-        cells, side = np.full((1, d), 0.5), 1.0
-        offsets = np.stack(np.meshgrid(*[[-0.25, 0.25]] * d, indexing="ij"), axis=-1).reshape(-1, d)
+        search = Subdivision(centers[near], radii[near], center, before, CLEARANCE_TIE)
+        level = 0
         while True:
-            half = 0.5 * side
-            gap = np.maximum(np.abs(cells - center) - half, 0.0)
-            cells = cells[(gap**2).sum(axis=1) < before**2]
-            clearance, inside = self._compare(cells, half, centers, radii)
-            bare = (clearance > CLEARANCE_TIE) & (((cells - center) ** 2).sum(axis=1) <= before**2)
-            if bare.any():
-                cells = cells[bare]
-                clearance, _ = self._compare(cells, half, self._centers[: self._n], self.radii)
-                ties = cells[clearance >= clearance.max() - CLEARANCE_TIE]
-                return ties[np.lexsort(ties.T[::-1])[0]]
-            cells = cells[~inside]
-            if not len(cells) or half * np.sqrt(d) <= finest:
+            bare, is_open = search.level(level)
+            if len(bare):
+                return self._barest(bare, centers, radii)
+            if not is_open or sqrt(d) * 2.0**-level <= self.tolerance * before:
                 return None
-            cells = (cells[:, None] + side * offsets).reshape(-1, d)
-            side = half
+            level += 1
 
     @staticmethod
-    def _compare(
-        cells: np.ndarray, half: float, centers: np.ndarray, radii: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Clearance of each cell's centre from the balls, and whether one ball holds the cell."""
-        clearance, inside = np.empty(len(cells)), np.empty(len(cells), dtype=bool)
-        for start in range(0, len(cells), CHUNK):
-            part = slice(start, start + CHUNK)
-            gap = np.abs(cells[part, None] - centers)
-            clearance[part] = (np.sqrt((gap**2).sum(axis=2)) - radii).min(axis=1)
-            inside[part] = ((((gap + half) ** 2).sum(axis=2)) <= radii**2).any(axis=1)
-        return clearance, inside
+    def _barest(points: np.ndarray, centers: np.ndarray, radii: np.ndarray) -> np.ndarray:
+        """Point farthest from the balls, the lexicographically smallest of several."""
+        clearance = np.full(len(points), np.inf)
+        for center, radius in zip(centers, radii, strict=True):
+            distance = np.linalg.norm(points - center, axis=1) - radius
+            np.minimum(clearance, distance, out=clearance)
+        ties = points[clearance >= clearance.max() - CLEARANCE_TIE]
+        return ties[np.lexsort(ties.T[::-1])[0]]

@@ -16,6 +16,9 @@ import numpy as np
 from skgpb._core._tree import Tree
 from skgpb.partition.cell import Cell
 
+# At most so many members of a cell are compared with its representatives.
+DEVIATION_POINTS = 256
+
 
 class PoolPartition:
     """K-ary partition of the rows of a pool.
@@ -112,13 +115,20 @@ class PoolPartition:
 
     def cell_at(self, depth: int, index: int) -> Cell:
         """Return the cell (depth, index), whether or not the tree has reached it."""
+        return self._cell(depth, index, self._slice_at(depth, index))
+
+    def block_at(self, depth: int, index: int) -> np.ndarray:
+        """Return the representatives (S, d) of the cell (depth, index)."""
+        return self._sample(self._slice_at(depth, index))
+
+    def _slice_at(self, depth: int, index: int) -> tuple[int, int]:
         K, where = self.tree.n_children, self._slices[0]
         for level in range(depth - 1, -1, -1):
             if not self._divisible(*where):
                 raise ValueError(f"cell (depth={depth}, index={index}) would have too few members")
             cuts, j = self._cuts(*where), index // K**level % K
             where = int(cuts[j]), int(cuts[j + 1])
-        return self._cell(depth, index, where)
+        return where
 
     def block_of(self, cell: Cell) -> np.ndarray:
         """Return the representatives (S, d) of a cell."""
@@ -129,14 +139,15 @@ class PoolPartition:
         return points
 
     def deviation_blocks(self, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Sample of cells at a depth: (representatives, representatives) of a few of them."""
+        """Sample of cells at a depth: (representatives, members) of a few of them."""
         K, sample = self.tree.n_children, []
         for index in sorted({j * K**depth // 8 for j in range(8)} | {K**depth - 1}):
             try:
-                block = self.cell_at(depth, index).points
+                cell = self.cell_at(depth, index)
             except ValueError:
                 continue
-            sample.append((block, block))
+            step = -(-len(cell.members) // DEVIATION_POINTS)
+            sample.append((cell.points, self.pool[cell.members[::step]]))
         return sample
 
     def _bounding_box(self, where: tuple[int, int]) -> np.ndarray:

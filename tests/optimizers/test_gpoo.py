@@ -242,3 +242,49 @@ def test_external_averages_of_any_points_are_observations():
     assert_allclose(opt.predict(X), expected, atol=1e-10)
     play(opt, 10)
     assert len(opt.history_) == 11
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_cell_diameter_covers_the_variation_between_the_finest_cells(d):
+    """delta(h) is the quantile times the largest deviation of a finest cell inside."""
+    kernel = CellAverage(KERNEL, 3)
+    opt = GPOOOptimizer(
+        KERNEL, bounds=[(0, 1)] * d, n_representatives=3, max_depth=4, diameter="cells"
+    )
+    opt.ask()
+    quantile = np.sqrt(2 * np.log((2**5 - 1) / 0.1))  # M cells, theta = 0.1
+    for depth in range(6):
+        cell, largest = opt._partition.block_at(depth, 0), 0.0
+        for index in range(2 ** (5 - depth)):
+            part = opt._partition.block_at(5, index)
+            cov = kernel(np.concatenate([cell, part]))
+            largest = max(largest, cov[0, 0] + cov[1, 1] - 2 * cov[0, 1])
+        assert_allclose(opt._delta[depth], quantile * np.sqrt(largest), rtol=1e-9, atol=1e-7)
+    assert (np.diff(opt._delta) <= 0.0).all()
+    assert opt._delta[-1] < 1e-7
+
+
+def test_cell_diameter_moves_on_once_the_finest_cells_are_known():
+    """With "kernel" the search stays with the best cell of the finest level, here it does not."""
+    distinct = {}
+    for diameter in ("kernel", "cells"):
+        rng = np.random.default_rng(0)
+        pool = rng.uniform(size=(512, 2))
+        value = 5 * np.exp(-20 * ((pool - [0.7, 0.2]) ** 2).sum(axis=1))
+        opt = GPOOOptimizer(
+            RBF(0.1), pool=pool, alpha=0.01, min_members=8, diameter=diameter, normalize_y=True
+        )
+        noise = rng.normal(size=100)
+        opt.run(
+            lambda cell, y=value, e=noise, o=opt: y[cell.members].mean() + 0.1 * e[o._round], 100
+        )
+        distinct[diameter] = (opt.tree_.n_evaluations > 0).sum()
+    assert distinct["cells"] > distinct["kernel"]
+
+
+def test_cell_diameter_stops_where_a_pool_runs_out_of_members():
+    pool = np.random.default_rng(0).uniform(size=(50, 1))
+    opt = GPOOOptimizer(KERNEL, pool=pool, diameter="cells", max_depth=20, min_members=3)
+    opt.ask()
+    assert opt._delta[0] > 0.1 and len(opt._delta) == 22
+    assert (opt._delta[5:] < 1e-7).all()

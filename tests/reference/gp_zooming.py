@@ -136,8 +136,16 @@ def gp_zooming(
         top = max(after[candidates])
         best = next(j for j in candidates if after[j] >= top - TIE_TOLERANCE)
         yield Round(
-            t, int(i), ball.center, ball.k, reward, mean[i], std[i], len(balls),
-            (best, deepest), balls[best].center
+            t,
+            int(i),
+            ball.center,
+            ball.k,
+            reward,
+            mean[i],
+            std[i],
+            len(balls),
+            (best, deepest),
+            balls[best].center,
         )
         t += 1
 

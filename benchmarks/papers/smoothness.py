@@ -1,0 +1,157 @@
+"""delta(h) from the kernel, and recommendations from the posterior, against c = 14.
+
+    python -m benchmarks.papers.smoothness [--runs 30 --draws 50 --seed 0 --n-jobs 1]
+
+Mean aggregated regret at t = 20, 40 and 80 over the paper's two functions, their mirror images
+and fresh draws from Gaussian processes in one and two dimensions, with S = 1 and S = 5 points
+per axis. Every function counts once, however many runs it had. For each method the first row is
+delta(h) = 14 / 2^h with the paper's recommendation; the others take delta(h) from the kernel and
+differ in the recommendation and in what else the user guide advises. The last columns say by
+which factor the regret fell.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import RBF
+
+from benchmarks.papers._common import (
+    DEFAULT_OUTPUT,
+    format_table,
+    replicate,
+    spawn_seeds,
+    write_csv,
+)
+from skgpb import GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer
+from skgpb.problems import gpoo_function
+
+TIMES = (20, 40, 80)
+NOISE = 0.1
+LENGTH_SCALES = {1: 0.05, 2: 0.15}  # of the fresh draws, by dimension
+C14 = {"diameter": (14.0, 0.5)}
+
+#: label -> class, its parameters and those of ``recommend``
+VARIANTS: dict[str, tuple[type, dict[str, Any], dict[str, Any]]] = {
+    "GPOO c=14": (GPOOOptimizer, C14, {}),
+    "GPOO kernel": (GPOOOptimizer, {}, {}),
+    "GPOO kernel, rule": (GPOOOptimizer, {}, {"rule": "posterior"}),
+    "GPOO advised": (GPOOOptimizer, {"expansion": "posterior"}, {"rule": "posterior"}),
+    "GPOO advised, beta=4": (
+        GPOOOptimizer,
+        {"expansion": "posterior", "beta": 4.0},
+        {"rule": "posterior"},
+    ),
+    "GPTree c=14": (GPTreeOptimizer, C14, {}),
+    "GPTree kernel": (GPTreeOptimizer, {}, {}),
+    "GPTree advised": (GPTreeOptimizer, {}, {"rule": "posterior"}),
+    "GPTree advised, beta=4": (GPTreeOptimizer, {"beta": 4.0}, {"rule": "posterior"}),
+    "zooming c=14": (GPZoomingOptimizer, {"diameter": (14.0, 1.0)}, {}),
+    "zooming kernel": (GPZoomingOptimizer, {}, {}),
+    "zooming advised": (GPZoomingOptimizer, {}, {"rule": "posterior"}),
+    "zooming advised, beta=4": (GPZoomingOptimizer, {"beta": 4.0}, {"rule": "posterior"}),
+}
+
+
+class PaperFunction:
+    """One of the paper's functions, with what is needed of any problem here."""
+
+    def __init__(self, number: int, mirrored: bool) -> None:
+        problem = gpoo_function(number, mirrored=mirrored)
+        self.f, self.optimum, self.dimension = problem.f, problem.optimum, 1
+        self.kernel = 0.1 * RBF(0.05)
+
+
+class Draw:
+    """A fresh draw, interpolated from its values on a grid finer than the length scale."""
+
+    def __init__(self, dimension: int, seed: int) -> None:
+        self.dimension = dimension
+        self.kernel = 0.1 * RBF(LENGTH_SCALES[dimension])
+        self._nodes = unit_grid(81 if dimension == 1 else 21, dimension)
+        factor = np.linalg.cholesky(self.kernel(self._nodes) + 1e-9 * np.eye(len(self._nodes)))
+        normal = np.random.default_rng(seed).normal(size=len(self._nodes))
+        self._weights = np.linalg.solve(factor.T, normal)
+        self.optimum = float(self.f(unit_grid(1000 if dimension == 1 else 101, dimension)).max())
+
+    def f(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values at points X (n, d)."""
+        return self.kernel(X, self._nodes) @ self._weights
+
+
+def unit_grid(n: int, dimension: int) -> NDArray[np.float64]:
+    axes = [np.linspace(0, 1, n)] * dimension
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dimension)
+
+
+def regrets(
+    variant: str, source: type, arguments: tuple[Any, ...], representatives: int, seed: int
+) -> NDArray[np.float64]:
+    """Aggregated regret of one run at the three times."""
+    problem = source(*arguments)
+    optimizer_class, parameters, rule = VARIANTS[variant]
+    if optimizer_class is GPOOOptimizer:
+        parameters = {"max_depth": 10, **parameters}
+    else:
+        parameters = {"budget": TIMES[-1], **parameters}
+    optimizer = optimizer_class(
+        problem.kernel,
+        bounds=[(0, 1)] * problem.dimension,
+        alpha=NOISE**2,
+        feedback="average",
+        n_representatives=representatives,
+        **parameters,
+    )
+    rng = np.random.default_rng(seed)
+    found = []
+    for t in range(1, TIMES[-1] + 1):
+        query = optimizer.ask()
+        optimizer.tell(query, problem.f(query.points).mean() + NOISE * rng.normal())
+        if t in TIMES:
+            found.append(problem.optimum - problem.f(optimizer.recommend(**rule).points).mean())
+    return np.array(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--runs", type=int, default=30, help="runs on each of the paper's functions"
+    )
+    parser.add_argument("--draws", type=int, default=50, help="fresh draws in each dimension")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--n-jobs", type=int, default=None)
+    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT)
+    options = parser.parse_args()
+    run_seeds = spawn_seeds(options.seed, options.runs)
+    draw_seeds = spawn_seeds(options.seed + 1, options.draws)
+    paper = [(i, mirrored) for i in (1, 2) for mirrored in (False, True)]
+
+    rows, table, base = [], [], None
+    for variant in VARIANTS:
+        tasks = [(variant, PaperFunction, p, S) for p in paper for S in (1, 5)]
+        curves = replicate(regrets, tasks, run_seeds, options.n_jobs)
+        draws = [
+            (variant, Draw, (d, seed), S) for d in (1, 2) for seed in draw_seeds for S in (1, 5)
+        ]
+        curves += replicate(regrets, draws, [options.seed + 2], options.n_jobs)
+        each = np.array([curve.mean(axis=0) for curve in curves])
+        mean, error = each.mean(axis=0), each.std(axis=0, ddof=1) / np.sqrt(len(each))
+        if variant.endswith("c=14"):
+            base = mean
+        cells = [f"{m:.4f} ({e:.4f})" for m, e in zip(mean, error, strict=True)]
+        cells += [f"{b / m:.1f}" for b, m in zip(base, mean, strict=True)]
+        table.append((variant, cells))
+        rows += [(variant, t, m, e) for t, m, e in zip(TIMES, mean, error, strict=True)]
+        print(f"{variant:24s}", *cells, flush=True)
+    header = [f"t = {t}" for t in TIMES] + [f"x{t}" for t in TIMES]
+    title = f"mean aggregated regret (standard error) over {len(each)} problems"
+    print("\n" + format_table(title, header, table))
+    write_csv(options.output / "smoothness.csv", ("variant", "t", "mean", "error"), rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Kernel on some of the columns, for sums and products over groups of features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+
+
+class Columns(Kernel):
+    """Apply a kernel to some of the columns only.
+
+    A sum or product of two of them is the usual covariance of a function of a context and an
+    action (or of any two groups of features); see :class:`ContextualGPTreeOptimizer`.
+
+    Parameters
+    ----------
+    base : Kernel
+        Kernel over the columns selected; its hyperparameters are those of this kernel.
+    columns : sequence of int
+        Columns of X that ``base`` gets, in this order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb.kernels import Columns
+    >>> kernel = Columns(RBF(1.0), [0]) + Columns(RBF(0.5), [1, 2])
+    >>> kernel(np.array([[0.0, 1.0, 2.0], [1.0, 1.0, 2.0]])).round(2)
+    array([[2.  , 1.61],
+           [1.61, 2.  ]])
+    """
+
+    def __init__(self, base: Kernel, columns: Sequence[int]) -> None:
+        self.base = base
+        self.columns = columns
+
+    def get_params(self, deep: bool = True) -> dict:
+        """Return the parameters by name; with ``deep``, those of the base as ``base__...``."""
+        params = {"base": self.base, "columns": self.columns}
+        if deep and isinstance(self.base, Kernel):
+            params.update((f"base__{k}", v) for k, v in self.base.get_params().items())
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyperparameters of the base kernel."""
+        return [
+            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self.base.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Logarithms of the free hyperparameters of the base kernel, shape (p,)."""
+        return self.base.theta
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        self.base.theta = theta
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Bounds of ``theta``, shape (p, 2)."""
+        return self.base.bounds
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other)
+            and list(self.columns) == list(other.columns)
+            and self.base == other.base
+        )
+
+    def __repr__(self) -> str:
+        return f"Columns({self.base!r}, {list(self.columns)})"
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return ``base`` on the selected columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Points.
+        Y : array-like of shape (m, d), default=None
+            Points; None means ``X``.
+        eval_gradient : bool, default=False
+            Whether to return the gradient by ``theta`` as well; only with ``Y=None``.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+        K_gradient : ndarray of shape (n, n, p), only with ``eval_gradient``
+        """
+        return self.base(self._select(X), None if Y is None else self._select(Y), eval_gradient)
+
+    def diag(self, X: ArrayLike) -> np.ndarray:
+        """Return the diagonal of ``self(X)``, shape (n,)."""
+        return self.base.diag(self._select(X))
+
+    def is_stationary(self) -> bool:
+        """Return whether the base kernel is stationary."""
+        return self.base.is_stationary()
+
+    def _select(self, X: ArrayLike) -> np.ndarray:
+        X = np.atleast_2d(np.asarray(X, dtype=np.float64))
+        columns = np.asarray(self.columns)
+        d = X.shape[1]
+        if columns.ndim != 1 or not len(columns) or columns.dtype.kind not in "iu":
+            raise ValueError(f"columns must be a sequence of integers, got {self.columns!r}")
+        if columns.min() < -d or columns.max() >= d:
+            raise ValueError(f"columns {list(self.columns)} are not all in X, which has {d}")
+        return np.ascontiguousarray(X[:, columns])

@@ -1,0 +1,549 @@
+r"""Gaussian process bandits on an adaptive tree, for contexts one does not choose.
+
+The tree partitions contexts and actions together. For a context c the cells that contain c are
+relevant, each with the candidate (c, centre of the cell's actions). The candidate with the largest
+
+    I = min(upper, upper(x_bar of the parent) + V_{h-1}) + V_h,   upper = mean + sqrt(beta_n) std
+
+is played, unless sqrt(beta_n) std <= V_h + sqrt(beta_n) g_h: then its cell is refined, and the
+candidate becomes the x_bar of the cell, context included.
+
+References
+----------
+.. [Shekhar2018] S. Shekhar and T. Javidi, "Gaussian process bandits with adaptive
+   discretization", Electronic Journal of Statistics 12, 2018. Section 5.2 and Algorithm 3.
+.. [Krause2011] A. Krause and C. S. Ong, "Contextual Gaussian process bandit optimization",
+   NIPS 2011: composite kernels over contexts and actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log, sqrt
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import OptimizeResult
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.kernels import boxes_from_points
+from skgpb.optimizers.base import PointsQuery, _progress_bar
+from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTreeOptimizer
+from skgpb.partition import Cell
+from skgpb.utils import (
+    Integral,
+    Interval,
+    StrOptions,
+    check_bounds,
+    check_inside,
+    check_numbers,
+)
+
+
+class ContextCell(Cell):
+    """The action side of a cell, in a context.
+
+    Attributes
+    ----------
+    context : ndarray of shape (d_c,)
+        The context that was asked for.
+    lower, upper : ndarray of shape (d_c + d_a,)
+        Corners: the context in both, then those of the cell's actions.
+    points : ndarray of shape (S, d_c + d_a)
+        The context beside each representative action.
+    depth, index : int
+        Place of the cell in the tree over contexts and actions.
+    """
+
+    __slots__ = ("n_context",)
+
+    def __init__(self, n_context: int, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        object.__setattr__(self, "n_context", n_context)
+
+    @property
+    def context(self) -> np.ndarray:
+        """The context, shape (d_c,)."""
+        return self.lower[: self.n_context]
+
+    @property
+    def actions(self) -> np.ndarray:
+        """Representative actions, shape (S, d_a)."""
+        return self.points[:, self.n_context :]
+
+    def _key(self) -> tuple:
+        return self.n_context, *super()._key()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, ContextCell) and self._key() == other._key())
+
+    __hash__ = Cell.__hash__
+
+    def __reduce__(self) -> tuple:
+        return ContextCell, (self.n_context, *super().__reduce__()[1])
+
+
+class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
+    r"""Choose the best action for each context by refining a tree over both (Algorithm 3).
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Prior covariance of f over rows [context, action]. Any kernel of scikit-learn; sums and
+        products of a context and an action kernel are written with
+        :class:`~skgpb.kernels.Columns`, see Examples. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of the joint domain.
+    context_bounds : array-like of shape (d_c, 2), default=None
+        Where contexts come from.
+    bounds : array-like of shape (d_a, 2), default=None
+        Where actions are chosen. Without both kinds of bounds they come from ``fit``.
+    n_context : int, default=1
+        Number d_c of leading columns of X that are contexts, where ``context_bounds`` is None.
+    budget : int, default=100
+        n, the number of contexts that beta_n, V_h and h_max are meant for. Going on after them
+        warns.
+    anytime : bool, default=False
+        Whether n doubles whenever ``budget`` evaluations are spent (Remark 5).
+    alpha : float, default=0.01
+        Noise variance of a reward, in units of the reward squared.
+    n_children : int, default=2
+        K, the number of parts into which a cell is split.
+    feedback : {"center", "average", "integral"}, default="center"
+        What the oracle returns for a cell in a context: f at the centre of its actions (the
+        paper's case), the average over representative actions, or the mean over all of them.
+    n_representatives : int or tuple of d_a ints, default=None
+        Representative actions per axis for "average"; None takes as many as possible up to 10
+        per axis and 100 in all.
+    diameter : "kernel", "theory", (c, rho) or callable, default="kernel"
+        V_h, the variation of f within cells of depth h of the joint partition: g_h times
+        sqrt(2 log(cells / theta)), that of Claim 2 (see :func:`variation_bound`),
+        ``c * rho**h``, or any function of h in units of the reward.
+    max_depth : int, default=None
+        h_max: cells above it are split (strictly, as printed). None stands for equation 3.4.
+    max_leaves : int, default=1000
+        Guard against refining breadth first: once the tree has as many leaves at most one cell
+        is refined before each evaluation, with a
+        :class:`~skgpb.exceptions.RefinementWarning`.
+    beta : "theory", float or callable, default="theory"
+        beta_n squared, the factor of the posterior *variance*, as for
+        :class:`GPTreeOptimizer`.
+    failure_probability : float, default=0.1
+        theta = exp(-u), in (0, 1).
+    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state
+        As for :class:`GPTreeOptimizer`.
+
+    Attributes
+    ----------
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over box descriptors of contexts and actions. It tracks the x_bar of
+        every split cell.
+    tree_ : Bunch
+        The partition of the joint domain, as arrays.
+    history_ : structured ndarray
+        What was told; ``expanded`` says whether cells were refined on the way to the query.
+    bounds_ : ndarray of shape (d_c + d_a, 2)
+        The joint domain.
+    n_context_ : int
+        d_c.
+    budget_ : int
+        The present n.
+    max_depth_ : int
+        h_max rounded down.
+    n_features_in_ : int
+        d_c + d_a.
+
+    Notes
+    -----
+    *Ties* go to the lowest depth, then to the lowest index.
+
+    *Cells* are half open and closed at the upper face of the domain, so that a context on a
+    boundary belongs to one side only.
+
+    *Recommendation.* The paper plays and does not recommend. ``recommend(context)`` returns the
+    relevant cell of the highest posterior mean.
+
+    *Batches.* Queries of other contexts stay pending until they are told; later ones take into
+    account that their answers will come.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import ContextualGPTreeOptimizer
+    >>> from skgpb.kernels import Columns
+    >>> kernel = Columns(RBF(0.5), [0]) * Columns(RBF(0.3), [1])
+    >>> opt = ContextualGPTreeOptimizer(kernel, context_bounds=[(0, 1)], bounds=[(0, 1)])
+    >>> rng = np.random.default_rng(0)
+    >>> def objective(query):  # the best action equals the context
+    ...     context, action = query.points[0]
+    ...     return np.exp(-10 * (action - context) ** 2) + 0.1 * rng.normal()
+    >>> result = opt.run(objective, contexts=rng.uniform(size=(60, 1)))
+    >>> bool(abs(opt.recommend([0.3]).actions[0, 0] - 0.3) < 0.15)
+    True
+    """
+
+    _query_type = ContextCell
+    # A contextual search has no pool; the shared code asks for these.
+    pool = None
+    min_members = 1
+
+    _parameter_constraints: dict = {
+        **AdaptiveTreeOptimizer._parameter_constraints,
+        "context_bounds": "no_validation",
+        "n_context": [Interval(Integral, 1, None, closed="left")],
+        "feedback": [StrOptions({"center", "average", "integral"})],
+        "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        context_bounds: Any = None,
+        bounds: Any = None,
+        n_context: int = 1,
+        budget: int = 100,
+        anytime: bool = False,
+        alpha: float = 0.01,
+        n_children: int = 2,
+        feedback: str = "center",
+        n_representatives: int | tuple[int, ...] | None = None,
+        diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
+        max_depth: int | None = None,
+        max_leaves: int = 1000,
+        beta: str | float | Callable[[int], float] = "theory",
+        failure_probability: float = 0.1,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.context_bounds = context_bounds
+        self.bounds = bounds
+        self.n_context = n_context
+        self.budget = budget
+        self.anytime = anytime
+        self.alpha = alpha
+        self.n_children = n_children
+        self.feedback = feedback
+        self.n_representatives = n_representatives
+        self.diameter = diameter
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.beta = beta
+        self.failure_probability = failure_probability
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.relearn = relearn
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+
+    # -- the loop ---------------------------------------------------------------------------
+
+    def ask(self, context: ArrayLike, n: int | None = None) -> Any:
+        """Return the action to play in a context, or a list of n different ones.
+
+        Asking again for the same context before a ``tell`` returns the same queries.
+
+        Parameters
+        ----------
+        context : array-like of shape (d_c,), or a number where d_c = 1
+            The present context, within ``context_bounds``.
+        n : int, default=None
+            Number of queries; None for a single one, not in a list.
+
+        Returns
+        -------
+        query : ContextCell or list of ContextCell
+        """
+        if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
+            raise ValueError(f"n must be None or an integer >= 1, got {n!r}")
+        self._ensure_started()
+        context = self._checked_context(context)
+        mine = [query for query in self._asked if np.array_equal(query.context, context)]
+        while len(mine) < (n or 1):
+            query = self._choose_for(context)
+            mine.append(query)
+            self._asked.append(query)
+            self._pending[query] = None
+        return mine[0] if n is None else mine[:n]
+
+    def recommend(self, context: ArrayLike) -> ContextCell:
+        """Return the relevant cell with the highest posterior mean in a context.
+
+        Parameters
+        ----------
+        context : array-like of shape (d_c,), or a number where d_c = 1
+
+        Returns
+        -------
+        query : ContextCell
+        """
+        self._ensure_started()
+        context = self._checked_context(context)
+        nodes = self._relevant(context)
+        means = self.surrogate_._moments([self._candidate(node, context) for node in nodes])
+        return self._query(self._first_best(nodes, means / self.surrogate_._factor), context)
+
+    def run(
+        self,
+        objective: Callable[[ContextCell], float],
+        contexts: ArrayLike,
+        callback: Callable[[Self], Any] | None = None,
+        progress: bool = False,
+    ) -> OptimizeResult:
+        """Ask, evaluate and tell for one context after the other.
+
+        Parameters
+        ----------
+        objective : callable
+            Takes a query and returns its noisy reward.
+        contexts : array-like of shape (n, d_c), or (n,) where d_c = 1
+            The contexts in the order in which they arrive.
+        callback : callable, default=None
+            Called with the optimizer after every ``tell``; returning True ends the run.
+        progress : bool, default=False
+            Whether to show a progress bar (needs tqdm).
+
+        Returns
+        -------
+        result : scipy.optimize.OptimizeResult
+            ``x`` (the recommended query for the last context), ``fun`` (its posterior mean),
+            ``nfev``, ``history``, ``success`` and ``message``.
+        """
+        if not callable(objective):
+            raise TypeError(f"objective must be callable, got {objective!r}")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable or None, got {callback!r}")
+        self._ensure_started()
+        rows = check_numbers(contexts, "contexts", ensure_2d=False)
+        rows = [self._checked_context(row) for row in rows]
+        if not rows:
+            raise ValueError("contexts must hold at least one context")
+        bar = _progress_bar(len(rows)) if progress else None
+        done, stopped = 0, False
+        for context in rows:
+            query = self.ask(context)
+            self.tell(query, objective(query))
+            done += 1
+            if bar is not None:
+                bar.update()
+            if callback is not None and callback(self) is True:
+                stopped = True
+                break
+        if bar is not None:
+            bar.close()
+        best = self.recommend(rows[done - 1])
+        return OptimizeResult(
+            x=best,
+            fun=self._value_of(best),
+            nfev=done,
+            history=self.history_,
+            success=True,
+            message="stopped by the callback" if stopped else "all contexts were played",
+        )
+
+    def _checked_context(self, context: Any) -> np.ndarray:
+        context = np.atleast_1d(check_numbers(np.atleast_1d(context), "context", ensure_2d=False))
+        if context.shape != (self.n_context_,):
+            raise ValueError(f"context must have shape ({self.n_context_},), got {context.shape}")
+        check_inside(context[None], self.bounds_[: self.n_context_])
+        return context + 0.0  # -0.0 and 0.0 are one context
+
+    # -- Algorithm 3 ------------------------------------------------------------------------
+
+    def _choose(self) -> ContextCell:
+        raise NotImplementedError("a contextual search chooses for a context")
+
+    def _choose_for(self, context: np.ndarray) -> ContextCell:
+        """Lines 4 to 10: refine the best relevant cell until one is to be played."""
+        t = self._round + 1 + len(self._pending)
+        self._follow_horizon(t)
+        width, leaves = sqrt(self._beta(t)), self._tree.n_leaves
+        taken = {
+            (query.depth, query.index)
+            for query in self._pending
+            if np.array_equal(query.context, context)
+        }
+        values = self._indices(self._relevant(context), context, width)
+        reserve: dict[int, tuple[float, float]] = {}  # cells pending in this very context
+        while values or reserve:
+            early = not values  # all relevant cells are pending: refine the best early
+            pool = reserve if early else values
+            nodes = list(pool)
+            node = self._first_best(nodes, np.array([pool[each][0] for each in nodes]))
+            depth, index, _ = self._tree.node(node)
+            known = width * pool[node][1] <= self._delta[depth] + width * self._g[depth]
+            if self._expandable(node, depth) and (early or (known and self._room(leaves))):
+                del pool[node]
+                children = self._expand_in(node, context)
+                active = children[self._active(children, context)].tolist()
+                values |= self._indices(active, context, width)
+            elif early:
+                del reserve[node]
+            elif (depth, index) in taken:
+                reserve[node] = values.pop(node)
+            else:
+                return self._query(node, context)
+        raise ValueError(
+            f"all cells at the finest resolution are pending in context {context.tolist()}: tell "
+            "some of them before asking for more, or increase max_depth"
+        )
+
+    def _indices(
+        self, nodes: list[int], context: np.ndarray, width: float
+    ) -> dict[int, tuple[float, float]]:
+        """Equation 5.9 and the standard deviation of each candidate, in normalised units."""
+        surrogate = self.surrogate_
+        if self._pending:
+            noise = self._default_noise() / surrogate._factor**2
+            blocks = [self._block(query) for query in self._pending]
+            surrogate = surrogate._fork(blocks, [noise] * len(blocks))
+        blocks = [self._candidate(node, context) for node in nodes]
+        mean, std = surrogate._moments(blocks, std=True)
+        mean, std = (mean - surrogate._offset) / surrogate._factor, std / surrogate._factor
+        upper = mean + width * std
+        for i, node in enumerate(nodes):
+            parent = int(self._parent_of[node])
+            if parent >= 0:
+                bar_mean, bar_var = surrogate._posterior.tracked_at(self._bar[parent])
+                depth = self._tree.node(parent)[0]
+                upper[i] = min(upper[i], bar_mean + width * sqrt(bar_var) + self._delta[depth])
+            upper[i] += self._delta[self._tree.node(node)[0]]
+        return {node: (float(u), float(s)) for node, u, s in zip(nodes, upper, std, strict=True)}
+
+    def _expand_in(self, node: int, context: np.ndarray) -> np.ndarray:
+        """Lines 7 and 8; the candidate is kept as the cell's x_bar, whatever comes later."""
+        self._bar[node] = len(self._bar)
+        self.surrogate_._track_blocks([self._bar[node]], [self._candidate(node, context)])
+        first = self._expand(node)
+        self._parent_of += [node] * self._tree.n_children
+        self._refined = True
+        return np.arange(first, first + self._tree.n_children)
+
+    def _update(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
+        """Lines 11 and 12."""
+        node = self._node_of(query)
+        mean, var = self._observe(query, -1, reward, alpha)
+        refined, self._refined = self._refined, False
+        self._record(query, node, reward, mean, var, refined)
+
+    def _expandable(self, node: int, depth: int) -> bool:
+        return depth < self._h_max - ROUNDING
+
+    def _relevant(self, context: np.ndarray) -> list[int]:
+        """Leaves whose cell contains the context."""
+        leaves = self._tree.leaves
+        return leaves[self._active(leaves, context)].tolist()
+
+    def _active(self, nodes: np.ndarray, context: np.ndarray) -> np.ndarray:
+        d, top = self.n_context_, self.bounds_[: self.n_context_, 1]
+        boxes = self._tree.box(0, self._tree.n_nodes)[nodes]
+        lower, upper = boxes[:, :d], boxes[:, self.n_features_in_ :][:, :d]
+        below = (context < upper) | ((context == top) & (upper == top))
+        return ((lower <= context) & below).all(axis=1)
+
+    def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
+        """Node of the largest value; ties to the lowest depth, then to the lowest index."""
+        tied = np.flatnonzero(values >= values.max() - TIE_TOLERANCE)
+        return min((nodes[i] for i in tied), key=lambda node: self._tree.node(node)[:2])
+
+    # -- queries ----------------------------------------------------------------------------
+
+    def _candidate(self, node: int, context: np.ndarray) -> np.ndarray:
+        """Descriptor row (1, 2 d) of what is observed when a cell is played in a context."""
+        return self._pinned(self._partition.blocks(node, node + 1)[0], context)
+
+    def _pinned(self, block: np.ndarray, context: np.ndarray) -> np.ndarray:
+        """The block of a cell, with its context side shrunk to one context."""
+        block = block.copy()
+        d = self.n_features_in_
+        block[:, : len(context)] = block[:, d : d + len(context)] = context
+        return block
+
+    def _query(self, node: int, context: np.ndarray) -> ContextCell:
+        return self._in_context(self._partition.cell(node), context)
+
+    def _in_context(self, cell: Cell, context: np.ndarray) -> ContextCell:
+        n = self.n_context_
+        lower, upper = (np.concatenate([context, end[n:]]) for end in (cell.lower, cell.upper))
+        spec = cell._spec
+        if isinstance(spec, np.ndarray):
+            spec = np.concatenate([context, spec[0, n:]])[None]
+        return ContextCell(n, cell.depth, cell.index, lower, upper, spec)
+
+    def _resolve(self, query: ContextCell | PointsQuery) -> ContextCell | PointsQuery:
+        if isinstance(query, PointsQuery) or query in self._pending:
+            return query
+        depth, index, K = query.depth, query.index, self._tree.n_children
+        known = (
+            query.n_context == self.n_context_
+            and len(query.lower) == self.n_features_in_
+            and 0 <= depth <= self.max_depth_ + 1
+            and 0 <= index < K**depth
+        )
+        if known:
+            cell = self._partition.cell_at(depth, index)
+            inside = (cell.lower <= query.lower) & (query.upper <= cell.upper)
+            known = inside.all() and self._in_context(cell, query.context) == query
+        if not known:
+            raise ValueError(
+                f"{query} is not a cell of this optimizer's partition (bounds "
+                f"{self.bounds_.tolist()}, n_children={K}, representatives "
+                f"{self._partition.n_representatives})"
+            )
+        return query
+
+    def _block(self, query: ContextCell | PointsQuery) -> np.ndarray:
+        if isinstance(query, PointsQuery):
+            return super()._block(query)
+        if self._partition.at_center:
+            return boxes_from_points(query.points)
+        return np.concatenate([query.lower, query.upper])[None]
+
+    # -- state ------------------------------------------------------------------------------
+
+    def _domain(self) -> np.ndarray | None:
+        if (self.bounds is None) != (self.context_bounds is None):
+            raise ValueError(
+                "pass both context_bounds and bounds, or neither: fit then takes both from X, "
+                "whose first n_context columns are contexts"
+            )
+        if self.bounds is None:
+            return None
+        contexts = check_bounds(self.context_bounds, "context_bounds")
+        return np.concatenate([contexts, check_bounds(self.bounds)])
+
+    def _resolved_n_context(self) -> int:
+        return self.n_context if self.context_bounds is None else len(self.context_bounds)
+
+    def _begin_checks(self, d: int) -> None:
+        if self._resolved_n_context() >= d:
+            raise ValueError(
+                f"X has {d} feature(s), of which n_context={self._resolved_n_context()} are "
+                "contexts: at least one action must be left"
+            )
+        super()._begin_checks(d)
+
+    def _begin(self) -> None:
+        self.n_context_ = self._resolved_n_context()
+        self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
+        self._parent_of = [-1]
+        super()._begin()
+
+    def _track_root(self) -> None:
+        """A leaf has no functional of its own, only candidates in a context."""
+
+    def _points_per_axis(self, d: int) -> tuple[int, ...]:
+        n = self._resolved_n_context()
+        return (1,) * n + super()._points_per_axis(d - n)
+
+    def _diameter(self) -> np.ndarray:
+        self._g = self._cell_deviations()
+        if isinstance(self.diameter, str) and self.diameter == "kernel":
+            return sqrt(2.0 * (self._log_cells - log(self.failure_probability))) * self._g
+        return super()._diameter()

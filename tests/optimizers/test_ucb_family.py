@@ -1,0 +1,486 @@
+"""The UCB family over finite arms: its naive references, hard cases, arms of every kind."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from reference import ucb as reference
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
+
+from skgpb.kernels import CellAverage, CellIntegral
+from skgpb.optimizers import (
+    BaseUCBOptimizer,
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    ESTOptimizer,
+    GPTSOptimizer,
+    GPUCBOptimizer,
+    IGPUCBOptimizer,
+    MESOptimizer,
+    PIOptimizer,
+    URGPUCBOptimizer,
+)
+from skgpb.partition.arm import Arm
+
+KERNELS = {"linear": DotProduct(0.0), "RBF": RBF(1.0), "Matern": Matern(0.2, nu=1.5)}
+ARMS = np.linspace(0, 1, 100)[:, None]
+ALPHA = 0.1
+
+#: Name of the naive reference: class and settings.
+MEMBERS = {
+    "gp_ucb": (GPUCBOptimizer, {}),
+    "igp_ucb": (IGPUCBOptimizer, {}),
+    "gp_ts": (GPTSOptimizer, {}),
+    "urgp_own": (URGPUCBOptimizer, {}),
+    "urgp_mean": (URGPUCBOptimizer, {"weights": "mean"}),
+    "urgp_sum": (URGPUCBOptimizer, {"weights": "sum", "covariance": "lean"}),
+    "dagp_integral": (DAGPUCBOptimizer, {}),
+    "dagp_sampling": (DAGPUCBOptimizer, {"weights": "sampling", "n_draws": 50}),
+    "dagp_joint": (DAGPUCBOptimizer, {"weights": "joint", "n_draws": 50, "covariance": "lean"}),
+    "ei": (EIOptimizer, {}),
+    "pi": (PIOptimizer, {}),
+    "est": (ESTOptimizer, {}),
+    "mes": (MESOptimizer, {"n_draws": 50}),
+}
+
+
+@pytest.fixture(params=list(MEMBERS))
+def member(request):
+    return request.param
+
+
+def make(member, **parameters):
+    cls, settings = MEMBERS[member]
+    settings = {"arms": ARMS, "kernel": RBF(0.3), "alpha": ALPHA, "random_state": 0} | settings
+    return cls(**settings | parameters)
+
+
+def f(X):
+    return np.sin(5 * np.asarray(X)).mean()
+
+
+def play(optimizer, n_rounds, seed=0):
+    rng = np.random.default_rng(seed)
+    arms = []
+    for _ in range(n_rounds):
+        arms.append(optimizer.ask())
+        optimizer.tell(arms[-1], f(arms[-1]) + 0.1 * rng.normal())
+    return arms
+
+
+# The naive references ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_arms_pulled_equal_the_naive_reference(member, kernel):
+    """50 rounds, 10 functions, fixed noise and fixed draws."""
+    K = KERNELS[kernel](ARMS)
+    root, undecided = reference.symmetric_root(K), 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        values = root @ rng.standard_normal(len(K))
+        noise = np.sqrt(ALPHA) * rng.standard_normal(50)
+        optimizer = make(member, kernel=KERNELS[kernel], random_state=seed)
+        optimizer.ask()
+        game = reference.Game(K, ALPHA, seed=optimizer._seed)
+        for t in range(50):
+            arm = optimizer.ask().index
+            naive = game.choose(member)
+            assert arm in naive, (seed, t)
+            undecided += len(naive) > 1
+            optimizer.tell(optimizer.ask(), values[arm] + noise[t])
+            game.tell(arm, values[arm] + noise[t])
+    assert undecided <= 5  # of 500 rounds
+
+
+def test_scores_equal_the_naive_reference_to_rounding():
+    K = KERNELS["Matern"](ARMS)
+    for member in MEMBERS:
+        optimizer = make(member, kernel=KERNELS["Matern"])
+        optimizer.recommend()
+        game = reference.Game(K, ALPHA, seed=optimizer._seed)
+        rng = np.random.default_rng(1)
+        for arm in rng.integers(100, size=12):
+            optimizer.tell(ARMS[arm], f(ARMS[arm]))
+            game.tell(int(arm), f(ARMS[arm]))
+        mean, C = reference.posterior(K, game.pulled, np.array(game.y), ALPHA)
+        naive = getattr(game, member)(13, mean, C)
+        np.testing.assert_allclose(optimizer.scores(), naive, rtol=1e-8, atol=1e-9)
+
+
+def test_joint_draws_have_the_posterior_moments():
+    optimizer = make("gp_ts")
+    play(optimizer, 10)
+    optimizer.tell(np.array([[0.11], [0.52]]), 0.3)  # an average that is no arm
+    draws = optimizer.sample_arms(20_000, random_state=0)
+    mean, cov = optimizer.predict(ARMS, return_cov=True)
+    std = np.sqrt(np.diag(cov))
+    np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0, atol=5 * std.max() / 141)
+    np.testing.assert_allclose(np.cov(draws), cov, rtol=0, atol=0.05 * cov.max())
+
+
+def test_lean_and_full_covariance_agree():
+    for weights in ("integral", "sampling"):
+        full = make("dagp_integral", covariance="full", weights=weights)
+        lean = make("dagp_integral", covariance="lean", weights=weights)
+        for _ in range(30):
+            np.testing.assert_allclose(lean.scores(), full.scores(), rtol=0, atol=1e-10)
+            arm = full.ask()
+            assert lean.ask() == arm
+            for optimizer in (full, lean):
+                optimizer.tell(arm, f(arm))
+
+
+def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
+    import skgpb.sampling
+
+    few = make("gp_ts", kernel=RBF(0.2))
+    play(few, 15)
+    full = few.sample_arms(5, random_state=3)
+    monkeypatch.setattr(skgpb.sampling, "DENSE", 10)
+    few._posterior_draws = None
+    np.testing.assert_allclose(few.sample_arms(5, random_state=3), full, rtol=0, atol=1e-4)
+    assert few._posterior_draws._root.left.shape[1] < 30
+
+
+# Parts that users exchange -----------------------------------------------------------------------
+
+
+class OwnUCB(BaseUCBOptimizer):
+    """Exploration weighted by a soft maximum of the means: a member in ten lines."""
+
+    def _weights(self, posterior):
+        weights = np.exp(5.0 * (posterior.mean - posterior.mean.max()))
+        return weights / weights.sum()
+
+    def _uncertainty(self, posterior, weights):
+        return posterior.reduction(weights)
+
+    def _theory_beta(self, t, n_arms):
+        return 2.0 * np.log(1 + t)
+
+
+def test_a_new_member_takes_ten_lines():
+    optimizer = OwnUCB(RBF(0.3), arms=ARMS, alpha=ALPHA)
+    result = optimizer.run(f, 15)
+    assert abs(result.x.descriptor[0] - np.pi / 10) < 0.1
+    by_hand = clone(optimizer)
+    mean, C = reference.posterior(RBF(0.3)(ARMS), [], [], ALPHA)
+    w = np.full(100, 0.01)
+    np.testing.assert_allclose(
+        by_hand.scores(),
+        mean + np.sqrt(2 * np.log(2)) * reference.reductions(C, ALPHA) @ w,
+        rtol=0,
+        atol=1e-12,
+    )
+
+
+def test_beta_is_the_factor_of_the_variance():
+    theory, number, function = (
+        make("gp_ucb", beta=beta) for beta in ("theory", 4.0, lambda t: 4.0 + t)
+    )
+    for optimizer in (theory, number, function):
+        optimizer.tell(ARMS[30], 0.5)
+    mean, std = number.predict_arms(return_std=True)
+    np.testing.assert_allclose(number.scores(), mean + 2 * std, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(function.scores(), mean + np.sqrt(6) * std, rtol=0, atol=1e-12)
+    beta = 2 * np.log(2**2 * np.pi**2 * 100 / (6 * 0.1))
+    np.testing.assert_allclose(theory.scores(), mean + np.sqrt(beta) * std, rtol=0, atol=1e-12)
+
+
+def test_weights_of_dagp_may_be_a_function_of_the_posterior():
+    seen = []
+
+    def uniform(posterior):
+        seen.append((posterior.t, posterior.n_arms))
+        return np.full(posterior.n_arms, 0.01)
+
+    ours, mean = make("dagp_integral", weights=uniform), make("urgp_mean")
+    assert play(ours, 8) == play(mean, 8)
+    assert seen[-1] == (8, 100)
+    for weights in (lambda p: np.ones(3), lambda p: -np.ones(p.n_arms), lambda p: p.mean * np.nan):
+        with pytest.raises(ValueError, match="weights"):
+            make("dagp_integral", weights=weights).ask()
+
+
+def test_thompson_sampling_with_the_width_of_its_theory_spreads_wider():
+    narrow, wide = make("gp_ts"), make("gp_ts", beta="theory", information_gain="order")
+    narrow.tell(ARMS[3], 0.2)
+    wide.tell(ARMS[3], 0.2)
+    v = 1 + np.sqrt(2 * (0.0 + 1 + np.log(20)))  # gamma_1 of the order formula is 0
+    mean = narrow.predict_arms()
+    np.testing.assert_allclose(
+        wide.scores() - mean, v * (narrow.scores() - mean), rtol=1e-10, atol=1e-12
+    )
+
+
+# Hard cases --------------------------------------------------------------------------------------
+
+
+def test_a_zero_variance_arm_of_a_linear_kernel(member):
+    arms = np.array([[0.0], [0.5], [1.0], [0.0]])
+    optimizer = make(member, kernel=DotProduct(0.0), arms=arms)
+    optimizer.tell(optimizer.ask(), -1.0)
+    for arm in arms:
+        optimizer.tell(arm, 0.1)
+    for _ in range(10):
+        optimizer.tell(optimizer.ask(), -0.3)
+        assert not np.isnan(optimizer.scores()).any()
+    assert optimizer.recommend().index in (0, 3)
+
+
+def test_identical_arms(member):
+    arms = np.array([[0.2], [0.7], [0.2], [0.7]])
+    optimizer = make(member, arms=arms)
+    batch = optimizer.ask(4)
+    assert sorted(arm.index for arm in batch) == [0, 1, 2, 3]
+    optimizer.tell(batch, [0.1, 0.2, 0.3, 0.4])
+    play(optimizer, 8)
+    mean = optimizer.predict_arms()
+    np.testing.assert_allclose(mean[:2], mean[2:], rtol=0, atol=1e-12)
+    assert optimizer.recommend().index in (0, 1)
+
+
+def test_a_single_arm(member):
+    optimizer = make(member, arms=[[0.3]])
+    play(optimizer, 5)
+    assert optimizer.recommend().index == 0
+    assert optimizer.ask(1)[0].index == 0
+    with pytest.raises(ValueError, match="all 1 arms are pending"):
+        optimizer.ask(2)
+    optimizer.tell(optimizer.ask(), 0.5)
+    assert len(optimizer.history_) == 6
+
+
+def test_without_noise_and_with_every_arm_known(member):
+    optimizer = make(member, arms=[[0.0], [0.5], [1.0]], alpha=0.0)
+    if member == "igp_ucb":
+        with pytest.raises(ValueError, match="alpha must be > 0"):
+            optimizer.ask()
+        optimizer = make(
+            member, information_gain="order", **{"arms": [[0.0], [0.5], [1.0]], "alpha": 0.0}
+        )
+    for _ in range(7):
+        arm = optimizer.ask()
+        optimizer.tell(arm, f(arm))
+    assert optimizer.recommend().index == 1
+
+
+@pytest.mark.parametrize("reward", [np.nan, np.inf, None, "0.3"])
+def test_bad_rewards_lose_nothing(member, reward):
+    optimizer = make(member)
+    play(optimizer, 5)
+    twin, arm = copy.deepcopy(optimizer), optimizer.ask()
+    with pytest.raises((ValueError, TypeError), match="reward"):
+        optimizer.tell(arm, reward)
+    assert optimizer.ask() == arm == twin.ask()
+    optimizer.tell(arm, 0.5)
+    twin.tell(arm, 0.5)
+    np.testing.assert_array_equal(optimizer.scores(), twin.scores())
+    assert len(optimizer.history_) == 6
+
+
+def lean_arms(arms):
+    return (Arm(i, arms[i].copy()) for i in range(0, len(arms), 5000))
+
+
+def test_too_many_arms_for_all_pairs_name_the_lean_mode():
+    arms = np.linspace(0, 1, 100_000)[:, None]
+    full = DAGPUCBOptimizer(RBF(0.2), arms=arms, covariance="full")
+    with pytest.raises(ValueError, match="covariance='lean'"):
+        full.ask()
+    # The parameter is read when it is used; a first round would take all pairs.
+    lean = full.set_params(covariance="lean")
+    lean.tell(list(lean_arms(arms)), np.sin(5 * arms[::5000, 0]))
+    assert abs(lean.ask().index / 1e5 - np.pi / 10) < 0.1
+
+
+def test_arms_and_bounds_exclude_each_other():
+    with pytest.raises(ValueError, match="bounds or arms"):
+        GPUCBOptimizer(arms=ARMS, bounds=[(0, 1)]).ask()
+    for arms in ([], [0.1, 0.2], [[np.nan]], "arms", [["a"]]):
+        with pytest.raises(ValueError, match="arms"):
+            GPUCBOptimizer(arms=arms).ask()
+
+
+def test_arms_of_other_optimizers_are_refused():
+    ours = make("gp_ucb")
+    theirs = make("gp_ucb", arms=ARMS[::-1]).ask()
+    twin = copy.deepcopy(ours)
+    for stranger in (theirs, make("gp_ucb", arms=np.ones((3, 2))).ask()):
+        with pytest.raises(ValueError, match="not one of this optimizer's arms"):
+            ours.tell(stranger, 0.5)
+    assert ours.ask() == twin.ask()
+
+
+# Batches, state ----------------------------------------------------------------------------------
+
+
+def test_a_batch_is_distinct_and_follows_the_hallucinated_variance(member):
+    optimizer = make(member)
+    play(optimizer, 5)
+    batch = optimizer.ask(6)
+    assert len({arm.index for arm in batch}) == 6
+    assert optimizer.ask(6) == batch
+    if member in ("gp_ucb", "dagp_integral", "urgp_mean"):
+        told = make(member)
+        play(told, 5)
+        for arm in batch[:5]:
+            mean = told.predict_arms()[arm.index]
+            told.tell(arm, mean)
+        free = np.setdiff1d(np.arange(100), [arm.index for arm in batch[:5]])
+        scores = told.scores()[free]
+        np.testing.assert_allclose(
+            scores[np.flatnonzero(free == batch[5].index)], scores.max(), rtol=0, atol=1e-8
+        )
+
+
+def test_draws_are_stable_until_tell_and_after_pickling(member):
+    optimizer = make(member)
+    play(optimizer, 5)
+    scores = optimizer.scores()
+    copied = pickle.loads(pickle.dumps(optimizer))
+    np.testing.assert_array_equal(optimizer.scores(), scores)
+    np.testing.assert_array_equal(copied.scores(), scores)
+    assert play(optimizer, 10, seed=3) == play(copied, 10, seed=3)
+    np.testing.assert_array_equal(copied.scores(), optimizer.scores())
+    again = clone(optimizer)
+    assert play(again, 5) == play(clone(optimizer), 5)
+
+
+def test_answers_from_outside_count(member):
+    """External points, averages of points and repeats keep the posterior exact."""
+    optimizer = make(member)
+    play(optimizer, 4)
+    optimizer.ask(2)
+    optimizer.tell(np.array([0.505]), 0.9, alpha=0.2)
+    optimizer.tell(np.array([[0.1], [0.2]]), 0.8)
+    optimizer.tell(ARMS[17], 0.3)
+    play(optimizer, 4)
+    rows = [ARMS[a.index] for a in play(copy.deepcopy(optimizer), 0)]
+    assert rows == []
+    fresh = make(member)
+    fresh.ask()
+    for box, reward, noise in zip(
+        optimizer.history_["descriptor"],
+        optimizer.history_["reward"],
+        [ALPHA] * 4 + [0.2] + [ALPHA] * 6,
+        strict=True,
+    ):
+        fresh.tell(np.unique(box)[:, None], reward, alpha=noise)
+    for one, other in zip(
+        optimizer.predict_arms(return_std=True), fresh.predict_arms(return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-8)
+    assert not np.isnan(optimizer.scores()).any()
+
+
+def test_a_white_kernel_is_noise_of_the_pulls():
+    white = make("dagp_integral", kernel=RBF(0.3) + WhiteKernel(0.06), alpha=0.04)
+    plain = make("dagp_integral", kernel=RBF(0.3), alpha=0.1)
+    for _ in range(12):
+        np.testing.assert_allclose(white.scores(), plain.scores(), rtol=0, atol=1e-9)
+        arm = plain.ask()
+        white.tell(arm, f(arm))
+        plain.tell(arm, f(arm))
+
+
+def test_units_of_the_rewards_do_not_matter_once_normalised(member):
+    small = make(member, alpha=1e-4, normalize_y=True)
+    large = make(member, alpha=1e2, normalize_y=True)
+    if member == "pi":
+        large.set_params(xi=10.0)
+    for _ in range(12):
+        arm = small.ask()
+        assert large.ask() == arm
+        small.tell(arm, f(arm))
+        large.tell(arm, 1000 * f(arm) + 5000)
+    np.testing.assert_allclose(
+        large.predict_arms(), 1000 * small.predict_arms() + 5000, rtol=1e-8, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("relearn", ["doubling", 3, None])
+def test_hyperparameters_are_learned_on_schedule(relearn):
+    optimizer = make("dagp_integral", optimizer="fmin_l_bfgs_b", relearn=relearn)
+    seen = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a few points do not determine the length scale
+        for _ in range(9):
+            arm = optimizer.ask()
+            optimizer.tell(arm, f(arm))
+            seen.append(float(optimizer.surrogate_.kernel_.length_scale))
+    changed = (1 + np.flatnonzero(np.diff([0.3, *seen]))).tolist()
+    assert changed == {"doubling": [4, 8], 3: [6, 9], None: []}[relearn]
+
+
+# Arms of every kind of feedback ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [CellAverage(RBF(0.2), (2, 3)), CellIntegral(RBF(0.2))])
+def test_arms_may_be_boxes(member, kernel):
+    corners = np.array([[i, j] for i in range(4) for j in range(4)]) / 4
+    arms = np.hstack([corners, corners + 0.25])
+    optimizer = make(member, kernel=kernel, arms=arms)
+    rng = np.random.default_rng(0)
+    center = np.array([0.6, 0.4])
+    for _ in range(25):
+        arm = optimizer.ask()
+        np.testing.assert_array_equal(np.concatenate([arm.lower, arm.upper]), arms[arm.index])
+        assert arm.points.shape == ((6, 2) if isinstance(kernel, CellAverage) else (100, 2))
+        assert (arm.points > arm.lower).all() and (arm.points < arm.upper).all()
+        reward = np.exp(-10 * ((arm.points - center) ** 2).sum(axis=1)).mean()
+        optimizer.tell(arm, reward + 0.05 * rng.normal())
+    assert optimizer.n_features_in_ == 2
+    rows = np.hstack([corners + 0.125, corners + 0.125])
+    model = GaussianProcessRegressor(kernel, alpha=ALPHA, optimizer=None)
+    model.fit(optimizer.history_["descriptor"], optimizer.history_["reward"])
+    np.testing.assert_allclose(optimizer.predict(rows[:, :2]), model.predict(rows), atol=1e-8)
+    if member in ("gp_ucb", "dagp_integral", "ei"):
+        assert (np.abs(optimizer.recommend().center - center) < 0.25).all()
+
+
+# Boxes -------------------------------------------------------------------------------------------
+
+
+def test_bounds_start_with_the_grid_of_theorem_2():
+    optimizer = GPUCBOptimizer(RBF(0.5), bounds=[(-1.0, 3.0)], alpha=ALPHA)
+    b = np.sqrt(2) * 4.0 / 0.5  # the slope of f over the unit interval has deviation 8
+    for t in (1, 2, 3):
+        n = int(np.ceil(t**2 * b * np.sqrt(np.log(1 / 0.1))))
+        np.testing.assert_allclose(optimizer.scores().shape, n)
+        np.testing.assert_allclose(optimizer.arms_[:, 0], np.linspace(-1, 3, n))
+        optimizer.tell(optimizer.ask(), 0.0)
+    mean, std = optimizer.predict_arms(return_std=True)
+    beta = 2 * np.log(4**2 * np.pi**2 * len(mean) / (6 * 0.05))
+    np.testing.assert_allclose(optimizer.scores(), mean + np.sqrt(beta) * std, atol=1e-12)
+
+
+def test_every_member_finds_the_maximum_of_a_box(member):
+    settings = {"xi": 0.05} if member == "pi" else {}
+    settings |= {"R": 0.1, "B": 2.0} if member == "igp_ucb" else {}
+    optimizer = make(
+        member, arms=None, bounds=[(0, 1), (-1, 1)], kernel=RBF([0.3, 0.6]), alpha=1e-3, beta=4.0
+    ) if "beta" in make(member).get_params() else make(
+        member, arms=None, bounds=[(0, 1), (-1, 1)], kernel=RBF([0.3, 0.6]), alpha=1e-3
+    )  # fmt: skip
+    optimizer.set_params(n_candidates=120, **settings)
+    best = np.array([0.37, 0.81])
+
+    def objective(arm):
+        return float(np.exp(-4 * ((arm.points[0] - best) ** 2).sum()))
+
+    result = optimizer.run(objective, 30)
+    assert len(optimizer.arms_) == 120
+    assert objective(result.x) > 0.97
+    assert result.x.index == -1
+    assert ((optimizer.arms_ >= [0, -1]) & (optimizer.arms_ <= 1)).all()
+    restored = pickle.loads(pickle.dumps(optimizer))
+    assert restored.ask(3) == optimizer.ask(3)
+    assert len(set(restored.ask(3))) == 3

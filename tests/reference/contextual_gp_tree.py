@@ -1,0 +1,117 @@
+"""Algorithm 3 of Shekhar and Javidi (EJS 2018), line by line, for points (center feedback).
+
+Nodes are those of reference.tree over the joint domain [context, action]; the root included, every
+expanded node keeps the candidate it had when it was expanded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reference.tree import Node, best, children_of, root_of, tensor
+
+
+@dataclass
+class Play:
+    """One context: the cell played, the refinements before it."""
+
+    tau: int
+    node: Node
+    points: np.ndarray
+    reward: float
+    mean: float
+    std: float
+    refined: list
+    recommendation: Node
+
+
+class Posterior:
+    """Posterior of averages of f over sets of points, from averages."""
+
+    def __init__(self, kernel, alpha):
+        self.kernel, self.alpha = kernel, alpha
+
+    def covariance(self, A, B):
+        return np.array([[self.kernel(a, b.copy()).mean() for b in B] for a in A])
+
+    def __call__(self, queries, observed, y):
+        prior = np.array([self.kernel(q, q.copy()).mean() for q in queries])
+        if not observed:
+            return np.zeros(len(queries)), np.sqrt(prior)
+        Q = self.covariance(observed, observed) + self.alpha * np.eye(len(observed))
+        cross = self.covariance(queries, observed)
+        M = np.linalg.solve(Q, cross.T).T
+        return M @ y, np.sqrt(np.maximum(prior - (M * cross).sum(axis=1), 0.0))
+
+
+def active(node, context, root):
+    """Whether a cell contains a context: half open, closed at the domain's upper face."""
+    return all(
+        low <= c and (c < up or (c == up == top))
+        for low, up, top, c in zip(node.lower, node.upper, root.upper, context, strict=False)
+    )
+
+
+def candidate(node, context, per_axis):
+    """The context beside the centres of a sub-grid of the cell's actions."""
+    n = len(context)
+    axes = [
+        low + (np.arange(s) + 0.5) / s * (up - low)
+        for low, up, s in zip(node.lower[n:], node.upper[n:], per_axis, strict=True)
+    ]
+    actions = tensor(axes)
+    return np.hstack([np.tile(context, (len(actions), 1)), actions])
+
+
+def deviations(kernel, bounds, n_children, n_depths):
+    """g_h: distance in d from the centre of a cell of depth h to its corner (stationary)."""
+    node, values = root_of(bounds), []
+    for _ in range(n_depths):
+        X = np.array([0.5 * (np.array(node.lower) + np.array(node.upper)), node.upper])
+        K = kernel(X, X.copy())
+        values.append(np.sqrt(max(0.0, K[0, 0] + K[1, 1] - 2.0 * K[0, 1])))
+        node = children_of(node, n_children)[0]
+    return values
+
+
+def contextual_gp_tree(
+    kernel, alpha, oracle, contexts, *, bounds, per_axis, variation, g, beta, h_max, n_children=2
+):
+    """Yield a Play for each context."""
+    posterior, root = Posterior(kernel, alpha), root_of(bounds)
+    leaves, parent, bar = [root], {root.key: None}, {}
+    observed, y = [], []
+    width = np.sqrt(beta)
+    for tau, context in enumerate(contexts, start=1):  # lines 1 and 2
+        refined = []
+        while True:
+            relevant = [leaf for leaf in leaves if active(leaf, context, root)]  # line 4
+            points = [candidate(leaf, context, per_axis) for leaf in relevant]
+            mean, std = posterior(points, observed, np.asarray(y))
+            index = mean + width * std
+            for i, leaf in enumerate(relevant):  # equation (5.9)
+                up = parent[leaf.key]
+                if up is not None:
+                    m, s = posterior([bar[up.key]], observed, np.asarray(y))
+                    index[i] = min(index[i], m[0] + width * s[0] + variation(up.depth))
+                index[i] += variation(leaf.depth)
+            chosen = best(relevant, index)  # line 5
+            node = relevant[chosen]
+            h = node.depth
+            if not (width * std[chosen] <= variation(h) + width * g[h] and h < h_max):
+                break
+            children = children_of(node, n_children)  # lines 7 and 8
+            leaves = [leaf for leaf in leaves if leaf is not node] + children
+            parent |= {child.key: node for child in children}
+            bar[node.key] = points[chosen]
+            refined.append(node)
+        reward = oracle(points[chosen], tau)  # lines 10 to 12
+        observed.append(points[chosen])
+        y.append(reward)
+        after, _ = posterior(points, observed, np.asarray(y))
+        yield Play(
+            tau, node, points[chosen], reward, mean[chosen], std[chosen], refined,
+            relevant[best(relevant, after)],
+        )  # fmt: skip
