@@ -200,11 +200,11 @@ cdef bint too_wide(Py_ssize_t n, const double* mean, const double* std, double a
 
 
 cdef double panel(Py_ssize_t n, const double* mean, const double* std, double a, double b,
-                  double[:, ::1] ratio, Py_ssize_t[::1] active, double[::1] part,
+                  double origin, double[:, ::1] ratio, Py_ssize_t[::1] active, double[::1] part,
                   double* moment, Py_ssize_t* n_active) noexcept nogil:
     """Integrate over [a, b] for all arms that vary there, into ``part``.
 
-    ``moment`` becomes the integral of s times the density of the maximum. Return the difference
+    ``moment`` becomes the integral of s - origin times the density of the maximum. Return the difference
     between the two rules, summed over the arms.
     """
     cdef double h = 0.5 * (b - a), middle = 0.5 * (a + b), z, p, f, kronrod, gauss, worst = 0.0
@@ -235,7 +235,7 @@ cdef double panel(Py_ssize_t n, const double* mean, const double* std, double a,
             f = F[k] * ratio[r, k]
             kronrod += KRONROD[k] * f
             gauss += GAUSS[k] * f
-            moment[0] += KRONROD[k] * f * s[k]
+            moment[0] += KRONROD[k] * f * (s[k] - origin)
         part[r] = h * kronrod
         gauss = h * (kronrod - gauss)
         worst += fabs(gauss)
@@ -292,10 +292,11 @@ def maximum_distribution(const double[::1] mean, const double[::1] std, double f
             if lo > -INFINITY:
                 below *= cdf((lo - mu[r]) / sd[r])
             hi = max(hi, mu[r] + REACH * sd[r])
-        if lo > -INFINITY:
-            expected = lo * below
+        floor = lo
         for r in range(m):
             lo = max(lo, mu[r] - REACH * sd[r])
+        # E max = lo + int (s - lo) density(s) ds, less what is missing below lo
+        expected = lo - (lo - floor) * below if floor > -INFINITY else lo
         if top >= floor:
             for x in range(n):
                 if is_known(mean[x], std[x], widest) and mean[x] == top:
@@ -308,7 +309,7 @@ def maximum_distribution(const double[::1] mean, const double[::1] std, double f
                 a, b, level = starts[depth], ends[depth], levels[depth]
                 worst = INFINITY
                 if level == MAX_HALVINGS or not too_wide(m, &mu[0], &sd[0], a, b):
-                    worst = panel(m, &mu[0], &sd[0], a, b, ratio, active, part, &moment,
+                    worst = panel(m, &mu[0], &sd[0], a, b, lo, ratio, active, part, &moment,
                                   &n_active)
                 if worst > ACCEPTED and level < MAX_HALVINGS:
                     starts[depth], ends[depth], levels[depth] = 0.5 * (a + b), b, level + 1

@@ -163,7 +163,7 @@ cdef class Subdivision:
     cdef double reach, tie
     cdef Py_ssize_t m, d, target
     cdef double[:, ::1] cell       # (levels, d) the cell looked at on every level
-    cdef Py_ssize_t[:, ::1] near   # (levels, m) the balls that meet it
+    cdef Py_ssize_t[:, ::1] near   # (levels + 1, m) the balls that meet its parent
     cdef bint is_open
     cdef list found
 
@@ -181,12 +181,13 @@ cdef class Subdivision:
         """
         self.target, self.is_open, self.found = target, False, []
         self.cell = np.full((target + 1, self.d), 0.5)
-        self.near = np.tile(np.arange(self.m, dtype=np.intp), (target + 1, 1))
+        self.near = np.empty((target + 2, self.m), dtype=np.intp)
+        np.asarray(self.near)[0] = np.arange(self.m)
         self.look(0, self.m, 0.5)
         return np.array(self.found).reshape(-1, self.d), self.is_open
 
     cdef void look(self, Py_ssize_t level, Py_ssize_t n_near, double half):
-        """Look at ``cell[level]``, of side 2 half, and the first n_near of ``near[level]``."""
+        """Compare ``cell[level]``, of side 2 half, with the first n_near of ``near[level]``."""
         cdef Py_ssize_t k, a, i, kept = 0, child
         cdef double gap, least, most, clearance, distance
         least = distance = 0.0
@@ -209,14 +210,14 @@ cdef class Subdivision:
             if most <= self.radii[i] * self.radii[i]:
                 return
             if least <= self.radii[i] * self.radii[i]:
-                self.near[level, kept] = i
+                self.near[level + 1, kept] = i
                 kept += 1
         if level == self.target:
             self.is_open = True
             if distance > self.reach * self.reach:
                 return
             for k in range(kept):
-                i = self.near[level, k]
+                i = self.near[level + 1, k]
                 least = 0.0
                 for a in range(self.d):
                     gap = self.cell[level, a] - self.centers[i, a]
@@ -232,6 +233,4 @@ cdef class Subdivision:
                 self.cell[level + 1, a] = self.cell[level, a] + (
                     0.5 * half if child >> a & 1 else -0.5 * half
                 )
-            for k in range(kept):
-                self.near[level + 1, k] = self.near[level, k]
             self.look(level + 1, kept, 0.5 * half)

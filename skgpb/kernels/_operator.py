@@ -169,7 +169,7 @@ class ConditionalMeanOperator:
         self.X, self.A = X.copy(), A.copy()
         self.query_kernel = default_query_kernel(A) if query_kernel is None else clone(query_kernel)
         learn_kernel = len(self.query_kernel.theta) > 0
-        if len(X) < 2 and (learn_kernel or regularization is None):
+        if len(X) < 2 and (learn_kernel or query_kernel is None or regularization is None):
             raise ValueError(
                 "one pair is too few to learn the conditional mean by leaving pairs out: give a"
                 " query_kernel with fixed hyperparameters and a regularization"

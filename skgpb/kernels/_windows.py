@@ -96,6 +96,18 @@ def gauss_rule(points: np.ndarray, masses: np.ndarray, n: int) -> tuple[np.ndarr
     return middle + half * nodes, masses.sum() * vectors[0] ** 2
 
 
+@functools.lru_cache(maxsize=1024)
+def rule_error(window: str, ratio: float, n: int) -> float:
+    """Error of n nodes for RBF(1) and windows of scale ``ratio``: with itself and with points."""
+    nodes, weights = hermite(n) if window == "gaussian" else legendre(n)
+    rows = np.array([[0.0, ratio], [0.0, 0.0], [2.0 * max(1.0, ratio), 0.0]])
+    evaluator = WindowEvaluator(RBF(1.0), 1, window, None, 1.0)
+    exact = evaluator.cross(WindowRows(rows[:1]), WindowRows(rows))[0]
+    y = np.concatenate([ratio * nodes, rows[1:, 0]])
+    values = weights @ np.exp(-0.5 * (ratio * nodes[:, None] - y) ** 2)
+    return float(np.abs([values[:n] @ weights - exact[0], *(values[n:] - exact[1:])]).max())
+
+
 def clipped_rule(
     center: float, scale: float, low: float, high: float, window: str, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -342,7 +354,8 @@ class WindowEvaluator:
         row = np.concatenate([self._somewhere(), scale])
         point = np.concatenate([row[: self.d], np.zeros(self.d)])
         beside = np.concatenate([row[: self.d] + 1.5 * scale, scale])
-        size = float(self.base.diag(row[None, : self.d])[0]) or 1.0
+        place = row[None, : self.d]
+        size = float(self.base(place, place.copy())[0, 0]) or 1.0
         before, error = None, np.inf
         for n in affordable:
             values = np.array([self._by_nodes(row, other, n) for other in (row, point, beside)])
@@ -361,21 +374,21 @@ class WindowEvaluator:
         return affordable[-1]
 
     def _search_axes(self, scale: np.ndarray) -> int:
-        """The same for Gaussian products, where the closed form tells the error on each axis."""
-        ratio = float((np.sqrt(self.products.precisions) * scale).max(initial=0.0))
+        """The same for Gaussian products, where closed forms tell the error on each axis.
+
+        What is left of a window inside the domain needs no more nodes than the domain itself.
+        """
+        roots = np.sqrt(self.products.precisions)
+        half = 0.5 * (self.domain[:, 1] - self.domain[:, 0])
+        widths = {self.window: float((roots * scale).max(initial=0.0))}
+        inside = float((roots * np.where(scale > 0.0, half, 0.0)).max(initial=0.0))
+        widths["uniform"] = min(widths.get("uniform", np.inf), inside)
         for n in NODE_COUNTS:
-            nodes, weights = hermite(n) if self.window == "gaussian" else legendre(n)
-            row = np.array([[0.0, ratio], [0.0, 0.0], [2.0 * max(1.0, ratio), 0.0]])
-            exact = WindowEvaluator(RBF(1.0), 1, self.window, None, 1.0)
-            exact = exact.cross(WindowRows(row[:1]), WindowRows(row))[0]
-            y = np.concatenate([ratio * nodes, row[1:, 0]])
-            values = weights @ np.exp(-0.5 * (ratio * nodes[:, None] - y) ** 2)
-            got = np.array([values[:n] @ weights, values[n], values[n + 1]])
-            if np.abs(got - exact).max() * self.d <= self.tolerance:
+            if any(self.d * rule_error(*item, n) <= self.tolerance for item in widths.items()):
                 return n
         warnings.warn(
-            f"{self.window} windows {ratio:.3g} length scales wide are too wide for the quadrature"
-            f" of clipped windows at tolerance={self.tolerance:.1e}",
+            f"{self.window} windows with scale {scale.tolist()} are too wide for the quadrature of"
+            f" clipped windows at tolerance={self.tolerance:.1e} and kernel {self.base}",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -11,6 +11,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -274,10 +275,10 @@ class ConditionalMean(IndirectKernel):
                     f" regularization; got {kernel!r}."
                 )
         value = self.regularization
-        if value is not None and not (np.isscalar(value) and 0.0 < value < np.inf):
+        if value is not None and not (isinstance(value, Real) and 0.0 < value < np.inf):
             raise ValueError(f"regularization must be a finite number > 0, or None; got {value!r}.")
         value = self.n_landmarks
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
         if value is not None and not (whole and value >= 1):
             raise ValueError(f"n_landmarks must be an integer >= 1, or None; got {value!r}.")
 

@@ -18,10 +18,11 @@ References
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import cho_solve
 from scipy.special import log_ndtr, ndtr
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
-from skgpb.kernels._operator import ConditionalMeanOperator
+from skgpb.kernels._operator import ConditionalMeanOperator, cross
 from skgpb.kernels.window_mean import WindowMean
 
 # A column whose spread is below this share of its size counts as constant.
@@ -72,6 +73,8 @@ class RidgeScatter:
         self.tau = self._left_out(Y).std(axis=0) * self.spread
         if piled.any():
             self._impute(X, A)
+        if self.operator.exact:
+            self._dual = cho_solve(self.operator.factor, self._targets)
 
     def _left_out(self, Y: np.ndarray) -> np.ndarray:
         """Leave-one-out residuals (N, d) of targets Y."""
@@ -112,7 +115,12 @@ class RidgeScatter:
         return h + tau * first, tau**2 * variance
 
     def _center_of(self, A: np.ndarray) -> np.ndarray:
-        return (self.operator.weights(A) @ self._targets) * self.spread + self.center
+        operator = self.operator
+        if operator.exact:  # the weights times the targets, without the weights
+            Z = cross(operator.query_kernel, A, operator.A) @ self._dual
+        else:
+            Z = operator.weights(A) @ self._targets
+        return Z * self.spread + self.center
 
     def location(self, A: np.ndarray) -> np.ndarray:
         """Mean of x for queries A (n, q), shape (n, d)."""

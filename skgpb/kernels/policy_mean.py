@@ -173,7 +173,6 @@ def check_probabilities(rows: np.ndarray, name: str) -> np.ndarray:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ValueError(
-            f"{name} must hold probabilities that sum to one; row {row} sums to"
-            f" {float(total[row])!r}."
+            f"{name} must hold probabilities that sum to one; row {row} sums to {total[row]:.12g}."
         )
     return rows

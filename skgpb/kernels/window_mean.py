@@ -9,6 +9,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -156,7 +157,7 @@ class WindowMean(IndirectKernel):
     def _check_settings(self, d: int) -> np.ndarray | None:
         if self.window not in ("gaussian", "uniform"):
             raise ValueError(f"window must be 'gaussian' or 'uniform'; got {self.window!r}.")
-        if not (np.isscalar(self.tolerance) and 0.0 < self.tolerance < 1.0):
+        if not (isinstance(self.tolerance, Real) and 0.0 < self.tolerance < 1.0):
             raise ValueError(f"tolerance must be a number in (0, 1); got {self.tolerance!r}.")
         if self.domain is None:
             return None

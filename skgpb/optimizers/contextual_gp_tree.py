@@ -122,7 +122,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         ``c * rho**h``, or any function of h in units of the reward.
     max_depth : int, default=None
         h_max: cells above it are split (strictly, as printed). None stands for equation 3.4.
-    max_leaves : int, default=1000
+    max_leaves : int, default=10000
         Guard against refining breadth first: once the tree has as many leaves at most one cell
         is refined before each evaluation, with a
         :class:`~skgpb.exceptions.RefinementWarning`.
@@ -212,7 +212,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         n_representatives: int | tuple[int, ...] | None = None,
         diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
         max_depth: int | None = None,
-        max_leaves: int = 1000,
+        max_leaves: int = 10_000,
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,

@@ -159,8 +159,8 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
     query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
-continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
-random_state
+continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
+normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the expected improvement.
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for
@@ -199,8 +199,8 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
     query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
-continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
-random_state
+continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
+normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the probability.
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for
@@ -239,8 +239,8 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
     query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
-continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
-random_state
+continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
+normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`. A ``cost`` is counted but does
         not change the choice.
     answer_kernel : Kernel, default=None
@@ -335,8 +335,8 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
     query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
-continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, normalize_y, \
-random_state
+continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
+normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the information.
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for

@@ -243,11 +243,11 @@ class EuclideanCovering(Covering):
     ----------
     n_features : int
         d, the dimension of the cube.
-    tolerance : float, default=0.125
+    tolerance : float, default=0.25
         In units of the radius of the ball that shrinks, in (0, 1].
     """
 
-    def __init__(self, n_features: int, tolerance: float = 0.125) -> None:
+    def __init__(self, n_features: int, tolerance: float = 0.25) -> None:
         if not 0.0 < tolerance <= 1.0:
             raise ValueError(f"tolerance must be in (0, 1], got {tolerance!r}")
         self.tolerance = tolerance

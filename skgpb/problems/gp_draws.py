@@ -85,7 +85,7 @@ def gp_draw(
     --------
     >>> from skgpb.problems import gp_draw
     >>> problem = gp_draw("matern", random_state=0)
-    >>> problem.arms.shape, problem.values.max() == problem.optimum
+    >>> problem.arms.shape, problem.value(problem.argmax) == problem.optimum
     ((100, 1), True)
     """
     kernel = gp_draw_kernel(kernel) if isinstance(kernel, str) else kernel

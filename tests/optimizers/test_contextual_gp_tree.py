@@ -52,12 +52,14 @@ def test_every_play_follows_algorithm_3(d, n_children, feedback):
         contexts[3], contexts[5] = high, 0.5 * (low + high)  # faces of the domain and of cells
         contexts[7] = contexts[6]
         noise = 0.1 * rng.normal(size=n)
-        g = deviations(kernel, bounds, n_children, 64)
+        g = deviations(kernel, bounds, n_children, 20)
         h_max = [depth_limit(n, 1.0, n_children, 2 * d), 4.0][seed % 2]
+        if d == 2:  # the naive reference cannot afford equation 3.4 in four dimensions
+            h_max = 4.0 + seed % 3
         beta = [theory_beta(n, h_max, n_children, 0.1), 3.0][(seed // 2) % 2]
-        given = rng.uniform(0.3, 1.0), 0.8
-        if seed % 5 == 4:  # the theory's V, for stationary kernels
-            V = theory_variation(kernel, bounds, n_children, 64, 0.1)
+        given = rng.uniform(0.1, 0.4), 0.7
+        if seed % 5 == 4 and d == 1:  # the theory's V, for stationary kernels
+            V = theory_variation(kernel, bounds, n_children, 20, 0.1)
             diameter, variation = "theory", lambda h, V=V: V[h]
         else:
             diameter, variation = given, lambda h, given=given: given[0] * given[1] ** h
@@ -85,7 +87,7 @@ def test_every_play_follows_algorithm_3(d, n_children, feedback):
             feedback=feedback,
             n_representatives=3,
             diameter=diameter,
-            max_depth=None if seed % 2 == 0 else 4,
+            max_depth=None if h_max != int(h_max) else int(h_max),
             beta="theory" if (seed // 2) % 2 == 0 else 3.0,
         )
         rows = []
@@ -188,7 +190,7 @@ def test_contexts_outside_or_of_another_kind_are_refused_without_a_trace(context
     play(optimizer, 5)
     twin = copy.deepcopy(optimizer)
     for method in (optimizer.ask, optimizer.recommend):
-        with pytest.raises((ValueError, TypeError), match="context|bounds"):
+        with pytest.raises((ValueError, TypeError), match=r"context|bounds"):
             method(context)
     assert play(twin, 5, seed=1) == play(optimizer, 5, seed=1)
 
@@ -213,7 +215,7 @@ def test_asking_again_for_a_context_returns_the_same_query():
 
 
 def test_every_cell_of_a_small_tree_can_be_pending_at_once():
-    optimizer = started(diameter=(1e-6, 0.5), max_depth=3)
+    optimizer = started(diameter=(1e-6, 0.5), max_depth=4)  # four cells along the actions
     batch = optimizer.ask([0.4], n=4)
     assert len(set(batch)) == 4
     with pytest.raises(ValueError, match="pending"):
@@ -280,17 +282,21 @@ def test_run_plays_the_contexts_in_order_and_calls_back():
 
 def test_hyperparameters_of_both_sides_are_learned():
     kernel = Columns(RBF(2.0), [0]) * Columns(RBF(2.0), [1])
-    optimizer = started(kernel=kernel, optimizer="fmin_l_bfgs_b", normalize_y=True)
-    play(optimizer, 40)
+    optimizer = started(
+        kernel=kernel, optimizer="fmin_l_bfgs_b", normalize_y=True, max_depth=6, budget=32
+    )
+    play(optimizer, 32)
     learned = optimizer.surrogate_.kernel_.base
     assert learned.k1.base.length_scale < 1.0 and learned.k2.base.length_scale < 1.0
 
 
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
 def test_the_best_action_is_found_in_every_context(feedback):
-    optimizer = started(kernel=RBF([0.5, 0.3]), feedback=feedback, budget=150, diameter="kernel")
+    optimizer = started(
+        kernel=RBF([0.5, 0.3]), feedback=feedback, budget=80, diameter="kernel", max_depth=9
+    )
     rng = np.random.default_rng(5)
-    for context in rng.uniform(size=(150, 1)):
+    for context in rng.uniform(size=(80, 1)):
         query = optimizer.ask(context)
         actions = np.linspace(query.lower[1], query.upper[1], 50)
         points = np.column_stack([np.full(50, context[0]), actions])

@@ -34,10 +34,13 @@ class Posterior:
         self.kernel, self.alpha = kernel, alpha
 
     def covariance(self, A, B):
-        return np.array([[self.kernel(a, b.copy()).mean() for b in B] for a in A])
+        """All sets have the same number S of points."""
+        S = len(A[0])
+        K = self.kernel(np.vstack(A), np.vstack(B).copy())
+        return K.reshape(len(A), S, len(B), S).mean(axis=(1, 3))
 
     def __call__(self, queries, observed, y):
-        prior = np.array([self.kernel(q, q.copy()).mean() for q in queries])
+        prior = np.array([self.covariance([q], [q])[0, 0] for q in queries])
         if not observed:
             return np.zeros(len(queries)), np.sqrt(prior)
         Q = self.covariance(observed, observed) + self.alpha * np.eye(len(observed))
@@ -91,12 +94,12 @@ def contextual_gp_tree(
             points = [candidate(leaf, context, per_axis) for leaf in relevant]
             mean, std = posterior(points, observed, np.asarray(y))
             index = mean + width * std
-            for i, leaf in enumerate(relevant):  # equation (5.9)
-                up = parent[leaf.key]
-                if up is not None:
-                    m, s = posterior([bar[up.key]], observed, np.asarray(y))
-                    index[i] = min(index[i], m[0] + width * s[0] + variation(up.depth))
-                index[i] += variation(leaf.depth)
+            ups = [parent[leaf.key] for leaf in relevant]
+            if ups[0] is not None:  # equation (5.9); the root alone has no parent
+                m, s = posterior([bar[up.key] for up in ups], observed, np.asarray(y))
+                above = [variation(up.depth) for up in ups]
+                index = np.minimum(index, m + width * s + above)
+            index = index + [variation(leaf.depth) for leaf in relevant]
             chosen = best(relevant, index)  # line 5
             node = relevant[chosen]
             h = node.depth

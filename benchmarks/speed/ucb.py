@@ -1,0 +1,120 @@
+"""Milliseconds per ask+tell round of GP-UCB and DAGP-UCB over many arms.
+
+    python -m benchmarks.speed.ucb [--arms 500 1000 2000] [--times 50 100 200 400] [--seed 0]
+
+One process, one thread, CPU time, median of the rounds around t. The columns:
+
+skgpb    the optimizer: one ask and one tell; DAGP-UCB with exact-integral weights
+NumPy    the posterior of all arms (DAGP-UCB: of all pairs) recomputed with NumPy from the t
+         observations, then the same rule; DAGP-UCB's integral by the trapezoidal rule on 400
+         nodes
+ratio    NumPy / skgpb
+growth   of the skgpb column against half of t, and against half as many arms
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import process_time
+
+import numpy as np
+from scipy.special import ndtr
+from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+from threadpoolctl import threadpool_limits
+
+from skgpb import DAGPUCBOptimizer, GPUCBOptimizer
+
+ALPHA, DELTA = 0.1, 0.1
+KERNELS = {"RBF(0.2)": RBF(0.2), "Matern(0.2, nu=1.5)": Matern(0.2, nu=1.5)}
+# Rounds whose median is a figure.
+AROUND = 5
+
+
+def draw_function(kernel: Kernel, arms: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Values of f at the arms: a draw from the prior."""
+    values, vectors = np.linalg.eigh(kernel(arms))
+    return vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(len(arms)))
+
+
+def play(cls: type, kernel: Kernel, f: np.ndarray, arms: np.ndarray, times: list, seed: int):
+    """Median milliseconds around every t, and what was observed until then."""
+    rng = np.random.default_rng(seed)
+    optimizer = cls(kernel, arms=arms, alpha=ALPHA, failure_probability=DELTA)
+    pulled, rewards, seconds = [], [], []
+    for _ in range(max(times)):
+        start = process_time()
+        arm = optimizer.ask()
+        asked = process_time() - start
+        reward = f[arm.index] + np.sqrt(ALPHA) * rng.standard_normal()
+        start = process_time()
+        optimizer.tell(arm, reward)
+        seconds.append(asked + process_time() - start)
+        pulled.append(arm.index)
+        rewards.append(reward)
+    medians = {t: 1e3 * float(np.median(seconds[max(0, t - AROUND) : t])) for t in times}
+    return medians, np.array(pulled), np.array(rewards)
+
+
+def numpy_round(pairs: bool, kernel: Kernel, arms: np.ndarray, pulled, rewards) -> float:
+    """Milliseconds to choose an arm from scratch."""
+    start = process_time()
+    X = arms[pulled]
+    A = kernel(X) + ALPHA * np.eye(len(X))
+    k = kernel(X, arms)
+    solved = np.linalg.solve(A, k)
+    mean = solved.T @ rewards
+    beta = 2 * np.log((len(X) + 1) ** 2 * np.pi**2 * len(arms) / (6 * DELTA))
+    if pairs:
+        C = kernel(arms) - k.T @ solved
+        var = np.maximum(np.diag(C), 1e-300)
+        std = np.sqrt(var)
+        s = np.linspace((mean - 9 * std).max(), (mean + 9 * std).max(), 400)[:, None]
+        z = (s - mean) / std
+        cdf = np.maximum(ndtr(z), 1e-300)
+        pdf = np.exp(-0.5 * z**2) / (np.sqrt(2 * np.pi) * std)
+        weights = np.trapezoid(pdf / cdf * cdf.prod(axis=1, keepdims=True), s, axis=0)
+        after = np.sqrt(np.maximum(var - C**2 / (var + ALPHA)[:, None], 0.0))
+        score = mean + np.sqrt(beta) * ((std - after) @ weights)
+    else:
+        var = kernel.diag(arms) - np.einsum("ij,ij->j", k, solved)
+        score = mean + np.sqrt(beta * np.maximum(var, 0.0))
+    np.argmax(score)
+    return 1e3 * (process_time() - start)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--arms", type=int, nargs="+", default=[500, 1000, 2000])
+    parser.add_argument("--times", type=int, nargs="+", default=[50, 100, 200, 400])
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    for name, kernel in KERNELS.items():
+        for cls in (GPUCBOptimizer, DAGPUCBOptimizer):
+            print(f"\n{cls.__name__}, {name}: ms per round")
+            print(
+                f"{'arms':>6}{'t':>6}{'skgpb':>9}{'NumPy':>9}{'ratio':>8}{'t / half':>10}"
+                f"{'arms / half':>13}"
+            )
+            known: dict[tuple[int, int], float] = {}
+            for n in options.arms:
+                arms = np.linspace(0, 1, n)[:, None]
+                f = draw_function(kernel, arms, np.random.default_rng(options.seed))
+                ours, pulled, y = play(cls, kernel, f, arms, options.times, options.seed)
+                for t in options.times:
+                    pairs = cls is DAGPUCBOptimizer
+                    rounds = [numpy_round(pairs, kernel, arms, pulled[:t], y[:t]) for _ in range(3)]
+                    naive, known[n, t] = float(np.median(rounds)), ours[t]
+                    growth = [
+                        f"{ours[t] / known[key]:.2f}" if key in known else "-"
+                        for key in ((n, t // 2), (n // 2, t))
+                    ]
+                    print(
+                        f"{n:>6}{t:>6}{ours[t]:>9.2f}{naive:>9.1f}{naive / ours[t]:>8.1f}"
+                        f"{growth[0]:>10}{growth[1]:>13}",
+                        flush=True,
+                    )
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        main()

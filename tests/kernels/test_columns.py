@@ -1,0 +1,86 @@
+"""Columns: a kernel on some of the features."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
+
+from skgpb.kernels import CellAverage, Columns, boxes_from_points
+
+X = np.random.default_rng(0).normal(size=(8, 3))
+Y = np.random.default_rng(1).normal(size=(5, 3))
+KERNELS = [
+    Columns(RBF(0.7), [1]),
+    Columns(2.0 * Matern([0.5, 0.9], nu=1.5), (2, 0)),
+    Columns(RBF(0.7), [0]) * Columns(Matern(1.2), [1, 2]) + Columns(WhiteKernel(0.3), [0]),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_gradient_is_the_finite_difference(kernel):
+    K, gradient = kernel(X, eval_gradient=True)
+    np.testing.assert_array_equal(K, kernel(X))
+    assert gradient.shape == (8, 8, kernel.n_dims)
+    for i, step in enumerate(1e-6 * np.eye(kernel.n_dims)):
+        up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
+        np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, rtol=0, atol=1e-8)
+
+
+def test_only_the_columns_named_count_in_their_order():
+    base = Matern([0.5, 0.9], nu=1.5)
+    kernel = Columns(base, (2, 0))
+    np.testing.assert_array_equal(kernel(X, Y), base(X[:, [2, 0]], Y[:, [2, 0]]))
+    np.testing.assert_array_equal(kernel(X), base(X[:, [2, 0]]))
+    np.testing.assert_array_equal(kernel.diag(X), base.diag(X[:, [2, 0]]))
+    np.testing.assert_array_equal(Columns(base, [-1, 0])(X), kernel(X))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_it_is_a_kernel_of_scikit_learn(kernel):
+    for twin in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert twin == kernel
+        np.testing.assert_array_equal(twin(X, Y), kernel(X, Y))
+    assert kernel.bounds.shape == (kernel.n_dims, 2)
+    moved = kernel.clone_with_theta(kernel.theta + 0.1)
+    np.testing.assert_allclose(moved.theta, kernel.theta + 0.1)
+    assert moved != kernel
+    assert sum(h.n_elements for h in kernel.hyperparameters) == kernel.n_dims
+
+
+def test_parameters_are_reached_by_name():
+    kernel = Columns(2.0 * RBF(0.5), [1])
+    assert kernel.get_params()["base__k2__length_scale"] == 0.5
+    kernel.set_params(base__k2__length_scale=0.8)
+    assert kernel.base.k2.length_scale == 0.8
+    assert kernel.is_stationary() and not Columns(DotProduct(), [0]).is_stationary()
+    assert Columns(RBF(), [0]) != Columns(RBF(), [1])
+    assert repr(Columns(RBF(0.5), (1, 2))) == "Columns(RBF(length_scale=0.5), [1, 2])"
+
+
+def test_it_learns_in_scikit_learns_regressor():
+    rng = np.random.default_rng(2)
+    Z = rng.uniform(size=(60, 3))
+    y = np.sin(6 * Z[:, 0]) + Z[:, 2] ** 2
+    kernel = Columns(RBF(1.0), [0]) + Columns(RBF(1.0), [2])
+    model = GaussianProcessRegressor(kernel, alpha=1e-4).fit(Z[:40], y[:40])
+    assert model.score(Z[40:], y[40:]) > 0.99
+
+
+def test_cells_average_it():
+    kernel = Columns(RBF(0.5), [0]) * Columns(RBF(0.5), [1])
+    boxes = boxes_from_points(X[:, :2])
+    boxes[0, 2:] += 1.0
+    np.testing.assert_allclose(
+        CellAverage(kernel, 3)(boxes), CellAverage(RBF([0.5, 0.5]), 3)(boxes), rtol=0, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("columns", [[3], [-4], [], [0.5], "01", [[0]]])
+def test_columns_that_x_has_not_are_named(columns):
+    with pytest.raises(ValueError, match="columns"):
+        Columns(RBF(), columns)(X)

@@ -1,0 +1,491 @@
+"""Laws of WindowMean: closed forms equal quadrature, quadrature reaches its tolerance."""
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference.conditional_mean_process import window_distribution
+from scipy.integrate import quad
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    CompoundKernel,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
+
+from skgpb.kernels import CellIntegral, WindowMean
+from skgpb.kernels._windows import WindowEvaluator, clipped_rule, gauss_rule
+
+PRODUCTS = {
+    1: [RBF(0.4), 1.7 * RBF(0.2, "fixed") + 0.3 * RBF(1.5) + ConstantKernel(0.2)],
+    2: [
+        RBF([0.3, 0.9]),
+        (0.5 * RBF([0.6, 1.2]) + RBF(0.9)) ** 2,
+        2.0 * RBF(0.5) + WhiteKernel(0.1),
+    ],
+    3: [0.6 * RBF([0.5, 0.7, 2.0])],
+}
+STATIONARY = [
+    Matern(0.5, nu=0.5),
+    0.4 * Matern(0.5, nu=1.5) + ConstantKernel(0.1),
+    Matern(0.6, nu=2.5),
+    RationalQuadratic(0.5, 1.3),
+]
+OTHERS = [
+    DotProduct(0.4) ** 2,
+    RBF(0.8) * DotProduct(0.5),
+    RationalQuadratic(0.9, 1.3) + DotProduct(0.2),
+]
+DOMAIN = [(0.0, 1.0), (-0.2, 1.5), (0.0, 2.0)]
+WINDOWS = ["gaussian", "uniform"]
+
+
+def windows(d, n=6, seed=0):
+    """Windows of several widths, one narrow, one flat along an axis, and a point."""
+    rng = np.random.default_rng(seed)
+    center, scale = rng.uniform(0, 1, (n, d)), rng.choice([0.05, 0.125, 0.25], (n, d))
+    scale[1] = 1e-9
+    scale[2, 0] = 0.0
+    scale[3] = 0.0
+    return np.hstack((center, scale))
+
+
+def by_way(kernel, rows, others, way):
+    """The kernel by another of the four ways to a covariance."""
+    evaluator = WindowEvaluator(
+        kernel.base,
+        rows.shape[1] // 2,
+        kernel.window,
+        None if kernel.domain is None else np.array(kernel.domain),
+        1e-11,
+    )
+    evaluator.way = way
+    return evaluator.cross(evaluator.embed(rows), evaluator.embed(others))
+
+
+def numerical_gradient(kernel, X, step=1e-6):
+    columns = []
+    for shift in step * np.eye(kernel.theta.size):
+        up, down = (kernel.clone_with_theta(kernel.theta + s) for s in (shift, -shift))
+        columns.append((up(X) - down(X)) / (2 * step))
+    return np.moveaxis(np.array(columns), 0, -1) if columns else np.empty((len(X), len(X), 0))
+
+
+# ---- closed forms and quadrature ----
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("base", PRODUCTS[1] + PRODUCTS[2], ids=str)
+@pytest.mark.parametrize("way", ["difference", "tensor"])
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_closed_forms_equal_quadrature(window, base, way):
+    d = 1 if any(base is b for b in PRODUCTS[1]) else 2
+    kernel, X, Y = WindowMean(base, window=window), windows(d), windows(d, 5, seed=1)
+    assert kernel.evaluator(2 * d).way == "closed"
+    assert_allclose(by_way(kernel, X, Y, way), kernel(X, Y), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_closed_form_equals_a_double_integral(window):
+    kernel = WindowMean(1.5 * RBF(0.3), window=window)
+
+    def density(x, c, s):
+        return norm.pdf(x, c, s) if window == "gaussian" else (abs(x - c) <= s) / (2 * s)
+
+    def mean(function, c, s):
+        reach = (7.5 if window == "gaussian" else 1.0) * s
+        return quad(
+            lambda x: function(x) * density(x, c, s), c - reach, c + reach, epsabs=1e-11, limit=200
+        )[0]
+
+    for a, b in [((0.2, 0.1), (0.5, 0.4)), ((0.9, 0.02), (0.9, 0.02))]:
+        value = mean(lambda x, b=b: mean(lambda y: 1.5 * np.exp(-((x - y) ** 2) / 0.18), *b), *a)
+        assert_allclose(kernel([a], [b])[0, 0], value, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("base", STATIONARY, ids=str)
+@pytest.mark.parametrize("scales", [(0.1, 0.1), (0.4, 0.05), (0.3, 0.0), (1.0, 0.7)])
+@pytest.mark.parametrize("gap", [0.0, 0.03, 0.25, 1.5])
+def test_quadrature_reaches_its_tolerance_on_the_line(window, base, scales, gap):
+    """Against adaptive integration over the difference, whose density is written by hand."""
+    a, b = scales
+    if window == "gaussian":
+        s = np.hypot(a, b)
+        breaks = sorted({gap - 9 * s, gap - s, gap, gap + s, gap + 9 * s, 0.0})
+
+        def density(u):
+            return norm.pdf(u, gap, s)
+    else:
+        breaks = sorted({gap - a - b, gap - abs(a - b), gap + abs(a - b), gap + a + b, 0.0})
+
+        def density(u):  # a trapezoid; a box where b = 0
+            if b == 0.0:
+                return (abs(u - gap) <= a) / (2 * a)
+            return min(2 * min(a, b), max(0.0, a + b - abs(u - gap))) / (4 * a * b)
+
+    def integrand(u):
+        return base(np.array([[u]]), np.zeros((1, 1)))[0, 0] * density(u)
+
+    pieces = [
+        quad(integrand, low, high, epsabs=1e-12, limit=200)[0]
+        for low, high in itertools.pairwise(breaks)
+    ]
+    kernel = WindowMean(base, window=window, tolerance=1e-10)
+    row = kernel([[gap, a]], [[0.0, b]])
+    assert_allclose(row[0, 0], sum(pieces), rtol=0, atol=1e-9)
+    assert_allclose(kernel([[0.0, b]], [[gap, a]]), row, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("base", [STATIONARY[2], STATIONARY[3], *OTHERS], ids=str)
+def test_quadrature_in_the_plane(window, base):
+    X = windows(2, n=5)
+    rules = [
+        window_distribution(row[2:], window, n=36 if window == "gaussian" else 14)(row[:2])
+        for row in X
+    ]
+    K = np.array([[p @ base(x, y.copy()) @ q for y, q in rules] for x, p in rules])
+    # the naive double sum converges slowly for Matern, whose fifth derivative has a kink
+    tolerance = 1e-5 if isinstance(base, Matern) else 1e-9
+    kernel = WindowMean(base, window=window)
+    assert_allclose(kernel(X, X.copy()), K, rtol=0, atol=tolerance)
+    assert_allclose(kernel(X), K, rtol=0, atol=tolerance)
+
+
+def test_an_unreachable_tolerance_is_said():
+    # clipped windows are integrated point by point, across the kink of the kernel
+    kernel = WindowMean(Matern(0.3, nu=0.5), 0.3, domain=[(0, 1)], tolerance=1e-9)
+    with pytest.warns(ConvergenceWarning, match=r"does not reach tolerance=1\.0e-09"):
+        kernel(kernel.queries([[0.2]]))
+    wide = WindowMean(RBF(0.1), 40.0, domain=[(0, 100)])
+    with pytest.warns(ConvergenceWarning, match="too wide for the quadrature of clipped"):
+        wide(wide.queries([[0.2]]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel.set_params(tolerance=1e-3)
+        kernel(kernel.queries([[0.2]]))
+
+
+def test_rows_mean_the_same_in_every_call():
+    kernel = WindowMean(Matern(0.5, nu=1.5), domain=DOMAIN[:2], tolerance=1e-4)
+    X = windows(2, n=8)
+    K = kernel(X, X.copy())
+    for i, j in [(0, 4), (5, 5), (7, 3), (2, 6)]:
+        assert_allclose(kernel(X[[i]], X[[j]])[0, 0], K[i, j], rtol=1e-13)
+
+
+# ---- clipping ----
+
+
+def clipped_mean(function, center, scale, low, high, window):
+    """Mean of function(clip(X, low, high)) by adaptive integration, on one axis."""
+    if window == "gaussian":
+        law = norm(center, scale)
+        start, stop = center - 9 * scale, center + 9 * scale
+        left, right, density = law.cdf(low), law.sf(high), law.pdf
+    else:
+        start, stop = center - scale, center + scale
+        left = np.clip((low - start) / (2 * scale), 0, 1)
+        right = np.clip((stop - high) / (2 * scale), 0, 1)
+
+        def density(x):
+            return 1 / (2 * scale)
+
+    a, b = max(low, start), min(high, stop)
+    inner = (
+        quad(lambda x: function(x) * density(x), a, b, epsabs=1e-13, limit=200)[0] if b > a else 0.0
+    )
+    return left * function(low) + inner + right * function(high)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(
+    ("center", "scale"), [(0.1, 0.3), (0.5, 5.0), (1.3, 0.2), (-0.4, 0.1), (0.5, 0.05), (0.0, 0.4)]
+)
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_clipped_windows_equal_integration(window, center, scale):
+    kernel = WindowMean(RBF(0.4), window=window, domain=[(0, 1)])
+    row, x = np.array([[center, scale]]), np.linspace(0, 1, 5)
+    want = [
+        clipped_mean(lambda u, y=y: np.exp(-((u - y) ** 2) / 0.32), center, scale, 0, 1, window)
+        for y in x
+    ]
+    assert_allclose(kernel(row, kernel.points(x[:, None]))[0], want, atol=1e-9)
+
+    def with_itself(u):
+        return clipped_mean(lambda v: np.exp(-((u - v) ** 2) / 0.32), center, scale, 0, 1, window)
+
+    want = clipped_mean(with_itself, center, scale, 0, 1, window)
+    assert_allclose(kernel.diag(row), want, atol=1e-9)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("base", [*PRODUCTS[2][:2], RationalQuadratic(0.9, 1.3)], ids=str)
+def test_clipping_by_axes_equals_clipping_by_points(window, base):
+    X = windows(2, n=5)
+    kernel = WindowMean(base, window=window, domain=DOMAIN[:2])
+    want = by_way(kernel, X, X, "tensor") if kernel.evaluator(4).way == "axes" else kernel(X, X)
+    assert_allclose(kernel(X, X.copy()), want, atol=1e-9)
+    wide = WindowMean(base, window=window, domain=[(-50, 50)] * 2)
+    free = WindowMean(base, window=window)
+    assert_allclose(wide(X, X.copy()), free(X, X.copy()), atol=1e-9)
+    K = kernel(X)
+    assert np.linalg.eigvalsh(K).min() > -1e-12 * np.trace(K)
+
+
+def test_clipping_moves_the_mean_of_f():
+    kernel = WindowMean(RBF(0.4), 0.5, domain=[(0, 1)])
+    rows = kernel.queries([[0.0]])
+    half = norm.expect(lambda x: x, loc=0, scale=0.5, lb=0, ub=1) + norm.sf(1, 0, 0.5)
+    assert_allclose(kernel.mean_of(rows, lambda X: X[:, 0]), half, atol=1e-9)
+    assert_allclose(
+        WindowMean(RBF(0.4), 0.5).mean_of(rows, lambda X: X[:, 0] ** 2), 0.25, atol=1e-12
+    )
+
+
+def test_a_gauss_rule_keeps_the_moments():
+    rng = np.random.default_rng(0)
+    x, p = rng.uniform(-2, 5, 200), rng.dirichlet(np.ones(200))
+    nodes, weights = gauss_rule(x, p, 7)
+    for k in range(14):
+        assert_allclose(weights @ nodes**k, p @ x**k, rtol=1e-11)
+    assert (weights > 0).all() and nodes.min() > -2 and nodes.max() < 5
+    nodes, weights = gauss_rule(np.array([1.0, 1.0, 1.0, 1.0]), np.full(4, 0.25), 2)
+    assert_allclose((nodes, weights), ([1.0], [1.0]))
+    nodes, weights = clipped_rule(0.3, 0.2, 0.0, 1.0, "gaussian", 8)
+    assert_allclose(weights.sum(), 1.0)
+
+
+# ---- what it means ----
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("base", [*PRODUCTS[2], *STATIONARY, *OTHERS], ids=str)
+def test_windows_without_width_are_points(window, base):
+    rng = np.random.default_rng(5)
+    P, Q = rng.uniform(size=(6, 2)), rng.uniform(size=(4, 2))
+    for domain in (None, DOMAIN[:2]):
+        kernel = WindowMean(base, 0.1, window=window, domain=domain)
+        X, Y = kernel.points(P), kernel.points(Q)
+        assert_allclose(kernel(X), base(P), rtol=1e-12)
+        assert_allclose(kernel(X, Y), base(P, Q), rtol=1e-12)
+        assert_allclose(kernel.diag(X), base.diag(P), rtol=1e-12)
+        assert_allclose(
+            kernel(X, eval_gradient=True)[1], base(P, eval_gradient=True)[1], atol=1e-10
+        )
+
+
+@pytest.mark.parametrize("base", [PRODUCTS[2][0], Matern(0.6, nu=1.5)], ids=str)
+def test_uniform_windows_are_integrals_over_cells(base):
+    X = windows(2)
+    boxes = np.hstack((X[:, :2] - X[:, 2:], X[:, :2] + X[:, 2:]))
+    kernel = WindowMean(base, window="uniform")
+    tolerance = 1e-12 if type(base) is RBF else 1e-5
+    assert_allclose(kernel(X, X.copy()), CellIntegral(base, 24)(boxes, boxes), atol=tolerance)
+
+
+def test_narrow_uniform_windows_do_not_cancel():
+    kernel = WindowMean(RBF(1.0), window="uniform")
+    for scale in (1e-1, 1e-3, 1e-6, 1e-12):
+        # u, the difference of two points, has E u^2 = 2 s^2 / 3 and E u^4 = 16 s^4 / 15
+        series = 1 - scale**2 / 3 + 2 * scale**4 / 15
+        assert_allclose(kernel.diag([[0.3, scale]]), series, rtol=0, atol=0.1 * scale**6 + 1e-15)
+
+
+def test_the_variance_of_equal_queries_uses_independent_copies():
+    kernel = WindowMean(RBF(1.0), scale=0.5)
+    row = kernel.queries([[0.2]])
+    assert_allclose(kernel(row, row.copy())[0, 0], 1 / np.sqrt(1.5))
+    assert_allclose(kernel.diag(row), 1 / np.sqrt(1.5))
+
+
+@pytest.mark.parametrize(
+    "base", [2.0 * RBF(0.5) + WhiteKernel(0.6), Matern(0.4) + WhiteKernel(0.6)], ids=str
+)
+@pytest.mark.parametrize("domain", [None, DOMAIN[:2]])
+def test_white_noise_stays_only_with_points(base, domain):
+    X = windows(2)
+    kernel = WindowMean(base, domain=domain, tolerance=1e-3)
+    quiet = WindowMean(base.k1, domain=domain, tolerance=1e-3)
+    noise = np.where((X[:, 2:] == 0).all(axis=1), 0.6, 0.0)
+    assert_allclose(kernel.noise_diag(X), noise, atol=1e-12)
+    assert_allclose(kernel(X), quiet(X) + np.diag(noise), atol=1e-6)
+    assert_allclose(kernel.diag(X), quiet.diag(X) + noise, atol=1e-6)
+    assert_allclose(kernel(X, X), quiet(X, X), atol=1e-6)
+    gradient = kernel(X, eval_gradient=True)[1]
+    assert_allclose(gradient[..., -1], np.diag(noise), atol=1e-9)
+
+
+# ---- queries ----
+
+
+def test_queries_say_where_and_how_wide():
+    A = np.array([[0.1, 0.2], [0.5, 0.7]])
+    assert_array_equal(WindowMean(scale=0.3).queries(A), np.c_[A, np.full((2, 2), 0.3)])
+    assert_array_equal(WindowMean(scale=[0.3, 0.1]).queries(A), np.c_[A, [[0.3, 0.1]] * 2])
+    own = WindowMean().queries(A)
+    assert_array_equal(own, [[0.1, 0.2], [0.5, 0.7]])
+    by = WindowMean(scale=lambda A: A[:, 0] / 2, location=lambda A: np.c_[A, A.sum(axis=1)])
+    assert_allclose(by.queries(A), np.c_[A, A.sum(axis=1), [[0.05] * 3, [0.25] * 3]])
+    each = WindowMean(scale=lambda A: 2 * A)
+    assert_allclose(each.queries(A), np.c_[A, 2 * A])
+    mapped = WindowMean(location=lambda A: 10 * A)
+    assert_array_equal(mapped.queries(A), [[1.0, 0.2], [5.0, 0.7]])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "A", "message"),
+    [
+        (WindowMean(scale=-0.1), [[0.1]], "scale must be finite and >= 0; query 0"),
+        (WindowMean(scale=np.nan), [[0.1]], "scale must be finite and >= 0"),
+        (WindowMean(scale=[0.1, 0.2]), [[0.1]], "scale must be a number, one for each of 1 axes"),
+        (WindowMean(), [[0.1]], "last column of A is the scale"),
+        (WindowMean(), [[0.1, -0.3]], "query 0 has"),
+        (WindowMean(scale=0.1), [[0.1], [np.nan]], "A must be finite; row 1"),
+        (WindowMean(scale=0.1), [0.1], "A must have shape"),
+        (WindowMean(scale=0.1), [["x"]], "A must hold real numbers"),
+        (WindowMean(scale=0.1, location=lambda A: A[:, 0]), [[0.1]], "location"),
+        (WindowMean(scale=0.1, location=lambda A: A / 0), [[1.0]], "location"),
+        (WindowMean(scale=0.1, window="box"), [[0.1]], "window must be"),
+        (WindowMean(scale=0.1, tolerance=0), [[0.1]], "tolerance must be"),
+        (WindowMean(scale=0.1, domain=[(1, 0)]), [[0.1]], "domain must have shape"),
+        (WindowMean(scale=0.1, domain=[(0, 1), (0, 1)]), [[0.1]], "domain must have shape"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_wrong_queries_are_named(kernel, A, message):
+    with pytest.raises(ValueError, match=message):
+        clone(kernel).queries(A)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.zeros((2, 3)), "even number of columns"),
+        (np.zeros(4), "must hold rows"),
+        ([[0.0, -1.0]], "scales >= 0; row 0"),
+        ([[0.0, np.nan]], "must be finite"),
+    ],
+)
+def test_wrong_rows_are_named(bad, message):
+    kernel = WindowMean(RBF())
+    for call in (kernel, kernel.diag, kernel.noise_diag):
+        with pytest.raises(ValueError, match=message) as error:
+            call(bad)
+        assert str(error.value).startswith("X must")
+    with pytest.raises(ValueError, match=message) as error:
+        kernel([[0.0, 1.0]], bad)
+    assert str(error.value).startswith("Y must")
+    with pytest.raises(ValueError, match="number of columns"):
+        kernel(np.zeros((1, 2)), np.zeros((1, 4)))
+    with pytest.raises(ValueError, match="only with Y=None"):
+        kernel([[0.0, 1.0]], [[0.0, 1.0]], eval_gradient=True)
+
+
+@pytest.mark.parametrize("base", [None, 3.0, "RBF", RBF, CompoundKernel([RBF()])], ids=str)
+def test_bases_must_be_kernels(base):
+    kernel = WindowMean(base, 0.1)
+    for call in (lambda: kernel([[0.0, 1.0]]), lambda: kernel.diag([[0.0, 1.0]])):
+        with pytest.raises(TypeError, match="base of WindowMean must be a kernel"):
+            call()
+    with pytest.raises(TypeError, match="base of WindowMean"):
+        _ = kernel.theta
+
+
+# ---- what Gaussian process regression needs ----
+
+
+KERNELS = [
+    pytest.param(WindowMean(base, window=window, domain=domain, tolerance=1e-5), id=name)
+    for window in WINDOWS
+    for domain in (None, DOMAIN[:2])
+    for base in (*PRODUCTS[2], STATIONARY[1], STATIONARY[3], OTHERS[1])
+    for name in [f"{window}-{'clipped' if domain else 'free'}-{base}"]
+    if not (domain and base is STATIONARY[1])  # slow, and its rule warns
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_laws_of_a_covariance(kernel):
+    X = windows(2, n=7)
+    K, gradient = kernel(X, eval_gradient=True)
+    assert_array_equal(K, K.T)
+    assert_allclose(K, kernel(X), rtol=1e-13)
+    assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-11)
+    assert np.linalg.eigvalsh(K).min() > -1e-5 * np.trace(K)
+    assert_allclose(gradient, gradient.swapaxes(0, 1), atol=1e-13)
+    assert_allclose(gradient, numerical_gradient(kernel, X), rtol=1e-5, atol=1e-8)
+    order = np.random.default_rng(0).permutation(len(X))
+    assert_allclose(kernel(X[order]), K[np.ix_(order, order)], rtol=1e-12, atol=1e-15)
+    assert_array_equal(kernel.theta, kernel.base.theta)
+    assert_array_equal(kernel.bounds, kernel.base.bounds)
+    assert [h.name for h in kernel.hyperparameters] == [
+        f"base__{h.name}" for h in kernel.base.hyperparameters
+    ]
+    other = kernel.clone_with_theta(kernel.theta + 0.1)
+    assert_allclose(other.theta, kernel.theta + 0.1)
+    assert other != kernel
+    for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert copy == kernel and copy is not kernel
+        assert_array_equal(copy(X), kernel(X))
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_exact_gradients_equal_differences_of_the_general_path(window):
+    kernel, X = WindowMean(PRODUCTS[2][1], window=window), windows(2)
+    exact = kernel(X, eval_gradient=True)[1]
+    evaluator = kernel.evaluator(4)
+    type(evaluator).gradient, gradient = lambda self, E: None, type(evaluator).gradient
+    try:
+        general = kernel(X, eval_gradient=True)[1]
+    finally:
+        type(evaluator).gradient = gradient
+    assert_allclose(exact, general, atol=1e-10)
+
+
+def test_parameters_read_and_write():
+    kernel = WindowMean(2.0 * RBF(0.3), (0.1, 0.2))
+    params = kernel.get_params()
+    assert params["scale"] == (0.1, 0.2) and params["base__k2__length_scale"] == 0.3
+    assert set(kernel.get_params(deep=False)) == {
+        "base",
+        "scale",
+        "window",
+        "location",
+        "domain",
+        "tolerance",
+    }
+    kernel.set_params(base__k2__length_scale=0.7, window="uniform")
+    assert kernel.base.k2.length_scale == 0.7
+    assert kernel == WindowMean(2.0 * RBF(0.7), [0.1, 0.2], window="uniform")
+    assert kernel != WindowMean(2.0 * RBF(0.7), [0.1, 0.3], window="uniform") and kernel != RBF()
+    assert repr(WindowMean(RBF(0.2), 0.1)) == (
+        "WindowMean(base=RBF(length_scale=0.2), scale=0.1, window='gaussian', location=None,"
+        " domain=None, tolerance=1e-10)"
+    )
+    assert not kernel.is_stationary() and kernel.requires_vector_input
+    assert kernel.model_noise() == 0.0
+
+
+def test_sharp_and_blurred_answers_teach_a_length_scale():
+    rng = np.random.default_rng(0)
+    kernel = WindowMean(1.0 * RBF(0.5, (0.05, 5.0)), None)
+    A = np.column_stack((rng.uniform(size=80), rng.choice([0.02, 0.1], size=80)))
+    # the mean of sin(8 x) under N(c, s^2) is sin(8 c) exp(-32 s^2)
+    z = np.sin(8 * A[:, 0]) * np.exp(-32 * A[:, 1] ** 2) + 0.01 * rng.normal(size=80)
+    gpr = GaussianProcessRegressor(kernel, alpha=1e-4).fit(kernel.queries(A), z)
+    x = np.linspace(0.1, 0.9, 50)[:, None]
+    mean, std = gpr.predict(kernel.points(x), return_std=True)
+    assert abs(mean - np.sin(8 * x[:, 0])).max() < 0.05 and (std < 0.1).all()
+    assert gpr.log_marginal_likelihood_value_ > gpr.log_marginal_likelihood(kernel.theta) + 1

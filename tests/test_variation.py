@@ -1,0 +1,101 @@
+"""V_h of Claim 2, g of equation 3.3, and h_max of equation 3.4."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference.gp_tree import depth_limit, theory_variation
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    Matern,
+    WhiteKernel,
+)
+
+from skgpb.optimizers import variation_bound
+from skgpb.optimizers.variation import cell_deviations, h_max, smoothness_exponent
+
+BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)], 3: [(0, 1), (2.0, 2.5), (-1, 1)]}
+
+
+@pytest.mark.parametrize("n_children", [2, 3])
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("kernel", [0.1 * RBF(0.05), RBF(0.7), 2.0 * Matern(0.3, nu=0.5)])
+def test_bound_is_claim_2(kernel, d, n_children):
+    V = variation_bound(
+        kernel, BOUNDS[d], n_children=n_children, max_depth=9, failure_probability=0.05
+    )
+    expected = theory_variation(kernel, BOUNDS[d], n_children, 11, 0.05)
+    np.testing.assert_allclose(V, expected, rtol=1e-9)
+    assert (np.diff(V) <= 0).all()
+
+
+def test_white_noise_does_not_count_as_variation():
+    noisy, clean = RBF(0.3) + WhiteKernel(0.5), RBF(0.3)
+    np.testing.assert_array_equal(
+        variation_bound(noisy, BOUNDS[2]), variation_bound(clean, BOUNDS[2])
+    )
+
+
+def test_a_constant_process_does_not_vary():
+    np.testing.assert_array_equal(variation_bound(ConstantKernel(3.0), BOUNDS[1]), np.zeros(12))
+    assert smoothness_exponent(ConstantKernel(3.0), np.array(BOUNDS[1])) == 1.0
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [RBF([0.3, 0.9]), Matern(0.5, nu=1.5), DotProduct(0.5), ExpSineSquared(0.7, 0.9)],
+)
+def test_deviations_bound_those_of_points_of_the_cell(kernel):
+    """Cells in the middle and at the corners, against points on a fine grid inside them."""
+    bounds = np.array(BOUNDS[2])
+    g = cell_deviations(kernel, bounds, 2, 7)
+    side = bounds[:, 1] - bounds[:, 0]
+    for h in range(7):
+        half = 0.5 * side * 0.5 ** np.array([(h + 1) // 2, h // 2])
+        unit = np.linspace(-1, 1, 41)
+        offsets = np.array(np.meshgrid(unit, unit)).reshape(2, -1).T * half
+        for center in (bounds.mean(axis=1), bounds[:, 0] + half, bounds[:, 1] - half):
+            X = np.vstack([center, center + offsets])
+            K = kernel(X, X.copy())
+            d = np.sqrt(np.maximum(K[0, 0] + np.diag(K) - 2 * K[0], 0.0))
+            # A periodic process has its maximum inside large cells: met to a tenth.
+            assert g[h] >= d.max() * (0.9 if isinstance(kernel, ExpSineSquared) else 1 - 1e-12)
+
+
+def test_draws_vary_less_than_the_bound_with_the_stated_probability():
+    """Coverage over 400 draws, every cell of every depth: far above 90 % for C2 = C3 = 1."""
+    rng = np.random.default_rng(0)
+    grid = (np.arange(1024) + 0.5) / 1024
+    for kernel in (RBF(0.1), Matern(0.2, nu=0.5)):
+        K = kernel(grid[:, None]) + 1e-9 * np.eye(1024)
+        draws = np.linalg.cholesky(K) @ rng.normal(size=(1024, 400))
+        V, inside = variation_bound(kernel, [(0, 1)], max_depth=6), np.ones(400, dtype=bool)
+        for h in range(8):
+            cells = draws.reshape(2**h, -1, 400)
+            inside &= (cells.max(axis=1) - cells.min(axis=1) <= V[h]).all(axis=0)
+        assert inside.mean() >= 0.99
+
+
+@pytest.mark.parametrize(
+    ("kernel", "alpha"),
+    [
+        (RBF(0.2), 1.0),
+        (Matern(0.2, nu=2.5), 1.0),
+        (Matern(0.2, nu=1.5), 1.0),
+        (Matern(0.2, nu=0.5), 0.5),
+        (RBF(5.0) + 0.1 * Matern(1.0, nu=0.5), 0.5),
+        (RBF(0.2) + WhiteKernel(1.0), 1.0),
+    ],
+)
+def test_exponent_is_that_of_the_kernel(kernel, alpha):
+    for d in (1, 3):
+        assert smoothness_exponent(kernel, np.array(BOUNDS[d], dtype=float)) == alpha
+
+
+def test_h_max_is_equation_3_4():
+    for n, alpha, K, d in [(80, 1.0, 2, 1), (300, 0.5, 3, 2), (2, 1.0, 5, 4)]:
+        assert h_max(n, alpha, K, d) == pytest.approx(depth_limit(n, alpha, K, d), rel=1e-13)
+    assert h_max(1024, 1.0, 2, 1) == pytest.approx(10.0)
