@@ -5,6 +5,7 @@ average over a cell, its integral. See :mod:`skgpb.optimizers` for the algorithm
 :mod:`skgpb.kernels` for the kinds of feedback and :mod:`skgpb.surrogate` for the posterior.
 """
 
+from skgpb.combinatorial import CombinatorialBandit
 from skgpb.optimizers import (
     ContextualGPTreeOptimizer,
     DAGPUCBOptimizer,
@@ -26,6 +27,7 @@ from skgpb.surrogate import OnlineGaussianProcessRegressor
 __version__ = "0.1.0"
 
 __all__ = [
+    "CombinatorialBandit",
     "ContextualGPTreeOptimizer",
     "DAGPUCBOptimizer",
     "EIOptimizer",

@@ -183,8 +183,8 @@ class ConditionalMeanProcess(BaseEstimator):
         Variance added to the noise of answers, in units of the observations.
     center_, scale_ : float
         Observations are centred and divided by these; 0 and 1 unless ``normalize_y``.
-    n_features_in_ : int
-        Number of columns d of a point, once known.
+    n_observations_ : int
+        Number of answers and values observed.
 
     Notes
     -----

@@ -172,7 +172,8 @@ cdef class Subdivision:
         self.m, self.d = self.centers.shape[0], self.centers.shape[1]
         if self.radii.shape[0] != self.m or self.around.shape[0] != self.d:
             raise ValueError("centers, radii and around do not fit each other")
-        self.reach, self.tie = reach, tie
+        # A point on the rim counts, whatever way its distance is rounded.
+        self.reach, self.tie = reach + tie, tie
 
     def level(self, Py_ssize_t target):
         """Cell centres (n, d) of a level with a clearance above ``tie``, in no certain order,

@@ -151,7 +151,8 @@ class PolicyMean(IndirectKernel):
         if n_arms is None:
             if self.policies is None or callable(self.policies):
                 raise ValueError("PolicyMean needs arms, or a table of policies, to know the arms.")
-            n_arms = np.shape(self.policies)[1]
+            table = check_probabilities(np.array(self.policies, dtype=np.float64), "policies")
+            n_arms = table.shape[1]
         return np.arange(n_arms, dtype=np.float64)[:, None]
 
     def _make_evaluator(self, n_columns: int) -> SupportEvaluator:

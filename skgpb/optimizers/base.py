@@ -108,7 +108,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
             if X is None:
                 raise NotFittedError(
                     f"This {type(self).__name__} instance has no domain yet: pass bounds= (or "
-                    "pool=) to the constructor, or call fit(X, y), which takes the bounds from X."
+                    f"{'arms' if hasattr(self, 'arms') else 'pool'}=) to the constructor, or call "
+                    "fit(X, y), which takes the bounds from X."
                 )
             lower, upper = X.min(axis=0), X.max(axis=0)
             flat = ~(upper > lower)

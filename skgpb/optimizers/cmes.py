@@ -17,43 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.acquisition.conditional_entropy import conditional_max_value_entropy, refined_maxima
-from skgpb.acquisition.entropy import gumbel_max_values
-from skgpb.optimizers.indirect import BaseIndirectOptimizer
-from skgpb.utils import Integral, Interval, StrOptions
-
-
-class MaxValueInformation(BaseIndirectOptimizer):
-    """Scores by the information about the largest value of f."""
-
-    _parameter_constraints: dict = {
-        **BaseIndirectOptimizer._parameter_constraints,
-        "information": [StrOptions({"auto", "noiseless", "noisy"})],
-        "max_values": [StrOptions({"draws", "gumbel"})],
-        "n_max_values": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def _round_state(self) -> np.ndarray:
-        """Samples of f*, the same whenever the round is asked again."""
-        rng = np.random.default_rng([self._seed, self._round, len(self._pending)])
-        if self.max_values == "gumbel":
-            mean, std = self.process_.predict_tracked(return_std=True)
-            return gumbel_max_values(mean, std, self.n_max_values, rng)
-        seed = int(rng.integers(2**31))
-        draws = self.process_.sample_tracked(self.n_max_values, random_state=seed)
-        return draws.max(axis=0) if self._shape is None else refined_maxima(draws, self._shape)
-
-    def _information(self, mean: Any, std: Any, noise: Any, max_values: np.ndarray) -> np.ndarray:
-        """Eq. 7, or Appendix A where the noise counts; in units of the prior's deviation."""
-        unit = self._unit
-        noisy = self.information == "noisy" or (self.information == "auto" and callable(self.alpha))
-        return conditional_max_value_entropy(
-            mean / unit, std / unit, max_values / unit, noise / unit**2 if noisy else None
-        )
-
-    def _scores(self, A: np.ndarray | None, state: np.ndarray) -> np.ndarray:
-        mean, std = self._moments(A)
-        return self._information(mean, std, self._noise(A), state)
+from skgpb.optimizers.indirect import MaxValueInformation
 
 
 class CMESOptimizer(MaxValueInformation):

@@ -72,6 +72,10 @@ class EIOptimizer(BaseArmsOptimizer):
 
     Notes
     -----
+    *Known arms.* An arm without uncertainty cannot improve upon itself: once the best arm is
+    known, others are pulled for ever, however small their chance. This is a rule to find the
+    maximum, not to collect rewards.
+
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
 

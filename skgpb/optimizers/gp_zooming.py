@@ -19,7 +19,7 @@ References
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import log, sqrt
 from typing import Any
 
@@ -241,21 +241,21 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         excluded: list[int] = []
         posterior = self._expected()
         while True:
-            ball = self._best_ball(posterior, beta, excluded)
+            ball = self._best_ball(posterior, beta, self._variation, excluded)
+            depth = self._depth[ball]
+            known = (
+                ball >= 0
+                and depth < self.max_depth_
+                and sqrt(beta * posterior.tracked_at(ball)[1]) <= self._variation[depth]
+            )
+            if known and not self._room(t):
+                # It should be smaller, not better known: evaluate the best centre instead.
+                ball = self._best_ball(posterior, beta, np.zeros_like(self._variation), pending)
+                known = False
             if ball < 0:
                 # Every ball is being evaluated already: shrink the best of those that can be.
-                shrinkable, forced = self._depth < self.max_depth_, True
-                ball = self._best_ball(posterior, beta, np.flatnonzero(~shrinkable))
-                if ball < 0:
-                    raise ValueError(
-                        f"all {len(self.covering_)} balls are pending and none may be smaller: "
-                        "tell some of them before asking for more, or decrease r_min"
-                    )
-            else:
-                forced = False
-            depth = self._depth[ball]
-            known = sqrt(beta * posterior.tracked_at(ball)[1]) <= self._variation[depth]
-            if forced or (known and depth < self.max_depth_ and self._room(t)):
+                ball, known = self._best_shrinkable(posterior, beta), True
+            if known:
                 self._shrink(ball)
                 posterior = self._expected()
             elif ball in pending:
@@ -263,17 +263,30 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             else:
                 return self._ball(ball)
 
-    def _best_ball(self, posterior: Posterior, beta: float, excluded: Any) -> int:
+    def _best_ball(
+        self, posterior: Posterior, beta: float, variation: np.ndarray, excluded: Iterable[int]
+    ) -> int:
         """Line 2: the ball of the largest index (equation 5.1), -1 if all are excluded."""
         depth = self._depth
         index = posterior.tracked_mean() + np.sqrt(beta * posterior.tracked_var())
-        index += self._variation[depth]
-        index[excluded] = -np.inf
+        index += variation[depth]
+        index[list(excluded)] = -np.inf
         top = index.max()
         if top == -np.inf:
             return -1
         tied = np.flatnonzero(index >= top - TIE_TOLERANCE)
         return int(tied[np.argmin(depth[tied])])
+
+    def _best_shrinkable(self, posterior: Posterior, beta: float) -> int:
+        """Line 2 among the balls that can be smaller, known or not."""
+        smallest = np.flatnonzero(self._depth >= self.max_depth_)
+        ball = self._best_ball(posterior, beta, self._variation, smallest)
+        if ball < 0:
+            raise ValueError(
+                f"all {len(self.covering_)} balls are pending and none may be smaller: tell some "
+                "of them before asking for more, or decrease r_min"
+            )
+        return ball
 
     def _shrink(self, ball: int) -> None:
         """Line 4, and lines 11 to 13."""

@@ -27,6 +27,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skgpb.acquisition.conditional_entropy import conditional_max_value_entropy, refined_maxima
+from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import learned_window
@@ -44,6 +46,7 @@ from skgpb.utils import (
     check_inside,
     check_noise_variance,
     check_numbers,
+    check_reward,
     validate_params,
 )
 
@@ -192,6 +195,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             kernel.base = clone(self.kernel)
         elif kernel.base is None:
             kernel.base = smooth_prior(self.bounds_)
+        self._prior_theta = kernel.theta
         self.process_ = self._make_process(kernel)
         self._track()
         self._begun()
@@ -292,11 +296,11 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             return np.ones(len(A))
         if callable(self.cost):
             costs = np.array([check_callable_value(self.cost, a, "cost") for a in A])
+        elif np.ndim(self.cost) == 0:
+            costs = np.full(len(A), check_reward(self.cost, "cost"))
         else:
             costs = check_numbers(self.cost, "cost", ensure_2d=False)
-            if costs.ndim == 0:
-                costs = np.full(len(A), float(costs))
-            elif costs.shape != (len(self._A),) or self.candidates is None:
+            if costs.shape != (len(self._A),) or self.candidates is None:
                 raise ValueError(
                     "cost must be a number, a function of a, or hold one number for each of the "
                     f"candidates; got shape {costs.shape}"
@@ -320,6 +324,9 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
 
     def _track(self) -> None:
         """Follow f on points of the domain, and g at the candidates."""
+        self._follow_points()
+
+    def _follow_points(self) -> None:
         if self._arms is not None:
             self._X, self._shape = self._arms, None
         else:
@@ -372,7 +379,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         mean, std = self.process_.predict_query_tracked(return_std=True)
         if self._pending:
             rows = np.array([query.a for query in self._pending])
-            std = self.process_.imagine(rows, alpha=self._scaled_alphas(rows))
+            std = self.process_.imagine(rows, alpha=self._scaled_alphas_of(self._pending))
         return mean, std
 
     def _expected(self) -> ConditionalMeanProcess:
@@ -381,7 +388,12 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             return self.process_
         fork = deepcopy(self.process_)
         rows = np.array([query.a for query in self._pending])
-        return fork.condition_query(rows, fork.predict_query(rows), alpha=self._scaled_alphas(rows))
+        return fork.condition_query(
+            rows, fork.predict_query(rows), alpha=self._scaled_alphas_of(self._pending)
+        )
+
+    def _scaled_alphas_of(self, queries: Any) -> np.ndarray:
+        return self._scaled_alphas(np.array([query.a for query in queries]))
 
     def _scaled_alphas(self, A: np.ndarray) -> np.ndarray:
         return self._alphas(A) / self._factor**2
@@ -432,15 +444,20 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         """Condition f and g on one answer, eq. 5."""
         process, factor = self.process_, self._factor
         z, noise = (reward - self._offset) / factor, alpha / factor**2
-        if query.index >= 0:
-            mean, std = (x[query.index] for x in process.predict_query_tracked(return_std=True))
-            process.condition_tracked(query.index, z, alpha=noise)
+        slot = self._row_number(query)
+        if slot >= 0:
+            mean, std = (x[slot] for x in process.predict_query_tracked(return_std=True))
+            process.condition_tracked(slot, z, alpha=noise)
         else:
             row = query.a[np.newaxis]
             mean, std = (x[0] for x in process.predict_query(row, return_std=True))
             process.condition_query(row, z, alpha=noise)
         self._answers.append((query.a, reward, alpha))
         self._record(query, reward, float(mean) * factor + self._offset, float(std) * factor, alpha)
+
+    def _row_number(self, query: IndirectQuery) -> int:
+        """Number under which the process tracks a query, -1 if it does not."""
+        return query.index
 
     def _record(
         self, query: IndirectQuery, reward: float, mean: float, std: float, alpha: float
@@ -473,7 +490,12 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             # One answer says nothing of the spread: they spread at least as their noise.
             spread = max(float(values.std()), float(np.sqrt(self._alpha_of(None))))
             self._offset, self._factor = float(values.mean()), spread or 1.0
-        process = self._make_process(self.process_.kernel_)
+        kernel = clone(self.process_.kernel_)
+        if n >= FIRST_LEARNING and self.optimizer is not None:
+            # A likelihood of few answers has several maxima: each search starts from the prior,
+            # not from where the last one was caught.
+            kernel.theta = self._prior_theta
+        process = self._make_process(kernel)
         if self._answers:
             A, z, alphas = (np.array(column) for column in zip(*self._answers, strict=True))
             scaled = (z - self._offset) / self._factor
@@ -626,6 +648,39 @@ def box_around(X: np.ndarray) -> np.ndarray:
     lower, upper = X.min(axis=0), X.max(axis=0)
     pad = np.where(upper > lower, 0.0, np.maximum(0.5, 1e-6 * np.abs(lower)))
     return np.column_stack([lower - pad, upper + pad])
+
+
+class MaxValueInformation(BaseIndirectOptimizer):
+    """Scores by the information about the largest value of f."""
+
+    _parameter_constraints: dict = {
+        **BaseIndirectOptimizer._parameter_constraints,
+        "information": [StrOptions({"auto", "noiseless", "noisy"})],
+        "max_values": [StrOptions({"draws", "gumbel"})],
+        "n_max_values": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _round_state(self) -> np.ndarray:
+        """Samples of f*, the same whenever the round is asked again."""
+        rng = np.random.default_rng([self._seed, self._round, len(self._pending)])
+        if self.max_values == "gumbel":
+            mean, std = self.process_.predict_tracked(return_std=True)
+            return gumbel_max_values(mean, std, self.n_max_values, rng)
+        seed = int(rng.integers(2**31))
+        draws = self.process_.sample_tracked(self.n_max_values, random_state=seed)
+        return draws.max(axis=0) if self._shape is None else refined_maxima(draws, self._shape)
+
+    def _information(self, mean: Any, std: Any, noise: Any, max_values: np.ndarray) -> np.ndarray:
+        """Eq. 7, or Appendix A where the noise counts; in units of the prior's deviation."""
+        unit = self._unit
+        noisy = self.information == "noisy" or (self.information == "auto" and callable(self.alpha))
+        return conditional_max_value_entropy(
+            mean / unit, std / unit, max_values / unit, noise / unit**2 if noisy else None
+        )
+
+    def _scores(self, A: np.ndarray | None, state: np.ndarray) -> np.ndarray:
+        mean, std = self._moments(A)
+        return self._information(mean, std, self._noise(A), state)
 
 
 def learned_conditional(

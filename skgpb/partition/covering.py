@@ -261,7 +261,8 @@ class EuclideanCovering(Covering):
         d, centers, radii = self.n_features, self._centers[: self._n], self.radii
         center, before = centers[ball], 2.0 * radii[ball]
         # Whatever lost its cover lies in the old ball, and only balls that meet it can help.
-        near = np.flatnonzero(np.linalg.norm(centers - center, axis=1) < radii + before)
+        gap = np.linalg.norm(centers - center, axis=1) - radii - before
+        near = np.flatnonzero(gap < 2.0 * CLEARANCE_TIE)
         # Large balls first: they settle most cells.
         near = near[np.argsort(-radii[near], kind="stable")]
         search = Subdivision(centers[near], radii[near], center, before, CLEARANCE_TIE)

@@ -63,7 +63,7 @@ def subdivision_oracle(tolerance):
                 [np.linalg.norm(centers - b.center, axis=1) - b.radius for b in balls], axis=0
             )
             # Small gaps that were passed over before stay so: only the old ball is looked at.
-            outside = np.linalg.norm(centers - shrunk.center, axis=1) > 2 * shrunk.radius
+            outside = np.linalg.norm(centers - shrunk.center, axis=1) > 2 * shrunk.radius + 1e-9
             clearance[outside] = -np.inf
             if clearance.max() > 1e-9:
                 return centers[np.flatnonzero(clearance >= clearance.max() - 1e-9)[0]]
@@ -76,18 +76,18 @@ def subdivision_oracle(tolerance):
 
 @dataclass
 class Round:
-    """One evaluation and what led to it."""
+    """One evaluation and what led to it; balls by number, radii as halvings."""
 
     t: int
     ball: int
-    center: np.ndarray
     k: int
+    center: np.ndarray
     reward: float
     mean: float
     std: float
     n_balls: int
+    shrunk: int
     recommendation: tuple
-    recommended: np.ndarray
 
 
 def gp_zooming(
@@ -105,11 +105,11 @@ def gp_zooming(
     """Yield a Round for each evaluation.
 
     moments(balls, observed, y): posterior mean and std of what balls answer. oracle(ball, t): the
-    noisy reward. variation: W(r). beta(t, number of balls): factor of the variance.
+    noisy reward. variation: W(r). beta(t): factor of the variance.
     """
     balls = [Ball(np.full(d, 0.5), 0, diameter)]
     observed, y = [], []
-    t = 1
+    t, shrunk = 1, 0
     while t <= n_evaluations:
         # line 2
         mean, std = moments(balls, observed, np.asarray(y))
@@ -121,6 +121,7 @@ def gp_zooming(
         ball = balls[i]
         if width[i] <= W[i] and ball.radius >= r_min:  # lines 3 and 4
             ball.k += 1
+            shrunk += 1
             # lines 11 to 13
             point = covering(balls, ball)
             if point is not None:
@@ -136,36 +137,45 @@ def gp_zooming(
         top = max(after[candidates])
         best = next(j for j in candidates if after[j] >= top - TIE_TOLERANCE)
         yield Round(
-            t,
-            int(i),
-            ball.center,
-            ball.k,
-            reward,
-            mean[i],
-            std[i],
-            len(balls),
+            t, int(i), ball.k, ball.center, reward, mean[i], std[i], len(balls), shrunk,
             (best, deepest),
-            balls[best].center,
-        )
-        t += 1
+        )  # fmt: skip
+        t, shrunk = t + 1, 0
 
 
-def point_moments(kernel, alpha, bounds):
-    """Posterior of f at the centres of balls."""
+def moments_of(kernel, alpha, bounds, per_axis=None):
+    """Posterior of what balls answer: f at the centre, or its average over the ball's box."""
     bounds = np.asarray(bounds, dtype=float)
+    lower, side = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
 
-    def place(balls):
-        unit = np.array([b.center for b in balls])
-        return bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
+    def points(ball):
+        if per_axis is None:
+            return lower + ball.center[None] * side
+        low, up = (np.clip(ball.center + s * ball.radius, 0, 1) for s in (-1, 1))
+        axes = [
+            a + (np.arange(n) + 0.5) / n * (b - a) for a, b, n in zip(low, up, per_axis, strict=True)
+        ]
+        return lower + tensor(axes) * side
+
+    def cross(one, other):
+        return np.array([[kernel(a, b).mean() for b in other] for a in one])
 
     def moments(balls, observed, y):
-        X = place(balls)
-        prior = kernel.diag(X)
+        at = [points(ball) for ball in balls]
+        if per_axis is None:
+            prior = kernel.diag(np.concatenate(at))
+        else:
+            prior = np.array([kernel(a, a.copy()).mean() for a in at])
         if not observed:
-            return np.zeros(len(X)), np.sqrt(prior)
-        Z = place(observed)
-        cross = kernel(X, Z)
-        M = np.linalg.solve(kernel(Z) + alpha * np.eye(len(Z)), cross.T).T
-        return M @ y, np.sqrt(np.maximum(prior - (M * cross).sum(axis=1), 0.0))
+            return np.zeros(len(at)), np.sqrt(prior)
+        seen = [points(ball) for ball in observed]
+        if per_axis is None:
+            at, seen = np.concatenate(at), np.concatenate(seen)
+            K, Q = kernel(at, seen), kernel(seen)
+        else:
+            K, Q = cross(at, seen), cross(seen, seen)
+        M = np.linalg.solve(Q + alpha * np.eye(len(Q)), K.T).T
+        return M @ y, np.sqrt(np.maximum(prior - (M * K).sum(axis=1), 0.0))
 
+    moments.points = points
     return moments

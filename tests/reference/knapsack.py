@@ -23,8 +23,3 @@ def brute_force(values, costs, budget):
         if best is None or value > best[0] or (value == best[0] and cost < best[1] - slack):
             best = value, cost, choice
     return None if best is None else best[2]
-
-
-def n_feasible(costs, budget):
-    """Number of allocations within the budget."""
-    return sum(sum(choice) <= budget * (1 + 1e-9) for choice in product(*(list(c) for c in costs)))

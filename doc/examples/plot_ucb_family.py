@@ -1,0 +1,71 @@
+"""
+What the arms teach each other
+==============================
+
+GP-UCB pulls an arm for its own sake, DAGP-UCB for what the pull tells about the arms that may be
+the best. Two rules on the same function with the same noise, and a third one written in ten lines.
+"""
+
+# %%
+# The function is a draw from a Gaussian process over 100 arms in [0, 1]; a pull has noise of
+# variance 0.1.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import DAGPUCBOptimizer, GPUCBOptimizer
+from skgpb.optimizers import BaseUCBOptimizer
+
+arms = np.linspace(0, 1, 100)[:, None]
+kernel, alpha = RBF(0.2), 0.1
+f = GaussianProcessRegressor(kernel).sample_y(arms, random_state=2).ravel()
+
+
+# %%
+# A rule of one's own says what differs from GP-UCB. Here exploration is weighted by a soft maximum
+# of the posterior mean.
+
+
+class SoftmaxUCB(BaseUCBOptimizer):
+    def _weights(self, posterior):
+        weights = np.exp(5.0 * (posterior.mean - posterior.mean.max()))
+        return weights / weights.sum()
+
+    def _uncertainty(self, posterior, weights):
+        return posterior.reduction(weights)
+
+
+# %%
+# Thirty rounds each. The same seed gives every rule the same noise.
+
+
+def play(cls):
+    rng = np.random.default_rng(0)
+    opt = cls(kernel, arms=arms, alpha=alpha)
+    opt.run(lambda arm: f[arm.index] + np.sqrt(alpha) * rng.normal(), budget=30)
+    return opt
+
+
+optimizers = [play(cls) for cls in (GPUCBOptimizer, DAGPUCBOptimizer, SoftmaxUCB)]
+
+# %%
+# DAGP-UCB stops looking at regions that cannot hold the maximum any more, and is left uncertain
+# about them. In the last panel: the regret that every rule has collected.
+
+figure, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
+for axis, opt in zip(axes.flat, optimizers, strict=False):
+    mean, std = opt.predict_arms(return_std=True)
+    axis.plot(arms, f, "k--", label="f")
+    axis.plot(arms, mean, label="posterior mean")
+    axis.fill_between(arms[:, 0], mean - 2 * std, mean + 2 * std, alpha=0.2)
+    pulled = opt.history_["descriptor"][:, 0]
+    axis.plot(pulled, opt.history_["reward"], "r.", label="rewards")
+    axis.set(title=type(opt).__name__, xlabel="arm", ylabel="reward")
+    regret = f.max() - np.interp(pulled, arms[:, 0], f)
+    axes[1, 1].plot(np.arange(1, 31), regret.cumsum(), label=type(opt).__name__)
+axes[0, 0].legend()
+axes[1, 1].set(xlabel="round", ylabel="cumulative regret")
+axes[1, 1].legend()
+plt.show()
