@@ -900,17 +900,13 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         var = self._prior_var(several) - np.einsum("ij,ij->i", K, K)
         return mean, np.sqrt(np.maximum(var, 0.0)) * self._factor
 
-    def _deviation(self, block: np.ndarray, parts: np.ndarray | list[np.ndarray]) -> float:
-        """Largest prior standard deviation of f at rows, or of other functionals, minus one."""
-        single, others = Functionals(block.shape[1]), Functionals(block.shape[1])
+    def _deviation(self, block: np.ndarray, rows: np.ndarray) -> float:
+        """Largest prior standard deviation of f at ``rows`` minus a functional."""
+        single, points = Functionals(block.shape[1]), Functionals(rows.shape[1])
         single[0] = block
-        if isinstance(parts, np.ndarray):
-            others.extend(parts)
-        else:
-            for i, part in enumerate(parts):
-                others[i] = part
-        var = self._prior_var(others) + self._prior_var(single)
-        return float(np.sqrt(max(0.0, (var - 2 * self._cross(others, single)[:, 0]).max())))
+        points.extend(rows)
+        var = self._prior_var(points) + self._prior_var(single)
+        return float(np.sqrt(max(0.0, (var - 2 * self._cross(points, single)[:, 0]).max())))
 
 
 def warn_of_jitter(jitter: float, n: int) -> None:

@@ -82,7 +82,7 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
     assert parameters["kernel"] == "matern52" and "Matern" in parameters["kernel_learned"]
     printed = capsys.readouterr().out
     assert f"{result['n_members']} rows" in printed and "computed only for this report" in printed
-    assert "rows averaged singly  0%" in printed
+    assert "rows averaged singly  0 %" in printed
 
 
 def test_same_seed_same_result_and_another_seed_other_noise(table, tmp_path):

@@ -10,8 +10,9 @@ noise. Printed are the mean cumulative contextual regret (equation 5.7) after t 
 300 contexts, its standard error, and the exponent p of a fit R_t = c t^p over t = 50..300, which is
 1 for an algorithm that does not learn.
 
-- "GPTree, contextual" is Algorithm 3: with the theory's beta_n (h_max from equation 3.4) and with
-  beta = 4.
+- "GPTree, contextual" is Algorithm 3 with the defaults, diameter="kernel", h_max of equation
+  3.4 and the theory's beta_n; with beta = 4; and with beta = 4 and V_h = g_h, one prior standard
+  deviation of f(x) - f(centre) within cells of depth h, which is no high-probability bound.
 - "CGP-UCB" maximises mean + sqrt(beta) std over a grid of actions, 100 in one dimension and 20 x 20
   in two, with beta_t = 2 log(n_grid t^2 pi^2 / (6 * 0.1)) of Krause and Ong, and with beta = 4.
 - "GPTree, no context" sees rewards of actions and takes what contexts do for noise.
@@ -47,6 +48,7 @@ from benchmarks.papers.gpoo_fig4 import positive_int
 from skgpb.exceptions import RefinementWarning
 from skgpb.metrics import contextual_regret
 from skgpb.optimizers import ContextualGPTreeOptimizer, GPTreeOptimizer
+from skgpb.optimizers.variation import cell_deviations
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 T = 300
@@ -58,6 +60,7 @@ PROBLEMS = {"1 + 1": (1, 100), "2 + 2": (2, 20)}
 ALGORITHMS = [
     "GPTree, contextual, theory",
     "GPTree, contextual, beta = 4",
+    "GPTree, contextual, V = g, beta = 4",
     "CGP-UCB on a grid, theory",
     "CGP-UCB on a grid, beta = 4",
     "GPTree, no context",
@@ -95,6 +98,7 @@ class GridUCB:
         self.model = OnlineGaussianProcessRegressor(kernel, alpha=NOISE**2, optimizer=None)
 
     def ask(self, context: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the action for a context."""
         self.t += 1
         beta = self.beta
         if beta is None:
@@ -115,8 +119,14 @@ def one_run(problem: str, algorithm: str, seed: int) -> NDArray[np.float64]:
     common = {"alpha": NOISE**2, "budget": T, "failure_probability": FAILURE_PROBABILITY}
     if algorithm.startswith("GPTree, contextual"):
         beta = "theory" if algorithm.endswith("theory") else 4.0
+        g = cell_deviations(kernel, np.array(box * 2), 2, 64)
         player = ContextualGPTreeOptimizer(
-            kernel, context_bounds=box, bounds=box, beta=beta, **common
+            kernel,
+            context_bounds=box,
+            bounds=box,
+            beta=beta,
+            diameter=g.__getitem__ if "V = g" in algorithm else "kernel",
+            **common,
         )
     elif algorithm.startswith("CGP-UCB"):
         beta = None if algorithm.endswith("theory") else 4.0

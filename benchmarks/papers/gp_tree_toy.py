@@ -3,17 +3,18 @@
 ``python -m benchmarks.papers.gp_tree_toy [--runs 20] [--seed 0] [--n-jobs 1] [--output DIR]``
 
 Both processes on [0, 1] are sums of independent Gaussians times fixed bumps (equations 1.6 and
-1.7), with the amplitudes a_i of Appendix A for delta = 0.1, here cut after 12 and 7 scales. They are
-made so that the information gain grows linearly, which makes information-type bounds on the regret
-vacuous, while the maximum is easy to find: the paper's argument gives a regret of O(1) for the first
-and O(log n) for the second. Printed is the mean cumulative regret (equation 1.2) after t = 10, 25,
-50, 100 evaluations, of
+1.7), with the amplitudes a_i of Appendix A for delta = 0.1, cut after 12 and 7 scales. Their
+information gain grows linearly, which makes information-type bounds on the regret vacuous, while
+the maximum is easy to find: the paper argues for a regret of O(1) on the first and of O(log n) on
+the second. Printed is the mean cumulative regret (equation 1.2) after t = 10, 25, 50 and 100
+evaluations, of
 
-- "GPTree": Algorithm 1 with K = 3, the exact kernel of the process, V_h the standard deviation of
-  the process within cells of depth h times 2, beta = 4,
-- "GPTree, theory": the same with the theory's beta_n and V_h (``diameter="theory"``),
-- "GP-UCB": mean + 2 std over 729 grid points, which contain all local maxima of the first 6 scales,
-- "the paper's": the strategy in its proof, one look at the middle of a third for each scale.
+- "GPTree": Algorithm 1 with K = 3 and the exact kernel of the process, beta = 4, and V_h twice the
+  largest standard deviation of f(x) - f(centre) within cells of depth h,
+- "GPTree, theory": the same with the theory's beta_n and V_h,
+- "GP-UCB": mean + 2 std over 729 grid points,
+- "the paper's": the strategy in Appendix A, taken literally: one look at the middle of a cell for
+  each scale, then the outer third on the side that the sign of the answer tells.
 
 References
 ----------

@@ -419,7 +419,7 @@ def _print_summary(result: dict[str, Any], region: Region, source: str) -> None:
     share = result["n_members"] / result["n_rows"]
     noise = result["parameters"]["noise"]
     rows = [
-        ("recommended group", f"{result['n_members']:,} rows, {share:.1%} of the table"),
+        ("recommended group", f"{result['n_members']:,} rows, {100 * share:.2g} % of the table"),
         *(
             (f"  {name}", f"{_number(lower)} to {_number(upper)}")
             for name, lower, upper in zip(
@@ -437,7 +437,7 @@ def _print_summary(result: dict[str, Any], region: Region, source: str) -> None:
             + (f"each answer with noise of {_number(noise)}" if noise else "answered exactly"),
         ),
         ("smallest group asked", f"{result['smallest_group_asked']:,} rows"),
-        ("rows averaged singly", f"{result['share_of_rows_averaged_singly']:.0%}"),
+        ("rows averaged singly", f"{100 * result['share_of_rows_averaged_singly']:.2g} %"),
         (
             "true average",
             f"{_number(result['true_average'])}, of the whole table "
@@ -450,7 +450,7 @@ def _print_summary(result: dict[str, Any], region: Region, source: str) -> None:
         print(f"{name:<{width}}  {text}")
     if region.group.depth <= region.optimizer.max_depth_:
         print(
-            "\nThe budget was too small to reach the smallest groups: a larger one will find a "
+            "\nThe budget was too small to reach the smallest groups: a larger one may find a "
             "smaller group with a higher average."
         )
 
@@ -500,6 +500,7 @@ def _draw_photograph(region: Region, places: np.ndarray, image: np.ndarray) -> A
     from skgpb.plotting import CellMapDisplay
 
     figure, (left, right) = _figure(2)
+    right.invert_yaxis()
     display = CellMapDisplay.from_optimizer(
         region.optimizer,
         right,

@@ -46,7 +46,7 @@ class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
 
     _parameter_constraints: dict = {
         **GaussianTreeSearchOptimizer._parameter_constraints,
-        "diameter": [StrOptions({"kernel", "cells", "theory"}), tuple, list, callable],
+        "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
         "budget": [Interval(Integral, 1, None, closed="left")],
         "anytime": ["boolean"],
         "max_leaves": [Interval(Integral, 1, None, closed="left")],
@@ -187,10 +187,10 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         pool: the member nearest to the mean, at most ``n_representatives`` members, or all.
     n_representatives : int or tuple of d ints, default=None
         Points per axis in a cell for "average", as for :class:`GPOOOptimizer`.
-    diameter : "kernel", "cells", "theory", (c, rho) or callable, default="kernel"
-        V_h, the variation of f within cells of depth h: computed from the kernel ("kernel",
-        "cells", see :class:`GPOOOptimizer`), that of Claim 2 ("theory", see
-        :func:`variation_bound`), ``c * rho**h``, or any function of h in units of the reward.
+    diameter : "kernel", "theory", (c, rho) or callable, default="kernel"
+        V_h, the variation of f within cells of depth h: computed from the kernel (see
+        :class:`GPOOOptimizer`), that of Claim 2 ("theory", see :func:`variation_bound`),
+        ``c * rho**h``, or any function of h in units of the reward.
     max_depth : int, default=None
         h_max, the deepest level at which cells are split; leaves exist one level below. None
         stands for equation 3.4, or for the depth at which a pool runs out of members.

@@ -64,10 +64,9 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     n_representatives : int or tuple of d ints, default=None
         Points per axis in a cell, S is their product; in a pool the number S itself. None
         takes as many as possible up to 10 per axis and 100 in all (32 in a pool).
-    diameter : "kernel", "cells", (c, rho) or callable, default="kernel"
+    diameter : "kernel", (c, rho) or callable, default="kernel"
         delta(h), the variation of f within cells of depth h: ``c * rho**h``, any function of
-        h in units of the reward, or computed from the kernel, see Notes. "cells" is the
-        variation between the finest cells inside, for when a region is sought and not a point.
+        h in units of the reward, or computed from the kernel, see Notes.
     max_depth : int, default=None
         Deepest level at which cells are split; leaves exist one level below. None stands for
         10 cuts along every axis, or for the depth at which a pool runs out of members.
@@ -121,13 +120,10 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     deviation of f(x) minus the average over the cell, for x at the centre and corners of cells
     of depth h: the union bound over the M cells of the tree that Lemma 1 takes as well.
 
-    *diameter="cells".* The same for the averages over the finest cells in place of f(x), so that
-    delta(max_depth + 1) = 0: a cell of the finest level that is known is not asked for again in
-    the hope of a better point inside, and the budget goes to cells that could still beat it.
-
     *Advice.* ``expansion="posterior"`` and ``recommend("posterior")`` are better on average
-    than the paper's rules at every budget we tried, and ``beta=4.0`` better than "theory"; the
-    user guide has the figures.
+    than the paper's rules at every budget we tried, and on boxes so is ``beta=4.0`` than
+    "theory"; on pools of noisy rows it stops looking elsewhere too early. The user guide has the
+    figures.
 
     *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending; when every leaf
     is pending it splits the best of them early.

@@ -56,6 +56,8 @@ GRID_DIMENSIONS = 3
 PER_AXIS = 200
 # Limits within which the default prior is learned, in units of the sides and of the spread.
 LENGTH_SCALES, AMPLITUDES = (1 / 15, 2.0), (0.05, 1e3)
+# Standard deviations of their logarithms under the prior on them.
+SPREAD_VARIANCE, SPREAD_LENGTH = 2.0, 0.75
 # Starts of the local search for the best x and the best a, and its differencing step in sides.
 N_STARTS, STEP = 4, 1e-5
 
@@ -502,7 +504,8 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             process.condition_query(A, scaled, alpha=alphas / self._factor**2)
         self._observe_points(process)
         if n >= FIRST_LEARNING:
-            process.optimizer = self.optimizer
+            default = self.kernel is None and self.optimizer == "fmin_l_bfgs_b"
+            process.optimizer = most_probable if default else self.optimizer
             process.learn()
         self.process_ = process
         self._learned_at = n
@@ -641,6 +644,27 @@ def smooth_prior(bounds: np.ndarray) -> Kernel:
     if len(side) == 1:
         scale, limits = float(scale[0]), limits[0]
     return ConstantKernel(1.0, AMPLITUDES) * RBF(scale, limits)
+
+
+def most_probable(
+    objective: Callable, start: np.ndarray, bounds: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Hyperparameters of ``smooth_prior`` that are most probable, as an optimizer of scikit-learn.
+
+    Logarithms are normal around ``start``, with deviations ``SPREAD_VARIANCE`` for the variance
+    and ``SPREAD_LENGTH`` for length scales: what keeps a dozen answers from being explained by a
+    function that does not vary along one axis.
+    """
+    spread = np.full(len(start), SPREAD_LENGTH)
+    spread[0] = SPREAD_VARIANCE
+
+    def posterior(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = objective(theta)
+        gap = (theta - start) / spread
+        return value + 0.5 * float(gap @ gap), slope + gap / spread
+
+    result = minimize(posterior, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return result.x, float(result.fun)
 
 
 def box_around(X: np.ndarray) -> np.ndarray:

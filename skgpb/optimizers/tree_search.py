@@ -101,12 +101,9 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
             return int(self.max_depth)
         if self.pool is None:
             return min(10 * d, limit)
-        return min(self._divisible_depth(), limit)
-
-    def _divisible_depth(self) -> int:
-        """Deepest level at which every cell of the pool still has children."""
+        # The deepest level at which every cell still has children.
         n, depth = len(self.pool) // self.n_children, 0
-        while n // self.n_children >= self.min_members:
+        while n // self.n_children >= self.min_members and depth < limit:
             n, depth = n // self.n_children, depth + 1
         return depth
 
@@ -253,7 +250,7 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
         "n_children": [Interval(Integral, 2, None, closed="left")],
         "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
         "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-        "diameter": [StrOptions({"kernel", "cells"}), tuple, list, callable],
+        "diameter": [StrOptions({"kernel"}), tuple, list, callable],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
         "min_members": [Interval(Integral, 1, None, closed="left")],
         "beta": [StrOptions({"theory"}), Interval(Real, 0, None, closed="left"), callable],
@@ -451,7 +448,7 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
 
     def _diameter(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units."""
-        if self.diameter not in ("kernel", "cells"):
+        if self.diameter != "kernel":
             return self._given_diameter() / self.surrogate_._factor
         quantile = sqrt(2.0 * (self._log_cells - log(self.failure_probability)))
         delta, last = [], np.inf
@@ -461,30 +458,10 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
         return np.array(delta)
 
     def _largest_deviation(self, depth: int) -> float:
-        """Largest prior standard deviation of f, or of the finest cells, minus a cell average."""
-        if self.diameter == "cells":
-            sample = self._descendant_blocks(depth)
-        else:
-            sample = self._partition.deviation_blocks(depth)
-        stds = [self.surrogate_._deviation(block, parts) for block, parts in sample]
+        """Largest prior sd of f(x) minus the query, over a sample of cells of a depth."""
+        sample = self._partition.deviation_blocks(depth)
+        stds = [self.surrogate_._deviation(block, points) for block, points in sample]
         return max(stds, default=0.0)
-
-    def _descendant_blocks(self, depth: int) -> list[tuple[np.ndarray, list[np.ndarray]]]:
-        """Sample of cells at a depth, each with some of the finest cells inside it."""
-        K, finest, sample = self._tree.n_children, self.max_depth_ + 1, []
-        if self.pool is not None:
-            finest = min(finest, self._divisible_depth() + 1)
-        m = K ** max(0, finest - depth)
-        offsets = sorted({j * m // 8 for j in range(8)} | {m - 1})
-        for index in sorted({j * K**depth // 8 for j in range(8)} | {K**depth - 1}):
-            parts = [index * m + j for j in offsets]
-            try:
-                block = self._partition.block_at(depth, index)
-                inside = [self._partition.block_at(max(depth, finest), part) for part in parts]
-            except ValueError:  # the pool has run out of members
-                continue
-            sample.append((block, inside))
-        return sample
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""

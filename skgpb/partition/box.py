@@ -82,10 +82,6 @@ class BoxPartition:
             node = shadow.split(node) + index // K**level % K
         return self._cell(depth, index, shadow, node)
 
-    def block_at(self, depth: int, index: int) -> np.ndarray:
-        """Return the descriptor row (1, 2 d) of the cell (depth, index)."""
-        return self.block_of(self.cell_at(depth, index))
-
     def block_of(self, cell: Cell) -> np.ndarray:
         """Return the descriptor row (1, 2 d) of a cell."""
         if self.at_center:

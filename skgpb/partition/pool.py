@@ -115,20 +115,13 @@ class PoolPartition:
 
     def cell_at(self, depth: int, index: int) -> Cell:
         """Return the cell (depth, index), whether or not the tree has reached it."""
-        return self._cell(depth, index, self._slice_at(depth, index))
-
-    def block_at(self, depth: int, index: int) -> np.ndarray:
-        """Return the representatives (S, d) of the cell (depth, index)."""
-        return self._sample(self._slice_at(depth, index))
-
-    def _slice_at(self, depth: int, index: int) -> tuple[int, int]:
         K, where = self.tree.n_children, self._slices[0]
         for level in range(depth - 1, -1, -1):
             if not self._divisible(*where):
                 raise ValueError(f"cell (depth={depth}, index={index}) would have too few members")
             cuts, j = self._cuts(*where), index // K**level % K
             where = int(cuts[j]), int(cuts[j + 1])
-        return where
+        return self._cell(depth, index, where)
 
     def block_of(self, cell: Cell) -> np.ndarray:
         """Return the representatives (S, d) of a cell."""

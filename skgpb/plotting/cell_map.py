@@ -278,10 +278,10 @@ class CellMapDisplay:
 
     def _point_out(self, ax: Any, low: np.ndarray, high: np.ndarray) -> None:
         """Label the recommended cell, with an arrow that finds it where it is tiny."""
-        (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
         center = 0.5 * (low + high)
-        right_half = center[0] > 0.5 * (left + right)
-        upper_half = center[1] > 0.5 * (bottom + top)
+        # In units of the axes, because they may be inverted.
+        place = ax.transAxes.inverted().transform(ax.transData.transform(center))
+        right_half, upper_half = place > 0.5
         ax.annotate(
             "recommended",
             center,

@@ -1,0 +1,76 @@
+"""
+The best action for every context
+=================================
+
+A machine is to be set anew for each batch of material. The material (the context) is given, the
+setting (the action) is ours, and the quality of the product is measured with noise.
+:class:`~skgpb.ContextualGPTreeOptimizer` learns, while producing, which setting suits which
+material.
+"""
+
+# %%
+# The problem
+# -----------
+# The best setting moves with the material, and two settings are good for materials near 0.8.
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import ContextualGPTreeOptimizer
+from skgpb.kernels import Columns
+from skgpb.metrics import contextual_regret
+
+rng = np.random.default_rng(0)
+
+
+def quality(material, setting):
+    ridge = np.exp(-20 * (setting - 0.25 - 0.5 * np.sin(2 * material)) ** 2)
+    return ridge + 0.8 * np.exp(-30 * ((material - 0.8) ** 2 + (setting - 0.2) ** 2))
+
+
+# %%
+# Playing
+# -------
+# The product of a kernel over materials and one over settings: similar materials behave similarly
+# under similar settings. Materials arrive at random.
+
+opt = ContextualGPTreeOptimizer(
+    Columns(RBF(0.3), [0]) * Columns(RBF(0.2), [1]),
+    context_bounds=[(0, 1)],
+    bounds=[(0, 1)],
+    alpha=0.05**2,
+    beta=4.0,
+    budget=100,
+    max_depth=9,
+)
+materials = rng.uniform(size=100)
+opt.run(lambda query: quality(*query.points[0]) + 0.05 * rng.normal(), materials)
+
+# %%
+# The regret compares each setting with the best one for that very material.
+
+played = opt.history_["descriptor"][:, :2]
+grid = np.linspace(0, 1, 501)
+optima = np.array([quality(material, grid).max() for material in materials])
+regret = contextual_regret(optima, quality(*played.T))
+print(f"regret after 20, 50 and 100 batches: {regret[[19, 49, 99]].round(2)}")
+
+# %%
+# What was played, and what is recommended now
+# --------------------------------------------
+
+import matplotlib.pyplot as plt
+
+fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+image = left.pcolormesh(grid, grid, quality(*np.meshgrid(grid, grid)), cmap="viridis")
+fig.colorbar(image, ax=left, label="quality")
+dots = left.scatter(*played.T, c=np.arange(100), cmap="Reds", s=18, edgecolor="k", lw=0.3)
+fig.colorbar(dots, ax=left, label="batch")
+contexts = np.linspace(0, 1, 60)
+advice = [opt.recommend(c).actions[0, 0] for c in contexts]
+left.plot(contexts, advice, "w.", ms=4, label="recommended")
+left.set(xlabel="material (context)", ylabel="setting (action)")
+left.legend(loc="lower left")
+right.plot(np.arange(1, 101), regret)
+right.set(xlabel="batches", ylabel="cumulative contextual regret", xlim=(1, 100), ylim=0)
+plt.show()
