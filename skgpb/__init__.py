@@ -7,6 +7,8 @@ average over a cell, its integral. See :mod:`skgpb.optimizers` for the algorithm
 
 from skgpb.combinatorial import CombinatorialBandit
 from skgpb.optimizers import (
+    CMESOptimizer,
+    CMETSOptimizer,
     ContextualGPTreeOptimizer,
     DAGPUCBOptimizer,
     EIOptimizer,
@@ -17,6 +19,10 @@ from skgpb.optimizers import (
     GPUCBOptimizer,
     GPZoomingOptimizer,
     IGPUCBOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
     MESOptimizer,
     PIOptimizer,
     StoOOOptimizer,
@@ -27,6 +33,8 @@ from skgpb.surrogate import OnlineGaussianProcessRegressor
 __version__ = "0.1.0"
 
 __all__ = [
+    "CMESOptimizer",
+    "CMETSOptimizer",
     "CombinatorialBandit",
     "ContextualGPTreeOptimizer",
     "DAGPUCBOptimizer",
@@ -38,6 +46,10 @@ __all__ = [
     "GPUCBOptimizer",
     "GPZoomingOptimizer",
     "IGPUCBOptimizer",
+    "IndirectEIOptimizer",
+    "IndirectMESOptimizer",
+    "IndirectPIOptimizer",
+    "IndirectUCBOptimizer",
     "MESOptimizer",
     "OnlineGaussianProcessRegressor",
     "PIOptimizer",

@@ -60,7 +60,7 @@ def conditional_max_value_entropy(
     array([0.6931, 0.6931, 0.    ])
     >>> noise = np.array([1e-6, 4.0, 1.0])
     >>> conditional_max_value_entropy(mean, std, np.array([0.0]), noise).round(4)
-    array([0.6924, 0.0669, 0.    ])
+    array([0.6924, 0.0681, 0.    ])
     """
     mean, std, max_values = (
         np.ascontiguousarray(a, dtype=np.float64) for a in (mean, std, max_values)

@@ -1,6 +1,8 @@
 """Bandit optimizers, one file for each algorithm."""
 
 from skgpb.optimizers.arms import BaseUCBOptimizer
+from skgpb.optimizers.cmes import CMESOptimizer
+from skgpb.optimizers.cmets import CMETSOptimizer
 from skgpb.optimizers.contextual_gp_tree import ContextualGPTreeOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.optimizers.ei import EIOptimizer
@@ -11,6 +13,12 @@ from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.optimizers.gp_zooming import GPZoomingOptimizer
 from skgpb.optimizers.gpoo import GPOOOptimizer
 from skgpb.optimizers.igp_ucb import IGPUCBOptimizer
+from skgpb.optimizers.indirect_baselines import (
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+)
 from skgpb.optimizers.mes import MESOptimizer
 from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.stooo import StoOOOptimizer
@@ -19,6 +27,8 @@ from skgpb.optimizers.variation import variation_bound
 
 __all__ = [
     "BaseUCBOptimizer",
+    "CMESOptimizer",
+    "CMETSOptimizer",
     "ContextualGPTreeOptimizer",
     "DAGPUCBOptimizer",
     "EIOptimizer",
@@ -29,6 +39,10 @@ __all__ = [
     "GPUCBOptimizer",
     "GPZoomingOptimizer",
     "IGPUCBOptimizer",
+    "IndirectEIOptimizer",
+    "IndirectMESOptimizer",
+    "IndirectPIOptimizer",
+    "IndirectUCBOptimizer",
     "MESOptimizer",
     "PIOptimizer",
     "StoOOOptimizer",

@@ -68,7 +68,9 @@ class CMESOptimizer(MaxValueInformation):
     n_max_values : int, default=100
         Number of samples of f*.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
-        How the hyperparameters of ``kernel`` are learned from the answers.
+        How the hyperparameters of ``kernel`` are learned from the answers: by marginal
+        likelihood, for the default kernel with a weak prior around its values. None keeps
+        them.
     n_restarts_optimizer : int, default=0
         Further starts of the optimizer.
     relearn : "doubling", int or None, default="doubling"
@@ -94,6 +96,9 @@ class CMESOptimizer(MaxValueInformation):
 
     Notes
     -----
+    Queries that tie, as all do before the first answer, are asked from the centre of the
+    candidates outwards.
+
     A round costs O((n + m) t) for n points and m candidates, plus the samples of f*, plus
     O(m ``n_max_values``) for eq. 7.
 

@@ -109,8 +109,11 @@ class CMETSOptimizer(MaxValueInformation):
     update : {"repaired", "literal"}, default="repaired"
         How the tree changes, see the module's notes.
     n_points, model_noise, information, max_values, n_max_values, optimizer, \
-n_restarts_optimizer, relearn, normalize_y, random_state
+n_restarts_optimizer, normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`.
+    relearn : "doubling", int or None, default=1
+        When to learn the hyperparameters, as in CMESOptimizer; after every answer by default,
+        because a budget buys few of them.
 
     Attributes
     ----------
@@ -189,7 +192,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         n_max_values: int = 100,
         optimizer: str | Callable | None = "fmin_l_bfgs_b",
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
+        relearn: str | int | None = 1,
         normalize_y: bool = True,
         random_state: Any = None,
     ) -> None:

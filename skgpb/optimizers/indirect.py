@@ -27,6 +27,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.conditional_entropy import conditional_max_value_entropy, refined_maxima
 from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.conditional_mean_process import ConditionalMeanProcess
@@ -350,12 +351,21 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         asked = [query.index for query in self._pending if query.index >= 0]
         if len(asked) < len(value):
             value[asked] = -np.inf
-        i = int(np.argmax(value))
+        i = self._most_central(np.flatnonzero(value >= value.max() - TIE_TOLERANCE))
         if self._query_box is not None:
             better = self._search_queries(value, state)
             if better is not None:
                 return better
         return IndirectQuery(self._A[i], self._costs[i], i)
+
+    def _most_central(self, ties: np.ndarray) -> int:
+        """Before anything is known all queries tie; one in the middle beats one in a corner."""
+        if len(ties) == 1:
+            return int(ties[0])
+        side = np.ptp(self._A, axis=0)
+        away = (self._A[ties] - self._A.mean(axis=0)) / np.where(side > 0.0, side, 1.0)
+        distance = (away**2).sum(axis=1)
+        return int(ties[np.flatnonzero(distance <= distance.min() + TIE_TOLERANCE)[0]])
 
     @staticmethod
     def _per_cost(value: np.ndarray, cost: np.ndarray) -> np.ndarray:

@@ -118,7 +118,7 @@ class IndirectBranin:
     >>> import numpy as np
     >>> problem = IndirectBranin("cosine")
     >>> problem.g([[0.5, 0.5]]).round(3)
-    array([-28.594])
+    array([-104.792])
     >>> X, A = problem.pairs(500, np.random.default_rng(0))
     >>> X.shape, A.shape
     ((500, 2), (500, 2))
