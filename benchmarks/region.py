@@ -1,4 +1,4 @@
-"""How good are the groups that ``python -m skgpb search`` recommends, on tables of many shapes?
+"""The groups that ``python -m skgpb search`` recommends, on tables of many shapes.
 
     python -m benchmarks.region [--budget 150 --noise 0.1 --seeds 10] [--csv FILE A B TARGET]
 

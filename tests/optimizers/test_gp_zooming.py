@@ -13,7 +13,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.optimizers import GPZoomingOptimizer
-from skgpb.partition import Ball
 from skgpb.problems import gpoo_function
 
 N_SEEDS, N_ROUNDS, ALPHA = 10, 25, 0.01

@@ -6,6 +6,8 @@ through all nodes instead of bookkeeping.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import log_ndtr
@@ -53,9 +55,9 @@ def truncated_entropy(mean, std, f, noise):
     width = np.sqrt(std**2 * max(1 - gamma * mills - mills**2, 1e-12) + noise)
     # The law has an exponential tail to the left where f is far below the mean.
     cuts = center + width * np.array([-40, -20, -10, -6, -4, -2, -1, 0, 0.5, 1, 1.5, 2, 4, 7, 12])
-    parts = [quad(integrand, a, b, epsabs=1e-13, epsrel=1e-11, limit=400)[0] for a, b in
-             zip(cuts[:-1], cuts[1:], strict=True)]  # fmt: skip
-    return sum(parts)
+    return sum(
+        quad(integrand, a, b, epsabs=1e-13, epsrel=1e-11, limit=400)[0] for a, b in pairwise(cuts)
+    )
 
 
 class NaiveTree:

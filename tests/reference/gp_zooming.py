@@ -153,7 +153,8 @@ def moments_of(kernel, alpha, bounds, per_axis=None):
             return lower + ball.center[None] * side
         low, up = (np.clip(ball.center + s * ball.radius, 0, 1) for s in (-1, 1))
         axes = [
-            a + (np.arange(n) + 0.5) / n * (b - a) for a, b, n in zip(low, up, per_axis, strict=True)
+            a + (np.arange(n) + 0.5) / n * (b - a)
+            for a, b, n in zip(low, up, per_axis, strict=True)
         ]
         return lower + tensor(axes) * side
 
