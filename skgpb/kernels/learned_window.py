@@ -47,16 +47,28 @@ class RidgeScatter:
     query_kernel : Kernel, default=None
         Kernel over queries, as of :class:`~skgpb.kernels.ConditionalMean`. It and the
         regularisation minimise the leave-one-out error of the regression.
+    scaled : bool, default=False
+        Whether the last column of A is the standard deviation of the scatter, which then is not
+        learned.
 
     Attributes
     ----------
     faces : ndarray of shape (2, d)
         Where points were clipped, infinite where they were not.
     tau : ndarray of shape (d,)
-        Standard deviation of the scatter before clipping.
+        Standard deviation of the scatter before clipping, unless it is given.
     """
 
-    def __init__(self, X: np.ndarray, A: np.ndarray, query_kernel: Kernel | None = None) -> None:
+    def __init__(
+        self,
+        X: np.ndarray,
+        A: np.ndarray,
+        query_kernel: Kernel | None = None,
+        scaled: bool = False,
+    ) -> None:
+        self.scaled = scaled
+        self._given = A[:, -1:] if scaled else None
+        A = A[:, :-1] if scaled else A
         self.center, self.spread = X.mean(axis=0), X.std(axis=0)
         flat = self.spread <= FLAT * np.maximum(1.0, np.abs(X).max(axis=0))
         self.spread = np.where(flat, 1.0, self.spread)
@@ -87,21 +99,25 @@ class RidgeScatter:
         weights = self.operator.weights(A)
         Y, variance = X.copy(), np.zeros_like(X)
         for _ in range(ROUNDS):
+            tau = self.tau if self._given is None else self._given
             h = (weights @ ((Y - self.center) / self.spread)) * self.spread + self.center
             for side, sign in ((0, -1.0), (1, 1.0)):
-                z = sign * (self.faces[side] - h) / self.tau
+                z = sign * (self.faces[side] - h) / tau
                 z = np.where(clipped[side], z, 0.0)
                 ratio = np.exp(-0.5 * z * z - 0.5 * np.log(2 * np.pi) - log_ndtr(-z))
-                Y = np.where(clipped[side], h + sign * self.tau * ratio, Y)
-                left = self.tau**2 * np.clip(1.0 + z * ratio - ratio**2, 0.0, 1.0)
+                Y = np.where(clipped[side], h + sign * tau * ratio, Y)
+                left = tau**2 * np.clip(1.0 + z * ratio - ratio**2, 0.0, 1.0)
                 variance = np.where(clipped[side], left, variance)
             residuals = self._left_out((Y - self.center) / self.spread) * self.spread
             self.tau = np.sqrt((residuals**2 + variance).mean(axis=0))
         self._targets = (Y - self.center) / self.spread
 
-    def _moments(self, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _moments(
+        self, h: np.ndarray, given: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (n, d) of clip(h + tau xi), xi standard normal."""
-        tau, (low, high) = np.broadcast_to(self.tau, h.shape), self.faces
+        tau = np.broadcast_to(self.tau if given is None else given, h.shape)
+        low, high = self.faces
         with np.errstate(invalid="ignore", over="ignore"):
             a, b = (low - h) / tau, (high - h) / tau
         below, above = ndtr(a), ndtr(-b)
@@ -122,22 +138,31 @@ class RidgeScatter:
             Z = operator.weights(A) @ self._targets
         return Z * self.spread + self.center
 
+    def _at(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.scaled:
+            return self._moments(self._center_of(A[:, :-1]), A[:, -1:])
+        return self._moments(self._center_of(A))
+
     def location(self, A: np.ndarray) -> np.ndarray:
         """Mean of x for queries A (n, q), shape (n, d)."""
-        return self._moments(self._center_of(A))[0]
+        return self._at(A)[0]
 
     def scale(self, A: np.ndarray) -> np.ndarray:
         """Standard deviation of x for queries A (n, q), shape (n, d)."""
-        return np.sqrt(self._moments(self._center_of(A))[1])
+        return np.sqrt(self._at(A)[1])
 
     def left_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (N, d) of every point of the pairs, as learned from the others."""
         h = (self._targets - self._left_out(self._targets)) * self.spread + self.center
-        return self._moments(h)
+        return self._moments(h, self._given)
 
 
 def learned_window(
-    X: np.ndarray, A: np.ndarray, kernel: RBF, query_kernel: Kernel | None = None
+    X: np.ndarray,
+    A: np.ndarray,
+    kernel: RBF,
+    query_kernel: Kernel | None = None,
+    scaled: bool = False,
 ) -> tuple[WindowMean, float]:
     """Learn a Gaussian window from pairs.
 
@@ -151,6 +176,8 @@ def learned_window(
         The embedding kernel, ``operator_.embedding_kernel`` of a ConditionalMean.
     query_kernel : Kernel, default=None
         Kernel over queries, for the regression.
+    scaled : bool, default=False
+        Whether the last column of A is the standard deviation of the scatter.
 
     Returns
     -------
@@ -159,7 +186,7 @@ def learned_window(
     loss : float
         Leave-one-out loss, comparable with ``operator_.loss`` of a ConditionalMean.
     """
-    scatter = RidgeScatter(X, A, query_kernel)
+    scatter = RidgeScatter(X, A, query_kernel, scaled)
     mean, variance = scatter.left_out()
     window = WindowMean(scale=scatter.scale, location=scatter.location)
     return window, embedding_loss(X - mean, variance, kernel)

@@ -73,9 +73,9 @@ class CMESOptimizer(MaxValueInformation):
         them.
     n_restarts_optimizer : int, default=0
         Further starts of the optimizer.
-    relearn : "doubling", int or None, default="doubling"
-        When to learn them: whenever the number of observations has doubled (from 4 on), every
-        so many observations, or only in ``fit``.
+    relearn : "growing", "doubling", int or None, default="growing"
+        When to learn them: whenever the number of observations has grown by a tenth or doubled
+        (from 4 on), every so many observations, or only in ``fit``.
     normalize_y : bool, default=True
         Whether to centre and scale the answers.
     random_state : int, RandomState instance or None, default=None
@@ -150,7 +150,7 @@ class CMESOptimizer(MaxValueInformation):
         n_max_values: int = 100,
         optimizer: str | Callable | None = "fmin_l_bfgs_b",
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
+        relearn: str | int | None = "growing",
         normalize_y: bool = True,
         random_state: Any = None,
     ) -> None:

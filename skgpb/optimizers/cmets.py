@@ -25,14 +25,18 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import ConditionalMean, WindowMean
-from skgpb.optimizers.indirect import MaxValueInformation, box_around, learned_conditional
+from skgpb.optimizers.indirect import (
+    MaxValueInformation,
+    box_around,
+    learned_conditional,
+    named_box,
+)
 from skgpb.partition.indirect_query import IndirectCell
 from skgpb.utils import (
     Integral,
     Interval,
     Real,
     StrOptions,
-    check_bounds,
     check_callable_value,
 )
 
@@ -109,11 +113,8 @@ class CMETSOptimizer(MaxValueInformation):
     update : {"repaired", "literal"}, default="repaired"
         How the tree changes, see the module's notes.
     n_points, model_noise, information, max_values, n_max_values, optimizer, \
-n_restarts_optimizer, normalize_y, random_state
+n_restarts_optimizer, relearn, normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`.
-    relearn : "doubling", int or None, default=1
-        When to learn the hyperparameters, as in CMESOptimizer; after every answer by default,
-        because a budget buys few of them.
 
     Attributes
     ----------
@@ -192,7 +193,7 @@ n_restarts_optimizer, normalize_y, random_state
         n_max_values: int = 100,
         optimizer: str | Callable | None = "fmin_l_bfgs_b",
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = 1,
+        relearn: str | int | None = "growing",
         normalize_y: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -234,7 +235,8 @@ n_restarts_optimizer, normalize_y, random_state
                 self._last_column = "scale"
         elif A is not None:
             self._find_last_column(A.shape[1])
-            kernel = learned_conditional(X, A, self.operator, self.query_kernel)
+            scaled = self._last_column == "scale"
+            kernel = learned_conditional(X, A, self.operator, self.query_kernel, scaled)
         elif self.window == "gaussian":
             self._last_column = "scale"
             kernel = WindowMean(location=self.location)
@@ -246,7 +248,9 @@ n_restarts_optimizer, normalize_y, random_state
         return kernel
 
     def _find_last_column(self, q: int) -> None:
-        root = None if self.query_bounds is None else len(check_bounds(self.query_bounds))
+        root = (
+            None if self.query_bounds is None else len(named_box(self.query_bounds, "query_bounds"))
+        )
         if root is None:
             root = q - (self.scale is not None)
         if q == root + 1:
@@ -261,12 +265,12 @@ n_restarts_optimizer, normalize_y, random_state
             known = self.conditional is None and not isinstance(kernel, ConditionalMean)
             if known and self._last_column is not None and X is None:
                 self._arms = None
-                return check_bounds(self.query_bounds)
+                return named_box(self.query_bounds, "query_bounds")
         return super()._resolved_domain(X, kernel)
 
     def _set_queries(self, kernel: Kernel, A: np.ndarray | None) -> None:
         if self.query_bounds is not None:
-            root = check_bounds(self.query_bounds)
+            root = named_box(self.query_bounds, "query_bounds")
         elif A is not None:
             root = box_around(A[:, : A.shape[1] - (self._last_column is not None)])
         else:
@@ -406,7 +410,7 @@ n_restarts_optimizer, normalize_y, random_state
         return float(self._level_alphas.min() if query is None else self._level_alphas[query.depth])
 
     def _scores(self, A: np.ndarray | None, state: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("cells are scored in _choose")
+        raise NotImplementedError("cells are scored where they are chosen")
 
     # -- telling ----------------------------------------------------------------------------
 

@@ -43,6 +43,8 @@ from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_val
 
 # So many balls are allowed before the first evaluation.
 HEAD_START = 1000
+# So many boxes may an uncovered region consist of; their number grows exponentially with d.
+MAX_EFFORT = 100_000
 
 
 class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
@@ -72,7 +74,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
         What a ball is. Under the sup norm the covering oracle is exact in any dimension, see
         :class:`~skgpb.partition.ChebyshevCovering`; for Euclidean balls it subdivides to a
-        tolerance, see :class:`~skgpb.partition.EuclideanCovering`, which is for d <= 3.
+        tolerance, see :class:`~skgpb.partition.EuclideanCovering`, which is for d <= 2.
     feedback : {"center", "average", "integral"} or Kernel, default="center"
         What the oracle returns for a ball: f at its centre (the paper's case), the average
         over representatives of the ball, or the mean over the whole ball, both within the
@@ -141,22 +143,22 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
 
     *beta="theory".* Claim 6 sums the failures of all confidence intervals that are looked at.
     The posterior changes with n evaluations, and there are at most M balls: two of them are
-    farther apart than the smallest radius, so M = 2^(d max_depth_) or ``max_balls`` if that
+    farther apart than the smallest radius, so M = ``2**(d * max_depth_)``, or ``max_balls`` if that
     is less. Hence beta_n^2 = 2 (log(1 / theta) + log(2 n) + log(M)).
 
     *diameter="kernel".* W(r) is sqrt(2 log(M / theta)) times the largest prior standard
     deviation of f(y) minus the answer to the query, for y in a ball of radius r.
 
-    *Refinement* happens within ``ask``, so that there may be many balls before the first
-    answer. That is what a W much larger than sqrt(beta) times the prior standard deviation
-    does, as the one of "theory"; ``max_balls`` bounds it.
+    *Refinement* happens within ``tell``, as far as the answers so far lead, and before the
+    first evaluation within ``ask``. It makes many balls where W is much larger than sqrt(beta)
+    times the prior standard deviation, as the one of "theory" is; ``max_balls`` bounds it.
 
-    *Recommendation.* ``recommend()`` follows the paper: the smallest ball, ties to the highest
-    posterior mean, then to the oldest.
+    *Recommendation.* ``recommend()`` follows the paper: the smallest ball at the time of the
+    last evaluation, ties to the highest posterior mean, then to the oldest.
 
-    *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, so that their
-    balls may be shrunk; when every ball is pending it shrinks the best of them until a new one
-    is needed.
+    *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, but balls only
+    when the answers are there; when every ball is pending, it shrinks the best of them until a
+    new one is needed.
 
     Examples
     --------
@@ -232,45 +234,54 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
 
     # -- Algorithm 2 ------------------------------------------------------------------------
 
-    def _choose(self) -> Ball:
+    def _refine(self, t: int, beta: float) -> None:
         """Lines 2 to 5 and 11 to 13: shrink the best ball until one is to be evaluated."""
+        posterior = self.surrogate_._posterior
+        while True:
+            ball = self._best_ball(posterior, beta, self._variation)
+            if not self._should_shrink(ball, posterior, beta) or not self._room(t):
+                return
+            self._shrink(ball)
+
+    def _should_shrink(self, ball: int, posterior: Posterior, beta: float) -> bool:
+        """Line 3."""
+        depth = self._depth[ball]
+        width = sqrt(beta * posterior.tracked_at(ball)[1])
+        return depth < self.max_depth_ and width <= self._variation[depth]
+
+    def _choose(self) -> Ball:
+        """Line 7: the best ball, or one that is not pending."""
         t = self._round + 1 + len(self._pending)
         self._follow_horizon(t)
         beta = self._beta(t)
-        pending = {query.index for query in self._pending}
-        excluded: list[int] = []
+        if not self._pending:
+            self._refine(t, beta)
         posterior = self._expected()
-        while True:
-            ball = self._best_ball(posterior, beta, self._variation, excluded)
-            depth = self._depth[ball]
-            known = (
-                ball >= 0
-                and depth < self.max_depth_
-                and sqrt(beta * posterior.tracked_at(ball)[1]) <= self._variation[depth]
-            )
-            if known and not self._room(t):
-                # It should be smaller, not better known: evaluate the best centre instead.
-                ball = self._best_ball(posterior, beta, np.zeros_like(self._variation), pending)
-                known = False
-            if ball < 0:
-                # Every ball is being evaluated already: shrink the best of those that can be.
-                ball, known = self._best_shrinkable(posterior, beta), True
-            if known:
-                self._shrink(ball)
-                posterior = self._expected()
-            elif ball in pending:
-                excluded.append(ball)
-            else:
-                return self._ball(ball)
+        pending = {query.index for query in self._pending}
+        if len(pending - {-1}) == len(self.covering_):
+            # Every ball is being evaluated already: shrink some until another is needed.
+            while len(pending - {-1}) == len(self.covering_):
+                self._shrink(self._best_shrinkable(posterior, beta))
+            posterior = self._expected()
+        ball = self._best_ball(posterior, beta, self._variation, pending)
+        if self._should_shrink(ball, posterior, beta):
+            # It ought to be smaller, not better known, once there is room or pending answers
+            # are there: until then the best centre, as if the centres were all there is.
+            ball = self._best_ball(posterior, beta, np.zeros_like(self._variation), pending)
+        return self._ball(ball)
 
     def _best_ball(
-        self, posterior: Posterior, beta: float, variation: np.ndarray, excluded: Iterable[int]
+        self,
+        posterior: Posterior,
+        beta: float,
+        variation: np.ndarray,
+        excluded: Iterable[int] = (),
     ) -> int:
         """Line 2: the ball of the largest index (equation 5.1), -1 if all are excluded."""
         depth = self._depth
         index = posterior.tracked_mean() + np.sqrt(beta * posterior.tracked_var())
         index += variation[depth]
-        index[list(excluded)] = -np.inf
+        index[[i for i in excluded if i >= 0]] = -np.inf
         top = index.max()
         if top == -np.inf:
             return -1
@@ -280,7 +291,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     def _best_shrinkable(self, posterior: Posterior, beta: float) -> int:
         """Line 2 among the balls that can be smaller, known or not."""
         smallest = np.flatnonzero(self._depth >= self.max_depth_)
-        ball = self._best_ball(posterior, beta, self._variation, smallest)
+        ball = self._best_ball(posterior, beta, self._variation, smallest.tolist())
         if ball < 0:
             raise ValueError(
                 f"all {len(self.covering_)} balls are pending and none may be smaller: tell some "
@@ -301,7 +312,9 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             self.surrogate_._track_blocks([added], [self._block(self._ball(added))])
 
     def _update(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
-        """Lines 7 to 9."""
+        """Lines 7 to 9, and then what leads up to the next evaluation."""
+        # Should the user's function fail, it does before anything has changed.
+        following = self._beta(self._round + 2)
         ball = query.index if isinstance(query, Ball) else -1
         # A ball that was shrunk since it was asked for answered for its larger self.
         same = ball >= 0 and (self.feedback == "center" or query.depth == self._depth[ball])
@@ -312,6 +325,12 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         self._round += 1
         self._history.append((self._descriptor(query), reward, *row, refined))
         self._relearn_if_due()
+        self._settled = self._depth.copy()
+        if self.anytime or self._round < self.budget_:
+            self._follow_horizon(self._round + 1)
+            if not callable(self.beta):
+                following = self._beta(self._round + 1)
+            self._refine(self._round + 1, following)
 
     def recommend(
         self, rule: str = "expanded", *, depth: int | None = None, caution: float = 0.0
@@ -347,9 +366,10 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         return self._best_supported(finest, float(caution))
 
     def _best(self) -> Ball:
-        smallest = np.flatnonzero(self._depth == self._depth.max())
-        means = self.surrogate_._posterior.tracked_mean()[smallest]
-        return self._ball(int(smallest[first_maximum(means, TIE_TOLERANCE)]))
+        smallest = np.flatnonzero(self._settled == self._settled.max())
+        balls = [self._ball(i, int(self._settled[i])) for i in smallest.tolist()]
+        means = self.surrogate_._moments([self._block(ball) for ball in balls])
+        return balls[first_maximum(means, TIE_TOLERANCE * self.surrogate_._factor)]
 
     def _best_supported(self, finest: int, caution: float) -> Ball:
         """Descend from the balls to smaller ones inside, from the BEAM best of each level."""
@@ -475,6 +495,18 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         """
         head = min(HEAD_START, self.max_balls)
         share = head + (self.max_balls - head) * min(1.0, t / self.budget_)
+        if self.covering_.effort > MAX_EFFORT:
+            if not self._exhausted:
+                self._exhausted = True
+                warnings.warn(
+                    f"the region that {len(self.covering_)} balls leave uncovered in "
+                    f"{self.n_features_in_} dimensions consists of more than {MAX_EFFORT} boxes: "
+                    "balls are shrunk no further. Use GPTreeOptimizer, whose cost does not grow "
+                    "with the dimension like this, or a smaller diameter",
+                    RefinementWarning,
+                    stacklevel=5,
+                )
+            return False
         if len(self.covering_) < share:
             return True
         if self._round == 0 and not self._guarded:
@@ -486,7 +518,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
                 "smaller diameter (diameter='kernel', or (c, exponent) with a smaller c), a kernel "
                 "with longer length scales, a larger beta or a larger r_min; or raise max_balls",
                 RefinementWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return False
 
@@ -600,10 +632,10 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     def _begin(self) -> None:
         d = self.n_features_in_
         self.budget_ = int(self.budget)
-        self._overdrawn = self._guarded = self._refined = False
+        self._overdrawn = self._guarded = self._exhausted = self._refined = False
         euclidean = self.metric == "euclidean"
         self.covering_ = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
-        self._depth = self.covering_.depth
+        self._depth = self._settled = self.covering_.depth
         self._parent, self._n_evaluations = [-1], [0]
         prior = self._query_kernel(d)
         self._exponent = smoothness_exponent(

@@ -59,6 +59,8 @@ PER_AXIS = 200
 LENGTH_SCALES, AMPLITUDES = (1 / 15, 2.0), (0.05, 1e3)
 # Standard deviations of their logarithms under the prior on them.
 SPREAD_VARIANCE, SPREAD_LENGTH = 2.0, 0.75
+# Growth of the number of observations after which hyperparameters are learned again.
+GROWTH = {"growing": 1.1, "doubling": 2.0}
 # Starts of the local search for the best x and the best a, and its differencing step in sides.
 N_STARTS, STEP = 4, 1e-5
 
@@ -88,7 +90,11 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         "cost": "no_validation",
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
         "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
-        "relearn": [StrOptions({"doubling"}), Interval(Integral, 1, None, closed="left"), None],
+        "relearn": [
+            StrOptions({"growing", "doubling"}),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -242,7 +248,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         """Box (d, 2) in which f is maximised; ``_arms`` holds the points where it is finite."""
         self._arms = None
         if self.domain is not None:
-            bounds = check_bounds(self.domain)
+            bounds = named_box(self.domain, "domain")
         elif isinstance(kernel, PolicyMean):
             self._arms = arms_of(kernel)
             bounds = box_around(self._arms)
@@ -268,7 +274,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         if self.candidates is not None:
             candidates = check_numbers(self.candidates, "candidates")
         elif self.query_bounds is not None:
-            box = check_bounds(self.query_bounds)
+            box = named_box(self.query_bounds, "query_bounds")
         elif isinstance(kernel, PolicyMean) and not callable(kernel.policies):
             candidates = np.arange(len(kernel.policies), dtype=np.float64)[:, None]
         elif A is not None:
@@ -483,9 +489,11 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
 
     def _relearn_if_due(self) -> None:
         n = self._round + self._n_fitted
-        if self.relearn == "doubling":
+        if self.relearn in GROWTH:
             first = FIRST_LEARNING if self.optimizer is not None else 1
-            due = n >= max(1 if self.normalize_y else first, 2 * self._learned_at)
+            due = n >= max(
+                1 if self.normalize_y else first, GROWTH[self.relearn] * self._learned_at
+            )
         else:
             due = self.relearn is not None and n - self._learned_at >= self.relearn
         if due:
@@ -499,8 +507,10 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         if self.normalize_y:
             values = [answer[1] for answer in self._answers]
             values = np.append(values, self._points[1] if self._points is not None else [])
-            # One answer says nothing of the spread: they spread at least as their noise.
             spread = max(float(values.std()), float(np.sqrt(self._alpha_of(None))))
+            if n == 1:
+                # One answer says nothing of the spread but, at best, its order of magnitude.
+                spread = max(spread, abs(float(values[0])))
             self._offset, self._factor = float(values.mean()), spread or 1.0
         kernel = clone(self.process_.kernel_)
         if n >= FIRST_LEARNING and self.optimizer is not None:
@@ -718,11 +728,16 @@ class MaxValueInformation(BaseIndirectOptimizer):
 
 
 def learned_conditional(
-    X: np.ndarray, A: np.ndarray, operator: str, query_kernel: Kernel | None
+    X: np.ndarray,
+    A: np.ndarray,
+    operator: str,
+    query_kernel: Kernel | None,
+    scaled: bool = False,
 ) -> Kernel:
     """What queries average, from pairs: eq. 5, a learned window, or the better of the two.
 
-    Better is the lower leave-one-out loss of the conditional mean embedding.
+    Better is the lower leave-one-out loss of the conditional mean embedding. With ``scaled`` the
+    last column of A is the standard deviation of x given a.
     """
     if len(X) < 2 and operator == "window":
         raise ValueError("one pair is too few to learn a window: use operator='embedding'")
@@ -731,7 +746,7 @@ def learned_conditional(
         embedding.operator_  # noqa: B018 - learns, and raises where the pairs do not allow it
         return embedding
     learned = embedding.operator_
-    window, loss = learned_window(X, A, learned.embedding_kernel, query_kernel)
+    window, loss = learned_window(X, A, learned.embedding_kernel, query_kernel, scaled)
     return window if operator == "window" or loss < learned.loss else embedding
 
 
@@ -742,6 +757,14 @@ def arms_of(kernel: PolicyMean) -> np.ndarray:
     if kernel.policies is None or callable(kernel.policies):
         raise ValueError("a PolicyMean without a table of policies needs arms")
     return np.arange(np.shape(kernel.policies)[1], dtype=np.float64)[:, None]
+
+
+def named_box(values: Any, name: str) -> np.ndarray:
+    """Return a box (d, 2); an error names the parameter."""
+    try:
+        return check_bounds(values)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def points_in(box: np.ndarray, n: int) -> tuple[np.ndarray, tuple[int, ...] | None]:

@@ -65,7 +65,7 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
         cost: Any = None,
         optimizer: str | Callable | None = "fmin_l_bfgs_b",
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
+        relearn: str | int | None = "growing",
         normalize_y: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -288,7 +288,7 @@ normalize_y, random_state
         beta: float | Callable[[int], float] = 4.0,
         optimizer: str | Callable | None = "fmin_l_bfgs_b",
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
+        relearn: str | int | None = "growing",
         normalize_y: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -382,7 +382,7 @@ normalize_y, random_state
         n_max_values: int = 100,
         optimizer: str | Callable | None = "fmin_l_bfgs_b",
         n_restarts_optimizer: int = 0,
-        relearn: str | int | None = "doubling",
+        relearn: str | int | None = "growing",
         normalize_y: bool = True,
         random_state: Any = None,
     ) -> None:

@@ -71,6 +71,11 @@ class Covering(ABC):
         """Radii ``diameter * 2**-depth``, shape (n_balls,)."""
         return self.diameter * 2.0 ** -self._depth[: self._n].astype(np.float64)
 
+    @property
+    def effort(self) -> int:
+        """Number of boxes that describe the uncovered region, where such a list is kept."""
+        return 0
+
     def shrink(self, ball: int) -> int | None:
         """Halve the radius of a ball, and add one where that leaves a point uncovered.
 
@@ -156,6 +161,11 @@ class ChebyshevCovering(Covering):
         """Disjoint boxes [lower, upper] that only the newest ball covers, shape (n, 2 d)."""
         return self._region.copy()
 
+    @property
+    def effort(self) -> int:
+        """Number of boxes that only the newest ball covers."""
+        return len(self._region)
+
     def _box(self, center: np.ndarray, radius: float) -> np.ndarray:
         return np.clip(np.concatenate([center - radius, center + radius]), 0.0, 1.0)
 
@@ -237,7 +247,7 @@ class EuclideanCovering(Covering):
     gives up at cells of a diagonal of ``2 * tolerance`` times the radius of the ball that
     shrank: every point of the cube is within ``tolerance`` times that radius of a ball.
 
-    The work grows as (1 / tolerance)^d; beyond three dimensions prefer the sup norm.
+    The work grows as (1 / tolerance)^d; beyond two dimensions prefer the sup norm.
 
     Parameters
     ----------

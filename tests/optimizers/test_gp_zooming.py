@@ -248,7 +248,38 @@ def test_most_balls_become_available_in_step_with_the_evaluations():
         for _ in range(10):
             play(optimizer, f, 1)
             counts.append(len(optimizer.covering_))
-    assert counts == [1000 + 50 * t for t in range(1, 11)]
+    # After answer t there is room for what evaluation t + 1 may need.
+    assert counts == [*(1000 + 50 * t for t in range(2, 11)), 1500]
+
+
+@pytest.mark.filterwarnings("ignore:there are:skgpb.exceptions.RefinementWarning")
+def test_too_many_dimensions_are_explained_and_do_not_hang():
+    bounds = [(0.0, 1.0)] * 12
+    f = random_function(np.random.default_rng(0), bounds)
+    optimizer = GPZoomingOptimizer(RBF(1.0), bounds=bounds)
+    start = time.process_time()
+    with pytest.warns(RefinementWarning, match="12 dimensions.*GPTreeOptimizer"):
+        play(optimizer, f, 5)
+    # Measured: 0.5 s.
+    assert time.process_time() - start < 5
+    assert np.isfinite(optimizer.predict(optimizer.recommend().center[None])).all()
+
+
+def test_asking_changes_nothing_once_there_is_an_answer():
+    for feedback in ("center", "average"):
+        optimizer = GPZoomingOptimizer(
+            0.5 * RBF([0.3, 0.8]), bounds=BOUNDS[2], diameter=(3.0, 1.0), feedback=feedback
+        )
+        f = random_function(np.random.default_rng(1), BOUNDS[2])
+        for _ in range(12):
+            play(optimizer, f, 1)
+            before = pickle.loads(pickle.dumps(optimizer))
+            ball = optimizer.ask()
+            assert optimizer.recommend() == before.recommend()
+            np.testing.assert_array_equal(optimizer.tree_.depth, before.tree_.depth)
+            # So an answer can be told to what was stored before the question.
+            before.tell(ball, 0.1)
+            assert before.tree_.n_evaluations[ball.index] > 0
 
 
 def test_evaluations_beyond_the_budget_warn_once_or_double_it():

@@ -1,0 +1,97 @@
+"""A window learned from pairs: what it recovers, and how it is compared with the operator."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb.kernels import ConditionalMean
+from skgpb.kernels.learned_window import RidgeScatter, embedding_loss, learned_window
+
+
+def pairs(n, clip=False, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.uniform(size=(n, 1))
+    X = np.hstack([3.0 * A, np.sin(2.0 * A)]) + rng.normal(size=(n, 2)) * [0.3, 0.1]
+    return (np.clip(X, [0.0, -1.0], [3.0, 2.0]) if clip else X), A
+
+
+def test_recovers_map_and_scatter():
+    X, A = pairs(400)
+    scatter = RidgeScatter(X, A)
+    grid = np.linspace(0.05, 0.95, 19)[:, None]
+    truth = np.hstack([3.0 * grid, np.sin(2.0 * grid)])
+    assert np.abs((scatter.location(grid) - truth) / [0.3, 0.1]).max() < 0.4
+    np.testing.assert_allclose(scatter.scale(grid), [[0.3, 0.1]] * 19, rtol=0.1)
+    assert np.isinf(scatter.faces).all()
+
+
+def test_clipped_points_are_recognised_and_uncensored():
+    X, A = pairs(600, clip=True)
+    scatter = RidgeScatter(X, A)
+    np.testing.assert_array_equal(scatter.faces[:, 0], [0.0, 3.0])
+    assert np.isinf(scatter.faces[:, 1]).all()
+    assert scatter.tau[0] == pytest.approx(0.3, rel=0.1)
+    # one standard deviation from the border a sixth of the mass lies on the face
+    rng = np.random.default_rng(1)
+    clipped = np.minimum(2.7 + 0.3 * rng.normal(size=200_000), 3.0)
+    at = np.array([[0.9]])
+    assert scatter.location(at)[0, 0] == pytest.approx(clipped.mean(), abs=0.06)
+    assert scatter.scale(at)[0, 0] == pytest.approx(clipped.std(), abs=0.04)
+
+
+def test_moments_after_clipping_equal_simulation():
+    scatter = RidgeScatter(*pairs(100))
+    scatter.tau, scatter.faces = np.array([0.5, 0.5]), np.array([[0.0, -np.inf], [1.0, np.inf]])
+    h = np.array([[-0.3, 0.0], [0.4, 1.0], [1.6, 2.0]])
+    mean, variance = scatter._moments(h)
+    noise = 0.5 * np.random.default_rng(0).normal(size=(400_000, 1, 1))
+    x = np.clip(h + noise, [0.0, -np.inf], [1.0, np.inf])
+    np.testing.assert_allclose(mean, x.mean(axis=0), atol=4e-3)
+    np.testing.assert_allclose(variance, x.var(axis=0), atol=4e-3)
+
+
+def test_a_given_scale_is_taken_and_clipped():
+    rng = np.random.default_rng(3)
+    A, tau = rng.uniform(size=(400, 1)), rng.choice([0.05, 0.6], size=(400, 1))
+    X = np.clip(3.0 * A + tau * rng.normal(size=(400, 1)), 0.0, 3.0)
+    scatter = RidgeScatter(X, np.hstack([A, tau]), scaled=True)
+    at = np.array([[0.5, 0.05], [0.5, 0.6], [0.9, 0.6]])
+    np.testing.assert_allclose(scatter.scale(at[:1]), 0.05, rtol=1e-6)
+    clipped = np.clip(2.7 + 0.6 * rng.normal(size=200_000), 0.0, 3.0)
+    assert scatter.scale(at)[2, 0] == pytest.approx(clipped.std(), abs=0.05)
+    assert scatter.location(at)[2, 0] == pytest.approx(clipped.mean(), abs=0.1)
+
+
+def test_loss_is_the_distance_of_embeddings():
+    kernel = RBF([0.7, 1.3])
+    residuals, variances = np.array([[0.2, -0.4]]), np.array([[0.3, 0.1]])
+    rng = np.random.default_rng(0)
+    u, v = (np.sqrt(variances) * rng.normal(size=(40_000, 2)) for _ in range(2))
+
+    def k(x, y):
+        return np.exp(-0.5 * (((x - y) / kernel.length_scale) ** 2).sum(axis=1))
+
+    expected = 1.0 - 2.0 * k(residuals, u).mean() + k(u, v).mean()
+    assert embedding_loss(residuals, variances, kernel) == pytest.approx(expected, abs=0.01)
+
+
+def test_beats_the_operator_where_its_assumption_holds_and_not_elsewhere():
+    X, A = pairs(300)
+    operator = ConditionalMean(X=X, A=A).operator_
+    assert learned_window(X, A, operator.embedding_kernel)[1] < operator.loss
+    rng = np.random.default_rng(2)
+    forked = np.where(rng.uniform(size=A.shape) < 0.5, A, 1.0 - A) + 0.02 * rng.normal(size=A.shape)
+    operator = ConditionalMean(X=forked, A=A).operator_
+    assert learned_window(forked, A, operator.embedding_kernel)[1] > operator.loss
+
+
+def test_pickles_and_survives_constant_columns():
+    X, A = pairs(80)
+    X[:, 1] = 4.0
+    window, loss = learned_window(X, A, RBF([1.0, 1.0]))
+    assert np.isfinite(loss)
+    np.testing.assert_allclose(window.location(A)[:, 1], 4.0)
+    copied = pickle.loads(pickle.dumps(window))
+    np.testing.assert_array_equal(copied.location(A), window.location(A))

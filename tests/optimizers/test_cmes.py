@@ -1,0 +1,425 @@
+"""Indirect queries: the loop that all of them share, CMES's scores, and what it finds."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
+from skgpb.optimizers import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+)
+from tests.reference.cmes import appendix_a, eq7
+
+DOMAIN = [(0.0, 2.0)]
+QUERIES = np.linspace(0.0, 1.0, 21)[:, None]
+SMALL = {"domain": DOMAIN, "n_points": 60, "random_state": 0, "alpha": 1e-3}
+RNG = np.random.default_rng(5)
+A1 = RNG.uniform(size=(120, 1))
+X1 = np.clip(2 * A1 + 0.1 * RNG.normal(size=(120, 1)), 0.0, 2.0)
+
+
+def double(A):
+    return 2.0 * A
+
+
+WINDOW = WindowMean(scale=0.1, location=double)
+
+FLAT = (
+    CMESOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+)
+CASES = {cls.__name__: (cls, {"conditional": WINDOW, "candidates": QUERIES}) for cls in FLAT} | {
+    "CMES-box": (
+        CMESOptimizer,
+        {"conditional": WINDOW, "query_bounds": [(0, 1)], "n_candidates": 20},
+    ),
+    "CMES-noisy": (
+        CMESOptimizer,
+        {"conditional": WINDOW, "candidates": QUERIES, "information": "noisy", "cost": 2.0},
+    ),
+    "CMES-gumbel": (
+        CMESOptimizer,
+        {"conditional": WINDOW, "candidates": QUERIES, "max_values": "gumbel", "optimizer": None},
+    ),
+    "CMES-points": (CMESOptimizer, {"n_candidates": 20}),
+    "CMES-operator": (
+        CMESOptimizer,
+        {"conditional": ConditionalMean(X=X1, A=A1), "candidates": QUERIES},
+    ),
+    "CMETS": (CMETSOptimizer, {"max_depth": 4}),
+}
+
+
+@pytest.fixture(params=list(CASES))
+def name(request):
+    return request.param
+
+
+def make(name, **parameters):
+    cls, settings = CASES[name]
+    return cls(**SMALL | settings | parameters)
+
+
+def g(query):
+    a = query.center if hasattr(query, "depth") else query.a
+    x = float(a[0]) * (1.0 if hasattr(query, "depth") else 2.0)
+    return float(np.exp(-2.0 * (x - 1.3) ** 2))
+
+
+def play(optimizer, n, rng=None):
+    queries = []
+    for _ in range(n):
+        query = optimizer.ask()
+        noise = 0.0 if rng is None else 0.03 * rng.standard_normal()
+        optimizer.tell(query, g(query) + noise)
+        queries.append(query)
+    return queries
+
+
+def observe(optimizer):
+    """Everything a user can see, without changing it."""
+    optimizer = copy.deepcopy(optimizer)
+    seen = []
+    if hasattr(optimizer, "history_"):
+        seen += [optimizer.history_.tolist(), optimizer.spent_, optimizer.recommend().tolist()]
+        seen += [a.tolist() for a in optimizer.predict([[0.3], [1.2]], return_std=True)]
+    seen += [repr(query) for query in [optimizer.ask(), *optimizer.ask(3)]]
+    seen += [repr(query) for query in play(optimizer, 3)]
+    return repr(seen)
+
+
+# The loop ----------------------------------------------------------------------------------------
+
+
+def test_ask_is_stable_and_parameters_are_never_written(name):
+    optimizer = make(name)
+    before = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
+    for _ in range(4):
+        query = optimizer.ask()
+        optimizer.recommend()
+        assert optimizer.ask() == query
+        assert hash(optimizer.ask()) == hash(query)
+        optimizer.tell(query, g(query))
+    after = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
+    assert after == before
+
+
+def test_queries_are_frozen_rows(name):
+    query = play(make(name), 2)[-1]
+    assert np.asarray(query).shape == (1, 1)
+    np.testing.assert_array_equal(np.asarray(query), query.points)
+    with pytest.raises(AttributeError):
+        query.cost = 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        query.a[0] = 0.0
+    copied = pickle.loads(pickle.dumps(query))
+    assert copied == query and hash(copied) == hash(query)
+    assert copied != make("CMES-points").ask()
+
+
+def test_a_batch_is_distinct_stable_and_starts_with_the_single_query(name):
+    optimizer = make(name)
+    play(optimizer, 5)
+    twin = copy.deepcopy(optimizer)
+    batch = optimizer.ask(3)
+    assert len(set(batch)) == 3
+    assert optimizer.ask(3) == batch
+    assert twin.ask() == batch[0]
+    optimizer.tell(batch, [g(query) for query in batch])
+    assert len(optimizer.history_) == 8
+    optimizer.tell(optimizer.ask(), 0.5)
+
+
+def test_pending_answers_count_as_told_at_their_mean():
+    optimizer = make("CMES-noisy", optimizer=None, normalize_y=False)
+    play(optimizer, 4)
+    optimizer.ask(2)
+    mean, std = optimizer._moments(None)
+    told = copy.deepcopy(optimizer.process_)
+    rows = np.array([query.a for query in optimizer._pending])
+    told.condition_query(rows, told.predict_query(rows), alpha=1e-3)
+    expected = told.predict_query(QUERIES, return_std=True)
+    np.testing.assert_allclose(mean, expected[0], atol=1e-9)
+    np.testing.assert_allclose(std, expected[1], atol=1e-7)
+
+
+def test_a_pickled_run_continues_identically(name):
+    optimizer = make(name)
+    play(optimizer, 5)
+    optimizer.ask(2)
+    resumed = pickle.loads(pickle.dumps(optimizer))
+    assert play(resumed, 4) == play(optimizer, 4)
+    np.testing.assert_array_equal(resumed.history_, optimizer.history_)
+    np.testing.assert_array_equal(resumed.recommend(), optimizer.recommend())
+
+
+def test_clones_play_the_same_run(name):
+    one, other = clone(make(name)), clone(make(name))
+    runs = [play(each, 6, np.random.default_rng(2)) for each in (one, other)]
+    assert runs[0] == runs[1]
+    np.testing.assert_array_equal(one.history_, other.history_)
+
+
+def test_history_and_spending_are_recorded(name):
+    optimizer = make(name)
+    queries = play(optimizer, 5)
+    history = optimizer.history_
+    np.testing.assert_array_equal(history["round"], np.arange(1, 6))
+    np.testing.assert_array_equal(history["a"], [query.a for query in queries])
+    np.testing.assert_array_equal(history["reward"], [g(query) for query in queries])
+    assert optimizer.spent_ == pytest.approx(sum(query.cost for query in queries))
+    assert (history["std"] >= 0).all()
+
+
+def test_recommendations_are_points_of_the_domain(name):
+    optimizer = make(name)
+    play(optimizer, 8)
+    x = optimizer.recommend()
+    assert x.shape == (1,)
+    assert 0.0 <= x[0] <= 2.0
+    mean = optimizer.predict(np.linspace(0.0, 2.0, 2001)[:, None])
+    # L-BFGS-B from the best grid points is at least as good as a grid thirty times finer
+    assert optimizer.predict(x[None])[0] >= mean.max() - 1e-6 * np.abs(mean).max()
+
+
+def test_run_is_the_loop(name):
+    by_hand, by_run = make(name), make(name)
+    if name == "CMETS":
+        result = by_run.run(g, 5.0)
+        assert result.cost >= 5.0 > result.cost - by_run.history_["cost"][-1]
+    else:
+        result = by_run.run(g, 6)
+    play(by_hand, result.nfev)
+    np.testing.assert_array_equal(by_run.history_, by_hand.history_)
+    np.testing.assert_array_equal(result.x, by_hand.recommend())
+    assert result.fun == pytest.approx(by_hand.predict(result.x[None])[0])
+
+
+BAD_REWARDS = [np.nan, np.inf, None, "1.0", 1j, True, [1.0, 2.0]]
+BAD_QUERIES = [None, "a", np.nan, [], np.zeros(3), np.zeros((2, 1)), [np.inf], [-0.1], [5.0], 0.5]
+
+
+def test_rejected_tells_leave_no_trace(name):
+    optimizer = make(name)
+    play(optimizer, 4)
+    query = optimizer.ask()
+    before = observe(optimizer)
+    calls = [(query, reward, None) for reward in BAD_REWARDS]
+    calls += [(bad, 0.5, None) for bad in BAD_QUERIES]
+    calls += [(query, 0.5, alpha) for alpha in (-1.0, np.nan, "0.1")]
+    calls += [([query, query], [0.5], None)]
+    for arguments in calls:
+        with pytest.raises((ValueError, TypeError)):
+            optimizer.tell(*arguments)
+    for n in (0, -1, 1.5, True):
+        with pytest.raises((ValueError, TypeError)):
+            optimizer.ask(n)
+    assert observe(optimizer) == before
+
+
+def test_a_rejected_fit_leaves_no_trace(name):
+    optimizer = make(name)
+    play(optimizer, 4)
+    before = observe(optimizer)
+    X = np.full((3, 1), 0.5)
+    for arguments, queries in [
+        ((X, [1.0, 2.0]), None),
+        ((np.full((3, 1), np.nan),), None),
+        ((X,), np.zeros((2, 1))),
+        ((X,), np.full((3, 1), np.nan)),
+        ((X, [1.0, np.inf, 2.0]), np.zeros((3, 1))),
+        ((X + 10.0, [1.0, 2.0, 3.0]), None),
+    ]:
+        with pytest.raises(ValueError):
+            optimizer.fit(*arguments, queries=queries)
+    assert observe(optimizer) == before
+
+
+# What is asked -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("information", ["noiseless", "noisy"])
+def test_scores_equal_their_definition(information):
+    optimizer = make("CMESOptimizer", information=information, n_max_values=7)
+    play(optimizer, 6)
+    state = optimizer._round_state()
+    mean, std = optimizer.process_.predict_query(QUERIES, return_std=True)
+    noise = optimizer._noise(None)
+    scores = optimizer._scores(None, state)
+    for i in range(len(QUERIES)):
+        if information == "noiseless":
+            expected = eq7(mean[i], std[i], state)
+        else:
+            expected = appendix_a(mean[i], std[i], state, noise[i])
+        assert scores[i] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert optimizer.ask().index == np.argmax(scores)
+
+
+def test_noisy_is_the_default_where_noise_depends_on_the_query():
+    def alpha(a):
+        return 1e-6 if a[0] < 0.5 else 1e4
+
+    optimizer = make("CMESOptimizer", alpha=alpha)
+    assert all(query.a[0] < 0.5 for query in play(optimizer, 3))
+    blind = make("CMESOptimizer", alpha=alpha, information="noiseless")
+    assert any(query.a[0] >= 0.5 for query in play(blind, 3))
+
+
+def test_information_is_per_unit_cost():
+    dear = make("CMESOptimizer", cost=lambda a: 1.0 if a[0] < 0.5 else 1e6)
+    assert all(query.a[0] < 0.5 and query.cost == 1.0 for query in play(dear, 5))
+    listed = make("CMESOptimizer", cost=np.where(QUERIES[:, 0] < 0.5, 1.0, 1e6))
+    assert play(listed, 3) == play(make("CMESOptimizer", cost=listed.cost), 3)
+    for cost in (0.0, -1.0, np.zeros(21), np.ones(5), "dear", lambda a: 0.0):
+        with pytest.raises((ValueError, TypeError), match="cost"):
+            make("CMESOptimizer", cost=cost).ask()
+
+
+def test_samples_of_the_maximum_are_refined_between_grid_points():
+    coarse = make("CMESOptimizer", n_points=8, n_max_values=400, optimizer=None, kernel=RBF(0.4))
+    fine = make("CMESOptimizer", n_points=200, n_max_values=400, optimizer=None, kernel=RBF(0.4))
+    for each in (coarse, fine):
+        play(each, 2)
+    raw = coarse.process_.sample_tracked(400, random_state=0).max(axis=0).mean()
+    gap = fine._round_state().mean() - coarse._round_state().mean()
+    assert abs(gap) < 0.1
+    assert coarse._round_state().mean() > raw - 0.05
+
+
+def test_continuous_queries_are_at_least_as_good_as_the_grid():
+    box, grid = make("CMES-box"), make("CMES-box", continuous=False)
+    for each in (box, grid):
+        play(each, 2)
+    state = box._round_state()
+    query = box._choose()
+    assert box._scores(query.points, state)[0] >= box._scores(None, state).max() - 1e-12
+    assert all(query.index >= 0 for query in play(grid, 3))
+
+
+# What is learned ---------------------------------------------------------------------------------
+
+
+def test_learned_and_known_conditionals_find_the_maximum():
+    for settings, pairs in [
+        ({"conditional": WINDOW, "candidates": QUERIES}, None),
+        ({"candidates": QUERIES}, (X1, A1)),
+        ({"candidates": QUERIES, "operator": "embedding"}, (X1, A1)),
+    ]:
+        optimizer = CMESOptimizer(**SMALL | settings)
+        if pairs is not None:
+            optimizer.fit(pairs[0], queries=pairs[1])
+        play(optimizer, 10)
+        assert abs(optimizer.recommend()[0] - 1.3) < 0.1
+
+
+def test_the_operator_is_chosen_by_its_loss_and_can_be_given():
+    smooth = CMESOptimizer().fit(X1, queries=A1)
+    assert isinstance(smooth.process_.kernel_, WindowMean)
+    rng = np.random.default_rng(0)
+    two = np.where(rng.uniform(size=A1.shape) < 0.5, A1, 1.0 - A1)
+    forked = CMESOptimizer().fit(two + 0.01 * rng.normal(size=A1.shape), queries=A1)
+    assert isinstance(forked.process_.kernel_, ConditionalMean)
+    given = CMESOptimizer(operator="embedding").fit(X1, queries=A1)
+    assert isinstance(given.process_.kernel_, ConditionalMean)
+
+
+def test_direct_evaluations_are_mixed_with_answers():
+    optimizer = CMESOptimizer(domain=DOMAIN, alpha=1e-6, candidates=QUERIES)
+    y = np.full(len(X1), np.nan)
+    y[:3] = [0.2, 0.4, 0.6]
+    optimizer.fit(X1, y, queries=A1)
+    np.testing.assert_allclose(optimizer.predict(X1[:3]), y[:3], atol=1e-2)
+    optimizer.tell(optimizer.ask(), 0.5)
+    np.testing.assert_allclose(optimizer.predict(X1[:3]), y[:3], atol=2e-2)
+
+
+def test_providers_with_known_policies_are_chosen_to_find_the_best_arm():
+    policies = np.random.default_rng(0).dirichlet(np.full(5, 0.5), size=12)
+    f = np.array([0.1, 0.5, 0.2, 0.9, 0.3])
+    optimizer = CMESOptimizer(
+        RBF(0.1, "fixed"), conditional=PolicyMean(policies=policies), alpha=1e-4, random_state=0
+    )
+    for _ in range(10):
+        query = optimizer.ask()
+        optimizer.tell(query, float(policies[int(query.a[0])] @ f))
+    np.testing.assert_array_equal(optimizer.recommend(), [3.0])
+    with pytest.raises(ValueError, match="not among"):
+        optimizer.tell([12.0], 0.5)
+    with pytest.raises(ValueError, match="sum to one"):
+        CMESOptimizer(conditional=PolicyMean(policies=[[0.5, 0.6]])).ask()
+
+
+def test_pairs_may_repeat_be_constant_or_single():
+    twice = CMESOptimizer(candidates=QUERIES).fit(np.vstack([X1, X1]), queries=np.vstack([A1, A1]))
+    assert np.isfinite(twice.tell(twice.ask(), 0.5).predict(X1[:5])).all()
+    constant = np.column_stack([A1, np.full(len(A1), 3.0)])
+    rows = np.column_stack([QUERIES, np.full(len(QUERIES), 3.0)])
+    flat = CMESOptimizer(candidates=rows).fit(X1, queries=constant)
+    assert np.isfinite(flat.tell(flat.ask(), 0.5).predict(X1[:5])).all()
+    with pytest.raises(ValueError, match="one pair"):
+        CMESOptimizer(candidates=QUERIES).fit(X1[:1], queries=A1[:1])
+
+
+def test_the_units_of_the_answers_do_not_matter():
+    one, other = make("CMESOptimizer"), make("CMESOptimizer", alpha=1e-3 * 50.0**2)
+    for _ in range(7):
+        query = one.ask()
+        assert other.ask() == query
+        one.tell(query, g(query))
+        other.tell(query, 50.0 * g(query) - 1000.0)
+    scaled = 50.0 * one.predict([[0.7]]) - 1000.0
+    np.testing.assert_allclose(other.predict([[0.7]]), scaled, rtol=1e-6)
+
+
+def test_without_a_domain_the_error_says_what_to_pass():
+    for cls in FLAT:
+        with pytest.raises(NotFittedError, match="domain"):
+            cls().ask()
+    with pytest.raises(NotFittedError, match="candidates"):
+        CMESOptimizer(conditional=WINDOW, domain=DOMAIN).ask()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values"),
+    [
+        ("kernel", ["rbf", 3.0]),
+        ("conditional", ["window", RBF()]),
+        ("operator", ["best", None]),
+        ("domain", ["unit", [(1.0, 0.0)], [(0.0, np.nan)]]),
+        ("candidates", ["grid", [[np.nan]], [0.5]]),
+        ("query_bounds", ["unit", [(1.0, 0.0)]]),
+        ("alpha", [-1.0, "0.1", None, lambda a: -1.0]),
+        ("model_noise", [-1.0, "large", None]),
+        ("information", ["both", None]),
+        ("max_values", ["grid", None]),
+        ("n_max_values", [0, 1.5]),
+        ("n_points", [0, "many"]),
+        ("n_candidates", [0, 2.5]),
+        ("continuous", ["yes", None]),
+        ("relearn", ["daily", 0]),
+        ("normalize_y", ["yes", None]),
+        ("optimizer", ["adam", 3]),
+        ("random_state", ["seed", 1.5]),
+    ],
+)
+def test_nonsense_parameters_are_named_on_use(parameter, values):
+    for value in values:
+        settings = {"domain": DOMAIN, parameter: value}
+        if parameter in ("candidates", "query_bounds"):
+            settings["conditional"] = WINDOW
+        optimizer = CMESOptimizer(**settings)
+        with pytest.raises((ValueError, TypeError), match=parameter):
+            optimizer.tell(optimizer.ask(), 0.5)

@@ -1,0 +1,222 @@
+"""CMETS: Algorithm 1's tree, its repair, costs, noises and windows by depth."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from skgpb.kernels import WindowMean
+from skgpb.optimizers import CMETSOptimizer
+from tests.reference.cmes import NaiveTree, appendix_a
+
+BOX = [(0.0, 2.0), (1.0, 4.0)]
+SMALL = {"domain": BOX, "n_points": 100, "random_state": 0, "alpha": 1e-3, "max_depth": 3}
+
+
+def value(cell):
+    return float(np.exp(-((cell.center[0] - 0.6) ** 2) - (cell.center[1] - 2.9) ** 2))
+
+
+def random_play(optimizer, naive, choose, rounds, seed):
+    """Tell active cells chosen at random to both trees."""
+    rng = np.random.default_rng(seed)
+    optimizer._ensure_started()
+    for _ in range(rounds):
+        active = sorted(naive.leaves | naive.next)
+        if not active:
+            break
+        node = active[rng.integers(len(active))]
+        optimizer.tell(optimizer._cell(node), rng.normal())
+        choose(node)
+        assert set(optimizer.leaves_) == naive.leaves
+        assert set(optimizer.next_leaves_) == naive.next
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_repaired_update_equals_search_through_all_nodes(seed):
+    optimizer = CMETSOptimizer(**SMALL | {"max_depth": 2}, optimizer=None)
+    naive = NaiveTree(4, 2)
+    random_play(optimizer, naive, naive.choose_repaired, 25, seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_literal_update_is_algorithm_1(seed):
+    optimizer = CMETSOptimizer(**SMALL | {"max_depth": 2}, update="literal", optimizer=None)
+    naive = NaiveTree(4, 2)
+    random_play(optimizer, naive, naive.choose_literal, 12, seed)
+
+
+def test_repaired_leaves_tile_what_was_not_asked():
+    optimizer = CMETSOptimizer(**SMALL)
+    asked = set()
+    for _ in range(12):
+        cell = optimizer.ask()
+        assert (cell.depth, cell.index) not in asked  # never twice
+        asked.add((cell.depth, cell.index))
+        optimizer.tell(cell, value(cell))
+        leaves = [optimizer._cell(node) for node in optimizer.leaves_]
+        volume = sum(np.prod(leaf.upper - leaf.lower) for leaf in leaves)
+        finest = [c for c in map(optimizer._cell, asked) if c.depth == 3]
+        volume += sum(np.prod(cell.upper - cell.lower) for cell in finest)
+        assert volume == pytest.approx(6.0)
+        for one, other in itertools.combinations(leaves, 2):
+            overlap = np.minimum(one.upper, other.upper) - np.maximum(one.lower, other.lower)
+            assert (overlap <= 1e-12).any()
+
+
+@pytest.mark.parametrize(("d", "K"), [(1, 2), (2, 3), (3, 2)])
+def test_cells_of_a_level_tile_the_root(d, K):
+    box = [(0.0, 1.0 + i) for i in range(d)]
+    optimizer = CMETSOptimizer(domain=box, n_children=K, max_depth=2, n_points=30)
+    optimizer._ensure_started()
+    for depth in (0, 1, 2):
+        cells = [optimizer._cell((depth, i)) for i in range(K ** (d * depth))]
+        volume = sum(np.prod(cell.upper - cell.lower) for cell in cells)
+        assert volume == pytest.approx(np.prod([u for _, u in box]))
+        assert len({cell.lower.tobytes() for cell in cells}) == len(cells)
+    parent = optimizer._cell((1, 1))
+    for child in optimizer._children((1, 1)):
+        cell = optimizer._cell(child)
+        assert (cell.lower >= parent.lower - 1e-12).all()
+        assert (cell.upper <= parent.upper + 1e-12).all()
+
+
+def test_selection_is_information_with_noise_per_unit_cost():
+    noise = [1.0, 0.5, 0.1, 0.01]
+    optimizer = CMETSOptimizer(
+        **SMALL | {"alpha": noise.__getitem__, "n_max_values": 5, "cost": lambda h: 1.0 + h}
+    )
+    for _ in range(5):
+        cell = optimizer.ask()
+        optimizer.tell(cell, value(cell))
+    nodes = sorted(set(optimizer.leaves_) | set(optimizer.next_leaves_))
+    cells = [optimizer._cell(node) for node in nodes]
+    rows = np.array([cell.a for cell in cells])
+    mean, std = optimizer.process_.predict_query(rows, return_std=True)
+    maxima, scores = optimizer._round_state(), []
+    for i, cell in enumerate(cells):
+        variance = noise[cell.depth] / optimizer._factor**2
+        scores.append(appendix_a(mean[i], std[i], maxima, variance) / cell.cost)
+    assert optimizer.ask() == cells[int(np.argmax(scores))]
+
+
+def test_costs_default_to_the_papers_and_count_against_the_budget():
+    optimizer = CMETSOptimizer(**SMALL)
+    result = optimizer.run(value, budget=7.0)
+    np.testing.assert_allclose(optimizer.history_["cost"].sum(), result.cost)
+    assert result.cost >= 7.0
+    assert result.cost - optimizer.history_["cost"][-1] < 7.0
+    costs = {0.5 * (h + 1) for h in range(4)}
+    assert set(optimizer.history_["cost"]) <= costs
+    more = optimizer.run(value, budget=2.0)
+    assert more.cost >= 2.0
+    assert optimizer.spent_ == pytest.approx(result.cost + more.cost)
+    stopped = CMETSOptimizer(**SMALL).run(value, 50.0, callback=lambda opt: opt.spent_ > 1.0)
+    assert "callback" in stopped.message
+    for budget in (0, -1.0, np.nan, np.inf, "5", None, True):
+        with pytest.raises(ValueError, match="budget"):
+            optimizer.run(value, budget)
+
+
+def test_a_cell_window_is_the_average_over_the_cell():
+    optimizer = CMETSOptimizer(**SMALL, optimizer=None)
+    cell = optimizer.ask()
+    kernel = optimizer.process_.kernel_
+    assert isinstance(kernel, WindowMean) and kernel.window == "uniform"
+    for node in [(0, 0), (1, 2), (3, 17)]:
+        cell = optimizer._cell(node)
+        row = kernel.queries(cell.points if len(cell.a) == 2 else cell.a[None])
+        np.testing.assert_allclose(row[0, :2], cell.center)
+        np.testing.assert_allclose(row[0, 2:], 0.5 * (cell.upper - cell.lower))
+
+
+def test_a_map_moves_the_windows():
+    optimizer = CMETSOptimizer(
+        query_bounds=[(0.0, 1.0)],
+        domain=[(0.0, 9.0)],
+        location=lambda A: 9.0 * A**2,
+        max_depth=2,
+        n_points=30,
+    )
+    row = optimizer.ask()._arguments()[0]
+    assert row.shape == (2,)
+    last = optimizer._cell((2, 3))
+    described = optimizer.process_.kernel_.queries(last.a[None])[0]
+    np.testing.assert_allclose(described, [0.5 * (9 * 0.75**2 + 9), 0.5 * (9 - 9 * 0.75**2)])
+
+
+def test_gaussian_windows_have_the_scale_of_their_depth():
+    optimizer = CMETSOptimizer(**SMALL, window="gaussian", scale=lambda h: 1.0 / (1 + h))
+    for cell in [optimizer.ask(), optimizer._cell((2, 5))]:
+        assert cell.a[-1] == 1.0 / (1 + cell.depth)
+        np.testing.assert_array_equal(cell.a[:-1], cell.center)
+    with pytest.raises(ValueError, match="scale"):
+        CMETSOptimizer(**SMALL, window="gaussian").ask()
+
+
+@pytest.mark.parametrize("with_scale", [False, True])
+def test_learns_from_pairs_with_or_without_a_column_of_scales(with_scale):
+    rng = np.random.default_rng(0)
+    scale = rng.choice([0.5, 0.25, 0.125], size=150)
+    A = rng.uniform(size=(150, 1))
+    X = 3.0 * A + scale[:, None] * rng.normal(size=(150, 1)) * 0.2
+    queries = np.column_stack([A, scale]) if with_scale else A
+    optimizer = CMETSOptimizer(
+        query_bounds=[(0.0, 1.0)],
+        scale=(lambda h: 0.5 / 2.0**h) if with_scale else None,
+        max_depth=2,
+        alpha=1e-3,
+        n_points=60,
+    ).fit(X, queries=queries)
+    for _ in range(8):
+        cell = optimizer.ask()
+        assert len(cell.a) == 1 + with_scale
+        optimizer.tell(cell, -float((3.0 * cell.center[0] - 2.0) ** 2))
+    assert abs(optimizer.recommend()[0] - 2.0) < 0.3
+    with pytest.raises(ValueError, match="columns"):
+        CMETSOptimizer(query_bounds=[(0.0, 1.0)], scale=float).fit(X, queries=np.hstack([A] * 3))
+
+
+def test_all_cells_can_be_used_up():
+    optimizer = CMETSOptimizer(**SMALL | {"max_depth": 1})
+    for _ in range(5):
+        cell = optimizer.ask()
+        optimizer.tell(cell, value(cell))
+    assert optimizer.leaves_ == [] and optimizer.next_leaves_ == []
+    again = optimizer.ask()
+    assert again.depth <= 1
+    optimizer.tell(again, value(again))
+    assert len(optimizer.history_) == 6
+
+
+def test_cells_of_other_trees_are_refused():
+    optimizer = CMETSOptimizer(**SMALL)
+    optimizer.tell(optimizer.ask(), 0.5)
+    other = CMETSOptimizer(**SMALL | {"n_children": 3})
+    other.tell(other.ask(), 0.5)
+    for stranger in (other._cell((1, 8)), other._cell((2, 70))):
+        with pytest.raises(ValueError, match="not a cell"):
+            optimizer.tell(stranger, 0.5)
+    assert len(optimizer.history_) == 1
+    optimizer.tell(optimizer.ask().center, 0.25)  # the centre of what was asked stands for it
+    assert len(optimizer.history_) == 2
+
+
+@pytest.mark.parametrize(
+    ("parameter", "bad"),
+    [
+        ("n_children", 1),
+        ("max_depth", -1),
+        ("max_depth", 100),
+        ("window", "round"),
+        ("update", "none"),
+        ("cost", lambda h: 0.0),
+        ("cost", lambda h: np.nan),
+        ("cost", 3.0),
+        ("alpha", lambda h: -1.0),
+        ("location", 3),
+    ],
+)
+def test_nonsense_parameters_are_named(parameter, bad):
+    with pytest.raises((ValueError, TypeError), match=parameter):
+        CMETSOptimizer(**SMALL | {parameter: bad}).ask()
