@@ -105,4 +105,5 @@ def test_files_in_the_table_of_the_readme_exist():
     readme = in_checkout("README.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^):#]+)\)", readme)
     assert len(links) > 5
+    in_checkout("setup.py")
     assert [link for link in links if not (ROOT / link).exists()] == []
