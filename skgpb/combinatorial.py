@@ -23,7 +23,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core import _knapsack
@@ -271,11 +272,11 @@ class CombinatorialBandit(BaseBanditOptimizer):
     Parameters
     ----------
     optimizers : list of optimizers, or of (name, optimizer) pairs
-        One for each campaign, with ``arms``. They are cloned, and may differ in everything; those
-        of the third kind must be of one class.
+        One for each campaign. They are cloned, and may differ in everything; those of the third
+        kind must be of one class. Without ``arms`` their arms are what ``fit`` finds in X.
     budget : float
         What an allocation may cost. ``set_params(budget=...)`` between two rounds changes it.
-    costs : array-like of shape (n_arms,) or list of n_campaigns of them, default=None
+    costs : float, array-like of shape (n_arms,) or list of n_campaigns of them, default=None
         Cost of every arm, for each campaign or for all alike. None where arms have one column,
         which is what they cost.
     weights : {"allocation", "campaign"}, default="allocation"
@@ -421,23 +422,26 @@ class CombinatorialBandit(BaseBanditOptimizer):
         ----------
         X : array-like of shape (n_samples, n_features)
             Past allocations: the columns of the arms of all campaigns side by side, one budget
-            for each campaign in the simplest case.
+            for each campaign in the simplest case. Campaigns without ``arms`` share the columns
+            that the others leave equally, and their arms are the different rows there.
         y : array-like of shape (n_samples, n_campaigns), default=None
-            Their rewards.
+            Their rewards; shape (n_samples,) for a single campaign.
 
         Returns
         -------
         self : CombinatorialBandit
         """
         with self._unchanged_by_errors():
+            validate_params(self)
             if y is None:
                 X = validate_data(self, X, dtype=np.float64)
             else:
                 X, y = validate_data(
                     self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
                 )
+                if len(self.optimizers) == 1:
+                    y = column_or_1d(y, warn=True)
                 y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
-            validate_params(self)
             self._start(X, y)
         return self
 
@@ -454,15 +458,10 @@ class CombinatorialBandit(BaseBanditOptimizer):
             rng = check_random_state(self.random_state)
             for optimizer in optimizers:
                 optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
+        self._give_arms(named, optimizers, X)
         for optimizer in optimizers:
             optimizer._ensure_started()
-        self._ends = np.cumsum([optimizer.n_features_in_ for optimizer in optimizers])
         if X is not None:
-            if X.shape[1] != self._ends[-1]:
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but the arms of all campaigns have "
-                    f"{self._ends[-1]} columns"
-                )
             if y is not None and y.shape[1] != len(optimizers):
                 raise ValueError(
                     f"y must hold one reward for each of {len(optimizers)} campaigns, got shape "
@@ -493,8 +492,8 @@ class CombinatorialBandit(BaseBanditOptimizer):
                     f"the optimizer of {name!r} must be one over finite arms, such as "
                     f"DAGPUCBOptimizer, got {optimizer!r}"
                 )
-            if optimizer.arms is None:
-                raise ValueError(f"the optimizer of {name!r} needs arms=")
+            if optimizer.arms is None and optimizer.bounds is not None:
+                raise ValueError(f"the optimizer of {name!r} has bounds=, but needs arms=")
         names = [name for name, _ in named]
         own = set(super().get_params(deep=False))
         wrong = [n for n in names if names.count(n) > 1 or n in own or "__" in n or not n]
@@ -511,6 +510,34 @@ class CombinatorialBandit(BaseBanditOptimizer):
             )
         return named
 
+    def _give_arms(
+        self,
+        named: list[tuple[str, BaseArmsOptimizer]],
+        optimizers: list[BaseArmsOptimizer],
+        X: np.ndarray | None,
+    ) -> None:
+        """Split the columns of X among the campaigns; what is in X are the arms of the armless."""
+        armless = [i for i, optimizer in enumerate(optimizers) if optimizer.arms is None]
+        if armless and X is None:
+            raise NotFittedError(
+                f"the optimizer of {named[armless[0]][0]!r} needs arms=, or call fit(X), which "
+                "takes them from the rows of X"
+            )
+        widths = [0 if o.arms is None else len(o._domain()) for o in optimizers]
+        if X is not None:
+            left = X.shape[1] - sum(widths)
+            if left < len(armless) or (left % len(armless) if armless else left):
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but the arms of all campaigns have "
+                    f"{sum(widths)} columns"
+                    + (f", and {len(armless)} campaigns share the rest equally" if armless else "")
+                )
+            for i in armless:
+                widths[i] = left // len(armless)
+        self._ends = np.cumsum(widths)
+        for i in armless:
+            optimizers[i].set_params(arms=np.unique(self._columns(X)[i], axis=0))
+
     def _checked_costs(self, optimizers: list[BaseArmsOptimizer]) -> list[np.ndarray]:
         """Cost of each arm, one array for each campaign."""
         arms = [optimizer.arms_ for optimizer in optimizers]
@@ -522,6 +549,8 @@ class CombinatorialBandit(BaseBanditOptimizer):
                 )
             return [each[:, 0] for each in arms]
         costs = self.costs
+        if isinstance(costs, Real):
+            return [np.full(len(each), float(costs)) for each in arms]
         if np.ndim(costs[0] if len(costs) else 0.0) == 0:
             costs = [costs] * len(arms)
         if len(costs) != len(arms):
@@ -773,7 +802,8 @@ class CombinatorialBandit(BaseBanditOptimizer):
         Returns
         -------
         mean : ndarray of shape (n_samples, n_campaigns)
-        std : ndarray of shape (n_samples, n_campaigns), only if ``return_std``
+            Shape (n_samples,) for a single campaign.
+        std : ndarray of the same shape, only if ``return_std``
         """
         check_is_fitted(self, "bounds_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
@@ -782,6 +812,8 @@ class CombinatorialBandit(BaseBanditOptimizer):
             for optimizer, columns in zip(self.optimizers_, self._columns(X), strict=True)
         ]
         mean, std = (np.column_stack(each) for each in zip(*moments, strict=True))
+        if len(self.optimizers_) == 1:
+            mean, std = mean[:, 0], std[:, 0]
         return (mean, std) if return_std else mean
 
 

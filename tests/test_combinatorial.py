@@ -12,6 +12,7 @@ from reference.knapsack import brute_force
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skgpb.optimizers
 from skgpb.acquisition.improvement import log_expected_improvement
@@ -697,3 +698,52 @@ def test_largest_total_of_a_draw_is_that_of_the_best_allocation():
     mean, std = player.predict(PROBLEM.arms[allocations.choices, 0], return_std=True)
     np.testing.assert_allclose(allocations.mean, mean.sum(axis=1), atol=1e-7)
     np.testing.assert_allclose(allocations.var, (std**2).sum(axis=1), atol=1e-6)
+
+
+@parametrize_with_checks(
+    [
+        CombinatorialBandit([GPUCBOptimizer()], budget=1.0, costs=0.0),
+        CombinatorialBandit([("only", DAGPUCBOptimizer())], budget=1.0, costs=0.0, random_state=0),
+    ]
+)
+def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_arms_can_be_what_past_allocations_contain():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 4, 30), rng.integers(0, 21, 30), rng.integers(2, 6, 30)])
+    y = -((X - [3, 9, 2]) ** 2) / 40 + 0.01 * rng.normal(size=X.shape)
+    learner = GPUCBOptimizer(RBF(4.0), alpha=1e-4)
+    known = GPUCBOptimizer(RBF(4.0), arms=GRID[:, None], alpha=1e-4)
+    player = CombinatorialBandit([learner, known, learner], budget=40).fit(X, y)
+    rows = [optimizer.arms_[:, 0] for optimizer in player.optimizers_]
+    np.testing.assert_array_equal(rows[0], np.unique(X[:, 0]))
+    np.testing.assert_array_equal(rows[1], GRID)
+    np.testing.assert_array_equal(rows[2], np.unique(X[:, 2]))
+    np.testing.assert_allclose(player.recommend().costs, [3.0, 9.0, 2.0])
+    assert learner.arms is None
+
+    with pytest.raises(NotFittedError, match=r"campaign_0.*arms="):
+        clone(player).ask()
+    with pytest.raises(ValueError, match="2 campaigns share the rest equally"):
+        player.fit(X[:, :2], y)
+    with pytest.raises(ValueError, match="2 campaigns share the rest equally"):
+        player.fit(np.column_stack([X, X[:, :1]]), y)
+
+
+def test_a_number_is_the_cost_of_every_arm():
+    player = CombinatorialBandit([campaign(), campaign()], budget=3.0, costs=1.5, random_state=0)
+    np.testing.assert_array_equal(player.ask().costs, [1.5, 1.5])
+    with pytest.raises(ValueError, match="cheapest"):
+        CombinatorialBandit([campaign(), campaign()], budget=2.0, costs=1.5).ask()
+    with pytest.raises(ValueError, match="not negative"):
+        CombinatorialBandit([campaign()], budget=2.0, costs=-1.0).ask()
+
+
+def test_a_single_campaign_predicts_in_one_dimension():
+    X = GRID[::4, None]
+    player = CombinatorialBandit([campaign()], budget=20).fit(X, np.sin(X[:, 0]))
+    mean, std = player.predict(X, return_std=True)
+    assert mean.shape == std.shape == (len(X),)
+    assert player.score(X, np.sin(X[:, 0])) > 0.9
