@@ -270,13 +270,11 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             )
         return self._arm(int(free[first_maximum(scores[free])]))
 
-    def _update(self, target: tuple[np.ndarray, int], reward: float, alpha: float) -> None:
-        block, slot = target
-        mean, std = self._observe(block, slot, reward, alpha)
+    def _update(self, target: tuple[Arm | PointsQuery, int], reward: float, alpha: float) -> None:
+        query, slot = target
+        mean, var = self._observe(query, slot, reward, alpha)
         self._downdate(slot, alpha)
-        self._round += 1
-        self._history.append((self._box_around(block), reward, mean, std, False))
-        self._relearn_if_due()
+        self._record(query, reward, mean, var, False)
 
     def _best(self) -> Arm:
         self._refresh_candidates()
@@ -409,8 +407,8 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         return boxes_from_points(points) if self._over_boxes else points
 
-    def _box_around(self, block: np.ndarray) -> np.ndarray:
-        d = self.n_features_in_
+    def _descriptor(self, query: Arm | PointsQuery) -> np.ndarray:
+        block, d = self._block(query), self.n_features_in_
         return np.concatenate([block[:, :d].min(axis=0), block[:, -d:].max(axis=0)])
 
     # -- queries ----------------------------------------------------------------------------
@@ -424,10 +422,10 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             return query.descriptor[None]
         return self._rows_of(query.points)
 
-    def _resolve(self, query: Arm | PointsQuery) -> tuple[np.ndarray, int]:
+    def _resolve(self, query: Arm | PointsQuery) -> tuple[Arm | PointsQuery, int]:
         block = self._block(query)
         if isinstance(query, PointsQuery):
-            return block, self._slot_of_block(block)
+            return query, self._slot_of_block(block)
         tracked = self.surrogate_._tracked
         if block.shape[1] != self.surrogate_.n_features_in_ or query._counts != self._counts:
             known = False
@@ -444,7 +442,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
                 f"{query} is not one of this optimizer's arms ({len(tracked)} of "
                 f"{self.surrogate_.n_features_in_} columns)"
             )
-        return block, self._slot_of(query)
+        return query, self._slot_of(query)
 
     def _slot_of(self, query: Arm | PointsQuery) -> int:
         """Row of a query in ``arms_``, -1 where it is none of them."""

@@ -31,7 +31,8 @@ class GaussianProcessMixin:
     """A surrogate, observations of functionals, the schedule of learning, a regressor for f.
 
     The class it is mixed into says what the descriptor rows of points and queries are
-    (``_rows_of``, ``_block``) and, in ``_relearned``, what depends on the hyperparameters.
+    (``_rows_of``, ``_block``, ``_descriptor``), and what depends on the hyperparameters
+    (``_relearned``).
     """
 
     _parameter_constraints: dict = {
@@ -71,23 +72,34 @@ class GaussianProcessMixin:
         self._learned_at = 0
         self._n_fitted = 0
 
-    def _observe(
-        self, block: np.ndarray, slot: int, reward: float, alpha: float
-    ) -> tuple[float, float]:
-        """Condition on a reward; mean and standard deviation before it, in the user's units.
+    def _observe(self, query: Any, slot: int, reward: float, alpha: float) -> tuple[float, float]:
+        """Condition on a reward; the query's mean and variance before it, normalised.
 
-        ``slot`` is the number under which the surrogate tracks the block, -1 if it does not.
+        ``slot`` is the number under which the surrogate tracks the query, -1 if it does not.
         """
         surrogate = self.surrogate_
+        if self.normalize_y and not len(surrogate._observed):
+            # The first reward is the best guess of the centre, its noise the least spread.
+            surrogate._rescale(reward, sqrt(self.alpha) or 1.0)
+            self._relearned()
         scale, offset = surrogate._factor, surrogate._offset
         y, noise = (reward - offset) / scale, alpha / (scale * scale)
         if slot >= 0:
-            mean, var = surrogate._posterior.tracked_at(slot)
+            before = surrogate._posterior.tracked_at(slot)
             surrogate._observe_tracked(slot, y, noise)
-            return mean * scale + offset, sqrt(var) * scale
+            return before
+        block = self._block(query)
         mean, std = (float(x[0]) for x in surrogate._moments([block], std=True))
         surrogate._observe(block, y, noise)
-        return mean, std
+        return (mean - offset) / scale, (std / scale) ** 2
+
+    def _record(self, query: Any, reward: float, mean: float, var: float, expanded: bool) -> None:
+        """Close the round: remember, and learn hyperparameters where it is time."""
+        scale, offset = self.surrogate_._factor, self.surrogate_._offset
+        row = (mean * scale + offset, sqrt(var) * scale)
+        self._round += 1
+        self._history.append((self._descriptor(query), reward, *row, expanded))
+        self._relearn_if_due()
 
     def _expected(self) -> Posterior:
         """Posterior after the answers to pending queries, their values assumed as expected."""

@@ -318,13 +318,11 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         ball = query.index if isinstance(query, Ball) else -1
         # A ball that was shrunk since it was asked for answered for its larger self.
         same = ball >= 0 and (self.feedback == "center" or query.depth == self._depth[ball])
-        row = self._observe(self._block(query), ball if same else -1, reward, alpha)
+        mean, var = self._observe(query, ball if same else -1, reward, alpha)
         if ball >= 0:
             self._n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
-        self._round += 1
-        self._history.append((self._descriptor(query), reward, *row, refined))
-        self._relearn_if_due()
+        self._record(query, reward, mean, var, refined)
         self._settled = self._depth.copy()
         if self.anytime or self._round < self.budget_:
             self._follow_horizon(self._round + 1)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from math import log, sqrt
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
-from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._posterior import Posterior
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
+from skgpb.optimizers.gaussian import GaussianProcessMixin, default_kernel
 from skgpb.partition import BoxPartition, Cell, PoolPartition
-from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.utils import (
     Integral,
     Interval,
@@ -27,10 +25,6 @@ from skgpb.utils import (
     check_numbers,
 )
 
-# Length scale of the default kernel, in units of the domain's sides.
-DEFAULT_LENGTH_SCALE = 0.2
-# Hyperparameters are not learned from fewer observations.
-FIRST_LEARNING = 4
 # Cells that recommend("posterior") refines at each level.
 BEAM = 16
 # Node indices are 64-bit: K^depth must stay below 2^62.
@@ -236,17 +230,16 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
         return Bunch(**{name: getattr(self._tree, name) for name in names})
 
 
-class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
+class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
     """A tree search whose cells share what is observed through a Gaussian process on f.
 
     A subclass decides which functionals the surrogate tracks (``_track_root``, ``_expand``).
     """
 
     _parameter_constraints: dict = {
-        "kernel": [None, Kernel],
+        **GaussianProcessMixin._parameter_constraints,
         "bounds": "no_validation",
         "pool": "no_validation",
-        "alpha": [Interval(Real, 0, None, closed="left")],
         "n_children": [Interval(Integral, 2, None, closed="left")],
         "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
         "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
@@ -255,37 +248,9 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
         "min_members": [Interval(Integral, 1, None, closed="left")],
         "beta": [StrOptions({"theory"}), Interval(Real, 0, None, closed="left"), callable],
         "failure_probability": [Interval(Real, 0, 1, closed="neither")],
-        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
-        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
-        "relearn": [StrOptions({"doubling"}), Interval(Integral, 1, None, closed="left"), None],
-        "normalize_y": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     # -- observing --------------------------------------------------------------------------
-
-    def _observe(
-        self, query: Cell | PointsQuery, slot: int, reward: float, alpha: float
-    ) -> tuple[float, float]:
-        """Condition on a reward; the query's mean and variance before it, normalised.
-
-        ``slot`` is the number under which the surrogate tracks the query, -1 if it does not.
-        """
-        surrogate = self.surrogate_
-        if self.normalize_y and not len(surrogate._observed):
-            # The first reward is the best guess of the centre, its noise the least spread.
-            surrogate._rescale(reward, sqrt(self.alpha) or 1.0)
-            self._delta = self._diameter()
-        scale, offset = surrogate._factor, surrogate._offset
-        y, noise = (reward - offset) / scale, alpha / (scale * scale)
-        if slot >= 0:
-            before = surrogate._posterior.tracked_at(slot)
-            surrogate._observe_tracked(slot, y, noise)
-            return before
-        block = self._block(query)
-        mean, std = (float(x[0]) for x in surrogate._moments([block], std=True))
-        surrogate._observe(block, y, noise)
-        return (mean - offset) / scale, (std / scale) ** 2
 
     def _record(
         self,
@@ -296,22 +261,10 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
         var: float,
         expanded: bool,
     ) -> None:
-        """Close the round: count, remember, and learn hyperparameters where it is time."""
-        surrogate = self.surrogate_
+        """Close the round, and count the evaluations of the query's cell."""
         if node >= 0:
             self._tree.record(node, reward)
-        self._round += 1
-        row = (mean * surrogate._factor + surrogate._offset, sqrt(var) * surrogate._factor)
-        self._history.append((self._descriptor(query), reward, *row, expanded))
-        self._relearn_if_due()
-
-    def _expected(self) -> Posterior:
-        """Posterior after the answers to pending queries, their values assumed as expected."""
-        if not self._pending:
-            return self.surrogate_._posterior
-        noise = self._default_noise() / self.surrogate_._factor**2
-        blocks = [self._block(query) for query in self._pending]
-        return self.surrogate_._imagine(blocks, [noise] * len(blocks))
+        super()._record(query, reward, mean, var, expanded)
 
     # -- recommending -----------------------------------------------------------------------
 
@@ -375,8 +328,8 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
         tolerance = TIE_TOLERANCE * self.surrogate_._factor
         return self._partition.cell(int(nodes[first_maximum(means, tolerance)]))
 
-    def _value_of(self, query: Cell | PointsQuery) -> float:
-        return float(self.surrogate_._moments([self._block(query)])[0])
+    def _rows_of(self, points: np.ndarray) -> np.ndarray:
+        return self._partition.points_block(points)
 
     def _block(self, query: Cell | PointsQuery) -> np.ndarray:
         if isinstance(query, PointsQuery):
@@ -409,20 +362,10 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
 
     def _begin(self) -> None:
         super()._begin()
-        rng = check_random_state(self.random_state)
-        self.surrogate_ = OnlineGaussianProcessRegressor(
-            alpha=self.alpha,
-            optimizer=self.optimizer,
-            n_restarts_optimizer=self.n_restarts_optimizer,
-            random_state=int(rng.randint(np.iinfo(np.int32).max)),
-        )
         d = self.n_features_in_
-        kernel = self._query_kernel(d)
-        self.surrogate_._start(kernel, d if self.pool is not None else 2 * d)
-        self._delta = self._diameter()
+        self._start_surrogate(self._query_kernel(d), d if self.pool is not None else 2 * d)
+        self._relearned()
         self._track_root()
-        self._learned_at = 0
-        self._n_fitted = 0
 
     def _track_root(self) -> None:
         """Follow the posterior of the first leaf."""
@@ -434,10 +377,7 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
             return clone(self.feedback)
         if self.kernel is None:
             bounds = self._domain() if not hasattr(self, "bounds_") else self.bounds_
-            side = np.ones(d) if bounds is None else bounds[:, 1] - bounds[:, 0]
-            side = np.where(side > 0, side, 1.0)
-            scale = DEFAULT_LENGTH_SCALE * side
-            base = ConstantKernel(1.0) * RBF(scale[0] if d == 1 else scale)
+            base = default_kernel(np.tile([0.0, 1.0], (d, 1)) if bounds is None else bounds)
         else:
             base = clone(self.kernel)
         if self.pool is not None:
@@ -463,82 +403,8 @@ class GaussianTreeSearchOptimizer(TreeSearchOptimizer):
         stds = [self.surrogate_._deviation(block, points) for block, points in sample]
         return max(stds, default=0.0)
 
-    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Condition on point evaluations, one functional each."""
-        for x, value in zip(X, y, strict=True):
-            self.surrogate_._observe(self._partition.points_block(x[None]), value, self.alpha)
-        self._n_fitted = len(X)
-        self._learn()
-
-    def _relearn_if_due(self) -> None:
-        """Follow the schedule of ``relearn``."""
-        if self.optimizer is None and not self.normalize_y:
-            return
-        n = self._round + self._n_fitted
-        if self.relearn == "doubling":
-            due = n >= max(1 if self.normalize_y else FIRST_LEARNING, 2 * self._learned_at)
-        else:
-            due = self.relearn is not None and n - self._learned_at >= self.relearn
-        if due:
-            self._learn()
-
-    def _learn(self) -> None:
-        """Learn the scale of the rewards and the hyperparameters, and refactorise."""
-        if self.optimizer is None and not self.normalize_y:
-            return
-        surrogate = self.surrogate_
-        self._learned_at = self._round + self._n_fitted
-        center, scale = surrogate._offset, surrogate._factor
-        if self.normalize_y:
-            rewards = surrogate._posterior.targets() * scale + center
-            # One distinct query says nothing of the spread: rewards spread at least as their noise.
-            center, scale = float(rewards.mean()), max(float(rewards.std()), sqrt(self.alpha))
-        surrogate.optimizer = self.optimizer if self._learned_at >= FIRST_LEARNING else None
-        surrogate._relearn(center, scale or 1.0)
+    def _relearned(self) -> None:
         self._delta = self._diameter()
-
-    # -- a regressor for f ------------------------------------------------------------------
-
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Posterior of f at points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, d)
-            Points.
-        return_std, return_cov : bool, default=False
-            At most one of them.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,)
-        std : ndarray of shape (n_samples,), only if ``return_std``
-        cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
-        """
-        check_is_fitted(self, "bounds_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        rows = self._partition.points_block(X)
-        return self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
-
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw samples of f from the posterior at points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, d)
-            Points.
-        n_samples : int, default=1
-            Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
-
-        Returns
-        -------
-        samples : ndarray of shape (n_samples_X, n_samples)
-        """
-        check_is_fitted(self, "bounds_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.surrogate_.sample_y(self._partition.points_block(X), n_samples, random_state)
 
 
 def first_maximum(values: np.ndarray, tolerance: float) -> int:
