@@ -19,3 +19,11 @@ class RefinementWarning(UserWarning):
 
 class BudgetWarning(UserWarning):
     """More evaluations were asked for than the constants of an algorithm are meant for."""
+
+
+class EvaluationWarning(UserWarning):
+    """Some evaluations of an objective failed; the run went on without them."""
+
+
+class ReplayWarning(UserWarning):
+    """A saved run was loaded whose queries come out otherwise than they did when it was saved."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import copy
 import inspect
-import itertools
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skgpb.optimizers
+from skgpb.exceptions import EvaluationWarning, ReplayWarning
 from skgpb.kernels import CellAverage
 from skgpb.optimizers import (
     ContextualGPTreeOptimizer,
@@ -410,6 +411,43 @@ def test_the_points_of_a_pending_query_stand_for_the_query(name):
     assert optimizer.ask() == twin.ask()
 
 
+def test_a_saved_run_continues_identically(name, tmp_path):
+    optimizer, rng = make(name), np.random.default_rng(1)
+    play(optimizer, 7, rng)
+    optimizer.tell(optimizer.ask(), 0.3, alpha=0.2)
+    optimizer.tell(optimizer.ask(), None)
+    optimizer.ask(3)
+    optimizer.tell(optimizer.ask(3)[1], 0.1)
+    play(optimizer, 6, rng)
+    optimizer.ask(2)
+    path = tmp_path / "run"
+    optimizer.save(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ReplayWarning)
+        resumed = type(optimizer).load(path)
+    other = copy.deepcopy(rng)
+    assert resumed.ask(2) == optimizer.ask(2)
+    for one, two in zip(predictions(resumed), predictions(optimizer), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert play(resumed, 12, other) == play(optimizer, 12, rng)
+    assert_same_history(resumed.history_, optimizer.history_)
+    assert resumed.failed_["round"].tolist() == optimizer.failed_["round"].tolist()
+    assert resumed.recommend() == optimizer.recommend()
+    for parameter, value in optimizer.get_params(deep=False).items():
+        assert repr(getattr(resumed, parameter)) == repr(value)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_saved_fit_continues_identically(name, told, tmp_path):
+    optimizer = make(name).fit(POOL[:12], f(POOL[:12]))
+    if told:
+        play(optimizer, 4)
+    optimizer.save(tmp_path / "run")
+    resumed = type(optimizer).load(tmp_path / "run")
+    assert play(resumed, 6) == play(optimizer, 6)
+    np.testing.assert_array_equal(resumed.predict(GRID), optimizer.predict(GRID))
+
+
 # Resume, repeat, run -----------------------------------------------------------------------------
 
 
@@ -494,21 +532,92 @@ def test_parallel_run_is_the_loop_over_batches(name):
     assert_same_history(by_run.history_, by_hand.history_)
 
 
-def test_run_leaves_a_usable_optimizer_when_the_objective_fails(name):
-    optimizer = make(name)
-    calls = itertools.count()
+class OffAt:
+    """An objective that raises, or returns None, at the calls of the given numbers."""
 
-    def objective(query):
-        if next(calls) == 4:
-            raise OSError("the instrument is off")
+    def __init__(self, numbers, raises=True):
+        self.numbers, self.raises, self.calls, self.asked = numbers, raises, 0, []
+
+    def __call__(self, query):
+        self.asked.append(query)
+        self.calls += 1
+        if self.calls in self.numbers:
+            if self.raises:
+                raise OSError("the instrument is off")
+            return None
         return answer(query)
 
+
+def test_run_can_end_with_the_exception_of_the_objective(name):
+    optimizer = make(name)
+    objective = OffAt([5])
     with pytest.raises(OSError, match="instrument"):
-        optimizer.run(objective, 10)
+        optimizer.run(objective, 10, on_error="raise")
     assert len(optimizer.history_) == 4
     twin = make(name)
     play(twin, 4)
     assert optimizer.ask() == twin.ask()
+    # The next run begins with what was left, and then plays the run that nothing has disturbed.
+    optimizer.run(objective, 6)
+    assert objective.asked[4] == objective.asked[5]
+    play(twin, 6)
+    assert_same_history(optimizer.history_, twin.history_)
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_the_loop_goes_on_after_failed_evaluations(name, raises):
+    optimizer, objective = make(name), OffAt([1, 4, 5], raises)
+    with pytest.warns(EvaluationWarning, match="3 of 12"):
+        result = optimizer.run(objective, 12)
+    assert (result.nfev, result.nfail, len(result.history)) == (12, 3, 9)
+    assert optimizer.failed_["round"].tolist() == [0, 2, 2]
+    for row, i in zip(optimizer.failed_, (0, 3, 4), strict=True):
+        assert ("OSError: the instrument is off" in row["reason"]) == raises
+        query = objective.asked[i]
+        np.testing.assert_array_equal(row["descriptor"], [*query.lower, *query.upper])
+        # It is not asked again at once, though nothing forbids it for ever.
+        assert query != objective.asked[i + 1]
+    # The same by hand, and by way of a file in the middle.
+    by_hand = make(name)
+    for i in range(12):
+        query = by_hand.ask()
+        assert query == objective.asked[i]
+        by_hand.tell(query, None if i in (0, 3, 4) else answer(query))
+    assert_same_history(by_hand.history_, optimizer.history_)
+    assert by_hand.ask(2) == optimizer.ask(2)
+
+
+def test_a_failure_teaches_nothing_and_is_retried_later(name):
+    optimizer = make(name)
+    play(optimizer, 6)
+    before = predictions(optimizer)
+    query = optimizer.ask()
+    optimizer.tell(query, None)
+    for one, other in zip(predictions(optimizer), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert optimizer.ask() != query
+    # A late answer counts as any other.
+    late = copy.deepcopy(optimizer)
+    late.tell(query, 0.25)
+    assert late.history_["reward"][-1] == 0.25
+    assert not late._pending
+    # After its k-th failure it is left out until 2^k answers or failures have come.
+    for k in (1, 2):
+        for _ in range(2**k):
+            other = optimizer.ask()
+            assert other != query
+            optimizer.tell(other, answer(other))
+        assert query not in optimizer._pending
+        optimizer.tell(query, None)
+
+
+def test_run_gives_up_when_everything_fails(name):
+    optimizer = make(name)
+    with pytest.raises(RuntimeError, match=r"the last 10 evaluations.*instrument is off"):
+        optimizer.run(OffAt(range(100)), 50)
+    assert len(optimizer.failed_) == 10
+    assert len(optimizer.history_) == 0
+    play(optimizer, 3)
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if "OO" in n])
@@ -706,7 +815,7 @@ def play_constant(optimizer, n_rounds):
 
 
 BAD_REWARDS = [
-    np.nan, np.inf, -np.inf, None, "1.0", 1j, 1.0 + 0j, object(), {}, [], [1.0, 2.0], 10**400,
+    np.nan, np.inf, -np.inf, "1.0", 1j, 1.0 + 0j, object(), {}, [], [1.0, 2.0], 10**400,
     np.array([1.0, 2.0]), np.array([[1.0], [2.0]]), np.array("x"), True, np.complex128(1.0),
 ]  # fmt: skip
 BAD_ALPHAS = [-1.0, np.nan, np.inf, "0.1", 1j, [0.1, 0.1], object(), -1e-300]

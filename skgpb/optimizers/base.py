@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.optimize import OptimizeResult
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skgpb.exceptions import EvaluationWarning, ReplayWarning
+from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, read, write
 from skgpb.utils import (
     Integral,
     check_bounds,
@@ -23,6 +29,9 @@ from skgpb.utils import (
     check_reward,
     validate_params,
 )
+
+# run() gives up when so many evaluations in a row have failed: the fault is not the query's.
+MOST_FAILURES = 10
 
 
 class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
@@ -82,6 +91,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
             else:
                 X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
             self._start(X)
+            self._log.append(("fit", X, y))
             if y is not None:
                 self._condition(X, np.asarray(y, dtype=np.float64))
         return self
@@ -126,11 +136,26 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         self._begin_checks(len(bounds))
         self.bounds_ = bounds
         self.n_features_in_ = len(bounds)
+        self._begin_loop()
+        self._begin()
+
+    def _begin_loop(self) -> None:
+        """Forget what was asked and told."""
         self._round = 0
         self._asked: list[Any] = []
-        self._pending: dict[Any, Any] = {}
+        # What is being evaluated; with a number, what failed and when it may be asked again.
+        self._pending: dict[Any, int | None] = {}
+        # What run() is evaluating.
+        self._batch: list[Any] = []
         self._history: list[tuple] = []
-        self._begin()
+        self._failures: list[tuple[int, Any, str]] = []
+        self._log: list[tuple] = []
+
+    def _draw_seed(self) -> int:
+        """Seed of everything random in a run; that of a loaded run is the one it had."""
+        if "_replayed_seed" in self.__dict__:
+            return self.__dict__.pop("_replayed_seed")
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _begin_checks(self, d: int) -> None:
         """Check parameters that depend on the dimension, before any state changes."""
@@ -171,21 +196,46 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
             raise ValueError(f"n must be None or an integer >= 1, got {n!r}")
         self._ensure_started()
         while len(self._asked) < count:
-            query = self._choose()
-            self._asked.append(query)
-            self._pending[query] = None
+            self._ask_for(self._choose)
         return self._asked[0] if n is None else self._asked[:count]
+
+    def _ask_for(self, choose: Callable, *arguments: Any) -> Any:
+        """Choose a query and remember that it was asked."""
+        try:
+            query = choose(*arguments)
+        except ValueError:
+            pending = self._pending
+            evaluated = {each: None for each, until in pending.items() if until is None}
+            if len(evaluated) == len(pending):
+                raise
+            # Nothing else is left than what has failed.
+            self._pending = evaluated
+            try:
+                query = choose(*arguments)
+            except BaseException:
+                self._pending = pending
+                raise
+        self._asked.append(query)
+        self._pending[query] = None
+        self._log.append(("ask", query))
+        return query
 
     def tell(self, query: Any, reward: Any, alpha: Any = None) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
+
+        A reward of None says that the evaluation failed. It is recorded in ``failed_``, nothing
+        is learned from it, and the query is left out of what is asked for a while: until 2
+        further answers or failures were told, 4 after its second failure, 8 after its third.
+        So a query that cannot be evaluated costs few evaluations, and one that was unlucky gets
+        another chance. Meanwhile it counts as pending.
 
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), or list of queries
             What was evaluated: a query from :meth:`ask` (in any order, also after pickling),
             or points, of which the average was observed.
-        reward : float, or array-like of shape (n,) for a list of n queries
-            The noisy answer.
+        reward : float or None, or array-like of shape (n,) for a list of n queries
+            The noisy answer; None where there is none, because the evaluation failed.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
 
@@ -205,11 +255,38 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
             with self._unchanged_by_errors():
                 self._ensure_started()
                 observations = self._checked_all(query, reward, alpha)
-        for query, target, value, noise in observations:
-            self._update(target, value, noise)
-            self._pending.pop(query, None)
-        self._asked = []
+        for observation in observations:
+            self._take(*observation)
         return self
+
+    def _take(self, query: Any, target: Any, value: float | None, noise: float) -> None:
+        """Take one validated answer or failure."""
+        if value is None:
+            self._fail(query, "told as failed")
+            return
+        self._update(target, value, noise)
+        self._pending.pop(query, None)
+        self._log.append(("tell", query, value, noise))
+        self._told()
+
+    def _fail(self, query: Any, reason: str) -> None:
+        """Record a failure, and leave the query out for a while."""
+        self._failures.append((len(self._history), query, reason))
+        self._log.append(("fail", query, reason))
+        if not isinstance(query, PointsQuery):
+            times = sum(each == query for _, each, _ in self._failures)
+            now = len(self._history) + len(self._failures)
+            self._pending[query] = now + 2**times
+        self._told()
+
+    def _told(self) -> None:
+        """Forget what was asked, and let those that failed long ago be asked again."""
+        self._asked = []
+        now = len(self._history) + len(self._failures)
+        due = [query for query, until in self._pending.items() if until is not None]
+        for query in due:
+            if self._pending[query] <= now:
+                del self._pending[query]
 
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple]:
         if isinstance(query, list) and query and isinstance(query[0], self._query_type):
@@ -217,7 +294,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         return [self._checked(query, reward, alpha)]
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
-        value = check_reward(reward)
+        value = None if reward is None else check_reward(reward)
         noise = self._default_noise() if alpha is None else check_noise_variance(alpha)
         if not isinstance(query, self._query_type):
             query = self._as_query(query)
@@ -270,70 +347,339 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         callback: Callable[[Self], Any] | None = None,
         progress: bool = False,
         n_jobs: int | None = None,
+        *,
+        on_error: str = "record",
+        checkpoint: str | os.PathLike | None = None,
     ) -> OptimizeResult:
         """Ask, evaluate and tell ``budget`` times, continuing from the present state.
 
         Parameters
         ----------
         objective : callable
-            Takes a query and returns its noisy reward. What it raises ends the run; all that
-            was told before is kept.
+            Takes a query and returns its noisy reward, or None where the evaluation failed.
         budget : int
-            Number of evaluations, at least 1.
+            Number of evaluations, at least 1; failed ones count.
         callback : callable, default=None
-            Called with the optimizer after every ``tell``; returning True ends the run.
+            Called with the optimizer after every evaluation; returning True ends the run.
         progress : bool, default=False
             Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
         n_jobs : int, default=None
             Queries asked for and evaluated side by side through joblib, whose backend the
-            caller chooses. Results depend on the number of jobs, not on their timing.
+            caller chooses with :func:`joblib.parallel_config`. Results depend on the number of
+            jobs, not on their timing or on the backend. None means 1 unless in such a context,
+            -1 as many as the backend has.
+        on_error : {"record", "raise"}, default="record"
+            What to do with an exception of the objective. "record" tells the query as failed,
+            see :meth:`tell`, and goes on; the run ends with RuntimeError only when 10
+            evaluations in a row have failed. "raise" ends the run. Whatever ends it, all that
+            was told is kept, and the next run begins with what this one left unevaluated.
+        checkpoint : path, default=None
+            Where to save the run after every evaluation or batch, see :meth:`save`; also before
+            the first. A process that was killed is resumed by ``run`` on what :meth:`load`
+            returns, and goes on as if nothing had happened.
 
         Returns
         -------
         result : scipy.optimize.OptimizeResult
             ``x`` (the recommended query), ``fun`` (its posterior or empirical mean), ``nfev``,
-            ``history`` (see ``history_``), ``success`` and ``message``.
+            ``nfail`` (how many of these failed), ``history`` (see ``history_``), ``success``
+            and ``message``.
         """
         if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
             raise ValueError(f"budget must be an integer >= 1, got {budget!r}")
+        return self._play(
+            objective,
+            int(budget),
+            lambda done, most: self.ask(most),
+            callback,
+            progress,
+            n_jobs,
+            on_error,
+            checkpoint,
+        )
+
+    def _play(
+        self,
+        objective: Callable[[Any], float],
+        budget: int,
+        ask: Callable[[int, int], list[Any]],
+        callback: Callable[[Self], Any] | None,
+        progress: bool,
+        n_jobs: int | None,
+        on_error: str = "record",
+        checkpoint: str | os.PathLike | None = None,
+    ) -> OptimizeResult:
+        """Play the loop of ``run``; ``ask(done, most)`` returns at most so many queries."""
         if not callable(objective):
             raise TypeError(f"objective must be callable, got {objective!r}")
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable or None, got {callback!r}")
+        if on_error not in ("record", "raise"):
+            raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
         self._ensure_started()
-        bar = _progress_bar(budget) if progress else None
-        done, stopped = 0, False
+        positive = isinstance(n_jobs, Integral) and n_jobs > 0
+        # Not what a backend makes of a number of jobs: a batch is the same on all of them.
+        size = int(n_jobs) if positive else effective_n_jobs(n_jobs)
         pool = Parallel(n_jobs=n_jobs)
-        batch = 1 if n_jobs in (None, 1) else pool._effective_n_jobs()
+        if checkpoint is not None:
+            self.save(checkpoint)
+        bar = _progress_bar(budget) if progress else None
+        done = failed = in_a_row = 0
+        stopped = False
         while done < budget and not stopped:
-            queries = self.ask(min(batch, budget - done))
-            if batch == 1:
-                rewards = [objective(queries[0])]
+            left = [each for each in self._batch if self._pending.get(each, 0) is None]
+            self._batch = left or ask(done, min(size, budget - done))
+            batch = self._batch[: budget - done]
+            tasks = (delayed(_evaluate)(objective, query, on_error) for query in batch)
+            if len(batch) == 1:
+                answers = [_evaluate(objective, batch[0], on_error)]
             else:
-                rewards = pool(delayed(objective)(query) for query in queries)
-            for query, reward in zip(queries, rewards, strict=True):
-                self.tell(query, reward)
+                answers = pool(tasks)
+            for query, (reward, error) in zip(batch, answers, strict=True):
+                if error is None:
+                    self.tell(query, reward)
+                else:
+                    self._fail(query, error)
                 done += 1
+                in_a_row = in_a_row + 1 if reward is None else 0
+                failed += reward is None
                 if bar is not None:
                     bar.update()
+                if checkpoint is not None and query is batch[-1]:
+                    self.save(checkpoint)
                 if callback is not None and callback(self) is True:
                     stopped = True
                     break
+            if in_a_row >= MOST_FAILURES:
+                raise RuntimeError(
+                    f"the last {in_a_row} evaluations have failed, the last one with: "
+                    f"{self._failures[-1][2]}; on_error='raise' shows where"
+                )
         if bar is not None:
             bar.close()
-        best = self.recommend()
+        if failed:
+            warnings.warn(
+                f"{failed} of {done} evaluations failed, the last one with: "
+                f"{self._failures[-1][2]}; failed_ has them all",
+                EvaluationWarning,
+                stacklevel=3,
+            )
+        best = self._result(batch[-1])
         return OptimizeResult(
             x=best,
             fun=self._value_of(best),
             nfev=done,
+            nfail=failed,
             history=self.history_,
             success=True,
             message="stopped by the callback" if stopped else "the budget is spent",
         )
 
+    def _result(self, last: Any) -> Any:
+        """Return what a run recommends after its last query."""
+        return self.recommend()
+
+    # -- files ------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike, *, omit: Collection[str] = ()) -> None:
+        """Write the run to a file from which :meth:`load` continues it identically.
+
+        The file is a zip archive of JSON and NumPy arrays, in a versioned format that holds the
+        parameters and everything asked and told, exactly. It replaces an older one in one step:
+        a crash, whenever it comes, leaves a whole file. See :mod:`skgpb.persistence`.
+
+        Parameters
+        ----------
+        path : path
+            Where to write.
+        omit : collection of str, default=()
+            Parameters left out, such as functions, which :meth:`load` is then to be given.
+
+        Raises
+        ------
+        TypeError
+            For parameters that are no data: functions, and kernels of classes that
+            :func:`skgpb.persistence.register_kernel` does not know. Nothing is written then.
+
+        Examples
+        --------
+        >>> import tempfile, os
+        >>> from skgpb import GPOOOptimizer
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
+        >>> opt = GPOOOptimizer(bounds=[(0, 1)], random_state=0)
+        >>> opt.tell(opt.ask(), 0.3).save(path)
+        >>> resumed = GPOOOptimizer.load(path)
+        >>> resumed.ask() == opt.ask()
+        True
+        """
+        self._ensure_started()
+        from skgpb import __version__
+
+        writer = Writer()
+        parameters = encode_parameters(writer, self.get_params(deep=False), omit)
+        events = []
+        for kind, *rest in self._log:
+            if kind == "fit":
+                events.append([kind, *(writer.encode(each, "X") for each in rest)])
+            elif kind == "learned":
+                events.append([kind, writer.encode(rest[0], "hyperparameters")])
+            else:
+                query, *numbers = rest
+                numbers = [writer.encode(each, "reward") for each in numbers]
+                events.append([kind, writer.query(query), *numbers])
+        names = getattr(self, "feature_names_in_", None)
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "skgpb": __version__,
+            "class": type(self).__name__,
+            "parameters": parameters,
+            "omitted": sorted(omit),
+            "seed": getattr(self, "_seed", None),
+            "feature_names": None if names is None else list(names),
+            "events": events,
+            "batch": [writer.query(query) for query in self._batch],
+        }
+        write(path, document, writer.arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, **parameters: Any) -> Self:
+        """Read a run that was saved, ready to go on as if it had never stopped.
+
+        Nothing in the file is executed: it names classes of this library, parameters and
+        numbers. The answers are taken again one by one, without learning hyperparameters
+        anew, so that loading takes less time than the run did without its evaluations.
+
+        Parameters
+        ----------
+        path : path
+            A file of :meth:`save`, by an optimizer of this class or of one derived from it.
+        **parameters
+            Parameters that were omitted from the file, or that are to be others from now on.
+
+        Returns
+        -------
+        optimizer : instance of the class that was saved
+
+        Raises
+        ------
+        ValueError
+            Where the file is no saved run, one of another class or of a later version of the
+            format, or lacks parameters that are not given.
+
+        Warns
+        -----
+        ReplayWarning
+            Where queries come out otherwise than they did, which rounding on another machine or
+            another version of the library may cause. What was told is exact all the same.
+        """
+        document, arrays = read(path)
+        known = {each.__name__: each for each in _with_subclasses(cls)}
+        if document["class"] not in known:
+            raise ValueError(
+                f"{os.fspath(path)!r} holds a {document['class']}, not a {cls.__name__}"
+            )
+        cls = known[document["class"]]
+        queries = {each.__name__: each for each in _with_subclasses(cls._query_type)}
+        reader = Reader(arrays, queries | {"PointsQuery": PointsQuery})
+        missing = sorted(set(document["omitted"]) - set(parameters))
+        if missing:
+            raise ValueError(
+                f"{os.fspath(path)!r} was saved without {missing}: pass them to load, as in "
+                f"load(path, {missing[0]}=...)"
+            )
+        stored = {name: reader.decode(v) for name, v in document["parameters"].items()}
+        optimizer = cls(**stored | parameters)
+        with warnings.catch_warnings():
+            # What the algorithm had to say it has said in the run itself.
+            warnings.simplefilter("ignore")
+            surprises = optimizer._replay(document, reader)
+        if surprises:
+            warnings.warn(
+                f"{surprises} of {len(document['events'])} steps of {os.fspath(path)!r} came out "
+                f"otherwise than they did in skgpb {document['skgpb']}; answers were taken as told",
+                ReplayWarning,
+                stacklevel=2,
+            )
+        return optimizer
+
+    def _replay(self, document: dict[str, Any], reader: Reader) -> int:
+        """Repeat the events of a saved run; how many queries came out otherwise."""
+        surprises = 0
+        events = document["events"]
+        if document["seed"] is not None:
+            self._replayed_seed = document["seed"]
+        self._replayed_learning = [reader.decode(e[1]) for e in events if e[0] == "learned"][::-1]
+        if not events or events[0][0] != "fit":
+            self._ensure_started()
+        for kind, *rest in events:
+            if kind == "fit":
+                self._refit(*(reader.decode(each) for each in rest))
+                if document["feature_names"] is not None:
+                    self.feature_names_in_ = np.array(document["feature_names"], dtype=object)
+            elif kind != "learned":
+                query, *numbers = reader.query(rest[0]), *map(reader.decode, rest[1:])
+                surprises += self._repeat(kind, query, *numbers)
+        del self._replayed_learning
+        self._batch = [reader.query(each) for each in document["batch"]]
+        return surprises
+
+    def _refit(self, X: np.ndarray, y: np.ndarray | None) -> None:
+        self.fit(X, y)
+
+    def _repeat(self, kind: str, query: Any, *numbers: Any) -> bool:
+        """Repeat one ask, tell or failure; whether an ask came out otherwise."""
+        if kind == "ask":
+            chosen = self._ask_for(*self._choice_of(query))
+            if chosen == query:
+                return False
+            del self._pending[chosen], self._asked[-1], self._log[-1]
+            try:
+                self._resolve(query)
+            except ValueError:
+                return True
+            self._asked.append(query)
+            self._pending[query] = None
+            self._log.append(("ask", query))
+            return True
+        if kind == "fail":
+            self._fail(query, *numbers)
+            return False
+        value, noise = numbers
+        try:
+            target = self._resolve(query)
+        except ValueError:
+            # Not what this version asks: but it is known which points were averaged.
+            query = PointsQuery(query.points)
+            target = self._resolve(query)
+        self._take(query, target, value, noise)
+        return False
+
+    def _choice_of(self, query: Any) -> tuple:
+        """Return the function, and its arguments, by which a query was chosen."""
+        return (self._choose,)
+
     @abstractmethod
     def _value_of(self, query: Any) -> float:
         """Return the estimated mean reward of a query."""
+
+    def _descriptor(self, query: Any) -> np.ndarray:
+        """Box [lower, upper] around what a query observes, shape (2 d,)."""
+        return descriptors_of(np.asarray(query))
+
+    @property
+    def failed_(self) -> np.ndarray:
+        """Every failed evaluation since the start, a structured array.
+
+        Fields: ``round``, the number of answers told before it, ``descriptor``, the box
+        [lower, upper] around what was to be observed, and ``reason``, the message of the
+        exception where there was one.
+        """
+        check_is_fitted(self, "bounds_")
+        rows = [(i, self._descriptor(query), reason) for i, query, reason in self._failures]
+        width = len(rows[0][1]) if rows else 2 * self.n_features_in_
+        dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
+        return np.array(rows, dtype=dtype)
 
     @property
     def history_(self) -> np.ndarray:
@@ -371,8 +717,25 @@ class PointsQuery:
     def __init__(self, points: np.ndarray) -> None:
         self.points = points
 
+    def __reduce__(self) -> tuple:
+        return PointsQuery, (self.points,)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.points, dtype=dtype)
+
+
+def _evaluate(objective: Callable, query: Any, on_error: str) -> tuple[Any, str | None]:
+    """Reward and None, or None and what went wrong; at module level, to be sent anywhere."""
+    if on_error == "raise":
+        return objective(query), None
+    try:
+        return objective(query), None
+    except Exception as error:
+        return None, f"{type(error).__name__}: {error}"
+
+
+def _with_subclasses(cls: type) -> list[type]:
+    return [cls, *(each for child in cls.__subclasses__() for each in _with_subclasses(child))]
 
 
 def _progress_bar(total: int) -> Any:

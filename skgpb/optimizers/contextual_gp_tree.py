@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log, sqrt
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import boxes_from_points
-from skgpb.optimizers.base import PointsQuery, _progress_bar
+from skgpb.optimizers.base import PointsQuery
 from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTreeOptimizer
 from skgpb.partition import Cell
 from skgpb.utils import (
@@ -266,10 +267,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         context = self._checked_context(context)
         mine = [query for query in self._asked if np.array_equal(query.context, context)]
         while len(mine) < (n or 1):
-            query = self._choose_for(context)
-            mine.append(query)
-            self._asked.append(query)
-            self._pending[query] = None
+            mine.append(self._ask_for(self._choose_for, context))
         return mine[0] if n is None else mine[:n]
 
     def recommend(self, context: ArrayLike) -> ContextCell:
@@ -295,6 +293,9 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         contexts: ArrayLike,
         callback: Callable[[Self], Any] | None = None,
         progress: bool = False,
+        *,
+        on_error: str = "record",
+        checkpoint: str | PathLike | None = None,
     ) -> OptimizeResult:
         """Ask, evaluate and tell for one context after the other.
 
@@ -308,44 +309,38 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
             Called with the optimizer after every ``tell``; returning True ends the run.
         progress : bool, default=False
             Whether to show a progress bar (needs tqdm).
+        on_error, checkpoint
+            As in the other optimizers.
 
         Returns
         -------
         result : scipy.optimize.OptimizeResult
             ``x`` (the recommended query for the last context), ``fun`` (its posterior mean),
-            ``nfev``, ``history``, ``success`` and ``message``.
+            ``nfev``, ``nfail``, ``history``, ``success`` and ``message``.
         """
-        if not callable(objective):
-            raise TypeError(f"objective must be callable, got {objective!r}")
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable or None, got {callback!r}")
         self._ensure_started()
         rows = check_numbers(contexts, "contexts", ensure_2d=False)
         rows = [self._checked_context(row) for row in rows]
         if not rows:
             raise ValueError("contexts must hold at least one context")
-        bar = _progress_bar(len(rows)) if progress else None
-        done, stopped = 0, False
-        for context in rows:
-            query = self.ask(context)
-            self.tell(query, objective(query))
-            done += 1
-            if bar is not None:
-                bar.update()
-            if callback is not None and callback(self) is True:
-                stopped = True
-                break
-        if bar is not None:
-            bar.close()
-        best = self.recommend(rows[done - 1])
-        return OptimizeResult(
-            x=best,
-            fun=self._value_of(best),
-            nfev=done,
-            history=self.history_,
-            success=True,
-            message="stopped by the callback" if stopped else "all contexts were played",
+        # Contexts do not come back: what an interrupted run left is not evaluated in this one.
+        self._batch = []
+        result = self._play(
+            objective,
+            len(rows),
+            lambda done, most: [self.ask(rows[done])],
+            callback,
+            progress,
+            1,
+            on_error,
+            checkpoint,
         )
+        if result.nfev == len(rows):
+            result.message = "all contexts were played"
+        return result
+
+    def _result(self, last: ContextCell) -> ContextCell:
+        return self.recommend(last.context)
 
     def _checked_context(self, context: Any) -> np.ndarray:
         context = np.atleast_1d(check_numbers(np.atleast_1d(context), "context", ensure_2d=False))
@@ -358,6 +353,9 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
 
     def _choose(self) -> ContextCell:
         raise NotImplementedError("a contextual search chooses for a context")
+
+    def _choice_of(self, query: ContextCell) -> tuple:
+        return self._choose_for, query.context
 
     def _choose_for(self, context: np.ndarray) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""

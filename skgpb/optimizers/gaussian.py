@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._posterior import Posterior
@@ -60,8 +59,7 @@ class GaussianProcessMixin:
 
     def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
         """Begin without observations, and draw the seed of everything random."""
-        rng = check_random_state(self.random_state)
-        self._seed = int(rng.randint(np.iinfo(np.int32).max))
+        self._seed = self._draw_seed()
         self.surrogate_ = OnlineGaussianProcessRegressor(
             alpha=self.alpha,
             optimizer=self.optimizer,

@@ -24,7 +24,6 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._tree import TIE_TOLERANCE
@@ -146,10 +145,14 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             if A is not None and len(A) != len(X):
                 raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
             self._start(X, A)
+            self._log.append(("fit", X, y, A))
             if y is not None and not np.isnan(y).all():
                 known = ~np.isnan(y)
                 self._condition(X[known], y[known])
         return self
+
+    def _refit(self, X: np.ndarray, y: np.ndarray | None, queries: np.ndarray | None) -> None:
+        self.fit(X, y, queries=queries)
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
         if y is None:
@@ -188,13 +191,11 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self.bounds_ = bounds
         self.n_features_in_ = len(bounds)
         self._set_queries(kernel, A)
-        self._round = self._n_fitted = self._learned_at = 0
+        self._begin_loop()
+        self._n_fitted = self._learned_at = 0
         self._spent = 0.0
-        self._asked: list[Any] = []
-        self._pending: dict[Any, Any] = {}
-        self._history: list[tuple] = []
         self._answers: list[tuple[np.ndarray, float, float]] = []
-        self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._seed = self._draw_seed()
         self._offset, self._factor = 0.0, 1.0
         self._points: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._begin(kernel)

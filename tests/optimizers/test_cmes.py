@@ -208,7 +208,7 @@ def test_run_is_the_loop(name):
     assert result.fun == pytest.approx(by_hand.predict(result.x[None])[0])
 
 
-BAD_REWARDS = [np.nan, np.inf, None, "1.0", 1j, True, [1.0, 2.0]]
+BAD_REWARDS = [np.nan, np.inf, "1.0", 1j, True, [1.0, 2.0]]
 BAD_QUERIES = [None, "a", np.nan, [], np.zeros(3), np.zeros((2, 1)), [np.inf], [-0.1], [5.0], 0.5]
 
 

@@ -222,7 +222,7 @@ def test_every_cell_of_a_small_tree_can_be_pending_at_once():
         optimizer.ask([0.4], n=50)
 
 
-@pytest.mark.parametrize("bad", [np.nan, None, "1", [1.0, 2.0]])
+@pytest.mark.parametrize("bad", [np.nan, "1", [1.0, 2.0]])
 def test_rejected_rewards_leave_no_trace(bad):
     optimizer = started()
     play(optimizer, 6)

@@ -1,0 +1,407 @@
+"""Runs as files: the format, crashes, and what cannot be saved."""
+
+import io
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+import skgpb.persistence
+from skgpb import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    ContextualGPTreeOptimizer,
+    EIOptimizer,
+    GPOOOptimizer,
+    GPUCBOptimizer,
+    IndirectUCBOptimizer,
+)
+from skgpb.exceptions import EvaluationWarning, ReplayWarning
+from skgpb.kernels import CellAverage, Columns, ConditionalMean, PolicyMean, WindowMean
+from skgpb.optimizers.base import BaseBanditOptimizer
+from skgpb.persistence import Reader, Writer, register_kernel
+
+BOUNDS = [(0.0, 1.0)]
+
+
+def peak(query):
+    """A noisy objective whose noise depends on the query only: the same in any process."""
+    x = float(np.asarray(query).mean())
+    return float(np.sin(7.0 * x) + 0.1 * np.sin(1e4 * x))
+
+
+def optimizer(**parameters):
+    return GPOOOptimizer(
+        **{"bounds": BOUNDS, "diameter": (3.0, 0.6), "random_state": 0} | parameters
+    )
+
+
+def document_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("run.json"))
+
+
+def with_document(path, change):
+    """Rewrite the JSON of a file."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["run.json"])
+    change(document)
+    members["run.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def arguments(run):
+    return ([0.4],) if isinstance(run, ContextualGPTreeOptimizer) else ()
+
+
+WINDOWS = {"domain": [(0, 2)], "conditional": WindowMean(scale=0.3), "random_state": 0}
+WINDOWS |= {"n_points": 50, "n_candidates": 40}
+OTHERS = {
+    "contextual": lambda: ContextualGPTreeOptimizer(context_bounds=[(0, 1)], bounds=[(0, 1)]),
+    "CMES": lambda: CMESOptimizer(
+        domain=[(0, 2)],
+        conditional=WindowMean(scale=0.3),
+        n_points=50,
+        n_candidates=40,
+        random_state=0,
+    ),
+    "CMETS": lambda: CMETSOptimizer(domain=[(0, 2)], query_bounds=[(0, 2)], random_state=0),
+    "indirect UCB": lambda: IndirectUCBOptimizer(
+        domain=[(0, 2)],
+        conditional=WindowMean(scale=0.3),
+        n_points=50,
+        n_candidates=40,
+        random_state=0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(OTHERS))
+@pytest.mark.parametrize("how", ["file", "pickle"])
+def test_optimizers_with_queries_of_their_own_continue_identically(name, how, tmp_path):
+    run = OTHERS[name]()
+    if name != "contextual" and name != "CMETS":
+        X = np.linspace(0.1, 1.9, 9)[:, None]
+        run.fit(X, np.sin(3.0 * X[:, 0]))
+    for i in range(8):
+        query = run.ask(*arguments(run))
+        run.tell(query, None if i == 3 else peak(query))
+    run.ask(*arguments(run))
+    if how == "pickle":
+        resumed = pickle.loads(pickle.dumps(run))
+    else:
+        run.save(tmp_path / "run")
+        resumed = type(run).load(tmp_path / "run")
+    assert len(resumed.failed_) == 1
+    for _ in range(5):
+        query = run.ask(*arguments(run))
+        assert resumed.ask(*arguments(run)) == query
+        run.tell(query, peak(query))
+        resumed.tell(query, peak(query))
+    assert_array_equal(resumed.history_, run.history_)
+    X = np.full((3, run.n_features_in_), 0.5) * [[0.5], [1.0], [1.5]]
+    assert_array_equal(resumed.predict(X), run.predict(X))
+
+
+# The format --------------------------------------------------------------------------------------
+
+
+def test_a_file_is_json_and_arrays_that_other_programs_read(tmp_path):
+    run, path = optimizer(pool=np.linspace(0, 1, 60)[:, None], bounds=None), tmp_path / "run.npz"
+    run.run(peak, 5)
+    run.save(path)
+    document = document_of(path)
+    assert document["format"] == "skgpb run"
+    assert document["version"] == 1
+    assert document["class"] == "GPOOOptimizer"
+    told = [event for event in document["events"] if event[0] == "tell"]
+    assert [event[2] for event in told] == run.history_["reward"].tolist()
+    with np.load(path, allow_pickle=False) as arrays:
+        name = document["parameters"]["pool"]["array"]
+        assert_array_equal(arrays[name], run.pool)
+
+
+VALUES = [
+    None, True, 3, -2.5, 1e-300, 0.1 + 0.2, np.inf, "text", (1, 2.0), [1, (2,)], (3.0, 0.5),
+    np.arange(3), np.linspace(0, 1, 40).reshape(4, 10), np.array([True]), np.float64(1 / 3),
+    np.int32(5), {"a": 1, 2: (3,)}, np.array([]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_values_come_back_exactly(value):
+    writer = Writer()
+    text = json.dumps(writer.encode(value, "p"), allow_nan=False)
+    back = Reader(writer.arrays, {}).decode(json.loads(text))
+    assert type(back) is type(value)
+    assert getattr(back, "dtype", None) == getattr(value, "dtype", None)
+    if isinstance(value, np.ndarray):
+        assert_array_equal(back, value)
+    else:
+        assert back == value
+
+
+@pytest.mark.parametrize("cls", [np.random.RandomState, np.random.default_rng])
+def test_random_states_come_back_where_they_were(cls):
+    rng = cls(3)
+    rng.random(7)
+    writer = Writer()
+    text = json.dumps(writer.encode(rng, "random_state"))
+    back = Reader(writer.arrays, {}).decode(json.loads(text))
+    assert_array_equal(back.random(5), rng.random(5))
+
+
+KERNELS = [
+    ConstantKernel(2.0, (0.1, 10.0)) * RBF([0.1, 0.2]) + WhiteKernel(0.1, "fixed"),
+    CellAverage(Matern(0.3, nu=1.5), (2, 3)),
+    Columns(RBF(0.2), [0]) * Columns(RBF(0.5), [1]),
+    WindowMean(RBF(0.1), 0.3),
+    ConditionalMean(RBF(0.3), X=np.random.default_rng(0).random((30, 2)), A=np.ones((30, 1))),
+    PolicyMean(RBF(0.3), policies=np.full((2, 3), 1 / 3)),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+def test_kernels_come_back(kernel):
+    writer = Writer()
+    text = json.dumps(writer.encode(kernel, "kernel"))
+    back = Reader(writer.arrays, {}).decode(json.loads(text))
+    assert repr(back) == repr(kernel)
+    assert_array_equal(back.theta, kernel.theta)
+
+
+class Bumpy(RBF):
+    """A kernel that no file knows."""
+
+
+@register_kernel
+class Known(RBF):
+    """A kernel that files know."""
+
+
+def test_what_is_no_data_is_refused_by_name_and_nothing_is_written(tmp_path):
+    path = tmp_path / "run"
+    for parameters, words in [
+        ({"beta": lambda t: 2.0}, "beta is a .*function.*omit="),
+        ({"kernel": Bumpy(0.2)}, "kernel has a kernel of the class Bumpy.*register_kernel"),
+        ({"kernel": 2.0 * Bumpy(0.2)}, "kernel.k2 has a kernel of the class Bumpy"),
+        ({"diameter": float}, "diameter is a "),
+    ]:
+        with pytest.raises(TypeError, match=words):
+            optimizer(**parameters).save(path)
+        # It is known before anything is evaluated.
+        with pytest.raises(TypeError, match=words):
+            optimizer(**parameters).run(lambda query: 1 / 0, 3, checkpoint=path)
+        assert os.listdir(tmp_path) == []
+    run = optimizer(kernel=Known(0.2))
+    run.run(peak, 4)
+    run.save(path)
+    assert GPOOOptimizer.load(path).ask() == run.ask()
+    with pytest.raises(ValueError, match="registered already"):
+        register_kernel(type("RBF", (RBF,), {}))
+    with pytest.raises(TypeError, match="cls"):
+        register_kernel(3)
+
+
+def test_functions_are_omitted_and_given_again(tmp_path):
+    def beta(t):
+        return 1.0 + 0.1 * t
+
+    run, path = optimizer(beta=beta), tmp_path / "run"
+    run.run(peak, 6)
+    with pytest.raises(ValueError, match=r"omit names \['betta'\]"):
+        run.save(path, omit=["betta"])
+    run.save(path, omit=["beta"])
+    with pytest.raises(ValueError, match="without \\['beta'\\]"):
+        GPOOOptimizer.load(path)
+    resumed = GPOOOptimizer.load(path, beta=beta)
+    resumed.run(peak, 6)
+    run.run(peak, 6)
+    assert_array_equal(resumed.history_, run.history_)
+
+
+def test_files_of_others_are_refused(tmp_path):
+    path = tmp_path / "run"
+    optimizer().save(path)
+    with pytest.raises(ValueError, match="holds a GPOOOptimizer, not a EIOptimizer"):
+        EIOptimizer.load(path)
+    assert isinstance(BaseBanditOptimizer.load(path), GPOOOptimizer)
+    (tmp_path / "text").write_text("no archive")
+    np.savez(tmp_path / "arrays.npz", a=np.ones(3))
+    for name in ("text", "arrays.npz"):
+        with pytest.raises(ValueError, match="not a saved run"):
+            GPOOOptimizer.load(tmp_path / name)
+    with_document(path, lambda document: document.update(version=99))
+    with pytest.raises(ValueError, match="version 99 of the format"):
+        GPOOOptimizer.load(path)
+    with pytest.raises(FileNotFoundError):
+        GPOOOptimizer.load(tmp_path / "nothing")
+
+
+def _object_array():
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.array([peak], dtype=object))
+    return file.getvalue()
+
+
+def test_loading_runs_no_code(tmp_path):
+    path = tmp_path / "run"
+    optimizer(kernel=RBF(0.2)).save(path)
+
+    def foreign(document):
+        document["parameters"]["kernel"] = {"kernel": "Popen", "parameters": {"args": ["true"]}}
+
+    with_document(path, foreign)
+    with pytest.raises(ValueError, match="class Popen, which is not known"):
+        GPOOOptimizer.load(path)
+    # An array of objects would need pickle.
+    with zipfile.ZipFile(path, "a") as archive, archive.open("array_9.npy", "w") as file:
+        np.lib.format.write_array(file, np.array([peak], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        GPOOOptimizer.load(path)
+
+
+def test_queries_that_come_out_otherwise_are_taken_as_they_were(tmp_path):
+    run, path = optimizer(feedback="center"), tmp_path / "run"
+    run.run(peak, 12)
+    run.save(path)
+    X = np.linspace(0, 1, 9)[:, None]
+    with pytest.warns(ReplayWarning, match="steps"):
+        other = GPOOOptimizer.load(path, n_children=3)
+    assert_array_equal(other.history_["reward"], run.history_["reward"])
+    # With the same kernel the posterior is that of the answers, whoever chose the queries.
+    np.testing.assert_allclose(other.predict(X), run.predict(X), atol=1e-10)
+    other.tell(other.ask(), 0.3)
+
+
+def test_seeds_that_nobody_chose_are_kept(tmp_path):
+    for random_state in (None, np.random.RandomState(4)):
+        run = EIOptimizer(bounds=BOUNDS, n_candidates=30, random_state=random_state)
+        run.run(peak, 4)
+        run.save(tmp_path / "run")
+        resumed = EIOptimizer.load(tmp_path / "run")
+        resumed.run(peak, 5)
+        run.run(peak, 5)
+        assert_array_equal(resumed.history_, run.history_)
+
+
+# Crashes -----------------------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from skgpb import GPUCBOptimizer
+
+path, n_jobs, fatal = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+def objective(query):
+    objective.calls += 1
+    if objective.calls == fatal:
+        os.kill(os.getpid(), signal.SIGKILL)
+    x = float(np.asarray(query).mean())
+    return float(np.sin(7.0 * x) + 0.1 * np.sin(1e4 * x))
+
+objective.calls = 0
+opt = GPUCBOptimizer(bounds=[(0, 1)], n_candidates=40, normalize_y=True,
+                     optimizer="fmin_l_bfgs_b", random_state=0)
+opt.run(objective, 20, checkpoint=path)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.parametrize("fatal", [1, 9])
+def test_a_killed_run_resumes_on_the_same_trajectory(fatal, tmp_path):
+    path = tmp_path / "run"
+    killed = subprocess.run([sys.executable, "-c", KILLED, path, "1", str(fatal)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    resumed = GPUCBOptimizer.load(path)
+    assert len(resumed.history_) == fatal - 1
+    resumed.run(peak, 20 - len(resumed.history_), checkpoint=path)
+    whole = GPUCBOptimizer(**resumed.get_params())
+    whole.run(peak, 20)
+    assert_array_equal(resumed.history_, whole.history_)
+    assert_array_equal(GPUCBOptimizer.load(path).history_, whole.history_)
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_run_interrupted_within_a_batch_evaluates_the_rest_of_it_first(tmp_path):
+    whole, path = optimizer(), tmp_path / "run"
+    with parallel_config(backend="threading"):
+        whole.run(peak, 12, n_jobs=4)
+        run = optimizer()
+        run.run(peak, 12, n_jobs=4, callback=lambda self: len(self.history_) == 6)
+        run.save(path)
+        for resumed in (GPOOOptimizer.load(path), pickle.loads(pickle.dumps(run))):
+            resumed.run(peak, 6, n_jobs=4)
+            assert_array_equal(resumed.history_, whole.history_)
+
+
+def test_a_failing_write_leaves_the_older_file(tmp_path, monkeypatch):
+    run, path = optimizer(), tmp_path / "run"
+    run.run(peak, 3)
+    run.save(path)
+    before = path.read_bytes()
+
+    def broken(descriptor):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(skgpb.persistence.os, "fsync", broken)
+    run.run(peak, 3)
+    with pytest.raises(OSError, match="full"):
+        run.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["run"]
+
+
+# Parallel ----------------------------------------------------------------------------------------
+
+
+def failing_peak(query):
+    if 0.2 < float(np.asarray(query).mean()) < 0.3:
+        raise ArithmeticError("there is a hole")
+    return peak(query)
+
+
+def parallel_history():
+    run = EIOptimizer(bounds=BOUNDS, n_candidates=40, random_state=0)
+    with pytest.warns(EvaluationWarning):
+        run.run(failing_peak, 20, n_jobs=2)
+    return run.history_.tolist() + run.failed_.tolist()
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "dask", "ray"])
+def test_backends_give_the_same_run(backend):
+    with parallel_config(backend="threading"):
+        expected = parallel_history()
+    if backend == "dask":
+        distributed = pytest.importorskip("distributed")
+        with (
+            distributed.Client(n_workers=1, threads_per_worker=3, processes=False),
+            parallel_config(backend="dask"),
+        ):
+            assert repr(parallel_history()) == repr(expected)
+        return
+    if backend == "ray":
+        ray = pytest.importorskip("ray")
+        pytest.importorskip("ray.util.joblib").register_ray()
+        ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
+        try:
+            with parallel_config(backend="ray"):
+                assert repr(parallel_history()) == repr(expected)
+        finally:
+            ray.shutdown()
+        return
+    with parallel_config(backend=backend):
+        assert repr(parallel_history()) == repr(expected)
