@@ -52,6 +52,19 @@ class Functionals:
         self._buffer = np.empty((8, n_columns))
         self._blocks: list[np.ndarray] | None = None
 
+    @classmethod
+    def of(cls, blocks: list[np.ndarray], n_columns: int) -> Functionals:
+        """Return the functionals of some blocks of rows, to be read and not to grow."""
+        out = cls.__new__(cls)
+        out._n = len(blocks)
+        several = any(len(block) != 1 for block in blocks)
+        out._blocks = blocks if several else None
+        if several or not blocks:
+            out._buffer = np.empty((0, n_columns))
+        else:
+            out._buffer = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        return out
+
     def __len__(self) -> int:
         return self._n
 
@@ -116,6 +129,11 @@ def contains_white_noise(kernel: Kernel) -> bool:
 def key_of(block: np.ndarray) -> bytes:
     """Identity of a functional: equal descriptors, equal key (-0.0 counts as 0.0)."""
     return (block + 0.0).tobytes()
+
+
+def first_of(value: Any) -> float:
+    """First of one number or several; optimizers, who have one, ask in every round."""
+    return value if type(value) is float else float(np.ravel(value)[0])
 
 
 def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndarray:
@@ -694,11 +712,11 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
     @property
     def _offset(self) -> float:
-        return float(np.ravel(self._y_train_mean)[0])
+        return first_of(self._y_train_mean)
 
     @property
     def _factor(self) -> float:
-        return float(np.ravel(self._y_train_std)[0])
+        return first_of(self._y_train_std)
 
     def _rescale(self, center: Any, scale: Any) -> None:
         """Change the centre and scale of the targets, keeping every covariance."""
@@ -752,8 +770,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         warn_of_jitter(jitter, 1)
 
     def _prior_var_of(self, block: np.ndarray) -> float:
-        single = Functionals(block.shape[1])
-        single[0] = block
+        single = Functionals.of([block], block.shape[1])
         return float(self._prior_var(single)[0])
 
     def _observe_tracked(self, slot: int, y: float, noise: float) -> None:
@@ -763,8 +780,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         if not self._white and key in self._position:
             self._repeat(self._position[key], y, noise)
             return
-        single = Functionals(block.shape[1])
-        single[0] = block
+        single = Functionals.of([block], block.shape[1])
         k_tracked = self._cross(self._tracked, single)[:, 0].copy()
         if self._white:
             noise += self._nuggets(single)[0]
@@ -780,8 +796,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         if not self._white and key in self._position:
             self._repeat(self._position[key], y, noise)
             return
-        single = Functionals(block.shape[1])
-        single[0] = block
+        single = Functionals.of([block], block.shape[1])
         self._append_block(single, np.array([y]), np.array([noise]), np.ones(1, dtype=np.intp))
         self._position.setdefault(key, len(self._observed) - 1)
 
@@ -791,9 +806,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
     def _track_blocks(self, slots: Any, blocks: list[np.ndarray]) -> None:
         """Track functionals under the given slots, overwriting or appending."""
-        new = Functionals(self.n_features_in_)
-        for i, block in enumerate(blocks):
-            new[i] = block
+        new = Functionals.of(blocks, self.n_features_in_)
         slots = np.asarray(slots, dtype=np.intp)
         self._posterior.track(self._cross(new, self._observed), self._prior_var(new), slots)
         for slot, block in zip(slots, blocks, strict=True):
@@ -817,8 +830,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         for i in range(len(self._observed)):
             fork._observed[i] = self._observed[i]
         for block, noise in zip(blocks, noises, strict=True):
-            single = Functionals(block.shape[1])
-            single[0] = block
+            single = Functionals.of([block], block.shape[1])
             mean = float((fork._cross(single, fork._observed) @ fork._posterior.weights())[0])
             fork._observe(block, mean, noise)
         return fork
@@ -889,9 +901,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
     def _moments(self, blocks: list[np.ndarray], std: bool = False) -> Any:
         """Posterior means, and noiseless standard deviations, in the user's units."""
-        several = Functionals(blocks[0].shape[1])
-        for i, block in enumerate(blocks):
-            several[i] = block
+        several = Functionals.of(blocks, blocks[0].shape[1])
         K = self._cross(several, self._observed)
         mean = K @ self._posterior.weights() * self._factor + self._offset
         if not std:

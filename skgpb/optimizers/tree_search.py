@@ -352,7 +352,7 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
     def _log_cells(self) -> float:
         """Logarithm of M, the number of cells above the deepest leaves that a tree may have."""
         K = self._tree.n_children
-        return log(sum(K**h for h in range(self.max_depth_ + 1)))
+        return log((K ** (self.max_depth_ + 1) - 1) // (K - 1))
 
     # -- state ------------------------------------------------------------------------------
 

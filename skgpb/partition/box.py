@@ -42,6 +42,8 @@ class BoxPartition:
         self.n_representatives = n_representatives
         self.at_center = at_center
         self.tree = Tree(n_children, bounds[:, 0].copy(), bounds[:, 1].copy())
+        # A cell that is asked again and again is one object: histories grow by references.
+        self._cells: dict[int, Cell] = {}
 
     def splittable(self, node: int) -> bool:
         """Whether the cell of a node has children."""
@@ -55,6 +57,7 @@ class BoxPartition:
         """Return a partition that can be split without changing this one."""
         other = copy(self)
         other.tree = self.tree.copy()
+        other._cells = {}  # what is split from here on has other numbers there
         return other
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
@@ -67,8 +70,11 @@ class BoxPartition:
 
     def cell(self, node: int) -> Cell:
         """Return the query of a node."""
-        depth, index, _ = self.tree.node(node)
-        return self._cell(depth, index, self.tree, node)
+        cell = self._cells.get(node)
+        if cell is None:
+            depth, index, _ = self.tree.node(node)
+            cell = self._cells[node] = self._cell(depth, index, self.tree, node)
+        return cell
 
     def cell_at(self, depth: int, index: int) -> Cell:
         """Return the cell (depth, index), whether or not the tree has reached it."""
@@ -106,6 +112,7 @@ class BoxPartition:
         return sample
 
     def _cell(self, depth: int, index: int, tree: Tree, node: int) -> Cell:
-        lower, upper = np.split(tree.box(node, node + 1)[0], 2)
+        box, d = tree.box(node, node + 1)[0], tree.n_features
+        lower, upper = box[:d], box[d:]
         spec = tree.center(node, node + 1) if self.at_center else self.n_representatives
         return Cell(depth, index, lower, upper, spec)
