@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log, sqrt
 from os import PathLike
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +41,14 @@ from skgpb.utils import (
     check_inside,
     check_numbers,
 )
+
+
+class Promise(NamedTuple):
+    """What a candidate promises: its index, its upper confidence bound and its std."""
+
+    index: float
+    upper: float
+    std: float
 
 
 class ContextCell(Cell):
@@ -94,8 +102,9 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
     kernel : Kernel, default=None
         Prior covariance of f over rows [context, action]. Any kernel of scikit-learn; sums and
         products of a context and an action kernel are written with
-        :class:`~skgpb.kernels.Columns`, see Examples. None stands for
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of the joint domain.
+        :class:`~skgpb.kernels.Columns`, see Examples. None learns one on
+        every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
+        averaged, in units of the rewards' spread (:mod:`skgpb.learning`).
     context_bounds : array-like of shape (d_c, 2), default=None
         Where contexts come from.
     bounds : array-like of shape (d_a, 2), default=None
@@ -107,8 +116,8 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         warns.
     anytime : bool, default=False
         Whether n doubles whenever ``budget`` evaluations are spent (Remark 5).
-    alpha : float, default=0.01
-        Noise variance of a reward, in units of the reward squared.
+    alpha : float, default=None
+        Noise variance of a reward, in units of the reward squared; None learns it.
     n_children : int, default=2
         K, the number of parts into which a cell is split.
     feedback : {"center", "average", "integral"}, default="center"
@@ -207,7 +216,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         n_context: int = 1,
         budget: int = 100,
         anytime: bool = False,
-        alpha: float = 0.01,
+        alpha: float | None = None,
         n_children: int = 2,
         feedback: str = "center",
         n_representatives: int | tuple[int, ...] | None = None,
@@ -368,15 +377,24 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
             if np.array_equal(query.context, context)
         }
         values = self._indices(self._relevant(context), context, width)
-        reserve: dict[int, tuple[float, float]] = {}  # cells pending in this very context
+        reserve: dict[int, Promise] = {}  # cells pending in this very context
         while values or reserve:
             early = not values  # all relevant cells are pending: refine the best early
             pool = reserve if early else values
             nodes = list(pool)
-            node = self._first_best(nodes, np.array([pool[each][0] for each in nodes]))
+            node = self._first_best(nodes, np.array([pool[each].index for each in nodes]))
             depth, index, _ = self._tree.node(node)
-            known = width * pool[node][1] <= self._delta[depth] + width * self._g[depth]
-            if self._expandable(node, depth) and (early or (known and self._room(leaves))):
+            known = width * pool[node].std <= self._delta[depth] + width * self._g[depth]
+            refine = self._expandable(node, depth) and (early or known)
+            if refine and not early and not self._room(leaves):
+                # It ought to be smaller, not better known, once there is room: until then the
+                # best candidate, as if the candidates were all there is.
+                free = [each for each in nodes if self._tree.node(each)[:2] not in taken]
+                if free:
+                    upper = np.array([pool[each].upper for each in free])
+                    return self._query(self._first_best(free, upper), context)
+                refine = False
+            if refine:
                 del pool[node]
                 children = self._expand_in(node, context)
                 active = children[self._active(children, context)].tolist()
@@ -394,8 +412,8 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
 
     def _indices(
         self, nodes: list[int], context: np.ndarray, width: float
-    ) -> dict[int, tuple[float, float]]:
-        """Equation 5.9 and the standard deviation of each candidate, in normalised units."""
+    ) -> dict[int, Promise]:
+        """Equation 5.9 for the candidate of each cell, in normalised units."""
         surrogate = self.surrogate_
         if self._pending:
             noise = self._default_noise() / surrogate._factor**2
@@ -405,14 +423,16 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         mean, std = surrogate._moments(blocks, std=True)
         mean, std = (mean - surrogate._offset) / surrogate._factor, std / surrogate._factor
         upper = mean + width * std
+        index = upper.copy()
         for i, node in enumerate(nodes):
             parent = int(self._parent_of[node])
             if parent >= 0:
                 bar_mean, bar_var = surrogate._posterior.tracked_at(self._bar[parent])
                 depth = self._tree.node(parent)[0]
-                upper[i] = min(upper[i], bar_mean + width * sqrt(bar_var) + self._delta[depth])
-            upper[i] += self._delta[self._tree.node(node)[0]]
-        return {node: (float(u), float(s)) for node, u, s in zip(nodes, upper, std, strict=True)}
+                index[i] = min(index[i], bar_mean + width * sqrt(bar_var) + self._delta[depth])
+            index[i] += self._delta[self._tree.node(node)[0]]
+        rows = np.column_stack([index, upper, std]).tolist()
+        return {node: Promise(*row) for node, row in zip(nodes, rows, strict=True)}
 
     def _expand_in(self, node: int, context: np.ndarray) -> np.ndarray:
         """Lines 7 and 8; the candidate is kept as the cell's x_bar, whatever comes later."""

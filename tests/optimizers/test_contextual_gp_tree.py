@@ -265,6 +265,23 @@ def test_budget_guard_and_bad_parameters():
             make(**{parameter: value}).ask([0.5])
 
 
+def test_without_room_for_leaves_the_best_candidate_is_played():
+    narrow = make(kernel=RBF([0.4, 0.2]), diameter=(50.0, 0.9), max_depth=30, max_leaves=24, beta=4)
+    rng = np.random.default_rng(3)
+    with pytest.warns(RefinementWarning, match="max_leaves=24"):
+        for context in rng.uniform(size=12):
+            query = narrow.ask([context])
+            relevant = [narrow._query(node, query.context) for node in narrow._relevant([context])]
+            mean, std = narrow.surrogate_.predict(
+                np.array([[*cell.center, *cell.center] for cell in relevant]), return_std=True
+            )
+            upper = mean + 2.0 * std
+            assert upper[relevant.index(query)] >= upper.max() - 1e-9
+            narrow.tell(query, f(query.points))
+    batch = narrow.ask([0.5], n=3)
+    assert len({query.index for query in batch}) == 3
+
+
 def test_run_plays_the_contexts_in_order_and_calls_back():
     contexts = np.random.default_rng(2).uniform(size=20)
     by_hand, by_run, seen = started(), started(), []
