@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array
 
 __all__ = [
+    "BaseSearchCV",
     "Integral",
     "Interval",
     "Kernel",

@@ -1,0 +1,447 @@
+"""Hyperparameter search by a bandit, with the face of RandomizedSearchCV."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from math import ceil
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state, get_tags
+
+from skgpb.model_selection.space import OnSettings, ParameterSpace, default_kernel
+from skgpb.optimizers.base import BaseBanditOptimizer
+from skgpb.optimizers.ei import EIOptimizer
+from skgpb.partition.candidates import spread_points
+from skgpb.utils import BaseSearchCV, Integral, Interval
+
+# Noise of a score is taken to be at least this share of the spread of all scores.
+LEAST_NOISE = 1e-3
+# After so many queries in a row whose settings are all known, an unknown one is drawn,
+MOST_REPEATS = 20
+# with at most so many draws until one is unknown.
+MOST_DRAWS = 10_000
+# What folds have in common is estimated from so many settings at least.
+ENOUGH = 3
+# A failure is at least this share of the largest score below the worst score.
+FAILURE = 0.01
+# Units of the default engine are those of the scores' spread, however small that is.
+DEFAULT_ALPHA = 1e-8
+
+
+class BanditSearchCV(BaseSearchCV):
+    """Search over the parameters of an estimator, led by a bandit.
+
+    A drop-in for :class:`~sklearn.model_selection.RandomizedSearchCV`: the same parameters,
+    methods and results. Each setting is chosen in view of the scores of all before it. The
+    average over the folds is what the bandit is told, with the variance of the folds divided by
+    their number as its noise variance, so that it does not chase lucky folds.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned and fitted for every setting and fold.
+    param_distributions : dict or list of dicts
+        Names of parameters, each with a frozen distribution of ``scipy.stats`` or a list of
+        values. ``uniform`` gives a real dimension, ``loguniform`` a logarithmic one and
+        ``randint`` an integer one; any other distribution with ``ppf`` and ``cdf`` is searched
+        on the scale of its quantiles. A list of numbers is ordered by size; any other list holds
+        categories. In a list of dicts each dict is a space of its own: this is how a parameter
+        depends on another, ``[{"kernel": ["linear"], "C": c}, {"kernel": ["rbf"], "C": c,
+        "gamma": g}]``. What is learned about a parameter of the same distribution in two
+        dicts is shared.
+    optimizer : BaseBanditOptimizer, default=None
+        The engine: any optimizer of skgpb that takes ``bounds``, which become the unit cube
+        with one axis per parameter. Its kernel, if it has one, is applied to settings and not
+        to the cube, so that integers and categories are known for what they are; where
+        ``kernel`` is None a Matérn-5/2 kernel with a length scale for every parameter is used.
+        None stands for :class:`~skgpb.EIOptimizer`, learning the kernel from the scores.
+        Where a query of a tree method averages over several representatives, all their
+        settings are evaluated and the cell is told the average of their folds;
+        ``n_representatives=None`` stands for 1 here.
+    n_iter : int, default=10
+        Number of settings evaluated.
+    n_initial : int, default=None
+        So many of them fill the space evenly before the engine decides. None stands for two
+        for every parameter but at most a third of ``n_iter``, and 0 for an optimizer without
+        a Gaussian process.
+    batch_size : int, default=None
+        Settings chosen at a time, to be evaluated side by side. None stands for as many as it
+        takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not
+        on ``n_jobs`` otherwise.
+    scoring : str, callable, list, tuple or dict, default=None
+        As in RandomizedSearchCV. Of several metrics the engine maximises the one that ``refit``
+        names, else the first.
+    n_jobs : int, default=None
+        Number of fits at a time.
+    refit : bool, str or callable, default=True
+        As in RandomizedSearchCV.
+    cv : int, cross-validation generator or iterable, default=None
+        As in RandomizedSearchCV. Splits should be the same whenever they are made.
+    verbose : int, default=0
+        As in RandomizedSearchCV.
+    pre_dispatch : int or str, default="2*n_jobs"
+        As in RandomizedSearchCV.
+    random_state : int, RandomState instance or None, default=None
+        Seeds where the search begins, and the engine unless it has a ``random_state``.
+    error_score : "raise" or float, default=np.nan
+        Score of a fit that failed. The engine is told that a setting without a finite score is
+        worse than the worst so far, by one standard deviation of the scores.
+    return_train_score : bool, default=False
+        As in RandomizedSearchCV.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarrays
+        As in RandomizedSearchCV, in the order of evaluation; ``pandas.DataFrame`` takes it.
+    best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_
+        As in RandomizedSearchCV.
+    optimizer_ : BaseBanditOptimizer
+        The engine after the search.
+    space_ : ParameterSpace
+        Maps points of the engine's unit cube to settings.
+
+    Notes
+    -----
+    *Noise.* Every setting meets the same folds, so that an easy fold is easy for all: how much
+    easier is estimated by the median over the better half of the settings and removed before the
+    variance over the folds is taken. With a single fold the noise is that of the engine.
+
+    *Interrupting.* A KeyboardInterrupt (Ctrl-C) ends the search: with a warning, ``fit`` goes
+    on with the settings evaluated so far as if ``n_iter`` had been their number. Before the
+    first is finished, and during the final refit, it is raised.
+
+    *Repeats.* A setting is never fitted twice. When there is nothing new left, which lists and
+    integers allow, the search ends early with a warning.
+
+    Examples
+    --------
+    >>> from scipy.stats import loguniform
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> from skgpb.model_selection import BanditSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> space = {"C": loguniform(1e-3, 1e3), "gamma": loguniform(1e-5, 1e1)}
+    >>> search = BanditSearchCV(SVC(), space, n_iter=15, random_state=0).fit(X, y)
+    >>> search.best_score_ > 0.97
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **BaseSearchCV._parameter_constraints,
+        "param_distributions": [dict, list, tuple],
+        "optimizer": [BaseBanditOptimizer, None],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_initial": [Interval(Integral, 0, None, closed="left"), None],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        optimizer: BaseBanditOptimizer | None = None,
+        n_iter: int = 10,
+        n_initial: int | None = None,
+        batch_size: int | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: bool | str | Callable = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: str | float = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        self.param_distributions = param_distributions
+        self.optimizer = optimizer
+        self.n_iter = n_iter
+        self.n_initial = n_initial
+        self.batch_size = batch_size
+        self.random_state = random_state
+        super().__init__(
+            estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # What y may look like is for the estimator to say.
+        required = tags.target_tags.required
+        tags.target_tags = deepcopy(get_tags(self.estimator).target_tags)
+        tags.target_tags.required = required
+        return tags
+
+    def _run_search(self, evaluate_candidates: Callable) -> None:
+        rng = check_random_state(self.random_state)
+        self.space_ = ParameterSpace(self.param_distributions)
+        engine = self._make_optimizer(self.space_, rng)
+        scores = self._scores = Scores(self.space_, engine, evaluate_candidates, self.refit)
+        try:
+            self._search(engine, scores, rng)
+        except KeyboardInterrupt:
+            if scores.results is None:
+                raise
+            warnings.warn(
+                f"interrupted after {scores.n_settings} of n_iter={self.n_iter} settings; going "
+                "on with those",
+                stacklevel=4,
+            )
+
+        finally:
+            del self._scores
+        self.optimizer_ = engine
+        if scores.results is None:
+            raise scores.error
+        if scores.failed:
+            scores.results.update(self._all_results(*scores.formatted))
+
+    def _format_results(
+        self, candidate_params: list, n_splits: int, out: list, more_results: Any = None
+    ) -> dict[str, Any]:
+        self._scores.formatted = candidate_params, n_splits, out, more_results, self._scores.failed
+        return self._all_results(*self._scores.formatted)
+
+    def _all_results(
+        self, settings: list, n_splits: int, out: list, more_results: Any, failed: list
+    ) -> dict[str, Any]:
+        """Format the results, with settings none of whose fits succeeded at the end."""
+
+        def lost(scores: Any) -> Any:
+            if isinstance(scores, dict):
+                return dict.fromkeys(scores, self.error_score)
+            return self.error_score
+
+        nothing = dict.fromkeys(out[0], np.nan)
+        nothing |= {key: lost(out[0][key]) for key in out[0] if key.endswith("_scores")}
+        out = [*out, *[nothing] * (n_splits * len(failed))]
+        return super()._format_results([*settings, *failed], n_splits, out, more_results)
+
+    def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
+        """The engine on the unit cube of a space."""
+        if self.optimizer is None:
+            engine = EIOptimizer(
+                alpha=DEFAULT_ALPHA, optimizer="fmin_l_bfgs_b", normalize_y=True, relearn=3
+            )
+        else:
+            engine = clone(self.optimizer)
+        parameters = engine.get_params(deep=False)
+        for name in ("arms", "pool"):
+            if parameters.get(name) is not None:
+                raise ValueError(
+                    f"optimizer must not have {name}: it searches the space of param_distributions"
+                )
+        elsewhere = "context_bounds" in parameters or hasattr(engine, "predict_query")
+        if "bounds" not in parameters or elsewhere:
+            raise TypeError(
+                "optimizer must search a box whose queries are settings, as GPOOOptimizer and "
+                f"EIOptimizer do; got {self.optimizer!r}"
+            )
+        settings: dict[str, Any] = {"bounds": space.bounds}
+        if "kernel" in parameters:
+            kernel = parameters["kernel"]
+            kernel = default_kernel(space) if kernel is None else kernel
+            settings["kernel"] = OnSettings(kernel, space.columns)
+        if isinstance(parameters.get("feedback"), Kernel):
+            raise ValueError("optimizer must not have a kernel as feedback here")
+        if parameters.get("n_representatives", 1) is None:
+            settings["n_representatives"] = 1
+        if parameters.get("random_state", 0) is None:
+            settings["random_state"] = int(rng.randint(np.iinfo(np.int32).max))
+        return engine.set_params(**settings)
+
+    def _search(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
+        space = self.space_
+        batch_size = self.batch_size or max(1, ceil(effective_n_jobs(self.n_jobs) / self.n_splits_))
+        n_initial = self.n_initial
+        if n_initial is None:
+            n_initial = min(2 * space.n_axes, ceil(self.n_iter / 3)) if scores.learns else 0
+        shift = rng.uniform(size=space.n_axes)
+        first = spread_points(space.bounds, min(n_initial, self.n_iter), shift)
+        for start in range(0, len(first), batch_size):
+            scores.evaluate(list(first[start : start + batch_size]), self.n_iter)
+        scores.tell_waiting()
+        repeats = 0
+        while scores.n_settings < min(self.n_iter, space.n_settings):
+            if repeats < MOST_REPEATS and not scores.stuck:
+                queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
+            else:
+                queries = scores.unknown(rng)
+                if not queries:
+                    break
+            repeats = 0 if scores.evaluate(queries, self.n_iter) else repeats + 1
+            scores.tell_waiting()
+        if scores.n_settings < self.n_iter:
+            warnings.warn(
+                f"the space has {scores.n_settings} settings, fewer than n_iter={self.n_iter}; "
+                "all have been evaluated",
+                stacklevel=5,
+            )
+
+
+class Scores:
+    """What is known of every setting, and the reports to the engine.
+
+    Parameters
+    ----------
+    space : ParameterSpace
+        What points of the cube stand for.
+    engine : BaseBanditOptimizer
+        Is told.
+    evaluate_candidates : callable
+        Fits and scores a list of settings; returns all results so far, as ``cv_results_``.
+    refit : bool, str or callable
+        Decides which of several metrics is maximised.
+    """
+
+    def __init__(
+        self,
+        space: ParameterSpace,
+        engine: Any,
+        evaluate_candidates: Callable,
+        refit: bool | str | Callable,
+    ) -> None:
+        self._space = space
+        self._engine = engine
+        self._evaluate_candidates = evaluate_candidates
+        self._refit = refit
+        #: Whether the engine learns from points that it has not asked for.
+        self.learns = "kernel" in engine.get_params(deep=False)
+        self._settings: dict[bytes, dict[str, Any]] = {}
+        self._row: dict[int, int] = {}
+        self._mean = self._noise = np.empty(0)
+        #: As in ``cv_results_``, None until a fit has succeeded; and what it was made from.
+        self.results: dict[str, Any] | None = None
+        self.formatted: tuple = ()
+        #: Settings of batches in which every fit failed, and how the last one did.
+        self.failed: list[dict[str, Any]] = []
+        self.error: Exception | None = None
+        #: Queries answered, with the keys of their settings, of which the engine does not know.
+        self._waiting: list[tuple[Any, list[bytes]]] = []
+
+    @property
+    def n_settings(self) -> int:
+        """Number of settings evaluated."""
+        return len(self._settings)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing can be told for want of a finite score: ``ask`` would repeat itself."""
+        return bool(self._waiting)
+
+    def __getstate__(self) -> dict:
+        """Return nothing: the search goes to the workers, which need none of this."""
+        return {}
+
+    def evaluate(self, queries: list, n_iter: int) -> int:
+        """Evaluate what is unknown of some queries; how many settings that were.
+
+        Points are taken until ``n_iter`` settings are known. A query that is not complete then
+        is not told: the search is over.
+        """
+        new: dict[bytes, dict[str, Any]] = {}
+        answered = []
+        for query in queries:
+            points = np.atleast_2d(np.asarray(query))
+            keys = [row.tobytes() for row in self._space.columns(points)]
+            for key, point in zip(keys, points, strict=True):
+                if key not in self._settings and self.n_settings + len(new) < n_iter:
+                    new.setdefault(key, self._space.setting(point))
+            if all(key in self._settings or key in new for key in keys):
+                answered.append((query, keys))
+        if new:
+            self._fit(list(new.values()))
+            self._settings.update(new)
+        if self.learns:
+            self._waiting += answered
+        else:
+            self._waiting += [each for each in answered if not isinstance(each[0], np.ndarray)]
+        return len(new)
+
+    def _fit(self, settings: list[dict[str, Any]]) -> None:
+        """Fit and score settings, minding that scikit-learn gives up where no fit succeeds."""
+        try:
+            self.results = self._evaluate_candidates(settings)
+        except ValueError as error:
+            if not str(error).lstrip().startswith("All the "):
+                raise
+            warnings.warn(str(error).replace("All the ", "", 1), FitFailedWarning, stacklevel=6)
+            self.failed += settings
+            self.error = error
+            return
+        self._read(self.results)
+
+    def _read(self, results: dict[str, Any]) -> None:
+        """Mean over the folds of every setting, NaN where it failed, and its noise variance."""
+        self._row = {id(setting): row for row, setting in enumerate(results["params"])}
+        prefix = "mean_test_"
+        names = [name.removeprefix(prefix) for name in results if name.startswith(prefix)]
+        name = self._refit if self._refit in names else names[0]
+        folds = [
+            key for key in results if key.startswith("split") and key.endswith(f"_test_{name}")
+        ]
+        scores = np.stack([results[key] for key in folds])
+        self._mean = np.array(results[prefix + name], dtype=np.float64)
+        finite = np.isfinite(scores).all(axis=0)
+        self._mean[~finite] = np.nan
+        scores[:, ~finite] = 0.0
+        if len(folds) == 1 or not finite.any():
+            self._noise = None
+            return
+        spread = scores - scores.mean(axis=0)
+        good = finite & (self._mean >= np.median(self._mean[finite]))
+        if finite.sum() >= ENOUGH:
+            # All settings meet the same folds: what makes a fold easy for the better half of
+            # them does not blur their comparison.
+            spread -= np.median(spread[:, good], axis=1, keepdims=True)
+        self._noise = (spread**2).sum(axis=0) / (len(folds) - 1) / len(folds)
+
+    def tell_waiting(self) -> None:
+        """Tell the engine what has been evaluated, once a score is finite."""
+        finite = self._mean[np.isfinite(self._mean)]
+        if not len(finite):
+            return
+        # Where all scores are alike, failures have to stand out all the same.
+        worst = finite.min() - max(finite.std(), FAILURE * np.abs(finite).max())
+        waiting, self._waiting = self._waiting, []
+        for query, keys in waiting:
+            # A batch without a successful fit may have no rows yet.
+            rows = [self._row.get(id(self._settings[key]), -1) for key in keys]
+            means = np.append(self._mean, np.nan)[rows]
+            means[~np.isfinite(means)] = worst
+            self._engine.tell(query, float(means.mean()), alpha=self._noise_of(rows, finite))
+
+    def _noise_of(self, rows: list[int], finite: np.ndarray) -> float | None:
+        """Noise variance of the average over settings, None where one fold says nothing of it."""
+        if self._noise is None:
+            return None
+        size = float(np.abs(finite).max()) or 1.0
+        least = (LEAST_NOISE * max(float(finite.std()), LEAST_NOISE * size)) ** 2
+        settings, counts = np.unique(rows, return_counts=True)
+        noise = np.maximum(np.append(self._noise, 0.0)[settings], least)
+        return float((counts / len(rows)) ** 2 @ noise)
+
+    def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
+        """Draw a point whose setting has not been evaluated; an empty list if none is found."""
+        for _ in range(MOST_DRAWS // 1000):
+            points = rng.uniform(size=(1000, self._space.n_axes))
+            for point, row in zip(points, self._space.columns(points), strict=True):
+                if row.tobytes() not in self._settings:
+                    return [point]
+        return []

@@ -1,0 +1,441 @@
+"""BanditSearchCV does what RandomizedSearchCV does, and looks where the scores are high."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import loguniform, randint, uniform
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.datasets import make_classification, make_regression
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
+from sklearn.model_selection import GroupKFold, KFold, RandomizedSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skgpb import (
+    CMESOptimizer,
+    ContextualGPTreeOptimizer,
+    EIOptimizer,
+    GPOOOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+    StoOOOptimizer,
+)
+from skgpb.model_selection import BanditSearchCV
+
+X, Y = make_classification(120, 6, n_informative=4, random_state=0)
+XR, YR = make_regression(80, 5, noise=5.0, random_state=0)
+SPACE = {"C": loguniform(1e-3, 1e3), "gamma": loguniform(1e-5, 1e1)}
+
+
+def search(estimator=None, space=None, **parameters):
+    defaults = {"n_iter": 6, "cv": 3, "random_state": 0}
+    return BanditSearchCV(estimator or SVC(), space or SPACE, **defaults | parameters)
+
+
+class Quadratic(ClassifierMixin, BaseEstimator):
+    """No data: the score of a setting is known, plus what a fold adds to all settings."""
+
+    def __init__(self, x=0.0, n=0, kind="a", y=0.0, fail=False):
+        self.x, self.n, self.kind, self.y, self.fail = x, n, kind, y, fail
+
+    def fit(self, X, y):
+        if self.fail:
+            raise ValueError("cannot fit this")
+        self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[0], len(X))
+
+    def score(self, X, y):
+        return self.value() + 0.5 * float(X[:, 0].mean())
+
+    def value(self):
+        best_y = {"a": 0.0, "b": 0.7, "c": 0.2}[self.kind]
+        height = {"a": 0.0, "b": 0.5, "c": 0.1}[self.kind]
+        return height - (self.x - 0.3) ** 2 - 0.02 * (self.n - 7) ** 2 - (self.y - best_y) ** 2
+
+
+# scikit-learn ------------------------------------------------------------------------------------
+
+
+@parametrize_with_checks(
+    [
+        BanditSearchCV(
+            estimator, {name: values}, n_iter=2, cv=2, error_score="raise", random_state=0
+        )
+        for estimator, name, values in [
+            (Ridge(), "alpha", [0.1, 1.0]),
+            (LogisticRegression(), "C", [0.1, 1.0]),
+            (Pipeline([("pca", PCA()), ("ridge", Ridge())]), "ridge__alpha", [0.1, 1.0]),
+            (Pipeline([("pca", PCA()), ("lr", LogisticRegression())]), "lr__C", [0.1, 1.0]),
+        ]
+    ]
+)
+def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_results_have_the_form_of_a_randomized_search():
+    parameters = {"n_iter": 6, "cv": 3, "random_state": 0, "return_train_score": True}
+    ours = BanditSearchCV(SVC(), SPACE, **parameters).fit(X, Y)
+    theirs = RandomizedSearchCV(SVC(), SPACE, **parameters).fit(X, Y)
+    assert set(ours.cv_results_) == set(theirs.cv_results_)
+    for name, column in theirs.cv_results_.items():
+        assert len(ours.cv_results_[name]) == 6
+        assert type(ours.cv_results_[name]) is type(column), name
+    assert set(vars(theirs)) - {"param_distributions"} <= set(vars(ours))
+    for setting in ours.cv_results_["params"]:
+        assert 1e-3 <= setting["C"] <= 1e3 and 1e-5 <= setting["gamma"] <= 1e1
+    best = ours.cv_results_["mean_test_score"].argmax()
+    assert ours.best_index_ == best
+    assert ours.best_params_ == ours.cv_results_["params"][best]
+    assert ours.best_score_ == ours.cv_results_["mean_test_score"][best]
+    assert_array_equal(ours.predict(X), SVC(**ours.best_params_).fit(X, Y).predict(X))
+    expected = cross_val_score(SVC(**ours.best_params_), X, Y, cv=3).mean()
+    assert_allclose(ours.best_score_, expected)
+
+
+def test_results_go_into_a_table():
+    pandas = pytest.importorskip("pandas")
+    fitted = search(space=[{"kernel": ["linear"]}, {"kernel": ["rbf"], **SPACE}]).fit(X, Y)
+    table = pandas.DataFrame(fitted.cv_results_)
+    assert len(table) == 6
+    assert {"param_C", "param_kernel", "mean_test_score", "rank_test_score"} <= set(table)
+
+
+def test_the_estimator_type_is_that_of_the_estimator():
+    assert is_classifier(search())
+    assert is_regressor(search(Ridge(), {"alpha": [1.0, 2.0]}))
+
+
+def test_clone_and_pickle():
+    one = search(optimizer=GPUCBOptimizer())
+    other = clone(one)
+    assert set(other.get_params()) == set(one.get_params())
+    assert other.optimizer is not one.optimizer
+    one.fit(X, Y)
+    back = pickle.loads(pickle.dumps(one))
+    assert_array_equal(back.predict(X), one.predict(X))
+    assert back.best_params_ == one.best_params_
+    assert clone(back).fit(X, Y).best_params_ == one.best_params_
+    # The engine goes on where it was.
+    assert_array_equal(back.optimizer_.ask().points, one.optimizer_.ask().points)
+
+
+def test_parameters_are_never_written():
+    engine = EIOptimizer(xi=0.1)
+    fitted = search(optimizer=engine).fit(X, Y)
+    assert fitted.optimizer is engine and not hasattr(engine, "bounds_")
+    assert engine.bounds is None and engine.kernel is None
+
+
+def test_the_seed_decides():
+    first, again, other = (search(random_state=s).fit(X, Y) for s in (3, 3, 4))
+    assert first.cv_results_["params"] == again.cv_results_["params"]
+    assert first.cv_results_["params"] != other.cv_results_["params"]
+
+
+def test_results_do_not_depend_on_the_number_of_jobs():
+    one, two = (search(batch_size=2, n_jobs=n).fit(X, Y) for n in (None, 2))
+    assert one.cv_results_["params"] == two.cv_results_["params"]
+    assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize(("n_jobs", "n_splits", "expected"), [(None, 3, 1), (4, 5, 1), (7, 3, 3)])
+def test_a_batch_keeps_the_workers_busy(n_jobs, n_splits, expected, capsys):
+    from joblib import parallel_config
+
+    with parallel_config("threading"):
+        search(n_jobs=n_jobs, cv=n_splits, verbose=1, n_iter=7).fit(X, Y)
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Fitting")]
+    assert f"for each of {expected} candidates" in said[0]
+    assert sum(int(line.split("each of ")[1].split()[0]) for line in said) == 7
+
+
+def test_several_metrics_follow_refit():
+    metrics = {"accuracy": "accuracy", "loss": "neg_log_loss"}
+    estimator, space = LogisticRegression(), {"C": loguniform(1e-4, 1e4)}
+    fitted = search(estimator, space, scoring=metrics, refit="loss").fit(X, Y)
+    assert fitted.multimetric_
+    assert fitted.best_score_ == fitted.cv_results_["mean_test_loss"].max()
+    assert_allclose(fitted.optimizer_.history_["reward"], fitted.cv_results_["mean_test_loss"])
+    fitted = search(estimator, space, scoring=metrics, refit=False).fit(X, Y)
+    assert_allclose(fitted.optimizer_.history_["reward"], fitted.cv_results_["mean_test_accuracy"])
+    assert not hasattr(fitted, "best_estimator_")
+    with pytest.raises(ValueError, match="refit"):
+        search(estimator, space, scoring=metrics).fit(X, Y)
+
+
+def test_refit_may_be_a_callable():
+    def second(results):
+        return int(np.flatnonzero(results["rank_test_score"] > 1)[0])
+
+    fitted = search(refit=second).fit(X, Y)
+    assert fitted.best_index_ == second(fitted.cv_results_)
+    assert fitted.best_estimator_.get_params()["C"] == fitted.best_params_["C"]
+
+
+def test_one_callable_may_return_several_metrics():
+    def scoring(estimator, X, y):
+        return {"hit": estimator.score(X, y), "one": 1.0}
+
+    fitted = search(scoring=scoring, refit="hit").fit(X, Y)
+    assert {"mean_test_hit", "mean_test_one"} <= set(fitted.cv_results_)
+    assert_allclose(fitted.optimizer_.history_["reward"], fitted.cv_results_["mean_test_hit"])
+
+
+def test_losses_are_maximised_in_their_own_units():
+    scoring = make_scorer(mean_squared_error, greater_is_better=False)
+    space = {"alpha": loguniform(1e-6, 1e6)}
+    fitted = search(Ridge(), space, scoring=scoring, n_iter=12).fit(XR, YR)
+    assert fitted.best_params_["alpha"] < 1.0
+    assert fitted.best_score_ < 0
+
+
+def test_failed_fits_are_told_as_worse_than_the_worst():
+    failed = []
+
+    class Recorded(Quadratic):
+        def fit(self, X, y):
+            failed.append(self.fail)
+            return super().fit(X, y)
+
+    space = {"x": uniform(0, 1), "fail": [False, True]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = search(Recorded(), space, n_iter=20, refit=False).fit(X, Y)
+    assert_array_equal(
+        np.isnan(fitted.cv_results_["mean_test_score"]),
+        [setting["fail"] for setting in fitted.cv_results_["params"]],
+    )
+    assert len(failed) == 60 and not fitted.best_params_["fail"]
+    # Both kinds have been tried, then the engine keeps away from failures.
+    assert sum(failed[:45]) > 0 and not any(failed[45:])
+    rewards = fitted.optimizer_.history_["reward"]
+    assert len(rewards) == 20 and np.isfinite(rewards).all()
+
+
+def test_failures_before_the_first_score_are_told_later():
+    class Late(Quadratic):
+        count = 0
+
+        def fit(self, X, y):
+            Late.count += 1
+            if Late.count <= 12:
+                raise ValueError("not yet")
+            return super().fit(X, y)
+
+    with pytest.warns(FitFailedWarning):
+        fitted = search(Late(), {"x": uniform(0, 1)}, n_iter=8, n_initial=2, refit=False).fit(X, Y)
+    scores, rewards = fitted.cv_results_["mean_test_score"], fitted.optimizer_.history_["reward"]
+    assert_array_equal(np.isnan(scores), [False] * 4 + [True] * 4)
+    assert (rewards[:4] < scores[:4].min()).all() and set(scores[:4]) <= set(rewards[4:])
+
+
+def test_errors_are_raised_on_demand():
+    with pytest.raises(ValueError, match="cannot fit this"):
+        search(Quadratic(fail=True), {"x": uniform()}, error_score="raise").fit(X, Y)
+
+
+def test_if_every_fit_fails_it_says_so():
+    with pytest.raises(ValueError, match="All the 3 fits failed"):
+        search(Quadratic(fail=True), {"x": uniform()}).fit(X, Y)
+
+
+def test_metadata_is_routed():
+    weights, groups = np.linspace(0.1, 1, len(X)), np.arange(len(X)) % 5
+    seen = []
+
+    class Weighted(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(None if sample_weight is None else len(sample_weight))
+            return super().fit(X, y, sample_weight)
+
+    space = {"C": loguniform(1e-3, 1e3)}
+    with config_context(enable_metadata_routing=True):
+        estimator = Weighted().set_fit_request(sample_weight=True)
+        scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
+        fitted = search(estimator, space, scoring=scorer, cv=GroupKFold(5), n_iter=3)
+        fitted.fit(X, Y, sample_weight=weights, groups=groups)
+    assert fitted.n_splits_ == 5
+    assert seen == [96] * 15 + [120]
+    test = groups == 4
+    model = LogisticRegression(**fitted.best_params_).fit(X[~test], Y[~test], weights[~test])
+    splits = [fitted.cv_results_[f"split{i}_test_score"][fitted.best_index_] for i in range(5)]
+    expected = get_scorer("accuracy")(model, X[test], Y[test], sample_weight=weights[test])
+    assert np.isclose(splits, expected).any()
+
+
+def test_groups_reach_the_splitter():
+    fitted = search(cv=GroupKFold(4), n_iter=2).fit(X, Y, groups=np.arange(len(X)) % 4)
+    assert fitted.n_splits_ == 4
+
+
+def test_pipelines_and_nesting():
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    space = {f"svc__{name}": values for name, values in SPACE.items()}
+    space["standardscaler"] = [StandardScaler(), "passthrough"]
+    inner = search(pipeline, space, n_iter=15)
+    scores = cross_val_score(inner, X, Y, cv=2)
+    assert scores.shape == (2,) and (scores > 0.6).all()
+    outer = make_pipeline(PCA(4), search()).fit(X, Y)
+    assert_array_equal(outer.predict(X), outer[-1].best_estimator_.predict(outer[0].transform(X)))
+
+
+# Searching ---------------------------------------------------------------------------------------
+
+
+def test_it_finds_the_maximum_of_a_mixed_conditional_space():
+    spaces = [
+        {"kind": ["a"], "x": uniform(0, 1), "n": randint(0, 20)},
+        {"kind": ["b", "c"], "x": uniform(0, 1), "n": randint(0, 20), "y": uniform(0, 1)},
+    ]
+    gaps = {BanditSearchCV: [], RandomizedSearchCV: []}
+    for cls, gap in gaps.items():
+        for seed in range(3):
+            fitted = cls(Quadratic(), spaces, n_iter=40, cv=3, random_state=seed).fit(X, Y)
+            gap.append(0.5 - Quadratic(**fitted.best_params_).value())
+            assert all(
+                ("y" in setting) == (setting["kind"] != "a")
+                for setting in fitted.cv_results_["params"]
+            )
+    assert max(gaps[BanditSearchCV]) < 0.02
+    assert np.mean(gaps[BanditSearchCV]) < 0.2 * np.mean(gaps[RandomizedSearchCV])
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        GPOOOptimizer(diameter=(1.0, 0.7)),
+        GPOOOptimizer(diameter=(1.0, 0.7), n_representatives=2),
+        GPUCBOptimizer(n_candidates=50),
+        GPZoomingOptimizer(budget=60),
+        StoOOOptimizer(diameter=(1.0, 0.7)),
+    ],
+    ids=["GPOO", "GPOO-average", "GP-UCB", "zooming", "StoOO"],
+)
+def test_any_optimizer_is_an_engine(engine):
+    space = {"x": uniform(0, 1), "y": uniform(0, 1)}
+    fitted = search(Quadratic(n=7), space, optimizer=engine, n_iter=30).fit(X, Y)
+    assert len(fitted.cv_results_["params"]) == 30
+    assert type(fitted.optimizer_) is type(engine)
+    assert -Quadratic(n=7, **fitted.best_params_).value() < 0.03
+    assert_array_equal(fitted.optimizer_.bounds_, [[0, 1], [0, 1]])
+
+
+def test_a_cell_is_told_the_average_of_its_settings():
+    engine = GPOOOptimizer(n_representatives=2, diameter=(1.0, 0.7))
+    space = {"x": uniform(0, 1), "y": uniform(0, 1)}
+    fitted = search(Quadratic(), space, optimizer=engine, n_iter=13, n_initial=0).fit(X, Y)
+    scores, rewards = fitted.cv_results_["mean_test_score"], fitted.optimizer_.history_["reward"]
+    # Four settings to a query; the last one is cut short by n_iter, so it is not told.
+    assert len(scores) == 13 and len(rewards) >= 3
+    assert_allclose(rewards[0], scores[:4].mean())
+    assert_allclose([s["x"] for s in fitted.cv_results_["params"][:4]], [0.25, 0.25, 0.75, 0.75])
+
+
+def test_the_noise_is_the_spread_of_the_folds_without_what_they_share():
+    told = []
+
+    class Spy(GPUCBOptimizer):
+        def tell(self, query, reward, alpha=None):
+            told.append((reward, alpha))
+            return super().tell(query, reward, alpha)
+
+    class Folds(Quadratic):
+        def score(self, X, y):
+            fold = int(X[0, 0])
+            return self.value() + [5.0, -2.0, 0.0][fold] + self.x * [1.0, -1.0, 0.0][fold]
+
+    # The first feature is the number of the fold.
+    X = np.repeat([0.0, 1.0, 2.0], 10)[:, None]
+    parameters = {"n_iter": 4, "n_initial": 4, "cv": KFold(3), "optimizer": Spy(), "refit": False}
+    fitted = search(Folds(), {"x": uniform(0, 1)}, **parameters).fit(X, np.arange(30) % 2)
+    x = np.array([setting["x"] for setting in fitted.cv_results_["params"]])
+    rewards, noise = np.array(told).T
+    assert_allclose(rewards, fitted.cv_results_["mean_test_score"])
+    good = rewards >= np.median(rewards)
+    # Residuals are x (1, -1, 0) after the folds' own 5, -2, 0 less 1; the shared part is removed.
+    shared = np.median(x[good])
+    assert_allclose(noise, 2 * (x - shared) ** 2 / 2 / 3, atol=1e-6)
+
+
+def test_a_setting_is_fitted_once():
+    space = {"n": randint(5, 9), "kind": ["a", "b"]}
+    with pytest.warns(UserWarning, match="the space has 8 settings, fewer than n_iter=30"):
+        fitted = search(Quadratic(), space, n_iter=30).fit(X, Y)
+    settings = {tuple(sorted(s.items())) for s in fitted.cv_results_["params"]}
+    assert len(settings) == len(fitted.cv_results_["params"]) == 8
+    assert fitted.best_params_ == {"n": 7, "kind": "b"}
+
+
+def test_a_space_of_one_setting():
+    with pytest.warns(UserWarning, match="1 settings"):
+        fitted = search(Quadratic(), {"n": [3]}).fit(X, Y)
+    assert fitted.best_params_ == {"n": 3}
+
+
+def test_an_interrupted_search_keeps_what_it_found():
+    class Interrupting(Quadratic):
+        count = 0
+
+        def fit(self, X, y):
+            Interrupting.count += 1
+            if Interrupting.count == 3 * 5 + 2:
+                raise KeyboardInterrupt
+            return super().fit(X, y)
+
+    with pytest.warns(UserWarning, match="interrupted after 5 of n_iter=20"):
+        fitted = search(Interrupting(), {"x": uniform(0, 1)}, n_iter=20).fit(X, Y)
+    assert len(fitted.cv_results_["params"]) == 5
+    assert fitted.best_estimator_.x == fitted.best_params_["x"]
+    assert fitted.predict(X).shape == Y.shape
+    Interrupting.count = 3 * 5
+    with pytest.raises(KeyboardInterrupt):
+        search(Interrupting(), {"x": uniform(0, 1)}, n_iter=20).fit(X, Y)
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "match"),
+    [
+        ({"n_iter": 0}, ValueError, "n_iter"),
+        ({"batch_size": 0}, ValueError, "batch_size"),
+        ({"n_initial": -1}, ValueError, "n_initial"),
+        ({"optimizer": "EI"}, ValueError, "optimizer"),
+        ({"optimizer": EIOptimizer(arms=[[0.0], [1.0]])}, ValueError, "must not have arms"),
+        ({"optimizer": CMESOptimizer()}, TypeError, "must search a box"),
+        ({"optimizer": ContextualGPTreeOptimizer()}, TypeError, "must search a box"),
+        ({"space": {"C": 1.0}}, TypeError, "'C'.*must be a list of values or a frozen distrib"),
+        ({"space": {"kernel": "rbf"}}, TypeError, "'kernel'"),
+        ({"space": {"C": []}}, ValueError, "'C'.*empty"),
+        ({"space": {"C": np.ones((2, 2))}}, ValueError, "'C'.*one-dimensional"),
+        ({"space": [3]}, TypeError, "list of such dicts"),
+        ({"space": {"c": [1.0, 2.0]}}, ValueError, "Invalid parameter 'c'"),
+    ],
+)
+def test_bad_input_is_named(parameters, error, match):
+    with pytest.raises(error, match=match):
+        search(**parameters).fit(X, Y)
+
+
+def test_scores_of_dummies_are_all_the_same():
+    fitted = search(DummyClassifier(), {"constant": [0, 1], "strategy": ["prior", "uniform"]})
+    with pytest.warns(UserWarning, match="the space has 4 settings"):
+        fitted.fit(X, Y)
+    assert len(fitted.cv_results_["params"]) == 4
