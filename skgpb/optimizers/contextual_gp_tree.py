@@ -410,9 +410,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
             "some of them before asking for more, or increase max_depth"
         )
 
-    def _indices(
-        self, nodes: list[int], context: np.ndarray, width: float
-    ) -> dict[int, Promise]:
+    def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Promise]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
         surrogate = self.surrogate_
         if self._pending:
