@@ -1,0 +1,124 @@
+"""The scorer replays data: what it returns is the average of what was recommended."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skgpb import (
+    CMESOptimizer,
+    ContextualGPTreeOptimizer,
+    GPOOOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+    StoOOOptimizer,
+)
+from skgpb.model_selection import bandit_scorer
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(size=(240, 1))
+Y = 3 * np.sin(13 * X[:, 0]) * np.sin(27 * X[:, 0]) + 0.1 * RNG.normal(size=240)
+OPT = GPOOOptimizer(2.0 * RBF(0.05), min_members=4, diameter=(10.0, 0.5))
+
+
+def test_the_score_is_the_true_average_of_the_recommended_region():
+    played = GPOOOptimizer(2.0 * RBF(0.05), min_members=4, diameter=(10.0, 0.5), pool=X)
+    played.run(lambda cell: Y[cell.members].mean(), 25)
+    score = bandit_scorer(25)(OPT, X, Y)
+    assert score == Y[played.recommend().members].mean()
+    expected = Y[played.recommend("posterior", caution=1.0).members].mean()
+    rule = {"rule": "posterior", "caution": 1.0}
+    assert bandit_scorer(25, recommend=rule)(OPT, X, Y) == expected
+    assert score > np.quantile(Y, 0.8)
+
+
+def test_more_queries_score_better():
+    scores = [bandit_scorer(budget, noise=0.1, n_repeats=3)(OPT, X, Y) for budget in (1, 8, 40)]
+    assert_allclose(scores[0], Y.mean())
+    assert scores[0] < scores[1] < scores[2]
+
+
+def test_noise_is_the_same_for_everyone_and_reproducible():
+    scorer = bandit_scorer(15, noise=1.0)
+    assert scorer(OPT, X, Y) == pickle.loads(pickle.dumps(scorer))(OPT, X, Y)
+    scores = {bandit_scorer(15, noise=1.0, random_state=seed)(OPT, X, Y) for seed in range(4)}
+    assert len(scores) > 1
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [StoOOOptimizer(diameter=(4.0, 0.7)), GPUCBOptimizer(2.0 * RBF(0.05), alpha=0.01)],
+    ids=["StoOO", "GP-UCB"],
+)
+def test_other_optimizers(optimizer):
+    assert bandit_scorer(80)(optimizer, X, Y) > np.quantile(Y, 0.85)
+
+
+def test_the_estimator_is_left_alone():
+    optimizer = GPOOOptimizer(RBF(0.05)).fit(X, Y)
+    before = optimizer.predict(X)
+    bandit_scorer(5)(optimizer, X, Y)
+    assert optimizer.pool is None and len(optimizer.history_) == 0
+    np.testing.assert_array_equal(optimizer.predict(X), before)
+
+
+def test_grid_search_tunes_the_diameter():
+    # A diameter far below the variation of the function drives into the first cells that please.
+    grid = {"diameter": [(0.1, 0.5), (10.0, 0.5)]}
+    scorer = bandit_scorer(20, noise=0.1)
+    search = GridSearchCV(OPT, grid, scoring=scorer, cv=3, error_score="raise")
+    search.fit(X, Y)
+    assert search.best_params_["diameter"] == (10.0, 0.5)
+    assert search.best_score_ > Y.mean() + 1.0
+    expected = cross_val_score(OPT, X, Y, scoring=scorer, cv=3).mean()
+    assert_allclose(search.best_score_, expected)
+
+
+def test_transformers_are_applied():
+    pipeline = make_pipeline(StandardScaler(), OPT).fit(1000 * X, Y)
+    scaled = StandardScaler().fit_transform(1000 * X)
+    assert bandit_scorer(20)(pipeline, 1000 * X, Y) == bandit_scorer(20)(OPT, scaled, Y)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [Ridge(), GPZoomingOptimizer(), CMESOptimizer(), ContextualGPTreeOptimizer()],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_cannot_search_a_pool_is_refused(estimator):
+    with pytest.raises(TypeError, match="searches a pool or arms"):
+        bandit_scorer()(estimator, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ({"budget": 0}, ValueError),
+        ({"budget": 2.5}, ValueError),
+        ({"n_repeats": 0}, ValueError),
+        ({"noise": -1.0}, ValueError),
+        ({"noise": np.nan}, ValueError),
+        ({"recommend": "posterior"}, TypeError),
+        ({"random_state": None}, ValueError),
+    ],
+)
+def test_bad_input_is_named(parameters, error):
+    with pytest.raises(error, match=next(iter(parameters))):
+        bandit_scorer(**parameters)
+
+
+def test_values_must_be_numbers():
+    with pytest.raises(ValueError, match="y must be an array of finite numbers"):
+        bandit_scorer(3)(OPT, X, np.where(Y > 0, np.nan, Y))
+
+
+def test_it_says_what_it_is():
+    assert repr(bandit_scorer(7)).startswith("bandit_scorer(budget=7, noise=0.0")
