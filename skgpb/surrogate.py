@@ -29,6 +29,7 @@ from sklearn.utils.validation import validate_data
 
 from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
+from skgpb.learning import MOST_ROWS
 from skgpb.utils import Integral, Interval, StrOptions, fit_context
 
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
@@ -110,6 +111,17 @@ class Functionals:
             self._buffer = grown
         self._buffer[self._n : self._n + len(rows)] = rows
         self._n += len(rows)
+
+    def thinned(self, most: int) -> Functionals:
+        """Functionals of at most ``most`` rows in all, evenly chosen, and at least one each."""
+        if self._blocks is None or len(self.rows) <= most:
+            return self
+        each = max(1, most // self._n)
+        thin = Functionals(self._buffer.shape[1])
+        for i, block in enumerate(self._blocks):
+            chosen = np.arange(min(each, len(block))) * len(block) // min(each, len(block))
+            thin[i] = block[chosen]
+        return thin
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_n": self._n, "_blocks": self._blocks, "_buffer": self._buffer[: self._n].copy()}
@@ -884,19 +896,61 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         self._rebuild(noise, targets, ratio)
         self._y_train_mean, self._y_train_std = center, scale
 
+    def _adopt(self, theta: np.ndarray, merged: Any, center: float, scale: float) -> None:
+        """Take hyperparameters, units and merged observations that were learned outside."""
+        before = self.kernel_.theta
+        self.kernel_.theta = theta
+        try:
+            self._factorise(merged.noise, merged.y, merged.counts)
+        except np.linalg.LinAlgError:
+            self.kernel_.theta = before
+            self._prepare_kernel()
+            raise
+        self._posterior.add_repeat_terms(merged.square, merged.log)
+        self._y_train_mean, self._y_train_std = center, scale
+
+    def _covariance_of_observed(self, free: bool) -> Callable:
+        """Function of theta: covariance of what was observed, and its gradient where free."""
+        functionals = self._observed.thinned(MOST_ROWS)
+        rows, offsets = functionals.rows, functionals.offsets
+        kernel = clone(self.kernel_)
+
+        def means(K: np.ndarray) -> np.ndarray:
+            return block_means(block_means(K, offsets, 0), offsets, 1)
+
+        if not free:
+            fixed = means(kernel(rows))
+            return lambda theta: (fixed.copy(), np.empty((*fixed.shape, 0)))
+
+        def covariance(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            kernel.theta = theta
+            K, gradient = kernel(rows, eval_gradient=True)
+            return means(K), means(gradient)
+
+        return covariance
+
+    def _number_of(self, block: np.ndarray, n_before: int) -> int:
+        """Number among the distinct functionals of one that was just observed."""
+        grown = len(self._observed) > n_before
+        return n_before if grown else self._position[key_of(block)]
+
     def _rebuild(self, noise: np.ndarray, targets: np.ndarray, ratio: float = 1.0) -> None:
         """Factorise afresh with the present kernel, tracked functionals included."""
+        before = self._posterior
+        self._factorise(noise, targets, before.counts())
+        square, log = before.repeat_terms()
+        self._posterior.add_repeat_terms(square * ratio**2, log + 2 * np.log(ratio) * before.n)
+
+    def _factorise(self, noise: np.ndarray, targets: np.ndarray, counts: np.ndarray) -> None:
         before, observed, tracked = self._posterior, self._observed, self._tracked
         self._prepare_kernel()
         self._posterior, self._observed = Posterior(), Functionals(self.n_features_in_)
         self._tracked = Functionals(self.n_features_in_)
         try:
-            self._append_block(observed, targets, noise, before.counts())
+            self._append_block(observed, targets, noise, counts)
         except np.linalg.LinAlgError:
             self._posterior, self._observed, self._tracked = before, observed, tracked
             raise
-        square, log = before.repeat_terms()
-        self._posterior.add_repeat_terms(square * ratio**2, log + 2 * np.log(ratio) * before.n)
         self._track_blocks(range(len(tracked)), [tracked[i] for i in range(len(tracked))])
 
     def _moments(self, blocks: list[np.ndarray], std: bool = False) -> Any:

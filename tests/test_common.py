@@ -16,7 +16,7 @@ import pytest
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF, CompoundKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, CompoundKernel, Kernel, Matern
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -171,6 +171,12 @@ def has_model(optimizer):
     return "return_std" in inspect.signature(optimizer.predict).parameters
 
 
+def knows_all(optimizer):
+    """Whether nothing is learned but f."""
+    given = optimizer.kernel is not None or isinstance(getattr(optimizer, "feedback", ""), Kernel)
+    return given and optimizer.alpha is not None and optimizer.optimizer is None
+
+
 def predictions(optimizer):
     if has_model(optimizer):
         return optimizer.predict(GRID, return_std=True)
@@ -312,8 +318,7 @@ def test_answers_may_come_in_any_order(name):
     np.testing.assert_allclose(
         np.sort(forward.history_["reward"]), np.sort(backward.history_["reward"]), rtol=0, atol=0
     )
-    fixed = getattr(optimizer, "optimizer", None) is None
-    if fixed and has_model(optimizer):
+    if has_model(optimizer) and knows_all(optimizer):
         # A posterior with fixed hyperparameters does not depend on the order.
         np.testing.assert_allclose(
             forward.predict(GRID), backward.predict(GRID), rtol=0, atol=1e-10
@@ -363,7 +368,7 @@ def test_own_noise_of_an_observation_is_accepted(name):
     precise.tell(query, 3.0, alpha=1e-4)
     vague.tell(query, 3.0, alpha=1e4)
     assert len(precise.history_) == len(vague.history_) == 5
-    if has_model(optimizer) and optimizer.optimizer is None:
+    if has_model(optimizer) and knows_all(optimizer):
         center = query.center[np.newaxis]
         before = optimizer.predict(center)[0]
         assert abs(precise.predict(center)[0] - before) > 0.1
@@ -600,7 +605,7 @@ def test_a_failure_teaches_nothing_and_is_retried_later(name):
     late = copy.deepcopy(optimizer)
     late.tell(query, 0.25)
     assert late.history_["reward"][-1] == 0.25
-    assert not late._pending
+    assert query not in late._pending
     # After its k-th failure it is left out until 2^k answers or failures have come.
     for k in (1, 2):
         for _ in range(2**k):
@@ -722,7 +727,7 @@ BAD_PARAMETERS = {
     "min_members": [0, -1, 1.5, "2", None],
     "failure_probability": [0.0, 1.0, -0.1, 1.5, np.nan, "0.1", None],
     "kernel": ["rbf", RBF, 3.0, [RBF()], CompoundKernel([RBF()])],
-    "alpha": [-1.0, np.nan, np.inf, "0.1", None, 1j],
+    "alpha": [-1.0, np.nan, np.inf, "0.1", 1j],
     "expansion": ["during", None, True],
     "beta": ["big", -1.0, np.nan, None, lambda t: np.nan, lambda t: -1.0, lambda t: None],
     "optimizer": ["adam", 3],
@@ -974,7 +979,7 @@ def test_messages_say_what_was_wrong():
     query = optimizer.ask()
     for args, message in [
         ((query, np.nan), "reward must be finite"),
-        ((query, None), "reward must be a real number"),
+        ((query, "high"), "reward must be a real number"),
         (([query, query], [0.5]), "each of 2"),
         ((np.array([0.0, 3.5]), 0.5), "bounds"),
         ((np.zeros((2, 3)), 0.5), r"2.*3|3.*2"),

@@ -24,7 +24,6 @@ from math import ceil, log, pi, sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,7 +34,7 @@ from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.kernels._cell import CellKernel
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
-from skgpb.optimizers.gaussian import GaussianProcessMixin, default_kernel
+from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.partition.arm import Arm
 from skgpb.partition.candidates import even_grid, points_near, spread_points
 from skgpb.sampling import PosteriorDraws
@@ -167,28 +166,30 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     kernel : Kernel, default=None
         Prior covariance, over rows of ``arms``: any kernel of
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
-        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None
-        stands for ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the domain's sides.
+        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
+        Matern-5/2 with a scale for every side, in units of the rewards' spread
+        (:mod:`skgpb.learning`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
         A box instead of arms, which candidates then stand for, see Notes. With neither it
         comes from ``fit``.
-    alpha : float, default=0.01
-        Noise variance of a reward, in units of the reward squared.
+    alpha : float, default=None
+        Noise variance of a reward, in units of the reward squared; None learns it.
     n_candidates : int, default=500
         Most points that stand for a box.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of ``kernel``.
+        None keeps those of a given ``kernel``.
     n_restarts_optimizer : int, default=0
         Further starts of the optimizer.
-    relearn : "doubling", int or None, default="doubling"
-        When to learn them: whenever the number of observations has doubled (from 4 on), every
-        so many observations, or only in ``fit``. It is also when ``normalize_y`` takes effect.
+    relearn : {"doubling", "growing"}, int or None, default="doubling"
+        When to learn them and the noise: whenever the number of observations has doubled or
+        grown by a quarter (from 4 on), every so many observations, or only in ``fit``. It is
+        also when rewards are scaled.
     normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
-        spread. ``alpha`` stays in units of the reward.
+        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
+        their spread. ``alpha`` stays in units of the reward.
     random_state : int, RandomState instance or None, default=None
         Seeds what is random: draws, candidates, restarts.
 
@@ -234,7 +235,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
-        alpha: float = 0.01,
+        alpha: float | None = None,
         n_candidates: int = 500,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
@@ -367,7 +368,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
 
     def _begin(self) -> None:
         d = self.n_features_in_
-        kernel = default_kernel(self.bounds_) if self.kernel is None else clone(self.kernel)
+        kernel = self._prior_kernel(d)
         self._counts = self._points_per_axis(kernel, d) if self._over_boxes else None
         self._start_surrogate(kernel, 2 * d if self._over_boxes else d)
         self._slots: dict[bytes, int] = {}
@@ -466,7 +467,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         if self._covariance is None:
             return
         surrogate = self.surrogate_
-        noise = alpha / surrogate._factor**2
+        noise = self._noise_of(alpha)
         if slot < 0 or noise == 0.0:
             # Nothing that the matrix knows, or perhaps with jitter: compute it again.
             self._covariance = None
@@ -615,7 +616,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
-        alpha: float = 0.01,
+        alpha: float | None = None,
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         n_candidates: int = 500,

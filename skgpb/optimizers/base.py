@@ -295,7 +295,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
         value = None if reward is None else check_reward(reward)
-        noise = self._default_noise() if alpha is None else check_noise_variance(alpha)
+        noise = self._told_noise() if alpha is None else check_noise_variance(alpha)
         if not isinstance(query, self._query_type):
             query = self._as_query(query)
         return query, self._resolve(query), value, noise
@@ -328,7 +328,12 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         return PointsQuery(points)
 
     def _default_noise(self) -> float:
+        """Noise variance that is expected of an answer."""
         return float(self.alpha)
+
+    def _told_noise(self) -> float:
+        """Noise variance of an answer told without its own, NaN for one that is learned."""
+        return self._default_noise()
 
     def recommend(self) -> Any:
         """Return the best query found so far, by the algorithm's own rule.

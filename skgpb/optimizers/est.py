@@ -31,30 +31,32 @@ class ESTOptimizer(BaseArmsOptimizer):
     kernel : Kernel, default=None
         Prior covariance, over rows of ``arms``: any kernel of
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
-        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None
-        stands for ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the domain's sides.
+        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
+        Matern-5/2 with a scale for every side, in units of the rewards' spread
+        (:mod:`skgpb.learning`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
         A box instead of arms, which candidates then stand for. With neither it comes from
         ``fit``.
-    alpha : float, default=0.01
-        Noise variance of a reward, in units of the reward squared.
+    alpha : float, default=None
+        Noise variance of a reward, in units of the reward squared; None learns it.
     optimum : float, default=None
         The largest value of f where it is known, in units of the reward; None to estimate it.
     n_candidates : int, default=500
         Most points that stand for a box.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of ``kernel``.
+        None keeps those of a given ``kernel``.
     n_restarts_optimizer : int, default=0
         Further starts of the optimizer.
-    relearn : "doubling", int or None, default="doubling"
-        When to learn them: whenever the number of observations has doubled (from 4 on), every
-        so many observations, or only in ``fit``. It is also when ``normalize_y`` takes effect.
+    relearn : {"doubling", "growing"}, int or None, default="doubling"
+        When to learn them and the noise: whenever the number of observations has doubled or
+        grown by a quarter (from 4 on), every so many observations, or only in ``fit``. It is
+        also when rewards are scaled.
     normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
-        spread. ``alpha`` stays in units of the reward.
+        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
+        their spread. ``alpha`` stays in units of the reward.
     random_state : int, RandomState instance or None, default=None
         Seeds the candidates in a box and the restarts.
 
@@ -101,7 +103,7 @@ class ESTOptimizer(BaseArmsOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
-        alpha: float = 0.01,
+        alpha: float | None = None,
         optimum: float | None = None,
         n_candidates: int = 500,
         optimizer: str | Callable | None = None,

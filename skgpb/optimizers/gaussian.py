@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import ceil, isnan, sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._posterior import Posterior
+from skgpb.learning import (
+    NOISE,
+    Likelihood,
+    Samples,
+    default_kernel,
+    default_prior,
+    most_probable,
+    noise_prior,
+)
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
-# Length scale of the default kernel, in units of the domain's sides.
-DEFAULT_LENGTH_SCALE = 0.2
 # Hyperparameters are not learned from fewer observations.
 FIRST_LEARNING = 4
-
-
-def default_kernel(bounds: np.ndarray) -> Kernel:
-    """``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of a box (d, 2)."""
-    side = bounds[:, 1] - bounds[:, 0]
-    scale = DEFAULT_LENGTH_SCALE * np.where(side > 0, side, 1.0)
-    return ConstantKernel(1.0) * RBF(scale[0] if len(scale) == 1 else scale)
+# Growth of the number of observations after which they are learned again.
+GROWTH = {"growing": 1.25, "doubling": 2.0}
 
 
 class GaussianProcessMixin:
@@ -36,10 +40,10 @@ class GaussianProcessMixin:
 
     _parameter_constraints: dict = {
         "kernel": [None, Kernel],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left"), None],
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
         "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
-        "relearn": [StrOptions({"doubling"}), Interval(Integral, 1, None, closed="left"), None],
+        "relearn": [StrOptions(set(GROWTH)), Interval(Integral, 1, None, closed="left"), None],
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -57,39 +61,99 @@ class GaussianProcessMixin:
 
     # -- observing --------------------------------------------------------------------------
 
+    @property
+    def _default_kernel(self) -> bool:
+        """Whether the kernel is ours, in units of the spread of the answers, and learned."""
+        return self.kernel is None and not isinstance(getattr(self, "feedback", None), Kernel)
+
+    @property
+    def _standardizes(self) -> bool:
+        return self.normalize_y or self._default_kernel
+
+    @property
+    def _learns(self) -> bool:
+        return self._standardizes or self.optimizer is not None or self.alpha is None
+
+    def _prior_kernel(self, d: int, smooth: bool = False) -> Kernel:
+        """Return the user's kernel, or the default one on the domain (else a unit cube)."""
+        if self.kernel is not None:
+            return clone(self.kernel)
+        bounds = getattr(self, "bounds_", None)
+        return default_kernel(np.tile([0.0, 1.0], (d, 1)) if bounds is None else bounds, smooth)
+
     def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
         """Begin without observations, and draw the seed of everything random."""
         self._seed = self._draw_seed()
-        self.surrogate_ = OnlineGaussianProcessRegressor(
-            alpha=self.alpha,
-            optimizer=self.optimizer,
-            n_restarts_optimizer=self.n_restarts_optimizer,
-            random_state=self._seed,
-        )
+        alpha = 1e-10 if self.alpha is None else self.alpha
+        self.surrogate_ = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
         self.surrogate_._start(kernel, n_columns)
+        self._samples = Samples()
+        # Noise variance of answers that come without their own, in units of the surrogate.
+        self._noise = NOISE if self.alpha is None else float(self.alpha)
         self._learned_at = 0
         self._n_fitted = 0
+
+    def _default_noise(self) -> float:
+        return float(self.alpha) if self.alpha is not None else self.alpha_
+
+    def _told_noise(self) -> float:
+        return float("nan") if self.alpha is None else float(self.alpha)
+
+    @property
+    def alpha_(self) -> float:
+        """Noise variance of an answer in use: ``alpha``, or what was learned."""
+        check_is_fitted(self, "surrogate_")
+        if self.alpha is not None:
+            return float(self.alpha)
+        return self._noise * self.surrogate_._factor**2
+
+    def _first_units(self, reward: float) -> None:
+        """Before anything is known the first reward is the best guess of the centre."""
+        if self._standardizes:
+            if self.alpha is None:
+                # No unit is better than another: it is the spread's as soon as there is one.
+                scale = abs(reward)
+            else:
+                # Its noise is the least spread; a typical share of it where the kernel is ours.
+                scale = sqrt(self.alpha / NOISE if self._default_kernel else self.alpha)
+            self.surrogate_._rescale(reward, scale or 1.0)
+            self._relearned()
+        elif self.alpha is None:
+            self._noise = NOISE * self._unit()
+
+    def _unit(self) -> float:
+        """Variance of answers that is typical under the prior, in units of the surrogate."""
+        if self._standardizes:
+            return 1.0
+        return float(self.surrogate_._prior_var(self.surrogate_._tracked).mean()) or 1.0
 
     def _observe(self, query: Any, slot: int, reward: float, alpha: float) -> tuple[float, float]:
         """Condition on a reward; the query's mean and variance before it, normalised.
 
-        ``slot`` is the number under which the surrogate tracks the query, -1 if it does not.
+        ``slot`` is the number under which the surrogate tracks the query, -1 if it does not. NaN
+        as ``alpha`` stands for noise that is to be learned.
         """
         surrogate = self.surrogate_
-        if self.normalize_y and not len(surrogate._observed):
-            # The first reward is the best guess of the centre, its noise the least spread.
-            surrogate._rescale(reward, sqrt(self.alpha) or 1.0)
-            self._relearned()
+        if not len(self._samples):
+            self._first_units(reward)
         scale, offset = surrogate._factor, surrogate._offset
-        y, noise = (reward - offset) / scale, alpha / (scale * scale)
+        y, noise = (reward - offset) / scale, self._noise_of(alpha)
+        n = len(surrogate._observed)
         if slot >= 0:
+            block = surrogate._tracked[slot]
             before = surrogate._posterior.tracked_at(slot)
             surrogate._observe_tracked(slot, y, noise)
-            return before
-        block = self._block(query)
-        mean, std = (float(x[0]) for x in surrogate._moments([block], std=True))
-        surrogate._observe(block, y, noise)
-        return (mean - offset) / scale, (std / scale) ** 2
+        else:
+            block = self._block(query)
+            mean, std = (float(x[0]) for x in surrogate._moments([block], std=True))
+            before = (mean - offset) / scale, (std / scale) ** 2
+            surrogate._observe(block, y, noise)
+        self._samples.append(surrogate._number_of(block, n), reward, alpha)
+        return before
+
+    def _noise_of(self, alpha: float) -> float:
+        """Noise variance in units of the surrogate."""
+        return self._noise if isnan(alpha) else alpha / self.surrogate_._factor**2
 
     def _record(self, query: Any, reward: float, mean: float, var: float, expanded: bool) -> None:
         """Close the round: remember, and learn hyperparameters where it is time."""
@@ -109,9 +173,16 @@ class GaussianProcessMixin:
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""
-        rows = self._rows_of(X)
+        surrogate, rows, alpha = self.surrogate_, self._rows_of(X), self._told_noise()
+        if self._standardizes and len(y):
+            surrogate._rescale(*self._spread_of(y))
+        elif self.alpha is None:
+            self._noise = NOISE * self._unit()
+        scale, offset = surrogate._factor, surrogate._offset
         for i, value in enumerate(y):
-            self.surrogate_._observe(rows[i : i + 1], value, self.alpha)
+            n = len(surrogate._observed)
+            surrogate._observe(rows[i : i + 1], (value - offset) / scale, self._noise_of(alpha))
+            self._samples.append(surrogate._number_of(rows[i : i + 1], n), float(value), alpha)
         self._n_fitted = len(X)
         self._learn()
 
@@ -119,11 +190,12 @@ class GaussianProcessMixin:
 
     def _relearn_if_due(self) -> None:
         """Follow the schedule of ``relearn``."""
-        if self.optimizer is None and not self.normalize_y:
+        if not self._learns:
             return
         n = self._round + self._n_fitted
-        if self.relearn == "doubling":
-            due = n >= max(1 if self.normalize_y else FIRST_LEARNING, 2 * self._learned_at)
+        if self.relearn in GROWTH:
+            first = 1 if self._standardizes else FIRST_LEARNING
+            due = n >= max(first, ceil(GROWTH[self.relearn] * self._learned_at))
         else:
             due = self.relearn is not None and n - self._learned_at >= self.relearn
         if due:
@@ -131,18 +203,68 @@ class GaussianProcessMixin:
 
     def _learn(self) -> None:
         """Learn the scale of the rewards and the hyperparameters, and refactorise."""
-        if self.optimizer is None and not self.normalize_y:
+        if not self._learns:
             return
-        surrogate = self.surrogate_
         self._learned_at = self._round + self._n_fitted
-        center, scale = surrogate._offset, surrogate._factor
-        if self.normalize_y:
-            rewards = surrogate._posterior.targets() * scale + center
-            # One distinct query says nothing of the spread: rewards spread at least as their noise.
-            center, scale = float(rewards.mean()), max(float(rewards.std()), sqrt(self.alpha))
-        surrogate.optimizer = self.optimizer if self._learned_at >= FIRST_LEARNING else None
-        surrogate._relearn(center, scale or 1.0)
+        replayed = self.__dict__.get("_replayed_learning")
+        learned = replayed.pop() if replayed else self._most_probable()
+        center, scale, noise = learned["center"], learned["scale"], learned["noise"]
+        merged = self._samples.scaled(center, scale).merged(noise)
+        self.surrogate_._adopt(learned["theta"], merged, center, scale)
+        self._noise = noise
+        self._log.append(("learned", learned))
         self._relearned()
+
+    def _spread_of(self, rewards: np.ndarray) -> tuple[float, float]:
+        """Centre and scale of the rewards."""
+        # One distinct query says nothing of the spread: rewards spread at least as their noise.
+        least = sqrt(self.alpha) if self.alpha is not None else 0.0
+        scale = max(float(rewards.std()), least)
+        if self.alpha is None and not scale > 1e-12 * float(np.abs(rewards).max()):
+            scale = abs(float(rewards[0]))
+        return float(rewards.mean()), scale or 1.0
+
+    def _most_probable(self) -> dict[str, Any]:
+        """Units of the rewards and hyperparameters, learned from all that was observed."""
+        surrogate, samples = self.surrogate_, self._samples
+        kernel = surrogate.kernel_
+        center, scale = surrogate._offset, surrogate._factor
+        if self._standardizes:
+            # Of every distinct query once: those near the maximum are asked again and again.
+            center, scale = self._spread_of(surrogate._posterior.targets() * scale + center)
+        found = {"center": center, "scale": scale, "theta": kernel.theta, "noise": self._noise}
+        free = self._default_kernel or self.optimizer is not None
+        free = free and kernel.n_dims > 0
+        scaled = samples.scaled(center, scale)
+        learns_noise = self.alpha is None and bool(scaled.unknown.any())
+        if self._learned_at < FIRST_LEARNING or not (free or learns_noise):
+            return found
+        prior = default_prior(self.bounds_) if self._default_kernel else None
+        of_noise, limits = noise_prior(self._unit()) if learns_noise else (None, None)
+        covariance = surrogate._covariance_of_observed(free)
+        objective = Likelihood(covariance, scaled, prior, of_noise)
+        noise = np.log([self._noise]) if learns_noise else []
+        theta = kernel.theta if free else []
+        starts = [np.concatenate([theta, noise])]
+        bounds = np.concatenate([kernel.bounds] if free else [np.empty((0, 2))])
+        if prior is not None:
+            starts.append(np.concatenate([prior.center, of_noise.center if learns_noise else []]))
+        if self.n_restarts_optimizer > 0 and free:
+            if not np.isfinite(bounds).all():
+                raise ValueError("n_restarts_optimizer > 0 needs finite hyperparameter bounds")
+            rng = check_random_state(self._seed)
+            draws = (rng.uniform(*bounds.T) for _ in range(self.n_restarts_optimizer))
+            starts += [np.concatenate([draw, noise]) for draw in draws]
+        if learns_noise:
+            bounds = np.concatenate([bounds, limits])
+        # With priors the place where a search gets stuck is good enough, and often the best.
+        optimizer, warn = self.optimizer or "fmin_l_bfgs_b", prior is None
+        best = most_probable(objective, starts, bounds, optimizer, warn)
+        if free:
+            found["theta"] = best[: kernel.n_dims]
+        if learns_noise:
+            found["noise"] = float(np.exp(best[-1]))
+        return found
 
     # -- a regressor for f ------------------------------------------------------------------
 

@@ -163,8 +163,9 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
-        in units of the reward squared. None stands for ``ConstantKernel(1.0) * RBF(l)`` with
-        l a fifth of the domain's sides.
+        in units of the reward squared. None learns one on
+        every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
+        averaged, in units of the rewards' spread (:mod:`skgpb.learning`).
     bounds : array-like of shape (d, 2), default=None
         The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
     pool : array-like of shape (n, d), default=None
@@ -175,8 +176,8 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
     anytime : bool, default=False
         Whether n doubles whenever ``budget`` evaluations are spent (Remark 5). The tree and
         what was observed are kept.
-    alpha : float, default=0.01
-        Noise variance of a reward, in units of the reward squared.
+    alpha : float, default=None
+        Noise variance of a reward, in units of the reward squared; None learns it.
     n_children : int, default=2
         K, the number of parts into which a cell is split. With an odd K the middle child has
         its parent's centre, and with it its evaluations.
@@ -208,15 +209,15 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         theta = exp(-u), in (0, 1).
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of ``kernel``.
+        None keeps those of a given ``kernel``.
     n_restarts_optimizer : int, default=0
         Further starts of the optimizer.
-    relearn : "doubling", int or None, default="doubling"
-        When to learn them: whenever the number of observations has doubled (from 4 on), every
-        so many observations, or only in ``fit``.
+    relearn : {"doubling", "growing"}, int or None, default="doubling"
+        When to learn them and the noise: whenever the number of observations has doubled or
+        grown by a quarter (from 4 on), every so many observations, or only in ``fit``.
     normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
-        spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
+        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
+        their spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
     random_state : int, RandomState instance or None, default=None
         Seeds the restarts of the optimizer; nothing else is random.
 
@@ -277,7 +278,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         pool: Any = None,
         budget: int = 100,
         anytime: bool = False,
-        alpha: float = 0.01,
+        alpha: float | None = None,
         n_children: int = 2,
         feedback: str | Kernel = "center",
         n_representatives: int | tuple[int, ...] | None = None,

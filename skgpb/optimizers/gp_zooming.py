@@ -34,7 +34,7 @@ from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, boxes_from_points
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery, descriptors_of
-from skgpb.optimizers.gaussian import GaussianProcessMixin, default_kernel
+from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.optimizers.tree_search import BEAM, IN_ALL, PER_AXIS, first_maximum
 from skgpb.optimizers.variation import FRACTIONS, claim_2, smoothness_exponent
 from skgpb.partition import Ball, ChebyshevCovering, EuclideanCovering
@@ -59,8 +59,9 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
-        in units of the reward squared. None stands for ``ConstantKernel(1.0) * RBF(l)`` with
-        l a fifth of the domain's sides.
+        in units of the reward squared. None learns one on
+        every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
+        averaged, in units of the rewards' spread (:mod:`skgpb.learning`).
     bounds : array-like of shape (d, 2), default=None
         The domain, a box. Without it, it comes from ``fit``.
     budget : int, default=100
@@ -69,8 +70,8 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     anytime : bool, default=False
         Whether n doubles whenever ``budget`` evaluations are spent. The balls and what was
         observed are kept.
-    alpha : float, default=0.01
-        Noise variance of a reward, in units of the reward squared.
+    alpha : float, default=None
+        Noise variance of a reward, in units of the reward squared; None learns it.
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
         What a ball is. Under the sup norm the covering oracle is exact in any dimension, see
         :class:`~skgpb.partition.ChebyshevCovering`; for Euclidean balls it subdivides to a
@@ -103,15 +104,15 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         theta = exp(-u), in (0, 1).
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of ``kernel``.
+        None keeps those of a given ``kernel``.
     n_restarts_optimizer : int, default=0
         Further starts of the optimizer.
-    relearn : "doubling", int or None, default="doubling"
-        When to learn them: whenever the number of observations has doubled (from 4 on), every
-        so many observations, or only in ``fit``.
+    relearn : {"doubling", "growing"}, int or None, default="doubling"
+        When to learn them and the noise: whenever the number of observations has doubled or
+        grown by a quarter (from 4 on), every so many observations, or only in ``fit``.
     normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
-        spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
+        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
+        their spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
     random_state : int, RandomState instance or None, default=None
         Seeds the restarts of the optimizer; nothing else is random.
 
@@ -198,7 +199,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         bounds: Any = None,
         budget: int = 100,
         anytime: bool = False,
-        alpha: float = 0.01,
+        alpha: float | None = None,
         metric: str = "chebyshev",
         feedback: str | Kernel = "center",
         n_representatives: int | tuple[int, ...] | None = None,
@@ -647,11 +648,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         """Covariance between the answers that the oracle returns."""
         if isinstance(self.feedback, Kernel):
             return clone(self.feedback)
-        if self.kernel is not None:
-            base = clone(self.kernel)
-        else:
-            bounds = getattr(self, "bounds_", None)
-            base = default_kernel(np.tile([0.0, 1.0], (d, 1)) if bounds is None else bounds)
+        base = self._prior_kernel(d, smooth=self.feedback != "center")
         if self.feedback == "integral":
             return CellIntegral(base)
         return CellAverage(base, self._points_per_axis(d))

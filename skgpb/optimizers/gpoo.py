@@ -45,14 +45,15 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
-        in units of the reward squared. None stands for ``ConstantKernel(1.0) * RBF(l)`` with
-        l a fifth of the domain's sides.
+        in units of the reward squared. None learns one on
+        every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
+        averaged, in units of the rewards' spread (:mod:`skgpb.learning`).
     bounds : array-like of shape (d, 2), default=None
         The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
     pool : array-like of shape (n, d), default=None
         A finite domain instead of a box: cells are groups of rows, split at quantiles.
-    alpha : float, default=0.01
-        Noise variance of a reward, in units of the reward squared.
+    alpha : float, default=None
+        Noise variance of a reward, in units of the reward squared; None learns it.
     n_children : int, default=2
         K, the number of parts into which a cell is split.
     feedback : {"center", "average", "integral"} or Kernel, default="average"
@@ -84,15 +85,16 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         theta of Lemma 1, in (0, 1).
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of ``kernel``.
+        None keeps those of a given ``kernel``.
     n_restarts_optimizer : int, default=0
         Further starts of the optimizer.
-    relearn : "doubling", int or None, default="doubling"
-        When to learn them: whenever the number of observations has doubled (from 4 on), every
-        so many observations, or only in ``fit``. It is also when ``normalize_y`` takes effect.
+    relearn : {"doubling", "growing"}, int or None, default="doubling"
+        When to learn them and the noise: whenever the number of observations has doubled or
+        grown by a quarter (from 4 on), every so many observations, or only in ``fit``. It is
+        also when rewards are scaled.
     normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that ``kernel`` is in units of their
-        spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
+        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
+        their spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
     random_state : int, RandomState instance or None, default=None
         Seeds the restarts of the optimizer; nothing else is random.
 
@@ -153,7 +155,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         *,
         bounds: Any = None,
         pool: Any = None,
-        alpha: float = 0.01,
+        alpha: float | None = None,
         n_children: int = 2,
         feedback: str | Kernel = "average",
         n_representatives: int | tuple[int, ...] | None = None,

@@ -33,7 +33,7 @@ from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import learned_window
 from skgpb.optimizers.base import BaseBanditOptimizer
-from skgpb.optimizers.gaussian import DEFAULT_LENGTH_SCALE, FIRST_LEARNING
+from skgpb.optimizers.gaussian import FIRST_LEARNING
 from skgpb.partition.candidates import even_grid, spread_points
 from skgpb.partition.indirect_query import IndirectQuery
 from skgpb.utils import (
@@ -54,12 +54,16 @@ from skgpb.utils import (
 GRID_DIMENSIONS = 3
 # Most points per axis of such a grid.
 PER_AXIS = 200
+# Length scale at the centre of the default prior, in units of the sides.
+DEFAULT_LENGTH_SCALE = 0.2
 # Limits within which the default prior is learned, in units of the sides and of the spread.
 LENGTH_SCALES, AMPLITUDES = (1 / 15, 2.0), (0.05, 1e3)
 # Standard deviations of their logarithms under the prior on them.
 SPREAD_VARIANCE, SPREAD_LENGTH = 2.0, 0.75
 # Growth of the number of observations after which hyperparameters are learned again.
 GROWTH = {"growing": 1.1, "doubling": 2.0}
+# Relative change of its negative logarithm at which the search for the most probable prior ends.
+LIKELY = 1e-6
 # Starts of the local search for the best x and the best a, and its differencing step in sides.
 N_STARTS, STEP = 4, 1e-5
 
@@ -684,7 +688,9 @@ def most_probable(
         gap = (theta - start) / spread
         return value + 0.5 * float(gap @ gap), slope + gap / spread
 
-    result = minimize(posterior, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    result = minimize(
+        posterior, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": LIKELY}
+    )
     return result.x, float(result.fun)
 
 

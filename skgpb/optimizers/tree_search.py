@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
-from skgpb.optimizers.gaussian import GaussianProcessMixin, default_kernel
+from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.partition import BoxPartition, Cell, PoolPartition
 from skgpb.utils import (
     Integral,
@@ -375,11 +375,9 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
         """Covariance between the averages that the oracle returns."""
         if isinstance(self.feedback, Kernel):
             return clone(self.feedback)
-        if self.kernel is None:
-            bounds = self._domain() if not hasattr(self, "bounds_") else self.bounds_
-            base = default_kernel(np.tile([0.0, 1.0], (d, 1)) if bounds is None else bounds)
-        else:
-            base = clone(self.kernel)
+        # Averages over cells of a box have a closed form for RBF kernels.
+        smooth = self.pool is None and self.feedback != "center"
+        base = self._prior_kernel(d, smooth)
         if self.pool is not None:
             return base
         if self.feedback == "integral":
