@@ -135,7 +135,8 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
     max_leaves : int, default=10000
         Guard against refining breadth first: once the tree has as many leaves at most one cell
         is refined before each evaluation, with a
-        :class:`~skgpb.exceptions.RefinementWarning`.
+        :class:`~skgpb.exceptions.RefinementWarning`. Where more would be, the candidate with
+        the largest upper confidence bound is played.
     beta : "theory", float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*, as for
         :class:`GPTreeOptimizer`.
