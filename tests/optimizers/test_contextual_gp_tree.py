@@ -307,6 +307,41 @@ def test_hyperparameters_of_both_sides_are_learned():
     assert learned.k1.base.length_scale < 1.0 and learned.k2.base.length_scale < 1.0
 
 
+def test_answers_are_taken_for_integrals_over_the_actions_in_one_context():
+    kernel, n = RBF([0.5, 0.3, 0.4]), 14
+    optimizer = ContextualGPTreeOptimizer(
+        kernel,
+        context_bounds=[(0, 1)],
+        bounds=[(0, 1), (0, 2)],
+        feedback="integral",
+        alpha=ALPHA,
+        diameter=(0.3, 0.7),
+        beta=3.0,
+        budget=n,
+    )
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 2)
+    weights = np.outer(weights, weights).ravel() / 4.0
+    rng = np.random.default_rng(4)
+    points, rewards = [], []
+    for context in rng.uniform(size=n):
+        query = optimizer.ask(context)
+        lower, upper = query.lower[1:], query.upper[1:]
+        actions = (lower + upper) / 2 + grid * (upper - lower) / 2
+        points.append(np.column_stack([np.full(len(actions), context), actions]))
+        rewards.append(np.cos(3 * points[-1].sum(axis=1)) @ weights + 0.1 * rng.normal())
+        optimizer.tell(query, rewards[-1])
+    K = np.array([[weights @ kernel(P, Q) @ weights for Q in points] for P in points])
+    history = optimizer.history_
+    assert len(np.unique(optimizer.tree_.depth)) > 3
+    for t in range(n):
+        A = K[:t, :t] + ALPHA * np.eye(t)
+        mean = K[t, :t] @ np.linalg.solve(A, rewards[:t])
+        var = K[t, t] - K[t, :t] @ np.linalg.solve(A, K[:t, t])
+        np.testing.assert_allclose(history["mean"][t], mean, atol=1e-8)
+        np.testing.assert_allclose(history["std"][t], np.sqrt(var), atol=1e-8)
+
+
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
 def test_the_best_action_is_found_in_every_context(feedback):
     optimizer = started(
