@@ -1,0 +1,154 @@
+"""
+A telescope with a price for sharpness
+======================================
+
+One exposure of a wide field is cheap and blurred, a sharp one of a small field is long and
+expensive. Where does the sky shine brightest, when only so much telescope time was granted?
+:class:`~skgpb.CMETSOptimizer` chooses field and sharpness of every exposure by what it tells about
+the brightest spot, per minute.
+"""
+
+# %%
+# The sky
+# -------
+# A square of one degree, in minutes of arc: a broad nebula, bright from afar, and two smaller
+# sources. The smallest is the brightest.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from skgpb import CMESOptimizer, CMETSOptimizer
+from skgpb.kernels import WindowMean
+
+sources = [(18, 40, 8, 0.6), (40, 48, 5, 0.7), (44.5, 15, 5, 1.1)]
+
+
+def sky(points):
+    """Brightness at points (n, 2)."""
+    total = 0.1 + 0.001 * points[:, 1]
+    for x, y, width, height in sources:
+        squares = (points[:, 0] - x) ** 2 + (points[:, 1] - y) ** 2
+        total = total + height * np.exp(-0.5 * squares / width**2)
+    return total
+
+
+axis = np.linspace(0, 60, 241)
+pixels = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+truth = sky(pixels)
+peak = pixels[truth.argmax()]
+
+# %%
+# Exposures
+# ---------
+# Fields are squares, each level has half the side of the one before, and a field of level l takes
+# 1 + l minutes: that is the ``cost``. An answer is the mean brightness of the field, with a noise of
+# 0.02.
+
+
+def minutes(level):
+    """Telescope time of an exposure."""
+    return 1 + level
+
+
+def expose(lower, upper, rng):
+    """Mean brightness of a field, with noise."""
+    parts = (np.arange(24) + 0.5) / 24
+    x, y = (lower + np.outer(parts, upper - lower)).T
+    inside = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    return sky(inside).mean() + 0.02 * rng.normal()
+
+
+# %%
+# The search
+# ----------
+# Less than three hours in all. The budget of ``run`` is in units of ``cost``, and ``spent_`` is what
+# was used.
+
+domain, budget = [(0, 60), (0, 60)], 160
+
+
+def every_level(seed):
+    """Search with fields of all sizes; return time spent, distances and the rest."""
+    rng = np.random.default_rng(seed)
+    opt = CMETSOptimizer(domain=domain, max_depth=4, cost=minutes, alpha=0.02**2, random_state=seed)
+    spent, away, fields = [], [], []
+
+    def objective(field):
+        fields.append(field)
+        return expose(field.lower, field.upper, rng)
+
+    def note(opt):
+        spent.append(opt.spent_)
+        away.append(np.hypot(*(opt.recommend() - peak)))
+
+    result = opt.run(objective, budget, callback=note)
+    return spent, away, fields, result, opt
+
+
+# %%
+# For comparison the same information about sharp exposures alone, the 256 fields of the finest
+# level. A single size of window is a task for :class:`~skgpb.CMESOptimizer`.
+
+side = 60 / 2**4
+centres = (np.arange(16) + 0.5) * side
+finest = np.stack(np.meshgrid(centres, centres), axis=-1).reshape(-1, 2)
+
+
+def finest_level(seed):
+    """Search with the smallest fields only; return time spent and distances."""
+    rng = np.random.default_rng(seed)
+    opt = CMESOptimizer(
+        conditional=WindowMean(scale=side / 2, window="uniform"),
+        domain=domain,
+        candidates=finest,
+        cost=minutes(4),
+        alpha=0.02**2,
+        random_state=seed,
+    )
+    spent, away = [0.0], []
+    while spent[-1] < budget:
+        query = opt.ask()
+        opt.tell(query, expose(query.a - side / 2, query.a + side / 2, rng))
+        spent.append(opt.spent_)
+        away.append(np.hypot(*(opt.recommend() - peak)))
+    return spent[1:], away
+
+
+mixed = [every_level(seed) for seed in range(4)]
+sharp = [finest_level(seed) for seed in range(4)]
+_, _, fields, result, opt = mixed[0]
+levels = np.bincount([field.depth for field in fields])
+print(f"{result.nfev} exposures in {result.cost:.0f} minutes; by level: {levels}")
+print(f"recommended {result.x.round(1)}, the brightest spot is {peak.round(1)}")
+print(f"distance at the end, all levels: {[round(float(run[1][-1]), 1) for run in mixed]}")
+print(f"finest level only: {[round(float(run[1][-1]), 1) for run in sharp]}")
+
+# %%
+# On the left the sky with the fields of the first run, in the middle what is known in the end, on
+# the right how far off the recommendations of all runs were. Cheap fields rule out most of the sky,
+# and only what may hold the brightest spot is worth sharp ones. The nebula gets them too: what is
+# bright on average has to be looked into before it can be dismissed.
+
+figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
+shape, extent = (241, 241), (0, 60, 0, 60)
+norm = plt.Normalize(0, truth.max())
+for ax, image in zip(axes, (truth, opt.predict(pixels)), strict=False):
+    picture = ax.imshow(image.reshape(shape), origin="lower", extent=extent, norm=norm)
+    ax.set(xlabel="arc minutes")
+figure.colorbar(picture, ax=axes[:2], label="brightness", shrink=0.8)
+for field in fields:
+    box = Rectangle(field.lower, *(field.upper - field.lower), fill=False, ec="white", lw=0.7)
+    axes[0].add_patch(box)
+axes[0].set(title="the sky, and what was exposed")
+axes[1].plot(*result.x, "r+", ms=14, mew=2, label="recommended")
+axes[1].legend(loc="upper right")
+axes[1].set(title=f"posterior mean after {result.nfev} exposures")
+labels = {"all levels (CMETS)": mixed, "finest level only (CMES)": sharp}
+for i, (label, runs) in enumerate(labels.items()):
+    for j, (spent, away, *_) in enumerate(runs):
+        style = {"color": f"C{i}", "lw": 2.0 - 0.25 * j, "label": label if j == 0 else None}
+        axes[2].step(spent, away, where="post", **style)
+axes[2].set(xlabel="telescope time (minutes)", ylabel="distance to the brightest spot", ylim=0)
+axes[2].legend()
+plt.show()
