@@ -41,8 +41,8 @@ def incidence(places):
 # The register and the surveys
 # ----------------------------
 # The register lists 800 of the 40,000 households. Its pairs of a location and the seat of its
-# district are all that is known of who lives where. A query is a district, by its seat, and a survey
-# follows 1,000 people all over it for a year.
+# district are all that is known of who lives where. A query is a district, by its seat, and a
+# survey follows 1,000 people all over it for a year.
 
 listed = rng.choice(len(homes), size=800, replace=False)
 locations, their_seats = homes[listed], seats[district[listed]]
@@ -59,9 +59,9 @@ def survey(query, rng):
 # %%
 # The search
 # ----------
-# Thirty surveys, each in a district of the search's choice. ``fit`` learns where people of a district
-# live, and how wrong it may be about that. An answer has a standard error of 0.01 or less, a third of
-# the spread between districts: enough for ``information="noisy"`` to be worth its time.
+# Thirty surveys, each in a district of the search's choice. ``fit`` learns where people of a
+# district live, and how wrong it may be about that. An answer has a standard error of about 0.01, a
+# third of the spread between districts: enough for ``information="noisy"`` to be worth its time.
 
 
 def search(cls, seed, **parameters):
@@ -103,8 +103,9 @@ print("seat of the district with the highest answer:", distances(seats_of_worst)
 
 # %%
 # On the left what the surveys of the first run said, with the register as dots, in the middle what
-# was concluded, on the right the truth. From the averages of the districts around the lake the search
-# tells on which side of the worst one the hot spot lies, at a scale that no single answer has.
+# was concluded, on the right the truth. From the averages of the districts around the lake the
+# search tells on which side of the worst one the hot spot lies, at a scale that no single answer
+# has.
 
 opt = cmes[0]
 told = np.full(len(seats), np.nan)

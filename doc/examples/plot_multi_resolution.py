@@ -42,8 +42,8 @@ peak = pixels[truth.argmax()]
 # Exposures
 # ---------
 # Fields are squares, each level has half the side of the one before, and a field of level l takes
-# 1 + l minutes: that is the ``cost``. An answer is the mean brightness of the field, with a noise of
-# 0.02.
+# 1 + l minutes: that is the ``cost``. An answer is the mean brightness of the field, with noise of
+# standard deviation 0.02.
 
 
 def minutes(level):
@@ -62,8 +62,8 @@ def expose(lower, upper, rng):
 # %%
 # The search
 # ----------
-# Less than three hours in all. The budget of ``run`` is in units of ``cost``, and ``spent_`` is what
-# was used.
+# Less than three hours in all. The budget of ``run`` is in units of ``cost``, and ``spent_`` is
+# what was used.
 
 domain, budget = [(0, 60), (0, 60)], 160
 
