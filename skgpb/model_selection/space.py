@@ -18,12 +18,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import ConstantKernel, Hyperparameter, Kernel, Matern
 
 from skgpb.utils import Real
 
 # Infinite ends of a distribution are cut off at this quantile.
 TAIL = 1.0 / 1024
+# Where length scales are expected, in units of the cube's sides; and how sure this is, as standard
+# deviations of logarithms.
+LENGTH_SCALE = 0.5
+SPREAD_LENGTH, SPREAD_VARIANCE = 0.8, 1.0
 # Of a parameter that is not in use.
 NEUTRAL = 0.5
 
@@ -51,6 +56,10 @@ class Choice:
     def value(self, u: float) -> Any:
         """Value of the parameter at a coordinate in [0, 1]."""
         return self.values[int(self._number(np.asarray(u)))]
+
+    def coordinate(self, value: Any) -> float:
+        """Coordinate in [0, 1] of a value."""
+        return (self.values.index(value) + 0.5) / self.n
 
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
@@ -183,8 +192,22 @@ class ParameterSpace:
         if not self.axes:
             # A single setting; the cube needs an axis all the same.
             self.axes.append(("", Choice("", ["only"])))
+        self._finish()
+
+    def _finish(self) -> None:
+        """Count axes and columns."""
         self.n_axes = len(self.axes)
         self.groups = np.repeat(np.arange(self.n_axes), [axis.n_columns for _, axis in self.axes])
+
+    @classmethod
+    def from_axes(cls, axes: Mapping[str, Any]) -> ParameterSpace:
+        """Return the space of given axes, each in use whatever the others are."""
+        space = cls.__new__(cls)
+        space.axes = list(axes.items())
+        space._constants, space._active = [{}], [{name: i for i, name in enumerate(axes)}]
+        space._finish()
+        space.n_settings = float(np.prod([axis.n_settings for axis in axes.values()]))
+        return space
 
     def __deepcopy__(self, memo: dict) -> ParameterSpace:
         """Return itself: nothing in it changes, and kernels are copied often."""
@@ -328,7 +351,44 @@ class OnSettings(Kernel):
         return False
 
 
+class ScalePrior:
+    """An optimizer of hyperparameters that keeps few data from saying too much.
+
+    It has the signature of scikit-learn's, and adds to what it minimises minus the logarithm of
+    normal densities of the first hyperparameters of :func:`default_kernel`: of the logarithms of
+    the amplitude's variance and of the length scales.
+    """
+
+    def __init__(self, n_axes: int) -> None:
+        self.center = np.log([1.0] + [LENGTH_SCALE] * n_axes)
+        self.spread = np.array([SPREAD_VARIANCE] + [SPREAD_LENGTH] * n_axes)
+
+    def __call__(self, objective: Callable, start: np.ndarray, bounds: np.ndarray) -> tuple:
+        """Return the most probable hyperparameters and the value there."""
+        n = len(self.center)
+
+        def penalized(theta: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = objective(theta)
+            gap = (theta[:n] - self.center) / self.spread
+            gradient = np.array(gradient)
+            gradient[:n] += gap / self.spread
+            return float(value) + 0.5 * float(gap @ gap), gradient
+
+        found = minimize(penalized, start, jac=True, method="L-BFGS-B", bounds=bounds)
+        return found.x, float(found.fun)
+
+
 def default_kernel(space: ParameterSpace) -> Kernel:
-    """Matérn-5/2 with a learned amplitude and length scale for every axis."""
-    scales = np.full(space.n_axes, 0.5) if space.n_axes > 1 else 0.5
+    """Matérn-5/2 with an amplitude and a length scale for every axis."""
+    scales = np.full(space.n_axes, LENGTH_SCALE) if space.n_axes > 1 else LENGTH_SCALE
     return ConstantKernel(1.0, (1e-2, 1e2)) * AxisMatern(scales, groups=space.groups)
+
+
+def kernel_settings(optimizer: Any, space: ParameterSpace) -> dict[str, Any]:
+    """Parameters that put the kernel of an optimizer on settings; learned where it has none."""
+    if optimizer.kernel is not None:
+        return {"kernel": OnSettings(optimizer.kernel, space.columns)}
+    settings = {"kernel": OnSettings(default_kernel(space), space.columns), "normalize_y": True}
+    if optimizer.optimizer is None:
+        settings["optimizer"] = ScalePrior(space.n_axes)
+    return settings

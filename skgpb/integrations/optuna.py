@@ -1,0 +1,403 @@
+"""An Optuna sampler led by a bandit, for studies that several machines share.
+
+The sampler keeps nothing that matters: before a trial it rebuilds its posterior from the finished
+trials of the study, whatever process or machine they ran on, and its random numbers depend on
+the seed and the number of the trial. A study in SQLite, PostgreSQL or a journal therefore goes
+on after a crash, with as many workers as share the storage.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.model_selection.space import Choice, ParameterSpace, kernel_settings
+from skgpb.optimizers.arms import BaseArmsOptimizer
+from skgpb.optimizers.gp_ucb import GPUCBOptimizer
+from skgpb.partition.candidates import points_near, spread_points
+from skgpb.utils import Integral
+
+try:
+    import optuna
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+    from optuna.study import StudyDirection
+    from optuna.trial import TrialState
+except ImportError as error:
+    raise ImportError(
+        "skgpb.integrations.optuna needs Optuna, which is not installed: pip install skgpb[optuna]"
+    ) from error
+
+# The default engine's bonus is two standard deviations.
+BETA = 4.0
+# Hyperparameters are learned from so many trials first, then whenever there are this much more;
+# what was learned is kept for so many search spaces.
+FIRST_LEARNING, GROWTH, REMEMBERED = 4, 1.2, 16
+# Noise variance is at least this, in units of the values' spread.
+LEAST_NOISE = 1e-8
+# Candidates that fill the cube, and that lie around so many of the best trials.
+N_EVERYWHERE, N_NEAR, N_CENTERS = 400, 200, 5
+# System attribute of a trial with the values chosen for it, which other workers read.
+CHOSEN = "skgpb:params"
+
+
+class Numeric:
+    """An integer or real parameter of Optuna, with or without steps, linear or logarithmic."""
+
+    n_columns = 1
+
+    def __init__(self, distribution: FloatDistribution | IntDistribution) -> None:
+        self.distribution = distribution
+        self.integer = isinstance(distribution, IntDistribution)
+        self.low, self.high = float(distribution.low), float(distribution.high)
+        self.step = distribution.step
+        self.log = distribution.log
+        if self.step is None:
+            self._ends = self.low, self.high
+            self.n_settings = np.inf
+        else:
+            # Every value of the grid gets an interval of the axis, also the first and the last.
+            self._ends = self.low - 0.5 * self.step, self.high + 0.5 * self.step
+            self.n_settings = float(round((self.high - self.low) / self.step) + 1)
+        if self.log:
+            self._ends = float(np.log(self._ends[0])), float(np.log(self._ends[1]))
+
+    def value(self, u: float) -> float | int:
+        """Value of the parameter at a coordinate in [0, 1]."""
+        value = float(self._values(np.asarray(u)))
+        return int(value) if self.integer else value
+
+    def _values(self, u: np.ndarray) -> np.ndarray:
+        low, high = self._ends
+        values = low + u * (high - low)
+        values = np.exp(values) if self.log else values
+        if self.step is not None:
+            values = self.low + np.round((values - self.low) / self.step) * self.step
+        return np.clip(values, self.low, self.high)
+
+    def coordinate(self, value: Any) -> float:
+        """Coordinate in [0, 1] of a value."""
+        return float(self._coordinates(np.asarray(float(value))))
+
+    def _coordinates(self, values: np.ndarray) -> np.ndarray:
+        low, high = self._ends
+        values = np.log(values) if self.log else values
+        return np.clip((values - low) / (high - low), 0.0, 1.0)
+
+    def columns(self, u: np.ndarray) -> np.ndarray:
+        """Columns (n, 1) of coordinates (n,)."""
+        return (u if self.step is None else self._coordinates(self._values(u)))[:, None]
+
+
+def _axis(distribution: BaseDistribution) -> Choice | Numeric:
+    if isinstance(distribution, CategoricalDistribution):
+        # Indices, because choices may compare equal, as 1 and True do.
+        return Choice("", [str(i) for i in range(len(distribution.choices))])
+    return Numeric(distribution)
+
+
+class GPBanditSampler(optuna.samplers.BaseSampler):
+    """Choose the parameters of Optuna's trials by a bandit with a Gaussian process.
+
+    Parameters
+    ----------
+    optimizer : BaseArmsOptimizer, default=None
+        The engine: :class:`~skgpb.GPUCBOptimizer`, :class:`~skgpb.EIOptimizer` or another one
+        over arms. Its kernel, in units of the standardised values, is applied to settings, so
+        that integers and categories are known for what they are; where ``kernel`` is None a
+        Matérn-5/2 kernel with a length scale for every parameter is learned, and where
+        ``alpha`` is None the noise. None stands for GPUCBOptimizer with beta=4.
+    seed : int, default=None
+        Seeds the sampler. With a seed what a trial tries follows from its number and the trials
+        finished before it; workers may share the seed.
+    n_startup_trials : int, default=8
+        The bandit takes over when so many trials are finished; 0 is allowed.
+    independent_sampler : optuna.samplers.BaseSampler, default=None
+        Until then, and for parameters of which nothing is known. None for a RandomSampler.
+
+    Notes
+    -----
+    *Trials.* Only complete trials count, as in Optuna's own samplers. Infinite values count as
+    the worst or best finite one. Values of trials that run elsewhere are assumed to come out as
+    expected, so that workers try different things.
+
+    *Search spaces.* Parameters that all complete trials have are chosen together. A parameter
+    that only some have, since it depends on others or its range has changed, is chosen when it is
+    asked for, given what the trial has already chosen, from the trials that had it.
+
+    *Cost.* Hyperparameters are learned when the number of trials has grown by a fifth, from the
+    first so many, so that any worker learns the same; later trials are appended.
+
+    *Not supported.* Studies with several objectives raise ValueError; constraints are ignored.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from skgpb.integrations.optuna import GPBanditSampler
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=GPBanditSampler(seed=0))
+    >>> study.optimize(lambda trial: (trial.suggest_float("x", -5, 5) - 2) ** 2, n_trials=20)
+    >>> abs(study.best_params["x"] - 2) < 0.1
+    True
+    """
+
+    def __init__(
+        self,
+        optimizer: BaseArmsOptimizer | None = None,
+        *,
+        seed: int | None = None,
+        n_startup_trials: int = 8,
+        independent_sampler: optuna.samplers.BaseSampler | None = None,
+    ) -> None:
+        if optimizer is not None and not isinstance(optimizer, BaseArmsOptimizer):
+            raise TypeError(
+                "optimizer must be one over arms, such as EIOptimizer or GPUCBOptimizer, got "
+                f"{optimizer!r}"
+            )
+        if optimizer is not None and not (optimizer.arms is None and optimizer.bounds is None):
+            raise ValueError("optimizer must have neither arms nor bounds: the trials give them")
+        if seed is not None and (not isinstance(seed, Integral) or seed < 0):
+            raise ValueError(f"seed must be None or an integer >= 0, got {seed!r}")
+        if not isinstance(n_startup_trials, Integral) or n_startup_trials < 0:
+            raise ValueError(f"n_startup_trials must be an integer >= 0, got {n_startup_trials!r}")
+        self.optimizer = optimizer
+        self.n_startup_trials = n_startup_trials
+        self._entropy = np.random.SeedSequence(seed).entropy
+        self._independent = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
+        self._common_space = optuna.search_space.IntersectionSearchSpace()
+        self._learned: dict[tuple, tuple[Kernel, float, float, float]] = {}
+
+    def reseed_rng(self) -> None:
+        """Take a fresh seed, as Optuna asks of the copies of a sampler in parallel workers."""
+        self._entropy = np.random.SeedSequence().entropy
+        self._independent.reseed_rng()
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: optuna.trial.FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """Return the parameters, of more than one value, that all complete trials share."""
+        self._check_single(study)
+        common = self._common_space.calculate(study)
+        return {name: space for name, space in common.items() if not space.single()}
+
+    def sample_relative(
+        self,
+        study: optuna.Study,
+        trial: optuna.trial.FrozenTrial,
+        search_space: dict[str, BaseDistribution],
+    ) -> dict[str, Any]:
+        """Choose the parameters of a search space together; empty during the start-up."""
+        self._check_single(study)
+        if not search_space:
+            return {}
+        known = self._known(study, search_space)
+        if len(known) < max(1, self.n_startup_trials):
+            return {}
+        chosen = self._choose(study, trial, search_space, known, {})
+        internal = {name: search_space[name].to_internal_repr(v) for name, v in chosen.items()}
+        study._storage.set_trial_system_attr(trial._trial_id, CHOSEN, json.dumps(internal))
+        return chosen
+
+    def sample_independent(
+        self,
+        study: optuna.Study,
+        trial: optuna.trial.FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """Choose a single parameter, given those that the trial has."""
+        self._check_single(study)
+        new = {param_name: param_distribution}
+        if not param_distribution.single():
+            known = self._known(study, new)
+            if len(known) >= max(1, self.n_startup_trials):
+                # What the trial has and everybody with this parameter had as well.
+                given = {
+                    name: space
+                    for name, space in trial.distributions.items()
+                    if not space.single()
+                    and all(other.distributions.get(name) == space for other in known)
+                }
+                fixed = {name: trial.params[name] for name in given}
+                return self._choose(study, trial, {**given, **new}, known, fixed)[param_name]
+        return self._independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+        """Let the independent sampler prepare."""
+        self._independent.before_trial(study, trial)
+
+    def after_trial(
+        self,
+        study: optuna.Study,
+        trial: optuna.trial.FrozenTrial,
+        state: TrialState,
+        values: Any,
+    ) -> None:
+        """Let the independent sampler clean up."""
+        self._independent.after_trial(study, trial, state, values)
+
+    @staticmethod
+    def _check_single(study: optuna.Study) -> None:
+        if len(study.directions) > 1:
+            raise ValueError(
+                "GPBanditSampler optimises a single objective, but the study has "
+                f"{len(study.directions)}; use one of optuna.samplers.NSGAIISampler, TPESampler"
+            )
+
+    @staticmethod
+    def _known(study: optuna.Study, search_space: Mapping[str, BaseDistribution]) -> list:
+        """Complete trials that had all these parameters, within these ranges, by number."""
+        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        return [trial for trial in trials if _has(trial.params, search_space)]
+
+    def _choose(
+        self,
+        study: optuna.Study,
+        trial: optuna.trial.FrozenTrial,
+        search_space: Mapping[str, BaseDistribution],
+        known: list,
+        fixed: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Ask the engine for the values of a search space, some of them fixed."""
+        search_space = {name: search_space[name] for name in sorted(search_space)}
+        space = Cube(search_space)
+        X = np.stack([space.point(other.params) for other in known])
+        y = _finite([other.value for other in known])
+        y = y if study.direction == StudyDirection.MAXIMIZE else -y
+        key = (study._study_id, repr(search_space), *[other.number for other in known])
+        kernel, alpha, center, scale = self._learn(key, space, X, y)
+        sequence = np.random.SeedSequence([self._entropy, trial.number, len(trial.params)])
+        arms = self._candidates(space, X[np.argsort(-y, kind="stable")[:N_CENTERS]], sequence)
+        for i, name in enumerate(search_space):
+            if name in fixed:
+                arms[2:, i] = space.coordinate(name, fixed[name])
+        player = self._engine().set_params(
+            arms=arms,
+            kernel=kernel,
+            alpha=alpha,
+            optimizer=None,
+            normalize_y=False,
+            random_state=int(sequence.generate_state(1)[0] >> 1),
+        )
+        player.fit(X, (y - center) / scale)
+        for params in self._running(study, trial, search_space):
+            # As expected: the mean stays, the uncertainty around the point shrinks.
+            point = space.point(params)
+            player.tell(point, player.predict(point[None])[0], alpha)
+        return space.params(arms[2 + int(np.argmax(player.scores()[2:]))])
+
+    def _engine(self) -> BaseArmsOptimizer:
+        return GPUCBOptimizer(beta=BETA) if self.optimizer is None else clone(self.optimizer)
+
+    def _learn(
+        self, key: tuple, space: Cube, X: np.ndarray, y: np.ndarray
+    ) -> tuple[Kernel, float, float, float]:
+        """Kernel, noise variance and units of the values, from the first of the trials."""
+        n = FIRST_LEARNING
+        while ceil(n * GROWTH) <= len(y):
+            n = ceil(n * GROWTH)
+        n = min(n, len(y))
+        key = key[: 2 + n]
+        if key not in self._learned:
+            center, scale = float(y[:n].mean()), float(y[:n].std()) or 1.0
+            engine = self._engine()
+            engine.set_params(bounds=space.bounds, **kernel_settings(engine, space.space))
+            engine.set_params(normalize_y=False)
+            if engine.alpha is not None:
+                engine.set_params(alpha=engine.alpha / scale**2)
+            engine.fit(X[:n], (y[:n] - center) / scale)
+            while len(self._learned) >= REMEMBERED:
+                self._learned.pop(next(iter(self._learned)))
+            alpha = max(engine.alpha_, LEAST_NOISE)
+            self._learned[key] = engine.surrogate_.kernel_, alpha, center, scale
+        return self._learned[key]
+
+    @staticmethod
+    def _candidates(
+        space: Cube, centers: np.ndarray, sequence: np.random.SeedSequence
+    ) -> np.ndarray:
+        """Two corners, which make the cube the domain, points everywhere and around centers."""
+        rng, bounds = np.random.default_rng(sequence), space.bounds
+        everywhere = spread_points(bounds, N_EVERYWHERE, rng.uniform(size=len(bounds)))
+        near = points_near(bounds, centers, N_NEAR, rng)
+        return np.concatenate([bounds.T, everywhere, near])
+
+    @staticmethod
+    def _running(
+        study: optuna.Study,
+        trial: optuna.trial.FrozenTrial,
+        search_space: Mapping[str, BaseDistribution],
+    ) -> list[dict[str, Any]]:
+        """What other trials are trying just now, as far as it is known."""
+        found = []
+        for other in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            chosen = json.loads(other.system_attrs.get(CHOSEN, "{}"))
+            params = {
+                name: search_space[name].to_external_repr(value)
+                for name, value in chosen.items()
+                if name in search_space and search_space[name]._contains(value)
+            }
+            params |= other.params
+            if other.number != trial.number and _has(params, search_space):
+                found.append(params)
+        return found
+
+
+class Cube:
+    """A search space of Optuna as a unit cube."""
+
+    def __init__(self, search_space: Mapping[str, BaseDistribution]) -> None:
+        self._distributions = search_space
+        self._axes = {name: _axis(each) for name, each in search_space.items()}
+        self.space = ParameterSpace.from_axes(self._axes)
+        self.bounds = self.space.bounds
+
+    def coordinate(self, name: str, value: Any) -> float:
+        """Coordinate in [0, 1] of a value."""
+        distribution = self._distributions[name]
+        if isinstance(distribution, CategoricalDistribution):
+            value = str(int(distribution.to_internal_repr(value)))
+        return self._axes[name].coordinate(value)
+
+    def point(self, params: Mapping[str, Any]) -> np.ndarray:
+        """Point (d,) of a trial's parameters."""
+        return np.array([self.coordinate(name, params[name]) for name in self._distributions])
+
+    def params(self, point: np.ndarray) -> dict[str, Any]:
+        """Parameters that a point (d,) stands for."""
+        return {
+            name: distribution.choices[int(value)]
+            if isinstance(distribution := self._distributions[name], CategoricalDistribution)
+            else value
+            for name, value in self.space.setting(point).items()
+        }
+
+
+def _has(params: Mapping[str, Any], search_space: Mapping[str, BaseDistribution]) -> bool:
+    """Whether all parameters are there, and within the ranges."""
+    for name, distribution in search_space.items():
+        if name not in params:
+            return False
+        try:
+            if not distribution._contains(distribution.to_internal_repr(params[name])):
+                return False
+        except ValueError:
+            return False
+    return True
+
+
+def _finite(values: list[float]) -> np.ndarray:
+    """Replace infinite values by the largest and the smallest finite ones."""
+    y = np.array(values, dtype=np.float64)
+    finite = y[np.isfinite(y)]
+    return np.clip(y, finite.min(), finite.max()) if len(finite) else np.sign(y)

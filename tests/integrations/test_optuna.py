@@ -1,0 +1,277 @@
+"""GPBanditSampler is a sampler like Optuna's own, and loses nothing when a worker dies."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+optuna = pytest.importorskip("optuna")
+testing = pytest.importorskip("optuna.testing.pytest_samplers")
+
+from optuna.trial import TrialState  # noqa: E402
+
+from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer  # noqa: E402
+from skgpb.integrations.optuna import GPBanditSampler  # noqa: E402
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+class TestOptunasOwnSuite(
+    testing.BasicSamplerTestCase,
+    testing.RelativeSamplerTestCase,
+    testing.SingleOnlySamplerTestCase,
+):
+    @pytest.fixture
+    def sampler(self):
+        return lambda: GPBanditSampler(n_startup_trials=0)
+
+
+def branin(trial):
+    x, y = trial.suggest_float("x", -5, 10), trial.suggest_float("y", 0, 15)
+    a = y - 5.1 / (4 * np.pi**2) * x**2 + 5 / np.pi * x - 6
+    return float(a**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) + 10)
+
+
+def conditional(trial):
+    kind = trial.suggest_categorical("kind", ["a", "b"])
+    n = trial.suggest_int("n", 1, 64, log=True)
+    value = 0.3 * abs(np.log2(n) - 4)
+    if kind == "a":
+        return value + 1.0 + (trial.suggest_float("u", 0, 1) - 0.2) ** 2
+    return value + 4 * (trial.suggest_float("v", 0, 1) - 0.7) ** 2
+
+
+def optimized(objective, n_trials, direction="minimize", **parameters):
+    study = optuna.create_study(direction=direction, sampler=GPBanditSampler(**parameters))
+    study.optimize(objective, n_trials=n_trials)
+    return study
+
+
+def best_of_random(objective, n_trials, seed):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
+    study.optimize(objective, n_trials=n_trials)
+    return study.best_value
+
+
+@pytest.mark.parametrize(
+    "engine", [None, EIOptimizer(), GPUCBOptimizer(beta=2.0, alpha=1e-3)], ids=repr
+)
+def test_it_finds_the_minimum(engine):
+    gaps = [optimized(branin, 35, seed=s, optimizer=engine).best_value - 0.397887 for s in (0, 1)]
+    assert max(gaps) < 0.1
+    assert min(best_of_random(branin, 35, s) - 0.397887 for s in (0, 1)) > 0.1
+
+
+def test_maximising_is_minimising_the_negative():
+    up = optimized(lambda trial: -branin(trial), 15, "maximize", seed=3)
+    down = optimized(branin, 15, seed=3)
+    assert [t.params for t in up.trials] == [t.params for t in down.trials]
+
+
+def test_parameters_that_depend_on_others_are_chosen_by_the_model():
+    study = optimized(conditional, 40, seed=0)
+    assert study.best_params["kind"] == "b"
+    assert study.best_value < 0.01 + 0.3 * abs(np.log2(study.best_params["n"]) - 4) < 0.05
+    late = [t.params["v"] for t in study.trials[25:] if "v" in t.params]
+    assert len(late) >= 8
+    assert np.median(np.abs(np.array(late) - 0.7)) < 0.1
+
+
+def test_the_seed_and_the_finished_trials_decide(tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    whole = optimized(branin, 16, seed=7)
+    for n in (9, 4, 3):
+        # Every part is a new process, as far as the sampler is concerned.
+        sampler = GPBanditSampler(seed=7)
+        study = optuna.create_study(
+            storage=storage, study_name="s", sampler=sampler, load_if_exists=True
+        )
+        study.optimize(branin, n_trials=n)
+    # The start-up is over after eight trials; what follows does not depend on the interruptions.
+    np.testing.assert_array_equal(
+        [[t.params["x"], t.params["y"]] for t in study.trials],
+        [[t.params["x"], t.params["y"]] for t in whole.trials],
+    )
+
+
+def test_journal_storage_resumes(tmp_path):
+    def study():
+        backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "journal.log"))
+        return optuna.create_study(
+            storage=optuna.storages.JournalStorage(backend),
+            study_name="s",
+            sampler=GPBanditSampler(seed=1, n_startup_trials=3),
+            load_if_exists=True,
+        )
+
+    study().optimize(branin, n_trials=5)
+    resumed = study()
+    resumed.optimize(branin, n_trials=5)
+    assert [t.number for t in resumed.trials] == list(range(10))
+
+
+def test_workers_try_different_things():
+    study = optimized(branin, 10, seed=0, n_startup_trials=4)
+    trials = [study.ask() for _ in range(4)]
+    points = np.array([[t.suggest_float("x", -5, 10), t.suggest_float("y", 0, 15)] for t in trials])
+    gaps = np.linalg.norm(points[:, None] - points[None], axis=-1)[np.triu_indices(4, 1)]
+    assert gaps.min() > 0.1
+    # The one that is running keeps others away; without it the same place is tried.
+    one, two = (GPBanditSampler(seed=0, n_startup_trials=4) for _ in range(2))
+    space = one.infer_relative_search_space(study, trials[0])
+    frozen = study._storage.get_trial(trials[3]._trial_id)
+    with_running = one.sample_relative(study, frozen, space)
+    two._running = lambda *_: []
+    assert two.sample_relative(study, frozen, space) != with_running
+
+
+@pytest.mark.parametrize("n_startup_trials", [0, 1, 5])
+def test_the_length_of_the_start_up_is_a_parameter(n_startup_trials):
+    chosen = []
+
+    class Spy(GPBanditSampler):
+        def sample_relative(self, study, trial, search_space):
+            params = super().sample_relative(study, trial, search_space)
+            chosen.append(bool(params))
+            return params
+
+    sampler = Spy(seed=0, n_startup_trials=n_startup_trials)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(branin, n_trials=7)
+    first = max(1, n_startup_trials)
+    assert chosen == [False] * first + [True] * (7 - first)
+
+
+def test_failed_pruned_and_infinite_trials():
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        if trial.number % 5 == 1:
+            raise RuntimeError
+        if trial.number % 5 == 2:
+            raise optuna.TrialPruned
+        return float("inf") if trial.number % 5 == 3 else (x - 0.3) ** 2
+
+    study = optuna.create_study(sampler=GPBanditSampler(seed=0, n_startup_trials=2))
+    study.optimize(objective, n_trials=30, catch=(RuntimeError,))
+    assert len(study.trials) == 30
+    assert abs(study.best_params["x"] - 0.3) < 0.1
+
+
+def test_several_objectives_are_refused():
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=GPBanditSampler())
+    with pytest.raises(ValueError, match="single objective, but the study has 2"):
+        study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 0.0), n_trials=1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ({"optimizer": GPOOOptimizer()}, TypeError),
+        ({"optimizer": EIOptimizer(bounds=[(0, 1)])}, ValueError),
+        ({"seed": -1}, ValueError),
+        ({"seed": 0.5}, ValueError),
+        ({"n_startup_trials": -1}, ValueError),
+        ({"n_startup_trials": None}, ValueError),
+    ],
+)
+def test_bad_input_is_named(parameters, error):
+    with pytest.raises(error, match=next(iter(parameters))):
+        GPBanditSampler(**parameters)
+
+
+def test_a_sampler_pickles():
+    study = optimized(branin, 10, seed=0)
+    copied = pickle.loads(pickle.dumps(study.sampler))
+    trial = study._storage.get_trial(study.ask()._trial_id)
+    space = copied.infer_relative_search_space(study, trial)
+    first = study.sampler.sample_relative(study, trial, space)
+    assert copied.sample_relative(study, trial, space) == first
+
+
+def test_without_optuna_the_extra_is_named(monkeypatch):
+    monkeypatch.delitem(sys.modules, "skgpb.integrations.optuna")
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(ImportError, match=r"pip install skgpb\[optuna\]"):
+        import skgpb.integrations.optuna  # noqa: F401
+
+
+WORKER = """
+import sys, time
+import optuna
+from skgpb.integrations.optuna import GPBanditSampler
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def objective(trial):
+    x = trial.suggest_float("x", 0, 1)
+    k = trial.suggest_int("k", 0, 5)
+    time.sleep(0.05)
+    return (x - 0.3) ** 2 + 0.1 * (k - 2) ** 2
+
+
+study = optuna.load_study(
+    study_name="s", storage=sys.argv[1], sampler=GPBanditSampler(seed=0, n_startup_trials=2)
+)
+print("ready", flush=True)
+complete = (optuna.trial.TrialState.COMPLETE,)
+study.optimize(objective, callbacks=[optuna.study.MaxTrialsCallback(int(sys.argv[2]), complete)])
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_nothing_is_lost_when_a_worker_is_killed(tmp_path):
+    storage, n_trials = f"sqlite:///{tmp_path}/study.db", 24
+    optuna.create_study(study_name="s", storage=storage)
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, storage, str(n_trials)], stdout=subprocess.PIPE
+        )
+        for _ in range(2)
+    ]
+    try:
+        for worker in workers:
+            assert worker.stdout.readline() == b"ready\n"
+
+        def complete():
+            study = optuna.load_study(study_name="s", storage=storage)
+            return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+
+        deadline = time.monotonic() + 120
+        while len(complete()) < 6 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(workers[0].pid, signal.SIGKILL)
+        assert workers[0].wait() == -signal.SIGKILL
+        before = {t.number: (t.params, t.value) for t in complete()}
+        assert 6 <= len(before) < n_trials
+        assert workers[1].wait(timeout=120) == 0
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+            worker.stdout.close()
+    after = {t.number: (t.params, t.value) for t in complete()}
+    assert len(after) >= n_trials
+    assert {number: after[number] for number in before} == before
+    # At most the trial that the killed worker was at has no answer; the study goes on.
+    study = optuna.load_study(
+        study_name="s", storage=storage, sampler=GPBanditSampler(seed=0, n_startup_trials=2)
+    )
+    assert sum(not t.state.is_finished() for t in study.trials) <= 1
+    study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=1)
+    assert len(complete()) == len(after) + 1
+    assert study.best_value < 0.05
+
+
+def test_an_ordinary_study_warns_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimized(branin, 12, seed=0)
