@@ -27,3 +27,7 @@ class EvaluationWarning(UserWarning):
 
 class ReplayWarning(UserWarning):
     """A saved run was loaded whose queries come out otherwise than they did when it was saved."""
+
+
+class ApproximationWarning(UserWarning):
+    """An approximation is less accurate than it was asked to be; the message says by how much."""

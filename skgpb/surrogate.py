@@ -52,12 +52,14 @@ class Functionals:
         self._n = 0
         self._buffer = np.empty((8, n_columns))
         self._blocks: list[np.ndarray] | None = None
+        self._map: Any = None
 
     @classmethod
     def of(cls, blocks: list[np.ndarray], n_columns: int) -> Functionals:
         """Return the functionals of some blocks of rows, to be read and not to grow."""
         out = cls.__new__(cls)
         out._n = len(blocks)
+        out._map = None
         several = any(len(block) != 1 for block in blocks)
         out._blocks = blocks if several else None
         if several or not blocks:
@@ -83,6 +85,51 @@ class Functionals:
             return None
         return np.concatenate([[0], np.cumsum([len(block) for block in self._blocks])])
 
+    def features(self, feature_map: Any) -> np.ndarray:
+        """Features (n, r) of every functional, found once for each map."""
+        if self._map is not feature_map:
+            self._map, self._known = feature_map, np.zeros(0, dtype=bool)
+            self._phi = np.empty((0, feature_map.n_features))
+        self._reserve_features()
+        new = np.flatnonzero(~self._known[: self._n])
+        if len(new):
+            blocks = [self[i] for i in new.tolist()]
+            starts = np.cumsum([0, *(len(block) for block in blocks[:-1])])
+            self._phi[new] = feature_map.means(np.concatenate(blocks), starts)
+            self._known[new] = True
+        return self._phi[: self._n]
+
+    def _reserve_features(self) -> None:
+        spare = 2 * self._n - len(self._known)
+        if len(self._known) < self._n:
+            self._phi = np.concatenate([self._phi, np.empty((spare, self._phi.shape[1]))])
+            self._known = np.concatenate([self._known, np.zeros(spare, dtype=bool)])
+
+    def put(self, i: int, other: Functionals, j: int) -> None:
+        """Replace functional i by functional j of another list, or append it."""
+        self[i] = other[j]
+        if self._map is not None and self._map is other._map and other._known[j]:
+            self._reserve_features()
+            self._phi[i], self._known[i] = other._phi[j], True
+
+    def one(self, i: int) -> Functionals:
+        """Return functional i by itself, to be read and not to grow."""
+        block = self[i]
+        out = Functionals.of([block], block.shape[1])
+        if self._map is not None and self._known[i]:
+            out._map, out._phi, out._known = self._map, self._phi[i : i + 1], self._known[i : i + 1]
+        return out
+
+    def copy(self) -> Functionals:
+        """Return an independent copy."""
+        out = Functionals(self._buffer.shape[1])
+        out.__setstate__(self.__getstate__())
+        if self._blocks is not None:
+            out._blocks = list(self._blocks)
+        if self._map is not None:
+            out._map, out._phi, out._known = self._map, self._phi.copy(), self._known.copy()
+        return out
+
     def __getitem__(self, i: int) -> np.ndarray:
         return self._buffer[i : i + 1] if self._blocks is None else self._blocks[i]
 
@@ -96,6 +143,8 @@ class Functionals:
             if i == len(self._buffer):
                 self._buffer = np.concatenate([self._buffer, np.empty_like(self._buffer)])
             self._buffer[i] = block[0]
+        if self._map is not None and i < len(self._known):
+            self._known[i] = False
         self._n = max(self._n, i + 1)
 
     def extend(self, rows: np.ndarray) -> None:
@@ -128,6 +177,7 @@ class Functionals:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._map = None
         if not len(self._buffer):
             self._buffer = np.empty((8, self._buffer.shape[1]))
 
@@ -157,6 +207,31 @@ def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndar
     return sums / sizes.reshape([-1 if a == axis else 1 for a in range(K.ndim)])
 
 
+def feature_map_of(kernel: Kernel, n_columns: int) -> Any:
+    """Features of a kernel that has finitely many, None for any other."""
+    make = getattr(kernel, "feature_map", None)
+    return None if make is None else make(n_columns)
+
+
+def gram_of(kernel: Kernel, functionals: Functionals, eval_gradient: bool) -> tuple:
+    """Covariances (n, n) of functionals, and on demand the gradient (n, n, p), else None."""
+    rows, offsets = functionals.rows, functionals.offsets
+    features = feature_map_of(kernel, rows.shape[1])
+    if features is not None:
+        starts = np.arange(len(rows)) if offsets is None else offsets[:-1]
+        if eval_gradient:
+            return features.gram_gradient(rows, starts)
+        phi = features.means(rows, starts)
+        return phi @ phi.T, None
+    gradient = None
+    if eval_gradient:
+        K, gradient = kernel(rows, eval_gradient=True)
+        gradient = block_means(block_means(gradient, offsets, 0), offsets, 1)
+    else:
+        K = kernel(rows)
+    return block_means(block_means(K, offsets, 0), offsets, 1), gradient
+
+
 def log_likelihood(
     kernel: Kernel,
     functionals: Functionals,
@@ -168,15 +243,7 @@ def log_likelihood(
 
     [RW2006]_ equation 5.9 with the Gram matrix of the functionals.
     """
-    gradient = None
-    if eval_gradient:
-        K, gradient = kernel(functionals.rows, eval_gradient=True)
-        gradient = block_means(
-            block_means(gradient, functionals.offsets, 0), functionals.offsets, 1
-        )
-    else:
-        K = kernel(functionals.rows)
-    K = block_means(block_means(K, functionals.offsets, 0), functionals.offsets, 1)
+    K, gradient = gram_of(kernel, functionals, eval_gradient)
     K[np.diag_indices_from(K)] += noise
     try:
         L = cholesky(K, lower=True, check_finite=False)
@@ -618,6 +685,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
     def _prepare_kernel(self) -> None:
         fast = getattr(self.kernel_, "gaussian_cells", None)
         self._cells = fast(self.n_features_in_ // 2) if fast else None
+        self._map = feature_map_of(self.kernel_, self.n_features_in_)
         self._white = contains_white_noise(self.kernel_)
 
     @staticmethod
@@ -654,6 +722,8 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         """Noiseless covariances (len(A), len(B)), a new C-contiguous array."""
         if not len(A) or not len(B):
             return np.zeros((len(A), len(B)))
+        if self._map is not None:
+            return A.features(self._map) @ B.features(self._map).T
         if self._cells is not None:
             K = self._cells.cross(A.rows, B.rows)
         else:
@@ -667,6 +737,9 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
     def _prior_var(self, functionals: Functionals) -> np.ndarray:
         """Noiseless prior variances, shape (n,)."""
+        if self._map is not None:
+            phi = functionals.features(self._map)
+            return np.einsum("ij,ij->i", phi, phi)
         if self._cells is not None and functionals.offsets is None:
             return self._cells.diag(functionals.rows)
         if functionals.offsets is None:
@@ -767,7 +840,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
             self._observed.extend(new.rows)
         else:
             for i in range(len(new)):
-                self._observed[len(self._observed)] = new[i]
+                self._observed.put(len(self._observed), new, i)
 
     def _repeat(self, i: int, y: float, noise: float, count: int = 1) -> None:
         """Observe functional i of the observed ones again."""
@@ -792,7 +865,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         if not self._white and key in self._position:
             self._repeat(self._position[key], y, noise)
             return
-        single = Functionals.of([block], block.shape[1])
+        single = self._tracked.one(slot)
         k_tracked = self._cross(self._tracked, single)[:, 0].copy()
         if self._white:
             noise += self._nuggets(single)[0]
@@ -800,7 +873,8 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
             jitter = JITTERS[0] * k_tracked[slot]
             self._posterior.append_tracked(slot, k_tracked, noise, y, jitter)
             warn_of_jitter(jitter, 1)
-        self._remember(block, key)
+        self._position.setdefault(key, len(self._observed))
+        self._observed.put(len(self._observed), self._tracked, slot)
 
     def _observe(self, block: np.ndarray, y: float, noise: float) -> None:
         """Observe any functional; y and noise in normalised units. O(t^2 + m t)."""
@@ -812,17 +886,13 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         self._append_block(single, np.array([y]), np.array([noise]), np.ones(1, dtype=np.intp))
         self._position.setdefault(key, len(self._observed) - 1)
 
-    def _remember(self, block: np.ndarray, key: bytes) -> None:
-        self._position.setdefault(key, len(self._observed))
-        self._observed[len(self._observed)] = block
-
     def _track_blocks(self, slots: Any, blocks: list[np.ndarray]) -> None:
         """Track functionals under the given slots, overwriting or appending."""
         new = Functionals.of(blocks, self.n_features_in_)
         slots = np.asarray(slots, dtype=np.intp)
         self._posterior.track(self._cross(new, self._observed), self._prior_var(new), slots)
-        for slot, block in zip(slots, blocks, strict=True):
-            self._tracked[slot] = block
+        for i, slot in enumerate(slots.tolist()):
+            self._tracked.put(slot, new, i)
 
     def _imagine(self, blocks: list[np.ndarray], noises: list[float]) -> Posterior:
         """Posterior of the tracked functionals after observing its own mean at further ones."""
@@ -838,9 +908,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         fork.__dict__.update(self.__dict__)
         fork._posterior = self._posterior.copy()
         fork._position = dict(self._position)
-        fork._observed = Functionals(self.n_features_in_)
-        for i in range(len(self._observed)):
-            fork._observed[i] = self._observed[i]
+        fork._observed = self._observed.copy()
         for block, noise in zip(blocks, noises, strict=True):
             single = Functionals.of([block], block.shape[1])
             mean = float((fork._cross(single, fork._observed) @ fork._posterior.weights())[0])

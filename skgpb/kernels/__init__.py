@@ -5,6 +5,7 @@ from skgpb.kernels.cell_average import CellAverage
 from skgpb.kernels.cell_integral import CellIntegral
 from skgpb.kernels.columns import Columns
 from skgpb.kernels.conditional_mean import ConditionalMean
+from skgpb.kernels.low_rank import LowRank
 from skgpb.kernels.policy_mean import PolicyMean
 from skgpb.kernels.window_mean import WindowMean
 
@@ -13,6 +14,7 @@ __all__ = [
     "CellIntegral",
     "Columns",
     "ConditionalMean",
+    "LowRank",
     "PolicyMean",
     "WindowMean",
     "boxes_from_points",

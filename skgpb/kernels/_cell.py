@@ -1,4 +1,4 @@
-"""What the kernels over boxes share: hyperparameters, checks, the fast and the generic path.
+"""What the kernels over boxes share: hyperparameters, checks, fast paths and the generic one.
 
 Both kernels are the covariance of *means* of f over boxes, under a tensor rule per box::
 
@@ -6,6 +6,8 @@ Both kernels are the covariance of *means* of f over boxes, under a tensor rule 
 
 - The fast path serves base kernels that are sums of Gaussian products: the rule factorises over
   the axes (d s^2 evaluations instead of s^(2 d)), in ``skgpb._core._cells``.
+- The features of a ``LowRank`` base average over the points of a box: S r evaluations for each box
+  and r multiplications for each pair.
 - The generic path serves every other scikit-learn kernel: it evaluates ``base`` on blocks of
   points and sums. It is also the twin that the fast path is tested against.
 
@@ -24,6 +26,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Ker
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
+from skgpb.kernels.low_rank import FeatureMap, LowRank
 
 #: Largest number of base evaluations that one covariance between two boxes may take.
 MAX_EVALUATIONS = 10**8
@@ -33,6 +36,8 @@ BLOCK_SIZE = 2**23
 BLOCK_COPIES = 4
 #: Share of a variance below which a difference is rounding and not white noise.
 NOISE_ROUNDING = 1e-13
+#: Points of boxes whose features are found at once.
+FEATURE_POINTS = 2**16
 #: Points in a block of which only the diagonal is used.
 DIAGONAL_POINTS = 64
 
@@ -157,6 +162,15 @@ class CellKernel(Kernel):
             )
         if others is not None and eval_gradient:
             raise ValueError("eval_gradient=True is accepted only with Y=None.")
+        features = self.feature_map(boxes.shape[1])
+        if features is not None:
+            every = np.arange(len(boxes))
+            if eval_gradient:
+                return features.gram_gradient(boxes, every)
+            phi = features.means(boxes, every)
+            if others is None:
+                return phi @ phi.T
+            return phi @ features.means(others, np.arange(len(others))).T
         products = self._compile(boxes)
         if products is None:
             return self._generic(boxes, others, eval_gradient)
@@ -178,6 +192,10 @@ class CellKernel(Kernel):
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the variances of the means over boxes (n, 2 * d): the diagonal of ``self(X)``."""
         boxes = check_boxes(X)
+        features = self.feature_map(boxes.shape[1])
+        if features is not None:
+            phi = features.means(boxes, np.arange(len(boxes)))
+            return np.einsum("ij,ij->i", phi, phi)
         products = self._compile(boxes)
         if products is None:
             return self._generic_diag(boxes)
@@ -198,6 +216,8 @@ class CellKernel(Kernel):
             Zero without a ``WhiteKernel``.
         """
         boxes = check_boxes(X)
+        if isinstance(self.base, LowRank):
+            return np.zeros(len(boxes))  # it refuses white noise
         products = self._compile(boxes)
         if products is not None:
             return products.nugget * self._noise_share(boxes)
@@ -219,6 +239,25 @@ class CellKernel(Kernel):
         self._counts(n_features)
         products = compile_gaussian_products(self._checked_base(), n_features)
         return None if products is None else self._make_cells(products)
+
+    def feature_map(self, n_columns: int) -> BoxFeatures | None:
+        """Return the features of means over boxes, None where the base has infinitely many.
+
+        Parameters
+        ----------
+        n_columns : int
+            Number 2 d of columns of a box descriptor.
+
+        Returns
+        -------
+        features : BoxFeatures or None
+            Of a :class:`~skgpb.kernels.LowRank` base.
+        """
+        base = self._checked_base()
+        if not isinstance(base, LowRank):
+            return None
+        self._counts(n_columns // 2)
+        return BoxFeatures(self, base.feature_map(n_columns // 2))
 
     def _compile(self, boxes: np.ndarray) -> GaussianProducts | None:
         d = boxes.shape[1] // 2
@@ -345,6 +384,34 @@ class CellKernel(Kernel):
                 " points per axis, a base made of RBF kernels, whose averages factorise over the"
                 " axes, or another feedback: 'center' or 'integral'."
             )
+
+
+class BoxFeatures:
+    """Features of means over boxes, and of means over runs of boxes."""
+
+    def __init__(self, kernel: CellKernel, points: FeatureMap) -> None:
+        self._kernel = kernel
+        self._points = points
+        self.n_features = points.n_features
+
+    def means(self, boxes: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return the features (m, r) of means over the runs of boxes that begin at ``starts``."""
+        phi = np.empty((len(boxes), self.n_features))
+        for rows in self._kernel._groups(boxes, FEATURE_POINTS):
+            points, weights, first = self._kernel._points(boxes[rows])
+            phi[rows] = self._points.means(points, first, weights)
+        if len(starts) == len(boxes):
+            return phi
+        sizes = np.diff(np.append(starts, len(boxes)))
+        return np.add.reduceat(phi, starts, axis=0) / sizes[:, None]
+
+    def gram_gradient(self, boxes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the covariances (m, m) of these means and their gradient (m, m, p) by theta."""
+        points, weights, first = self._kernel._points(boxes)
+        sizes = np.diff(np.append(starts, len(boxes)))
+        share = np.repeat(1.0 / sizes, sizes)  # of each box in its run
+        weights = weights * np.repeat(share, np.diff(np.append(first, len(points))))
+        return self._points.gram_gradient(points, first[starts], weights)
 
 
 def is_point(boxes: np.ndarray) -> np.ndarray:

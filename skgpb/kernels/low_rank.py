@@ -1,0 +1,387 @@
+r"""A kernel cut down to finitely many features, so that means over large sets stay cheap.
+
+The mean of f over S points has covariances that take S^2 evaluations of a kernel with any other
+such mean. With r features, k(x, x') ~ phi(x) . phi(x'), the mean has one vector of r features,
+found from S r evaluations once, and a covariance takes r multiplications.
+
+References
+----------
+.. [Fine2001] S. Fine and K. Scheinberg, "Efficient SVM training using low-rank kernel
+   representations", JMLR 2, 2001: the incomplete Cholesky factorisation with pivots.
+.. [Williams2001] C. K. I. Williams and M. Seeger, "Using the Nyström method to speed up kernel
+   machines", NIPS 13, 2001.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Kernel, WhiteKernel
+
+from skgpb.exceptions import ApproximationWarning
+from skgpb.utils import check_numbers
+
+#: Numbers in one block of base evaluations (32 MB).
+BLOCK_SIZE = 2**22
+#: Candidates among which landmarks are looked for at once; all are checked in the end.
+FIRST_CANDIDATES = 8192
+#: Candidates that are added where the check finds worse ones.
+MORE_CANDIDATES = 1024
+#: Share of the tolerance that is asked for among the first.
+STRICTER = 0.75
+
+
+class FeatureMap:
+    """Features of points and of weighted means of points, for one set of hyperparameters.
+
+    Attributes
+    ----------
+    landmarks : ndarray of shape (r, d)
+        Points where the approximation is exact.
+    error : float
+        Largest k(x, x) - phi(x) . phi(x) over the candidates: no covariance of means over
+        candidates is wrong by more.
+    """
+
+    def __init__(self, base: Kernel, candidates: np.ndarray, tolerance: float, max_rank: int):
+        self.base = base
+        target = tolerance * float(np.max(base.diag(candidates)))
+        step = -(-len(candidates) // FIRST_CANDIDATES)
+        chosen = np.arange(0, len(candidates), step)
+        # Stricter where some are left out, so that the check seldom finds worse ones among them.
+        goal = target if step == 1 else STRICTER * target
+        while True:
+            pivots, self.factor = _incomplete_cholesky(base, candidates[chosen], goal, max_rank)
+            self.landmarks = candidates[chosen[pivots]]
+            rest = self.residual(candidates)
+            self.error = float(rest.max(initial=0.0))
+            worse = np.flatnonzero(rest > target)
+            worse = np.setdiff1d(worse[np.argsort(-rest[worse])][:MORE_CANDIDATES], chosen)
+            if not len(worse) or len(pivots) == max_rank:
+                break
+            chosen = np.union1d(chosen, worse)
+        self.target = target
+
+    @property
+    def n_features(self) -> int:
+        """Number r of features."""
+        return len(self.landmarks)
+
+    def points(self, X: np.ndarray) -> np.ndarray:
+        """Return the features phi (n, r) of points (n, d)."""
+        return self._solve(self.base(X, self.landmarks))
+
+    def means(
+        self, X: np.ndarray, starts: np.ndarray, weights: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the features (m, r) of weighted sums over runs of rows of X that begin at starts.
+
+        Without weights they are means.
+        """
+        return self._solve(self._sums(X, starts, weights))
+
+    def residual(self, X: np.ndarray) -> np.ndarray:
+        """Return k(x, x) - phi(x) . phi(x), the variance that is left out, shape (n,)."""
+        out = np.array(self.base.diag(X))
+        for rows in self._blocks(len(X)):
+            phi = self.points(X[rows])
+            out[rows] -= np.einsum("ij,ij->i", phi, phi)
+        return np.maximum(out, 0.0)
+
+    def gram_gradient(
+        self, X: np.ndarray, starts: np.ndarray, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the covariances (m, m) of the sums, and their gradient (m, m, p) by theta.
+
+        The landmarks are kept while differentiating. O(n r) evaluations of the base's gradient.
+        """
+        r = self.n_features
+        _, inner = self.base(self.landmarks, eval_gradient=True)
+        sums = self._sums(X, starts, weights)
+        p = inner.shape[2]
+        slopes = np.zeros((len(starts), r, p))
+        weights = _mean_weights(len(X), starts) if weights is None else weights
+        owner = np.searchsorted(starts, np.arange(len(X)), side="right") - 1
+        for rows in self._blocks(len(X), r):
+            # scikit-learn differentiates only K(X): take the off-diagonal block of [x, landmarks].
+            both = np.vstack([X[rows], self.landmarks])
+            _, gradient = self.base(both, eval_gradient=True)
+            n = rows.stop - rows.start
+            part = gradient[:n, n:] * weights[rows, None, None]
+            np.add.at(slopes, owner[rows], part)
+        features = self._solve(sums)
+        # A = (features L^-1) are the weights of the landmarks in each sum.
+        A = solve_triangular(self.factor, features.T, lower=True, trans=1).T
+        out = np.empty((len(starts), len(starts), p))
+        for j in range(p):
+            half = slopes[..., j] @ A.T
+            out[..., j] = half + half.T - A @ inner[..., j] @ A.T
+        return features @ features.T, out
+
+    def _sums(self, X: np.ndarray, starts: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        weights = _mean_weights(len(X), starts) if weights is None else weights
+        out = np.zeros((len(starts), self.n_features))
+        for rows in self._blocks(len(X)):
+            values = self.base(X[rows], self.landmarks) * weights[rows, None]
+            first = int(np.searchsorted(starts, rows.start, side="right")) - 1
+            last = int(np.searchsorted(starts, rows.stop, side="left"))
+            local = np.maximum(starts[first:last] - rows.start, 0)
+            out[first:last] += np.add.reduceat(values, local, axis=0)
+        return out
+
+    def _solve(self, K: np.ndarray) -> np.ndarray:
+        return solve_triangular(self.factor, K.T, lower=True, check_finite=False).T
+
+    def _blocks(self, n: int, extra: int = 0) -> list[slice]:
+        size = max(1, BLOCK_SIZE // max(1, self.n_features + extra) // (4 if extra else 1))
+        if extra:
+            size = max(1, min(size, extra))
+        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _mean_weights(n: int, starts: np.ndarray) -> np.ndarray:
+    sizes = np.diff(np.append(starts, n))
+    return np.repeat(1.0 / sizes, sizes)
+
+
+def _incomplete_cholesky(
+    base: Kernel, X: np.ndarray, target: float, max_rank: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pivots and their lower Cholesky factor, until no variance left exceeds ``target``."""
+    rest = np.array(base.diag(X), dtype=np.float64)
+    rows = np.empty((16, len(X)))  # columns of the factor of all candidates
+    pivots: list[int] = []
+    while len(pivots) < min(max_rank, len(X)):
+        i, r = int(np.argmax(rest)), len(pivots)
+        if pivots and rest[i] <= target:
+            break
+        if r == len(rows):
+            rows = np.concatenate([rows, np.empty_like(rows)])
+        row = base(X, X[i : i + 1])[:, 0] - rows[:r, i] @ rows[:r]
+        rows[r] = row / np.sqrt(rest[i])
+        pivots.append(i)
+        rest = np.maximum(rest - rows[r] ** 2, 0.0)
+        rest[i] = 0.0
+    return np.array(pivots, dtype=np.intp), np.tril(rows[: len(pivots), pivots].T)
+
+
+class LowRank(Kernel):
+    r"""Approximate a kernel by features, to an error that is stated and kept.
+
+    .. math:: k(x, x') \approx k(x, Z) k(Z, Z)^{-1} k(Z, x')
+
+    with landmarks Z chosen among ``candidates`` by an incomplete Cholesky factorisation with
+    pivots [Fine2001]_ until no candidate has more than ``tolerance`` times the largest variance
+    left. What is left is itself a covariance, so by the Cauchy-Schwarz inequality **every
+    covariance of averages over candidates is within ``tolerance`` times the largest variance**
+    of the exact one.
+
+    Wrap the kernel of f in it where cells hold very many points and the covariances are not
+    closed forms: pools whose cells average all of their members, or
+    :class:`~skgpb.kernels.CellAverage` of a kernel that is no sum of products of RBF. Cells then
+    cost O(S r) once and O(r) in every round.
+
+    Parameters
+    ----------
+    base : Kernel
+        Kernel of f over points, without a ``WhiteKernel``. Its hyperparameters are this kernel's.
+    candidates : array-like of shape (n, d)
+        Where the approximation has to hold: the pool, or points that fill the box.
+    tolerance : float, default=1e-3
+        Largest share of the variance that may be left out at any candidate.
+    max_rank : int, default=500
+        Most landmarks. Where they do not suffice, an
+        :class:`~skgpb.exceptions.ApproximationWarning` says what error is left.
+
+    Notes
+    -----
+    Landmarks are chosen anew for every set of hyperparameters; gradients keep them fixed.
+
+    References
+    ----------
+    .. [Fine2001] S. Fine and K. Scheinberg, "Efficient SVM training using low-rank kernel
+       representations", JMLR 2, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> from skgpb.kernels import LowRank
+    >>> pool = np.random.default_rng(0).random((1000, 2))
+    >>> kernel = LowRank(Matern(0.5, nu=2.5), pool)
+    >>> np.abs(kernel(pool) - kernel.base(pool)).max() <= 1e-3
+    np.True_
+    """
+
+    def __init__(
+        self,
+        base: Kernel,
+        candidates: ArrayLike,
+        tolerance: float = 1e-3,
+        max_rank: int = 500,
+    ) -> None:
+        self.base = base
+        self.candidates = candidates
+        self.tolerance = tolerance
+        self.max_rank = max_rank
+
+    # --- hyperparameters: those of the base ---
+
+    def get_params(self, deep: bool = True) -> dict:
+        """Return the parameters by name; with ``deep``, those of the base as ``base__...``."""
+        params = {
+            "base": self.base,
+            "candidates": self.candidates,
+            "tolerance": self.tolerance,
+            "max_rank": self.max_rank,
+        }
+        if deep and isinstance(self.base, Kernel):
+            params.update((f"base__{k}", v) for k, v in self.base.get_params().items())
+        return params
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyperparameters of the base kernel."""
+        return [
+            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self.base.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Logarithms of the free hyperparameters of the base kernel, shape (p,)."""
+        return self.base.theta
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        self.base.theta = theta
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Bounds of ``theta``, shape (p, 2)."""
+        return self.base.bounds
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other)
+            and self.base == other.base
+            and np.array_equal(self.candidates, other.candidates)
+            and (self.tolerance, self.max_rank) == (other.tolerance, other.max_rank)
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"LowRank({self.base!r}, <{len(self.candidates)} candidates>, "
+            f"tolerance={self.tolerance}, max_rank={self.max_rank})"
+        )
+
+    def is_stationary(self) -> bool:
+        """Return False: the error depends on where the landmarks are."""
+        return False
+
+    # --- covariances ---
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return the approximate covariances.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Points.
+        Y : array-like of shape (m, d), default=None
+            Points; None means ``X``.
+        eval_gradient : bool, default=False
+            Whether to return the gradient by ``theta`` as well; only with ``Y=None``.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+        K_gradient : ndarray of shape (n, n, p), only with ``eval_gradient``
+        """
+        X = np.atleast_2d(np.asarray(X, dtype=np.float64))
+        features = self.feature_map(X.shape[1])
+        if eval_gradient:
+            if Y is not None:
+                raise ValueError("eval_gradient=True is accepted only with Y=None.")
+            return features.gram_gradient(X, np.arange(len(X)))
+        phi = features.points(X)
+        if Y is None:
+            return phi @ phi.T
+        return phi @ features.points(np.atleast_2d(np.asarray(Y, dtype=np.float64))).T
+
+    def diag(self, X: ArrayLike) -> np.ndarray:
+        """Return the diagonal of ``self(X)``, shape (n,)."""
+        X = np.atleast_2d(np.asarray(X, dtype=np.float64))
+        phi = self.feature_map(X.shape[1]).points(X)
+        return np.einsum("ij,ij->i", phi, phi)
+
+    def feature_map(self, n_features: int) -> FeatureMap:
+        """Return the features for the current hyperparameters.
+
+        Parameters
+        ----------
+        n_features : int
+            Number d of coordinates of a point.
+
+        Returns
+        -------
+        features : FeatureMap
+            With the ``landmarks`` and the largest ``error`` of a covariance of averages.
+        """
+        known = self.__dict__.get("_known")
+        if known is not None:
+            candidates, tolerance, max_rank, features = known
+            if (
+                candidates is self.candidates
+                and (tolerance, max_rank) == (self.tolerance, self.max_rank)
+                and features.base == self.base
+                and features.landmarks.shape[1] == n_features
+            ):
+                return features
+        features = self._make_map(n_features)
+        self._known = (self.candidates, self.tolerance, self.max_rank, features)
+        return features
+
+    def _make_map(self, n_features: int) -> FeatureMap:
+        if not isinstance(self.base, Kernel) or isinstance(self.base, CompoundKernel):
+            raise TypeError(
+                "base of LowRank must be a kernel from sklearn.gaussian_process.kernels (any but "
+                f"CompoundKernel), got {self.base!r}"
+            )
+        if any(isinstance(part, WhiteKernel) for part in [self.base, *_parts(self.base)]):
+            raise ValueError(
+                "base of LowRank must not contain a WhiteKernel, which no features describe: pass "
+                "the noise as alpha"
+            )
+        candidates = check_numbers(self.candidates, "candidates")
+        if candidates.shape[1] != n_features:
+            raise ValueError(
+                f"candidates must have {n_features} columns like X, got {candidates.shape[1]}"
+            )
+        if not 0.0 < self.tolerance < 1.0:
+            raise ValueError(f"tolerance must be in (0, 1), got {self.tolerance!r}")
+        if not isinstance(self.max_rank, int | np.integer) or self.max_rank < 1:
+            raise ValueError(f"max_rank must be an integer >= 1, got {self.max_rank!r}")
+        features = FeatureMap(clone(self.base), candidates, self.tolerance, int(self.max_rank))
+        if features.error > features.target * (1.0 + 1e-6):
+            warnings.warn(
+                f"{features.n_features} landmarks leave an error of {features.error:.2g} in "
+                f"covariances, more than the {features.target:.2g} asked for: increase max_rank "
+                "or tolerance",
+                ApproximationWarning,
+                stacklevel=4,
+            )
+        return features
+
+    def __getstate__(self) -> dict:
+        return {name: value for name, value in self.__dict__.items() if name != "_known"}
+
+
+def _parts(kernel: Kernel) -> list[object]:
+    return list(kernel.get_params(deep=True).values())

@@ -1,0 +1,203 @@
+"""Features against exact covariances: the stated error is kept, for points, pools and boxes."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic, WhiteKernel
+
+from skgpb import GPOOOptimizer, OnlineGaussianProcessRegressor
+from skgpb.exceptions import ApproximationWarning
+from skgpb.kernels import CellAverage, CellIntegral, LowRank
+from skgpb.surrogate import Functionals
+
+BASES = [RBF([0.3, 0.2]), 2.0 * Matern(0.3, nu=2.5), RBF(0.4) + 0.5 * RationalQuadratic(0.5)]
+
+
+def pool_of(n, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.concatenate([rng.random((n - n // 4, d)), 0.5 + 0.05 * rng.normal(size=(n // 4, d))])
+
+
+@pytest.mark.parametrize("base", BASES, ids=repr)
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
+def test_no_covariance_is_wrong_by_more_than_stated(base, tolerance):
+    pool = pool_of(900)
+    kernel = LowRank(base, pool, tolerance, max_rank=900)
+    exact, scale = base(pool), base.diag(pool).max()
+    error = np.abs(kernel(pool) - exact)
+    features = kernel.feature_map(2)
+    assert error.max() <= features.error * (1 + 1e-9) <= tolerance * scale * (1 + 1e-6)
+    assert features.n_features < 900
+    # and the means of cells are within it as well, though far closer on average
+    starts = np.array([0, 1, 50, 400])
+    sizes = np.diff([*starts, 900])
+    means = np.repeat(np.eye(4) / sizes[:, None], sizes, axis=1)
+    phi = features.means(pool, starts)
+    assert_allclose(phi @ phi.T, means @ exact @ means.T, atol=features.error, rtol=0)
+    assert_allclose(phi @ phi.T, means @ kernel(pool) @ means.T, atol=1e-10)
+    assert_allclose(kernel.diag(pool), np.diag(kernel(pool)), atol=1e-12)
+
+
+def test_the_error_holds_for_every_candidate_of_a_large_pool():
+    rng = np.random.default_rng(1)
+    # a few rows far from all others, which a sample of candidates would miss
+    pool = np.concatenate([rng.random((19_990, 2)), 3.0 + rng.random((10, 2))])
+    rng.shuffle(pool)
+    features = LowRank(RBF(0.3), pool, 1e-3).feature_map(2)
+    assert features.residual(pool).max() == features.error <= 1e-3
+
+
+def test_a_rank_that_does_not_suffice_is_reported():
+    pool = pool_of(300)
+    with pytest.warns(ApproximationWarning, match="5 landmarks leave an error"):
+        features = LowRank(Matern(0.1), pool, 1e-3, max_rank=5).feature_map(2)
+    assert features.n_features == 5 and features.error > 0.1
+
+
+@pytest.mark.parametrize("base", BASES, ids=repr)
+def test_gradient_equals_differences_at_fixed_landmarks(base):
+    pool = pool_of(200)
+    kernel = LowRank(base, pool, 1e-3)
+    features, starts = kernel.feature_map(2), np.array([0, 30, 31, 120])
+    sizes = np.diff([*starts, 200])
+    means = np.repeat(np.eye(4) / sizes[:, None], sizes, axis=1)
+    K, gradient = features.gram_gradient(pool, starts)
+
+    def gram(theta):
+        at = base.clone_with_theta(theta)
+        C = means @ at(pool, features.landmarks)
+        return C @ np.linalg.solve(at(features.landmarks), C.T)
+
+    theta, step = base.theta, 1e-5
+    assert_allclose(K, gram(theta), atol=1e-9)
+    for j, e in enumerate(step * np.eye(len(theta))):
+        assert_allclose(
+            gradient[..., j], (gram(theta + e) - gram(theta - e)) / (2 * step), atol=1e-7
+        )
+
+
+def test_is_a_kernel_like_any_other():
+    pool = pool_of(150)
+    kernel = LowRank(1.5 * Matern(0.4, nu=2.5), pool, 1e-6)
+    copy = pickle.loads(pickle.dumps(clone(kernel)))
+    assert copy == kernel and copy.get_params()["base__k2__length_scale"] == 0.4
+    assert_allclose(copy.theta, kernel.base.theta)
+    assert len(kernel.hyperparameters) == len(kernel.bounds) == 2
+    y = np.sin(5 * pool[:, 0])
+    exact = GaussianProcessRegressor(kernel.base, alpha=0.01, optimizer=None).fit(pool, y)
+    ours = GaussianProcessRegressor(kernel, alpha=0.01, optimizer=None).fit(pool, y)
+    assert_allclose(ours.predict(pool), exact.predict(pool), atol=1e-4)
+    changed = kernel.clone_with_theta(kernel.theta + 0.5)
+    assert not np.allclose(changed(pool[:5]), kernel(pool[:5]))
+    assert kernel.feature_map(2) is kernel.feature_map(2)
+    kernel.set_params(base__k2__nu=0.5)  # no hyperparameter, and yet another kernel
+    assert_allclose(kernel.feature_map(2).base.k2.nu, 0.5)
+
+
+@pytest.mark.parametrize("feedback", [CellAverage, CellIntegral])
+def test_boxes_average_the_features(feedback):
+    base, rng = Matern(0.5, nu=2.5), np.random.default_rng(0)
+    corners = np.sort(rng.random((12, 2, 2)), axis=1)
+    boxes = corners.reshape(12, 4)
+    boxes[3:5, 2:] = boxes[3:5, :2]  # points
+    cover = np.stack(np.meshgrid(*[np.linspace(0, 1, 30)] * 2), -1).reshape(-1, 2)
+    low_rank = feedback(LowRank(base, cover, 1e-3), 4)
+    exact = feedback(base, 4)
+    assert_allclose(low_rank(boxes), exact(boxes), atol=1.2e-3)
+    assert_allclose(low_rank(boxes, boxes[:3]), exact(boxes, boxes[:3]), atol=1.2e-3)
+    assert_allclose(low_rank.diag(boxes), np.diag(low_rank(boxes)), atol=1e-12)
+    assert_allclose(
+        low_rank(boxes, eval_gradient=True)[1], exact(boxes, eval_gradient=True)[1], atol=0.03
+    )
+    assert not low_rank.noise_diag(boxes).any()
+
+
+def test_the_posterior_of_pool_cells_equals_the_exact_one():
+    pool = pool_of(400)
+    rng = np.random.default_rng(3)
+    order = rng.permutation(400)
+    blocks = [pool[part] for part in np.split(order, [10, 60, 61, 200, 300])]
+    exact, ours = (
+        OnlineGaussianProcessRegressor(kernel, alpha=0.1, optimizer=None)
+        for kernel in (Matern(0.5, nu=2.5), LowRank(Matern(0.5, nu=2.5), pool, 1e-5))
+    )
+    for gpr in (exact, ours):
+        gpr._start(gpr.kernel, 2)
+        gpr._track_blocks(range(6), blocks)
+        for slot, y in ((2, 1.0), (5, -0.5), (2, 0.8), (0, 0.3)):
+            gpr._observe_tracked(slot, y, 0.1)
+        gpr._observe(pool[:7], 0.4, 0.1)
+        gpr._track_blocks([3, 6], [pool[5:9], pool[100:300]])
+    for one, other in zip(
+        exact.predict_tracked(return_std=True), ours.predict_tracked(return_std=True), strict=True
+    ):
+        assert_allclose(other, one, atol=1e-4)
+    assert_allclose(
+        ours.log_marginal_likelihood(ours.kernel_.theta, eval_gradient=True)[1],
+        exact.log_marginal_likelihood(exact.kernel_.theta, eval_gradient=True)[1],
+        atol=1e-3,
+    )
+    fork = ours._fork([pool[3:30]], [0.1])
+    assert_allclose(fork._posterior.tracked_mean(), ours._posterior.tracked_mean(), atol=1e-10)
+    again = pickle.loads(pickle.dumps(ours))
+    again._track_blocks([7], [pool[:20]])
+    ours._track_blocks([7], [pool[:20]])
+    assert_allclose(again._posterior.tracked_mean(), ours._posterior.tracked_mean(), atol=1e-12)
+
+
+def test_functionals_keep_their_features_apart():
+    features = LowRank(RBF(0.5), pool_of(100), 1e-4).feature_map(2)
+    rng = np.random.default_rng(0)
+    ours = Functionals(2)
+    blocks = [rng.random((k, 2)) for k in (3, 1, 4)]
+    for i, block in enumerate(blocks):
+        ours[i] = block
+        ours.features(features)
+    blocks[1] = rng.random((6, 2))
+    other = Functionals.of([blocks[1]], 2)
+    other.features(features)
+    ours.put(1, other, 0)
+    blocks[0] = rng.random((2, 2))
+    ours[0] = blocks[0]
+    expected = [features.points(block).mean(axis=0) for block in blocks]
+    assert_allclose(ours.features(features), expected, atol=1e-12)
+    assert_allclose(ours.copy().features(features), expected, atol=1e-12)
+    assert_allclose(ours.one(2).features(features)[0], expected[2], atol=1e-12)
+
+
+def test_gpoo_over_whole_cells_of_a_pool_chooses_as_with_exact_covariances():
+    pool = pool_of(300)
+    asked = []
+    for kernel in (RBF(0.3), LowRank(RBF(0.3), pool, 1e-7)):
+        rng = np.random.default_rng(5)
+        opt = GPOOOptimizer(
+            kernel, pool=pool, feedback="integral", alpha=0.01, diameter=(3.0, 0.7), optimizer=None
+        )
+        cells = []
+        for _ in range(25):
+            cell = opt.ask()
+            cells.append((cell.depth, cell.index))
+            opt.tell(cell, np.sin(5 * pool[cell.members]).sum(axis=1).mean() + 0.1 * rng.normal())
+        asked.append(cells)
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"base": RBF() + WhiteKernel()}, "WhiteKernel"),
+        ({"base": "rbf"}, "base of LowRank"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"max_rank": 0}, "max_rank"),
+        ({"candidates": np.zeros((5, 3))}, "candidates"),
+        ({"candidates": [[np.nan, 0.0]]}, "candidates"),
+    ],
+)
+def test_wrong_parameters_are_named(arguments, error):
+    kernel = LowRank(**{"base": RBF(), "candidates": np.zeros((5, 2)), **arguments})
+    with pytest.raises((ValueError, TypeError), match=error):
+        kernel.feature_map(2)
