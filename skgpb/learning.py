@@ -39,7 +39,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
 # Length scales, in units of the sides of the domain: the median of their prior in one dimension,
 # which grows with sqrt(d) [Hvarfner2024]; the deviation of its logarithm; limits.
-LENGTH_SCALE, LENGTH_SPREAD, LENGTH_LIMITS = 0.3, 0.7, (0.02, 50.0)
+LENGTH_SCALE, LENGTH_SPREAD, LENGTH_LIMITS = 0.15, 0.6, (0.02, 50.0)
 # The prior variance of f, in units of the variance of the answers.
 AMPLITUDE_SPREAD, AMPLITUDE_LIMITS = 1.0, (0.02, 1e3)
 # The noise variance, in units of the variance of the answers.

@@ -38,7 +38,7 @@ from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.partition.arm import Arm
 from skgpb.partition.candidates import even_grid, points_near, spread_points
 from skgpb.sampling import PosteriorDraws
-from skgpb.surrogate import Functionals, key_of
+from skgpb.surrogate import Functionals
 from skgpb.utils import (
     Integral,
     Interval,
@@ -371,7 +371,6 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         kernel = self._prior_kernel(d)
         self._counts = self._points_per_axis(kernel, d) if self._over_boxes else None
         self._start_surrogate(kernel, 2 * d if self._over_boxes else d)
-        self._slots: dict[bytes, int] = {}
         self._candidates_at = -1
         self._adaptive = False
         self._slope: float | None = None
@@ -393,7 +392,6 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
 
     def _forget_arms(self) -> None:
         """Drop what was computed for another set of arms, or other hyperparameters."""
-        self._slots = {}
         self._covariance: np.ndarray | None = None
         self._posterior_draws: PosteriorDraws | None = None
 
@@ -454,11 +452,8 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     def _slot_of_block(self, block: np.ndarray) -> int:
         if len(block) != 1:
             return -1
-        if not self._slots:
-            rows = self.surrogate_._tracked.rows
-            # The first of equal arms: later ones are entered before it.
-            self._slots = {key_of(rows[i]): i for i in range(len(rows) - 1, -1, -1)}
-        return self._slots.get(key_of(block), -1)
+        equal = np.flatnonzero((self.surrogate_._tracked.rows == block).all(axis=1))
+        return int(equal[0]) if len(equal) else -1
 
     # -- pairs of arms, and joint draws -----------------------------------------------------------
 
@@ -530,9 +525,9 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         if self.arms is not None or self._candidates_at == self._round:
             return
         self._candidates_at = self._round
-        per_axis = self._theorem_2(self._round + 1)
-        if per_axis**self.n_features_in_ <= self.n_candidates:
-            self._adaptive = False
+        # Once the grid is too fine it stays so: it grows with t^2.
+        per_axis = 0 if self._adaptive else self._theorem_2(self._round + 1)
+        if not self._adaptive and per_axis**self.n_features_in_ <= self.n_candidates:
             self._track(self._rows_of(even_grid(self.bounds_, per_axis)))
             return
         n, n_local = self.n_candidates, self.n_candidates // LOCAL_SHARE
@@ -571,15 +566,15 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     def _local_points(self, n: int) -> np.ndarray:
         """The best points so far and points around them, shape (n, d)."""
         surrogate, d = self.surrogate_, self.n_features_in_
-        observed = [surrogate._observed[i] for i in range(len(surrogate._observed))]
-        points = [block[0, :d] for block in observed if len(block) == 1]
-        rows = [surrogate._tracked.rows[:, :d], *(point[None] for point in points)]
-        rows = np.clip(np.concatenate(rows), *self.bounds_.T)
-        mean = surrogate._posterior.tracked_mean()
-        if points:
-            blocks = [self._rows_of(point[None]) for point in points]
-            told = (surrogate._moments(blocks) - surrogate._offset) / surrogate._factor
-            mean = np.concatenate([mean, told])
+        observed, posterior = surrogate._observed, surrogate._posterior
+        points, mean = observed.rows[:, :d], posterior.tracked_mean()
+        # What is known of f where it was observed: the answer less the noise in it.
+        told = posterior.targets() - posterior.noises() * posterior.weights()
+        if observed.offsets is not None:
+            single = np.diff(observed.offsets) == 1
+            points, told = points[observed.offsets[:-1][single]], told[single]
+        rows = np.clip(np.concatenate([surrogate._tracked.rows[:, :d], points]), *self.bounds_.T)
+        mean = np.concatenate([mean, told])
         order = np.argsort(-mean, kind="stable")
         centers = np.unique(rows[order[: 2 * N_CENTERS]], axis=0, return_index=True)[1]
         centers = rows[order[np.sort(centers)[:N_CENTERS]]]

@@ -30,7 +30,12 @@ def play(optimizer, rounds, seed=0, noise=0.1, scale=1.0, shift=0.0):
 @pytest.mark.parametrize("d", [1, 2])
 def test_posterior_expansion_leaves_no_known_leaf_unsplit(d):
     opt = GPOOOptimizer(
-        0.1 * RBF(0.2), bounds=[(0, 1)] * d, n_representatives=3, expansion="posterior", max_depth=6
+        0.1 * RBF(0.2),
+        bounds=[(0, 1)] * d,
+        alpha=0.01,
+        n_representatives=3,
+        expansion="posterior",
+        max_depth=6,
     )
     for t in range(1, 40):
         cell = opt.ask()
