@@ -29,6 +29,7 @@ from sklearn.utils.validation import validate_data
 
 from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
+from skgpb.kernels.low_rank import LowRank
 from skgpb.learning import MOST_ROWS
 from skgpb.utils import Integral, Interval, StrOptions, fit_context
 
@@ -981,7 +982,9 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         """Function of theta: covariance of what was observed, and its gradient where free."""
         functionals = self._observed.thinned(MOST_ROWS)
         rows, offsets = functionals.rows, functionals.offsets
-        kernel = clone(self.kernel_)
+        # So few rows need no features, which would have to be found for every theta.
+        exact = self.kernel_.base if isinstance(self.kernel_, LowRank) else self.kernel_
+        kernel = clone(exact)
 
         def means(K: np.ndarray) -> np.ndarray:
             return block_means(block_means(K, offsets, 0), offsets, 1)

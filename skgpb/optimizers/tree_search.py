@@ -11,10 +11,11 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import TIE_TOLERANCE
-from skgpb.kernels import CellAverage, CellIntegral
+from skgpb.kernels import CellAverage, CellIntegral, LowRank
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
 from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.partition import BoxPartition, Cell, PoolPartition
+from skgpb.surrogate import contains_white_noise
 from skgpb.utils import (
     Integral,
     Interval,
@@ -31,6 +32,8 @@ BEAM = 16
 INDEX_BITS = 62
 # n_representatives=None means at most this many per axis and in all (and in a pool's cell).
 PER_AXIS, IN_ALL, IN_POOL = 10, 100, 32
+# Averages over more rows of a pool than this go by features, see LowRank.
+MANY_ROWS = 512
 
 
 class TreeSearchOptimizer(BaseBanditOptimizer):
@@ -379,10 +382,20 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
         smooth = self.pool is None and self.feedback != "center"
         base = self._prior_kernel(d, smooth)
         if self.pool is not None:
-            return base
+            return self._pool_kernel(base)
         if self.feedback == "integral":
             return CellIntegral(base)
         return CellAverage(base, self._points_per_axis(d))
+
+    def _pool_kernel(self, base: Kernel) -> Kernel:
+        """Kernel of f, by features where cells average so many rows that pairs are too many."""
+        given = self.n_representatives
+        many = isinstance(given, Integral) and given > MANY_ROWS
+        if not (many or self.feedback == "integral"):
+            return base
+        if len(self.pool) <= MANY_ROWS or contains_white_noise(base):
+            return base
+        return base if isinstance(base, LowRank) else LowRank(base, self.pool)
 
     def _diameter(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units."""

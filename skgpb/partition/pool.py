@@ -58,25 +58,27 @@ class PoolPartition:
         self._side = np.where(upper > lower, upper - lower, 1.0)
         self.tree = Tree(n_children, lower, upper)
         self._slices: list[tuple[int, int]] = [(0, len(pool))]
+        # A cell that is asked again and again is one object: histories grow by references.
+        self._cells: dict[int, Cell] = {}
         self._order = self._arranged()
 
     def _arranged(self) -> np.ndarray:
         """Permutation of the rows in which every cell, however deep, is a slice."""
-        n, K = len(self.pool), self.tree.n_children
+        (n, d), K = self.pool.shape, self.tree.n_children
         order, cuts = np.arange(n), np.array([0, n])
+        # Rows are compared by the rank of their value, equal values having equal ranks.
+        ranks = np.column_stack([np.unique(x, return_inverse=True)[1] for x in self.pool.T])
         while (np.diff(cuts) >= K).any():
             sizes = np.diff(cuts)
             points = self.pool[order]
             extent = [f.reduceat(points, cuts[:-1]) for f in (np.maximum, np.minimum)]
             axis = np.argmax((extent[0] - extent[1]) / self._side, axis=1)
             segment = np.repeat(np.arange(len(sizes)), sizes)
-            key = np.where(sizes[segment] >= K, points[np.arange(n), axis[segment]], 0.0)
-            order = order[np.lexsort((key, segment))]
-            children = [
-                self._cuts(start, stop)[:-1] if stop - start >= K else [start]
-                for start, stop in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
-            ]
-            cuts = np.concatenate([*children, [n]])
+            rank = ranks.ravel()[order * d + axis[segment]]
+            rank = np.where(sizes[segment] >= K, rank, 0)
+            order = order[sorted_within(segment, rank)]
+            parts = cuts[:-1, None] + sizes[:, None] * np.arange(K) // K
+            cuts = np.append(parts[(sizes >= K)[:, None] | (np.arange(K) == 0)], n)
         return order
 
     def _cuts(self, start: int, stop: int) -> np.ndarray:
@@ -102,6 +104,7 @@ class PoolPartition:
         other = copy(self)
         other.tree = self.tree.copy()
         other._slices = list(self._slices)
+        other._cells = {}  # what is split from here on has other numbers there
         return other
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
@@ -110,8 +113,11 @@ class PoolPartition:
 
     def cell(self, node: int) -> Cell:
         """Return the query of a node."""
-        depth, index, _ = self.tree.node(node)
-        return self._cell(depth, index, self._slices[node])
+        cell = self._cells.get(node)
+        if cell is None:
+            depth, index, _ = self.tree.node(node)
+            cell = self._cells[node] = self._cell(depth, index, self._slices[node])
+        return cell
 
     def cell_at(self, depth: int, index: int) -> Cell:
         """Return the cell (depth, index), whether or not the tree has reached it."""
@@ -165,3 +171,14 @@ class PoolPartition:
         members = np.sort(self._order[slice(*where)])
         members.flags.writeable = False
         return Cell(depth, index, box[:d].copy(), box[d:].copy(), self._sample(where), members)
+
+
+def sorted_within(segment: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """Positions in the order of (segment, rank, position), all integers >= 0 and below n."""
+    n = len(rank)
+    if n**3 >= 2**63:
+        return np.lexsort((rank, segment))
+    # One number for all three, which sorts five times faster than lexsort.
+    packed = (segment * n + rank) * n + np.arange(n)
+    packed.sort()
+    return packed % n

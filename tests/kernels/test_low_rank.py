@@ -201,3 +201,20 @@ def test_wrong_parameters_are_named(arguments, error):
     kernel = LowRank(**{"base": RBF(), "candidates": np.zeros((5, 2)), **arguments})
     with pytest.raises((ValueError, TypeError), match=error):
         kernel.feature_map(2)
+
+
+@pytest.mark.parametrize(("kernel", "n"), [(None, 2000), (Matern(0.3, nu=2.5), 20_000)], ids=repr)
+def test_cells_of_20000_members_need_no_square(kernel, n):
+    pool = pool_of(n)
+    opt = GPOOOptimizer(kernel, pool=pool, feedback="integral", alpha=0.01, random_state=0)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        cell = opt.ask()
+        opt.tell(cell, np.cos(3 * pool[cell.members]).mean() + 0.1 * rng.normal())
+    assert isinstance(opt.surrogate_.kernel_, LowRank)
+    # the posterior of the largest cells against sums over their members, in the exact kernel
+    order, base = opt._partition._order, opt.surrogate_.kernel_.base
+    K = np.mean([base(pool[order[i::40]], pool[order]).mean() for i in range(0, 40, 20)])
+    features = opt.surrogate_._map
+    phi = features.means(pool, np.array([0]))
+    assert abs(float(phi[0] @ phi[0]) - K) < 1e-3 * base.diag(pool[:1])[0]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skgpb.partition import BoxPartition, Cell, PoolPartition
+from skgpb.partition.pool import sorted_within
 
 
 def box(K=2, counts=(4,)):
@@ -130,3 +131,11 @@ def test_identical_rows_are_split_by_order():
     first = partition.split(0)
     assert_array_equal(partition.cell(first).members, np.arange(4))
     assert isinstance(partition.cell(first + 1), Cell)
+
+
+@pytest.mark.parametrize("n", [1, 40, 2_100_000])
+def test_members_are_sorted_as_by_lexsort(n):
+    rng = np.random.default_rng(0)
+    segment, rank = np.sort(rng.integers(max(1, n // 7), size=n)), rng.integers(n, size=n)
+    rank //= 2  # ties
+    assert_array_equal(sorted_within(segment, rank), np.lexsort((rank, segment)))
