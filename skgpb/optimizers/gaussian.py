@@ -28,6 +28,8 @@ from skgpb.utils import Integral, Interval, Real, StrOptions
 FIRST_LEARNING = 4
 # Growth of the number of observations after which they are learned again.
 GROWTH = {"growing": 1.25, "doubling": 2.0}
+# Rewards in units whose squares are no normal numbers are not scaled.
+SMALLEST_UNIT = 1e-150
 
 
 class GaussianProcessMixin:
@@ -116,7 +118,7 @@ class GaussianProcessMixin:
             else:
                 # Its noise is the least spread; a typical share of it where the kernel is ours.
                 scale = sqrt(self.alpha / NOISE if self._default_kernel else self.alpha)
-            self.surrogate_._rescale(reward, scale or 1.0)
+            self.surrogate_._rescale(reward, usable(scale))
             self._relearned()
         elif self.alpha is None:
             self._noise = NOISE * self._unit()
@@ -222,7 +224,7 @@ class GaussianProcessMixin:
         scale = max(float(rewards.std()), least)
         if self.alpha is None and not scale > 1e-12 * float(np.abs(rewards).max()):
             scale = abs(float(rewards[0]))
-        return float(rewards.mean()), scale or 1.0
+        return float(rewards.mean()), usable(scale)
 
     def _most_probable(self) -> dict[str, Any]:
         """Units of the rewards and hyperparameters, learned from all that was observed."""
@@ -311,3 +313,8 @@ class GaussianProcessMixin:
         check_is_fitted(self, "bounds_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self.surrogate_.sample_y(self._rows_of(X), n_samples, random_state)
+
+
+def usable(scale: float) -> float:
+    """Return a unit whose square neither vanishes nor overflows."""
+    return scale if SMALLEST_UNIT < scale < 1.0 / SMALLEST_UNIT else 1.0
