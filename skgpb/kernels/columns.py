@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.kernels._wrapper import WrapperKernel
 
 
-class Columns(Kernel):
+class Columns(WrapperKernel):
     """Apply a kernel to some of the columns only.
 
     A sum or product of two of them is the usual covariance of a function of a context and an
@@ -36,45 +38,6 @@ class Columns(Kernel):
     def __init__(self, base: Kernel, columns: Sequence[int]) -> None:
         self.base = base
         self.columns = columns
-
-    def get_params(self, deep: bool = True) -> dict:
-        """Return the parameters by name; with ``deep``, those of the base as ``base__...``."""
-        params = {"base": self.base, "columns": self.columns}
-        if deep and isinstance(self.base, Kernel):
-            params.update((f"base__{k}", v) for k, v in self.base.get_params().items())
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the base kernel."""
-        return [
-            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self.base.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms of the free hyperparameters of the base kernel, shape (p,)."""
-        return self.base.theta
-
-    @theta.setter
-    def theta(self, theta: np.ndarray) -> None:
-        self.base.theta = theta
-
-    @property
-    def bounds(self) -> np.ndarray:
-        """Bounds of ``theta``, shape (p, 2)."""
-        return self.base.bounds
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            type(self) is type(other)
-            and list(self.columns) == list(other.columns)
-            and self.base == other.base
-        )
-
-    def __repr__(self) -> str:
-        return f"Columns({self.base!r}, {list(self.columns)})"
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False

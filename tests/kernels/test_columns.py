@@ -59,7 +59,7 @@ def test_parameters_are_reached_by_name():
     assert kernel.base.k2.length_scale == 0.8
     assert kernel.is_stationary() and not Columns(DotProduct(), [0]).is_stationary()
     assert Columns(RBF(), [0]) != Columns(RBF(), [1])
-    assert repr(Columns(RBF(0.5), (1, 2))) == "Columns(RBF(length_scale=0.5), [1, 2])"
+    assert repr(Columns(RBF(0.5), (1, 2))) == "Columns(base=RBF(length_scale=0.5), columns=(1, 2))"
 
 
 def test_it_learns_in_scikit_learns_regressor():
