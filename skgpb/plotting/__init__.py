@@ -1,5 +1,8 @@
 """Pictures of a search; matplotlib is imported only when one is drawn."""
 
 from skgpb.plotting.cell_map import CellMapDisplay
+from skgpb.plotting.posterior import PosteriorDisplay
+from skgpb.plotting.regret import RegretDisplay
+from skgpb.plotting.tree import TreeDisplay
 
-__all__ = ["CellMapDisplay"]
+__all__ = ["CellMapDisplay", "PosteriorDisplay", "RegretDisplay", "TreeDisplay"]

@@ -9,9 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skgpb.partition import Cell
-
-# Half width of a 95 % interval of a normal distribution, in standard deviations.
-QUANTILE_95 = 1.96
+from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, make_axes
 
 
 class CellMapDisplay:
@@ -63,7 +61,7 @@ class CellMapDisplay:
     """
 
     #: Colour of the recommended cell.
-    color = "#d62728"
+    color = RECOMMENDED
 
     def __init__(
         self,
@@ -190,14 +188,7 @@ class CellMapDisplay:
         ImportError
             Where matplotlib is not installed.
         """
-        if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError as error:
-                raise ImportError(
-                    "drawing needs matplotlib, which is not installed: pip install skgpb[plot]"
-                ) from error
-            _, ax = plt.subplots(layout="constrained")
+        ax = make_axes(ax)
         self.ax_, self.figure_ = ax, ax.figure
         names = self.feature_names
         if names is None:

@@ -1,0 +1,279 @@
+"""What an optimizer believes of the function: along one feature, or over two."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, make_axes
+from skgpb.utils import Integral, check_numbers
+
+
+class PosteriorDisplay:
+    """Posterior of the function at points, and what was asked.
+
+    Use :meth:`from_optimizer`. One feature is drawn as a curve with a band of 95 %, two as a
+    map of the mean or of the standard deviation.
+
+    Parameters
+    ----------
+    grid : tuple of one or two ndarrays
+        Coordinates along the features drawn.
+    mean, std : ndarray of shape (n,) or (n, m)
+        Posterior of f on the grid, first feature first; in units of the reward.
+    asked : ndarray of shape (n_asked, 2, n_features_drawn), default=None
+        Corners [lower, upper] of what was asked; the same twice for points.
+    rewards : ndarray of shape (n_asked,), default=None
+        The answers.
+    recommended : ndarray of shape (2, n_features_drawn), default=None
+        Corners of the recommendation.
+    feature_names : sequence of str, default=None
+        Of the features drawn.
+    value_name : str, default=None
+        What the rewards measure.
+    title : str, default=None
+        Says where the features that are not drawn are fixed.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        With the curve or the map.
+    figure_ : matplotlib Figure
+        With the axes and the colour bar.
+    mappable_ : matplotlib QuadMesh
+        The map; None for one feature.
+
+    Examples
+    --------
+    >>> from skgpb import GPOOOptimizer
+    >>> from skgpb.plotting import PosteriorDisplay
+    >>> opt = GPOOOptimizer(bounds=[(0, 1)])
+    >>> _ = opt.run(lambda cell: float(cell.points.mean()), budget=10)
+    >>> display = PosteriorDisplay.from_optimizer(opt, feature_names=["width"])
+    >>> display.ax_.get_xlabel()
+    'width'
+    """
+
+    def __init__(
+        self,
+        *,
+        grid: tuple[np.ndarray, ...],
+        mean: np.ndarray,
+        std: np.ndarray,
+        asked: np.ndarray | None = None,
+        rewards: np.ndarray | None = None,
+        recommended: np.ndarray | None = None,
+        feature_names: Sequence[str] | None = None,
+        value_name: str | None = None,
+        title: str | None = None,
+    ) -> None:
+        self.grid = grid
+        self.mean = mean
+        self.std = std
+        self.asked = asked
+        self.rewards = rewards
+        self.recommended = recommended
+        self.feature_names = feature_names
+        self.value_name = value_name
+        self.title = title
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        ax: Any = None,
+        *,
+        features: Sequence[int] | int | None = None,
+        fixed: Any = None,
+        grid_resolution: int = 100,
+        feature_names: Sequence[str] | None = None,
+        value_name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the posterior of an optimizer.
+
+        Parameters
+        ----------
+        optimizer : BaseBanditOptimizer
+            With a Gaussian process, after at least one ``ask`` or ``fit``.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        features : int or sequence of one or two ints, default=None
+            Which features to draw; None for the first two, or the only one.
+        fixed : array-like of shape (d,), default=None
+            Point at which the other features are fixed; None for the centre of what is
+            recommended.
+        grid_resolution : int, default=100
+            Points along a feature.
+        feature_names : sequence of d str, default=None
+            Names of all features; None for those seen by ``fit``.
+        value_name : str, default=None
+            What the rewards measure.
+        **kwargs : dict
+            For :meth:`plot`.
+
+        Returns
+        -------
+        display : PosteriorDisplay
+        """
+        check_is_fitted(optimizer, "bounds_")
+        if "return_std" not in inspect.signature(optimizer.predict).parameters:
+            raise TypeError(f"{type(optimizer).__name__} has no posterior to draw")
+        d = optimizer.n_features_in_
+        drawn = _checked_features(features, d)
+        if not isinstance(grid_resolution, Integral) or grid_resolution < 2:
+            raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
+        lower, upper = optimizer.bounds_.T
+        corners = None
+        if "context_bounds" not in optimizer.get_params(deep=False):
+            best = optimizer.recommend()
+            point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
+            corners = [getattr(best, name, point) for name in ("lower", "upper")]
+        if fixed is None:
+            fixed = 0.5 * (lower + upper) if corners is None else np.mean(corners, axis=0)
+        fixed = check_numbers(fixed, "fixed", ensure_2d=False)
+        if fixed.shape != (d,):
+            raise ValueError(f"fixed must be a point of shape ({d},), got shape {fixed.shape}")
+        grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
+        X = np.tile(fixed, (grid_resolution ** len(drawn), 1))
+        X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
+        shape = (grid_resolution,) * len(drawn)
+        mean, std = (a.reshape(shape) for a in optimizer.predict(X, return_std=True))
+        history, asked, rewards = optimizer.history_, None, None
+        if "descriptor" in history.dtype.names:
+            asked = history["descriptor"].reshape(len(history), 2, d)[:, :, drawn]
+            rewards = history["reward"]
+        names = feature_names
+        if names is None:
+            names = getattr(optimizer, "feature_names_in_", [f"feature {i}" for i in range(d)])
+        title = None
+        if len(drawn) < d:
+            rest = [i for i in range(d) if i not in drawn]
+            title = ", ".join(f"{names[i]} = {fixed[i]:.3g}" for i in rest)
+        display = cls(
+            grid=grid,
+            mean=mean,
+            std=std,
+            asked=asked,
+            rewards=rewards,
+            recommended=None if corners is None else np.array(corners)[:, drawn],
+            feature_names=[names[i] for i in drawn],
+            value_name=value_name,
+            title=title,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str = "mean",
+        cmap: str = "viridis",
+        colorbar: bool = True,
+    ) -> Self:
+        """Draw the posterior.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        kind : {"mean", "std"}, default="mean"
+            What the colours of a map of two features show; a curve shows both.
+        cmap : str, default="viridis"
+            Colours of a map.
+        colorbar : bool, default=True
+            Whether to add a colour bar to a map.
+
+        Returns
+        -------
+        self : PosteriorDisplay
+        """
+        if kind not in ("mean", "std"):
+            raise ValueError(f"kind must be 'mean' or 'std', got {kind!r}")
+        ax = make_axes(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        names = self.feature_names
+        if names is None:
+            names = [f"feature {i}" for i in range(len(self.grid))]
+        ax.set_xlabel(names[0])
+        if self.title:
+            ax.set_title(self.title, fontsize="medium")
+        self.mappable_ = None
+        if len(self.grid) == 1:
+            self._draw_curve(ax)
+        else:
+            ax.set_ylabel(names[1])
+            self._draw_map(ax, kind, cmap, colorbar)
+        return self
+
+    def _draw_curve(self, ax: Any) -> None:
+        (x,), half = self.grid, QUANTILE_95 * self.std
+        (line,) = ax.plot(x, self.mean, label="posterior mean")
+        band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
+        ax.fill_between(x, self.mean - half, self.mean + half, label="95 % interval", **band)
+        if self.asked is not None and len(self.asked):
+            low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
+            if (high > low).any():
+                ax.hlines(self.rewards, low, high, color="0.35", lw=0.8, alpha=0.5)
+            style = {"ms": 3.5, "color": "0.35", "alpha": 0.7}
+            ax.plot(0.5 * (low + high), self.rewards, "o", label="answers", **style)
+        if self.recommended is not None:
+            low, high = self.recommended[:, 0]
+            style = {"color": RECOMMENDED, "label": "recommended"}
+            if high > low:
+                ax.axvspan(low, high, alpha=0.2, **style)
+            else:
+                ax.axvline(low, lw=1.5, **style)
+        ax.set_ylabel(self.value_name or "f")
+        ax.legend()
+
+    def _draw_map(self, ax: Any, kind: str, cmap: str, colorbar: bool) -> None:
+        from matplotlib.patches import Rectangle
+
+        values = self.mean if kind == "mean" else self.std
+        self.mappable_ = ax.pcolormesh(
+            *self.grid, values.T, cmap=cmap, shading="gouraud", rasterized=True
+        )
+        legend = []
+        if self.asked is not None and len(self.asked):
+            centers = self.asked.mean(axis=1)
+            style = {"s": 14, "facecolors": "white", "edgecolors": "0.2", "linewidths": 0.7}
+            legend.append(ax.scatter(*centers.T, label="queried", **style))
+        if self.recommended is not None:
+            low, high = self.recommended
+            if (high > low).all():
+                style = {"fill": False, "edgecolor": RECOMMENDED, "lw": 2.2}
+                box = Rectangle(low, *(high - low), label="recommended", **style)
+                legend.append(ax.add_patch(box))
+            style = {"marker": "*", "s": 130, "color": RECOMMENDED, "edgecolors": "white"}
+            star = ax.scatter(
+                *self.recommended.mean(axis=0), label="recommended", zorder=3, **style
+            )
+            if len(legend) < 2:
+                legend.append(star)
+        ax.set_xlim(self.grid[0][[0, -1]])
+        ax.set_ylim(self.grid[1][[0, -1]])
+        if colorbar:
+            what = "posterior mean" if kind == "mean" else "posterior standard deviation"
+            name = f" of {self.value_name}" if self.value_name else ""
+            self.figure_.colorbar(self.mappable_, ax=ax, label=what + name)
+        if legend:
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
+            ax.legend(handles=legend, **place, ncols=2, frameon=False)
+
+
+def _checked_features(features: Any, d: int) -> list[int]:
+    """Return one or two different features of d."""
+    if features is None:
+        return list(range(min(d, 2)))
+    drawn = [features] if isinstance(features, Integral) else list(features)
+    valid = all(isinstance(i, Integral) and 0 <= i < d for i in drawn)
+    if not valid or len(drawn) not in (1, 2) or len(set(drawn)) < len(drawn):
+        raise ValueError(
+            f"features must be one or two different ones of 0..{d - 1}, got {features!r}"
+        )
+    return [int(i) for i in drawn]

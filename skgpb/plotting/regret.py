@@ -1,0 +1,170 @@
+"""Regret against the number of rounds."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb.metrics import cumulative_regret, instant_regret
+from skgpb.plotting._axes import make_axes
+from skgpb.utils import check_numbers, check_reward
+
+KINDS = {
+    "cumulative": "cumulative regret",
+    "average": "regret per round",
+    "instant": "regret of the best query so far",
+}
+
+
+class RegretDisplay:
+    """How much a run has given away so far, round by round.
+
+    Use :meth:`from_optimizer`, several times with the same ``ax`` to compare runs.
+
+    Parameters
+    ----------
+    regret : ndarray of shape (n_rounds,)
+        Regret after each round, in units of the reward.
+    kind : {"cumulative", "average", "instant"}
+        What kind of regret it is: the sum over the rounds, this divided by their number, or
+        that of the best query so far.
+    optimum : float
+        What the rewards were compared with.
+    estimated : bool, default=False
+        Whether the optimum is the optimizer's own estimate.
+    name : str, default=None
+        Of the run, for the legend.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+        The curve.
+    ax_ : matplotlib Axes
+        With the curve.
+    figure_ : matplotlib Figure
+        With the axes.
+
+    Examples
+    --------
+    >>> from skgpb import GPOOOptimizer
+    >>> from skgpb.plotting import RegretDisplay
+    >>> opt = GPOOOptimizer(bounds=[(0, 1)])
+    >>> _ = opt.run(lambda cell: float(cell.points.mean()), budget=15)
+    >>> display = RegretDisplay.from_optimizer(opt, optimum=1.0)
+    >>> display.ax_.get_ylabel()
+    'cumulative regret'
+    """
+
+    def __init__(
+        self,
+        *,
+        regret: np.ndarray,
+        kind: str,
+        optimum: float,
+        estimated: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self.regret = regret
+        self.kind = kind
+        self.optimum = optimum
+        self.estimated = estimated
+        self.name = name
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        ax: Any = None,
+        *,
+        optimum: float | None = None,
+        values: Any = None,
+        kind: str = "cumulative",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the regret of what an optimizer was told.
+
+        Parameters
+        ----------
+        optimizer : BaseBanditOptimizer
+            After at least one ``tell``.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        optimum : float, default=None
+            Largest true value of the function. None for the optimizer's estimate of the mean
+            reward of what it recommends, which the label of the axis then says.
+        values : array-like of shape (n_rounds,), default=None
+            True, noiseless value of what was asked in each round. None for the rewards, whose
+            noise averages out of the cumulative regret and makes the instant regret too small.
+        kind : {"cumulative", "average", "instant"}, default="cumulative"
+            See above.
+        name : str, default=None
+            Name of the run in the legend; None for the class of the optimizer.
+        **kwargs : dict
+            For matplotlib's ``plot``.
+
+        Returns
+        -------
+        display : RegretDisplay
+        """
+        check_is_fitted(optimizer, "bounds_")
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
+        rewards = optimizer.history_["reward"]
+        if not len(rewards):
+            raise ValueError("nothing has been told to the optimizer yet: there is no regret")
+        if values is not None:
+            values = check_numbers(values, "values", ensure_2d=False)
+            if values.shape != rewards.shape:
+                raise ValueError(
+                    f"values must hold one number for each of {len(rewards)} rounds, got an array "
+                    f"of shape {values.shape}"
+                )
+            rewards = values
+        estimated = optimum is None
+        if estimated:
+            optimum = _estimated_optimum(optimizer)
+        optimum = check_reward(optimum, "optimum")
+        function = instant_regret if kind == "instant" else cumulative_regret
+        regret = function(optimum, rewards)
+        if kind == "average":
+            regret = regret / np.arange(1, len(regret) + 1)
+        name = type(optimizer).__name__ if name is None else name
+        display = cls(regret=regret, kind=kind, optimum=optimum, estimated=estimated, name=name)
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        name : str, default=None
+            Name in the legend; None for that of the display.
+        **kwargs : dict
+            For matplotlib's ``plot``.
+
+        Returns
+        -------
+        self : RegretDisplay
+        """
+        ax = make_axes(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        rounds = np.arange(1, len(self.regret) + 1)
+        style = {"label": self.name if name is None else name} | kwargs
+        (self.line_,) = ax.plot(rounds, self.regret, **style)
+        against = " (against the estimated optimum)" if self.estimated else ""
+        ax.set(xlabel="round", ylabel=KINDS[self.kind] + against)
+        if style["label"] is not None:
+            ax.legend()
+        return self
+
+
+def _estimated_optimum(optimizer: Any) -> float:
+    """Estimated mean reward of the recommendation."""
+    if "context_bounds" in optimizer.get_params(deep=False):
+        raise ValueError("optimum must be given: what is best depends on the context")
+    return float(optimizer._value_of(optimizer.recommend()))

@@ -1,0 +1,226 @@
+"""The tree of a search: how deep it went where."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb.plotting._axes import RECOMMENDED, make_axes
+
+# Area of a node that was never asked, and what the node asked most often adds to it, in points;
+# with more than so many nodes the former shrinks.
+SMALLEST, LARGEST, MANY = 8.0, 150.0, 300
+
+
+class TreeDisplay:
+    """The nodes of a tree search, deep where it looked closely.
+
+    Use :meth:`from_optimizer`. Leaves stand side by side in the order of the partition and
+    parents above the middle of their children. A node is the larger the more often its cell was
+    asked for.
+
+    Parameters
+    ----------
+    depth : ndarray of shape (n_nodes,)
+        Of every node; the root is at 0.
+    parent : ndarray of shape (n_nodes,)
+        Node above, -1 for the root.
+    children : ndarray of shape (n_nodes, K)
+        Nodes below, -1 for leaves.
+    n_evaluations : ndarray of shape (n_nodes,)
+        How often each was asked for.
+    mean : ndarray of shape (n_nodes,)
+        Estimated mean reward; NaN where nothing is known.
+    recommended : int, default=-1
+        Node recommended; -1 where it is not in the tree.
+    value_name : str, default=None
+        What the rewards measure.
+
+    Attributes
+    ----------
+    position_ : ndarray of shape (n_nodes,)
+        Horizontal position of the nodes, in leaves.
+    mappable_ : matplotlib PathCollection
+        The nodes.
+    ax_ : matplotlib Axes
+        With the tree.
+    figure_ : matplotlib Figure
+        With the axes and the colour bar.
+
+    Examples
+    --------
+    >>> from skgpb import GPOOOptimizer
+    >>> from skgpb.plotting import TreeDisplay
+    >>> opt = GPOOOptimizer(bounds=[(0, 1)], diameter=(1.0, 0.5))
+    >>> _ = opt.run(lambda cell: float(cell.points.mean()), budget=15)
+    >>> display = TreeDisplay.from_optimizer(opt)
+    >>> display.ax_.get_ylabel()
+    'depth'
+    """
+
+    def __init__(
+        self,
+        *,
+        depth: np.ndarray,
+        parent: np.ndarray,
+        children: np.ndarray,
+        n_evaluations: np.ndarray,
+        mean: np.ndarray,
+        recommended: int = -1,
+        value_name: str | None = None,
+    ) -> None:
+        self.depth = depth
+        self.parent = parent
+        self.children = children
+        self.n_evaluations = n_evaluations
+        self.mean = mean
+        self.recommended = recommended
+        self.value_name = value_name
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        ax: Any = None,
+        *,
+        recommended: Any = None,
+        value_name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the tree of an optimizer.
+
+        Parameters
+        ----------
+        optimizer : GPOOOptimizer, GPTreeOptimizer, StoOOOptimizer or another tree search
+            After at least one ``ask``.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        recommended : Cell, default=None
+            None for ``optimizer.recommend()``, or nothing where that needs a context.
+        value_name : str, default=None
+            What the rewards measure.
+        **kwargs : dict
+            For :meth:`plot`.
+
+        Returns
+        -------
+        display : TreeDisplay
+        """
+        if not hasattr(type(optimizer), "tree_"):
+            raise TypeError(
+                f"a tree search has a tree to draw, {type(optimizer).__name__} has none"
+            )
+        check_is_fitted(optimizer, "bounds_")
+        tree = optimizer.tree_
+        if recommended is None and "context_bounds" not in optimizer.get_params(deep=False):
+            recommended = optimizer.recommend()
+        node = -1
+        if recommended is not None:
+            at = (tree.depth == recommended.depth) & (tree.index == recommended.index)
+            node = int(np.flatnonzero(at)[0]) if at.any() else -1
+        display = cls(
+            depth=np.asarray(tree.depth),
+            parent=np.asarray(tree.parent),
+            children=np.asarray(tree.children),
+            n_evaluations=np.asarray(tree.n_evaluations),
+            mean=_estimates(optimizer, tree),
+            recommended=node,
+            value_name=value_name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, cmap: str = "viridis", colorbar: bool = True) -> Self:
+        """Draw the tree.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        cmap : str, default="viridis"
+            Colours of the estimated mean reward.
+        colorbar : bool, default=True
+            Whether to add a colour bar.
+
+        Returns
+        -------
+        self : TreeDisplay
+        """
+        ax = make_axes(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        x, y = self.position_, self.depth
+        child = np.flatnonzero(self.parent >= 0)
+
+        def edges(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            above, gap = self.parent[nodes], np.full(len(nodes), np.nan)
+            return tuple(np.column_stack([a[above], a[nodes], gap]).ravel() for a in (x, y))
+
+        thin = {"color": "0.75", "lw": max(0.15, 0.8 * min(1.0, MANY / len(x)))}
+        ax.plot(*edges(child), zorder=1, **thin)
+        path = self._path()
+        if len(path):
+            ax.plot(*edges(path[path > 0]), color=RECOMMENDED, lw=1.8, zorder=2)
+        smallest = SMALLEST * min(1.0, MANY / len(x))
+        size = smallest + LARGEST * self.n_evaluations / max(1, self.n_evaluations.max())
+        unknown = np.isnan(self.mean)
+        ax.scatter(x[unknown], y[unknown], s=smallest, color="0.75", zorder=3, linewidths=0)
+        # Those that were asked on top.
+        known = np.flatnonzero(~unknown)
+        known = known[np.argsort(self.n_evaluations[known] > 0, kind="stable")]
+        self.mappable_ = ax.scatter(
+            x[known],
+            y[known],
+            s=size[known],
+            c=self.mean[known],
+            cmap=cmap,
+            edgecolors="0.3",
+            linewidths=np.where(self.n_evaluations[known] > 0, 0.5, 0.0),
+            zorder=3,
+        )
+        if self.recommended >= 0:
+            ring = {"facecolors": "none", "edgecolors": RECOMMENDED, "linewidths": 2.0}
+            where = x[self.recommended], y[self.recommended]
+            area = size[self.recommended] + 60
+            ax.scatter(*where, s=area, label="recommended", zorder=4, **ring)
+            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), frameon=False)
+        ax.invert_yaxis()
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.set(xticks=[], xlabel="cells, in the order of the partition", ylabel="depth")
+        if colorbar:
+            name = f" of {self.value_name}" if self.value_name else ""
+            self.figure_.colorbar(self.mappable_, ax=ax, label=f"estimated mean{name}")
+        return self
+
+    @property
+    def position_(self) -> np.ndarray:
+        """Horizontal position of the nodes, shape (n_nodes,)."""
+        position, leaves = np.full(len(self.depth), np.nan), 0
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            below = self.children[node]
+            if below[0] < 0:
+                position[node], leaves = leaves, leaves + 1
+            elif np.isnan(position[below]).any():
+                stack += [node, *below[::-1].tolist()]
+            else:
+                position[node] = position[below].mean()
+        return position
+
+    def _path(self) -> np.ndarray:
+        """Nodes from the recommended one up to the root."""
+        path, node = [], self.recommended
+        while node >= 0:
+            path.append(node)
+            node = int(self.parent[node])
+        return np.array(path, dtype=np.intp)
+
+
+def _estimates(optimizer: Any, tree: Any) -> np.ndarray:
+    """Posterior mean of every node, or the mean of its own rewards where there is no posterior."""
+    if hasattr(optimizer, "surrogate_"):
+        blocks = optimizer._partition.blocks(0, len(tree.depth))
+        return optimizer.surrogate_._moments(blocks)
+    sums, counts = np.asarray(optimizer._tree.reward_sum), np.asarray(tree.n_evaluations)
+    return np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)

@@ -1,0 +1,267 @@
+"""Displays of regret, trees and posteriors draw what the optimizer holds."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import (
+    CMESOptimizer,
+    ContextualGPTreeOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPUCBOptimizer,
+    StoOOOptimizer,
+)
+from skgpb.metrics import cumulative_regret, instant_regret
+from skgpb.plotting import PosteriorDisplay, RegretDisplay, TreeDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def f(query):
+    return float(np.sin(5 * np.asarray(query)).mean())
+
+
+def tree_search(d=1, budget=25):
+    opt = GPOOOptimizer(
+        0.3 * RBF(0.3),
+        bounds=[(0.0, 2.0)] * d,
+        alpha=0.01,
+        diameter=(1.0, 0.6),
+        n_representatives=2,
+    )
+    opt.run(f, budget)
+    return opt
+
+
+def arms_search(d=1, budget=12):
+    opt = GPUCBOptimizer(0.3 * RBF(0.3), bounds=[(0.0, 2.0)] * d, alpha=0.01, n_candidates=50)
+    opt.run(f, budget)
+    return opt
+
+
+# Regret ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["cumulative", "average", "instant"])
+def test_regret_is_that_of_the_metrics(kind):
+    opt = tree_search()
+    values = opt.history_["reward"] - 0.1
+    display = RegretDisplay.from_optimizer(opt, optimum=1.0, values=values, kind=kind)
+    rounds = np.arange(1, 26)
+    expected = {
+        "cumulative": cumulative_regret(1.0, values),
+        "average": cumulative_regret(1.0, values) / rounds,
+        "instant": instant_regret(1.0, values),
+    }[kind]
+    assert_allclose(display.regret, expected)
+    assert_allclose(display.line_.get_ydata(), expected)
+    assert_array_equal(display.line_.get_xdata(), rounds)
+    assert display.ax_.get_xlabel() == "round" and "regret" in display.ax_.get_ylabel()
+    assert display.figure_ is display.ax_.figure
+
+
+def test_runs_are_compared_on_the_same_axes():
+    one = RegretDisplay.from_optimizer(tree_search(), optimum=1.0)
+    RegretDisplay.from_optimizer(arms_search(), one.ax_, optimum=1.0, name="arms", color="k")
+    labels = [text.get_text() for text in one.ax_.get_legend().get_texts()]
+    assert labels == ["GPOOOptimizer", "arms"]
+    assert one.ax_.lines[1].get_color() == "k"
+
+
+def test_without_an_optimum_the_estimate_is_used_and_named():
+    opt = arms_search()
+    display = RegretDisplay.from_optimizer(opt)
+    assert_allclose(display.optimum, opt.predict(opt.recommend().points)[0])
+    assert "estimated" in display.ax_.get_ylabel()
+    assert_allclose(display.regret[-1], (display.optimum - opt.history_["reward"]).sum())
+
+
+def test_bad_input_to_the_regret():
+    opt = tree_search(budget=3)
+    with pytest.raises(ValueError, match="kind must be one of"):
+        RegretDisplay.from_optimizer(opt, kind="simple")
+    with pytest.raises(ValueError, match="one number for each of 3 rounds"):
+        RegretDisplay.from_optimizer(opt, optimum=1.0, values=[1.0])
+    with pytest.raises(ValueError, match="optimum must be finite"):
+        RegretDisplay.from_optimizer(opt, optimum=np.inf)
+    with pytest.raises(NotFittedError):
+        RegretDisplay.from_optimizer(GPOOOptimizer(bounds=[(0, 1)]))
+    opt = GPOOOptimizer(bounds=[(0, 1)])
+    opt.ask()
+    with pytest.raises(ValueError, match="nothing has been told"):
+        RegretDisplay.from_optimizer(opt, optimum=1.0)
+
+
+# Trees -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "opt",
+    [
+        tree_search(2),
+        GPTreeOptimizer(0.3 * RBF(0.3), bounds=[(0, 2)], diameter=(1.0, 0.6), budget=30),
+        StoOOOptimizer(bounds=[(0, 2)], diameter=(3.0, 0.5)),
+    ],
+    ids=lambda opt: type(opt).__name__,
+)
+def test_every_node_is_drawn_once(opt):
+    if not hasattr(opt, "bounds_"):
+        opt.run(f, 30)
+    display = TreeDisplay.from_optimizer(opt, value_name="height")
+    tree = opt.tree_
+    assert_array_equal(display.n_evaluations, tree.n_evaluations)
+    leaves = tree.children[:, 0] < 0
+    # Leaves stand side by side in the order of their first coordinates along every cut.
+    assert_array_equal(np.sort(display.position_[leaves]), np.arange(leaves.sum()))
+    inner = np.flatnonzero(~leaves)
+    middle = display.position_[tree.children[inner]].mean(axis=1)
+    assert_allclose(display.position_[inner], middle)
+    if opt.n_features_in_ == 1:
+        order = np.argsort(display.position_[leaves])
+        assert (np.diff(tree.lower[leaves][order, 0]) > 0).all()
+    known = ~np.isnan(display.mean)
+    assert len(display.mappable_.get_offsets()) == known.sum()
+    assert (known | (tree.n_evaluations == 0)).all()
+    best = opt.recommend()
+    assert tree.depth[display.recommended] == best.depth
+    assert_array_equal(tree.lower[display.recommended], best.lower)
+    colorbar = [ax for ax in display.figure_.axes if ax is not display.ax_]
+    assert [ax.get_ylabel() for ax in colorbar] == ["estimated mean of height"]
+
+
+def test_the_colours_of_a_tree_are_its_estimates():
+    opt = tree_search(1)
+    display = TreeDisplay.from_optimizer(opt)
+    for node in (0, 3, len(display.mean) - 1):
+        points = opt._partition.cell(node).points
+        assert_allclose(display.mean[node], opt.predict(points).mean(), atol=1e-8)
+    opt = StoOOOptimizer(bounds=[(0, 2)], diameter=(3.0, 0.5))
+    opt.run(f, 30)
+    display = TreeDisplay.from_optimizer(opt)
+    history, tree = opt.history_, opt.tree_
+    for node in np.flatnonzero(tree.n_evaluations):
+        box = [*tree.lower[node], *tree.upper[node]]
+        rewards = history["reward"][(history["descriptor"] == box).all(axis=1)]
+        assert_allclose(display.mean[node], rewards.mean())
+
+
+def test_a_tree_of_contexts_has_no_single_recommendation():
+    opt = ContextualGPTreeOptimizer(
+        RBF(0.5), context_bounds=[(0, 1)], bounds=[(0, 1)], diameter=(1.0, 0.5), budget=20
+    )
+    for t in range(10):
+        query = opt.ask([t / 10])
+        opt.tell(query, f(query))
+    assert TreeDisplay.from_optimizer(opt).recommended == -1
+    with pytest.raises(ValueError, match="depends on the context"):
+        RegretDisplay.from_optimizer(opt)
+    display = PosteriorDisplay.from_optimizer(opt)
+    assert display.recommended is None and display.mean.shape == (100, 100)
+
+
+def test_what_has_no_tree_is_refused():
+    with pytest.raises(TypeError, match="GPUCBOptimizer has none"):
+        TreeDisplay.from_optimizer(arms_search())
+    with pytest.raises(NotFittedError):
+        TreeDisplay.from_optimizer(GPOOOptimizer(bounds=[(0, 1)]))
+
+
+# Posteriors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("opt", [tree_search(1), arms_search(1)], ids=["cells", "arms"])
+def test_one_feature_is_a_curve_with_a_band(opt):
+    display = PosteriorDisplay.from_optimizer(opt, feature_names=["x"], value_name="height")
+    (x,) = display.grid
+    mean, std = opt.predict(x[:, None], return_std=True)
+    assert_allclose(display.mean, mean)
+    assert_allclose(display.std, std)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("x", "height")
+    assert_array_equal(display.rewards, opt.history_["reward"])
+    best = opt.recommend()
+    assert_array_equal(display.recommended[:, 0], [best.lower[0], best.upper[0]])
+    labels = {text.get_text() for text in display.ax_.get_legend().get_texts()}
+    assert labels == {"posterior mean", "95 % interval", "answers", "recommended"}
+
+
+@pytest.mark.parametrize("kind", ["mean", "std"])
+def test_two_features_are_a_map(kind):
+    opt = arms_search(2)
+    display = PosteriorDisplay.from_optimizer(opt, kind=kind, grid_resolution=7)
+    x, y = display.grid
+    X = np.array([[x[2], y[5]]])
+    mean, std = opt.predict(X, return_std=True)
+    assert_allclose([display.mean[2, 5], display.std[2, 5]], [mean[0], std[0]])
+    drawn = display.mappable_.get_array().reshape(7, 7)
+    assert_allclose(drawn[5, 2], (mean if kind == "mean" else std)[0])
+    colorbar = [ax for ax in display.figure_.axes if ax is not display.ax_]
+    assert ("deviation" in colorbar[0].get_ylabel()) == (kind == "std")
+
+
+def test_other_features_are_fixed():
+    opt = arms_search(3)
+    display = PosteriorDisplay.from_optimizer(
+        opt, features=(2, 0), fixed=[9.9, 0.5, 9.9], grid_resolution=3, feature_names=list("abc")
+    )
+    X = [[display.grid[1][2], 0.5, display.grid[0][1]]]
+    assert_allclose(display.mean[1, 2], opt.predict(X)[0])
+    assert display.ax_.get_title() == "b = 0.5"
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("c", "a")
+    center = opt.recommend().center
+    display = PosteriorDisplay.from_optimizer(opt, features=1)
+    assert display.ax_.get_title() == f"feature 0 = {center[0]:.3g}, feature 2 = {center[2]:.3g}"
+
+
+def test_indirect_queries_show_the_function():
+    rng = np.random.default_rng(0)
+    A = rng.uniform(size=(40, 1))
+    opt = CMESOptimizer(domain=[(0, 1)], candidates=np.linspace(0, 1, 9)[:, None])
+    opt.fit(A + 0.05 * rng.normal(size=A.shape).clip(-1, 1) * (A > 0.1) * (A < 0.9), queries=A)
+    for _ in range(3):
+        query = opt.ask()
+        opt.tell(query, f(query.a))
+    display = PosteriorDisplay.from_optimizer(opt)
+    assert display.asked is None and display.recommended.shape == (2, 1)
+
+
+def test_bad_input_to_the_posterior():
+    opt = arms_search(2, budget=3)
+    for features in (2, (0, 0), (0, 1, 1), (), (0.5,)):
+        with pytest.raises(ValueError, match="features must be"):
+            PosteriorDisplay.from_optimizer(opt, features=features)
+    with pytest.raises(ValueError, match="fixed must be a point of shape"):
+        PosteriorDisplay.from_optimizer(opt, features=0, fixed=[0.0])
+    with pytest.raises(ValueError, match="grid_resolution"):
+        PosteriorDisplay.from_optimizer(opt, grid_resolution=1)
+    with pytest.raises(ValueError, match="kind must be"):
+        PosteriorDisplay.from_optimizer(opt, kind="var")
+    stochastic = StoOOOptimizer(bounds=[(0, 1)])
+    stochastic.ask()
+    with pytest.raises(TypeError, match="StoOOOptimizer has no posterior"):
+        PosteriorDisplay.from_optimizer(stochastic)
+
+
+@pytest.mark.parametrize("display", [PosteriorDisplay, RegretDisplay, TreeDisplay])
+def test_given_axes_are_used_and_missing_matplotlib_is_named(display, monkeypatch):
+    opt = tree_search(1)
+    _, ax = plt.subplots()
+    drawn = display.from_optimizer(opt, ax)
+    assert drawn.ax_ is ax and drawn.plot(ax) is drawn
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install skgpb\[plot\]"):
+        display.from_optimizer(opt)
