@@ -29,7 +29,12 @@ PUBLIC = [
     "skgpb.partition",
     "skgpb.problems",
 ]
-PAGES = ["quick_start.rst", "user_guide/linear_functionals.rst"]
+PAGES = [
+    "quick_start.rst",
+    "user_guide/cmes.rst",
+    "user_guide/indirect_queries.rst",
+    "user_guide/linear_functionals.rst",
+]
 
 
 def in_checkout(path: str) -> Path:
@@ -58,6 +63,14 @@ def test_public_names_exist_and_are_documented(name):
     for public in module.__all__:
         member = getattr(module, public)
         assert public == "__version__" or (member.__doc__ or "").strip(), public
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_are_in_the_api_reference(name):
+    page = in_checkout("doc/api/index.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (\w+)$", page, flags=re.MULTILINE)
+    public = set(importlib.import_module(name).__all__) - {"__version__"}
+    assert public <= set(listed)
 
 
 @pytest.mark.parametrize("name", MODULES)

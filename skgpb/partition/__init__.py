@@ -4,6 +4,7 @@ from skgpb.partition.ball import Ball
 from skgpb.partition.box import BoxPartition
 from skgpb.partition.cell import Cell
 from skgpb.partition.covering import ChebyshevCovering, EuclideanCovering
+from skgpb.partition.indirect_query import IndirectCell, IndirectQuery
 from skgpb.partition.pool import PoolPartition
 
 __all__ = [
@@ -12,5 +13,7 @@ __all__ = [
     "Cell",
     "ChebyshevCovering",
     "EuclideanCovering",
+    "IndirectCell",
+    "IndirectQuery",
     "PoolPartition",
 ]
