@@ -21,11 +21,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
+from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.low_rank import FeatureMap, LowRank
 
 #: Largest number of base evaluations that one covariance between two boxes may take.
@@ -42,7 +43,7 @@ FEATURE_POINTS = 2**16
 DIAGONAL_POINTS = 64
 
 
-class CellKernel(Kernel):
+class CellKernel(WrapperKernel):
     """Covariance of means of f over boxes; subclasses say which mean."""
 
     base: Kernel
@@ -66,68 +67,6 @@ class CellKernel(Kernel):
 
     @abstractmethod
     def _make_cells(self, products: GaussianProducts) -> GaussianCells: ...
-
-    # --- hyperparameters: those of the base, as in sklearn's Exponentiation ---
-
-    def _checked_base(self) -> Kernel:
-        if not isinstance(self.base, Kernel) or isinstance(self.base, CompoundKernel):
-            raise TypeError(
-                f"base of {type(self).__name__} must be a kernel from"
-                " sklearn.gaussian_process.kernels (any but CompoundKernel); got"
-                f" {self.base!r} of type {type(self.base).__name__}."
-            )
-        return self.base
-
-    def get_params(self, deep: bool = True) -> dict:
-        """Return the parameters by name; with ``deep``, those of the base as ``base__...``."""
-        params = super().get_params(deep=False)
-        if deep and isinstance(self.base, Kernel):
-            params.update((f"base__{k}", v) for k, v in self.base.get_params().items())
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the base kernel."""
-        return [
-            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self._checked_base().hyperparameters
-        ]
-
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms of the free hyperparameters of the base kernel, shape (p,)."""
-        return self._checked_base().theta
-
-    @theta.setter
-    def theta(self, theta: np.ndarray) -> None:
-        self._checked_base().theta = theta
-
-    @property
-    def bounds(self) -> np.ndarray:
-        """Bounds of ``theta``, shape (p, 2)."""
-        return self._checked_base().bounds
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return False
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        # A tuple and a list of the same numbers mean the same; a number and a tuple may not.
-        return mine.pop("base") == theirs.pop("base") and all(
-            np.array_equal(mine[name], theirs[name]) for name in mine
-        )
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_params(deep=False).items())
-        return f"{type(self).__name__}({arguments})"
-
-    def is_stationary(self) -> bool:
-        """Return False: the covariance depends on the sizes of the boxes."""
-        return False
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """Always True: box descriptors are vectors."""
-        return True
 
     # --- covariances ---
 

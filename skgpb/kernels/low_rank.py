@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Kernel, WhiteKernel
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from skgpb.exceptions import ApproximationWarning
+from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.utils import check_numbers
 
 #: Numbers in one block of base evaluations (32 MB).
@@ -169,7 +170,7 @@ def _incomplete_cholesky(
     return np.array(pivots, dtype=np.intp), np.tril(rows[: len(pivots), pivots].T)
 
 
-class LowRank(Kernel):
+class LowRank(WrapperKernel):
     r"""Approximate a kernel by features, to an error that is stated and kept.
 
     .. math:: k(x, x') \approx k(x, Z) k(Z, Z)^{-1} k(Z, x')
@@ -228,60 +229,6 @@ class LowRank(Kernel):
         self.candidates = candidates
         self.tolerance = tolerance
         self.max_rank = max_rank
-
-    # --- hyperparameters: those of the base ---
-
-    def get_params(self, deep: bool = True) -> dict:
-        """Return the parameters by name; with ``deep``, those of the base as ``base__...``."""
-        params = {
-            "base": self.base,
-            "candidates": self.candidates,
-            "tolerance": self.tolerance,
-            "max_rank": self.max_rank,
-        }
-        if deep and isinstance(self.base, Kernel):
-            params.update((f"base__{k}", v) for k, v in self.base.get_params().items())
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the base kernel."""
-        return [
-            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self.base.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms of the free hyperparameters of the base kernel, shape (p,)."""
-        return self.base.theta
-
-    @theta.setter
-    def theta(self, theta: np.ndarray) -> None:
-        self.base.theta = theta
-
-    @property
-    def bounds(self) -> np.ndarray:
-        """Bounds of ``theta``, shape (p, 2)."""
-        return self.base.bounds
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            type(self) is type(other)
-            and self.base == other.base
-            and np.array_equal(self.candidates, other.candidates)
-            and (self.tolerance, self.max_rank) == (other.tolerance, other.max_rank)
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"LowRank({self.base!r}, <{len(self.candidates)} candidates>, "
-            f"tolerance={self.tolerance}, max_rank={self.max_rank})"
-        )
-
-    def is_stationary(self) -> bool:
-        """Return False: the error depends on where the landmarks are."""
-        return False
 
     # --- covariances ---
 
@@ -349,12 +296,8 @@ class LowRank(Kernel):
         return features
 
     def _make_map(self, n_features: int) -> FeatureMap:
-        if not isinstance(self.base, Kernel) or isinstance(self.base, CompoundKernel):
-            raise TypeError(
-                "base of LowRank must be a kernel from sklearn.gaussian_process.kernels (any but "
-                f"CompoundKernel), got {self.base!r}"
-            )
-        if any(isinstance(part, WhiteKernel) for part in [self.base, *_parts(self.base)]):
+        base = self._checked_base()
+        if any(isinstance(part, WhiteKernel) for part in [base, *_parts(base)]):
             raise ValueError(
                 "base of LowRank must not contain a WhiteKernel, which no features describe: pass "
                 "the noise as alpha"

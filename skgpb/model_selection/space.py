@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.gaussian_process.kernels import ConstantKernel, Hyperparameter, Kernel, Matern
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
+from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.utils import Real
 
 # Infinite ends of a distribution are cut off at this quantile.
@@ -287,7 +288,7 @@ class AxisMatern(Matern):
         return K, np.add.reduceat(gradient, starts, axis=2)
 
 
-class OnSettings(Kernel):
+class OnSettings(WrapperKernel):
     """A kernel on the columns of settings, as a kernel on points of the cube.
 
     Parameters
@@ -301,41 +302,6 @@ class OnSettings(Kernel):
     def __init__(self, base: Kernel, columns: Callable[[np.ndarray], np.ndarray]) -> None:
         self.base = base
         self.columns = columns
-
-    def get_params(self, deep: bool = True) -> dict:
-        """Return the parameters by name; with ``deep``, those of the base as ``base__...``."""
-        params = {"base": self.base, "columns": self.columns}
-        if deep:
-            params.update((f"base__{k}", v) for k, v in self.base.get_params().items())
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the base kernel."""
-        return [
-            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self.base.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms of the free hyperparameters, shape (p,)."""
-        return self.base.theta
-
-    @theta.setter
-    def theta(self, theta: np.ndarray) -> None:
-        self.base.theta = theta
-
-    @property
-    def bounds(self) -> np.ndarray:
-        """Bounds of ``theta``, shape (p, 2)."""
-        return self.base.bounds
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.base == other.base
-
-    def __repr__(self) -> str:
-        return f"OnSettings({self.base!r})"
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the covariances of the settings that points (n, d) stand for."""
