@@ -34,8 +34,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product
+
+from skgpb.kernels._cell import CellKernel
 
 # Length scales, in units of the sides of the domain: the median of their prior in one dimension,
 # which grows with sqrt(d) [Hvarfner2024]; the deviation of its logarithm; limits.
@@ -46,6 +50,8 @@ AMPLITUDE_SPREAD, AMPLITUDE_LIMITS = 1.0, (0.02, 1e3)
 NOISE, NOISE_SPREAD, NOISE_LIMITS = 0.05, 1.5, (1e-6, 3.0)
 # Known noise variances are taken to be at least so large, in units of the variance of the answers.
 LEAST_NOISE = 1e-10
+# Relative precision of a log density with priors that is worth searching for.
+ENOUGH = 1e-6
 # Averages over pools are thinned, for learning only, to so many points in all.
 MOST_ROWS = 500
 
@@ -187,7 +193,8 @@ class Likelihood:
     Parameters
     ----------
     covariance : callable
-        Takes theta; returns K (n, n) of the distinct functionals and its gradient (n, n, n_theta).
+        Takes theta; returns K (n, n) of the distinct functionals, and a function that contracts
+        a symmetric matrix with the derivatives of K, (n, n) -> (n_theta,).
     samples : ScaledSamples
         What was observed.
     prior : Prior or None
@@ -198,7 +205,7 @@ class Likelihood:
 
     def __init__(
         self,
-        covariance: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+        covariance: Callable[[np.ndarray], tuple[np.ndarray, Callable]],
         samples: ScaledSamples,
         prior: Prior | None,
         noise_prior: Prior | None,
@@ -217,7 +224,7 @@ class Likelihood:
         theta = x[:-1] if learned else x
         noise = float(np.exp(x[-1])) if learned else np.nan
         merged = samples.merged(noise)
-        K, slopes = self._covariance(theta)
+        K, contract = self._covariance(theta)
         n = len(K)
         K[np.diag_indices(n)] += merged.noise
         try:
@@ -230,7 +237,7 @@ class Likelihood:
         value -= 0.5 * (n * log(2.0 * pi) + merged.square + merged.log)
         gradient = np.empty_like(x)
         inner = np.outer(weights, weights) - inverse
-        gradient[: len(theta)] = 0.5 * np.tensordot(inner, slopes, 2)
+        gradient[: len(theta)] = 0.5 * contract(inner)
         if learned:
             mean = merged.y - merged.noise * weights
             var = merged.noise - merged.noise**2 * np.diag(inverse)
@@ -245,6 +252,70 @@ class Likelihood:
             value += density
             gradient[: len(theta)] += slope
         return value, gradient
+
+
+def covariance_of(kernel: Kernel, rows: np.ndarray) -> Callable:
+    """Function of theta that :class:`Likelihood` takes, for a kernel and descriptors (n, c).
+
+    Derivatives are tensors (n, n, n_theta), except for a constant times a Matern-5/2 or RBF kernel
+    with all hyperparameters free: there they are contracted in O(n^2) each, without forming any.
+    """
+    radial = _radial_parts(kernel, rows)
+    if radial is not None:
+        return radial
+    kernel = clone(kernel)
+
+    def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
+        kernel.theta = theta
+        K, gradient = kernel(rows, eval_gradient=True)
+        return K, lambda inner: np.tensordot(inner, gradient, 2)
+
+    return covariance
+
+
+def _radial_parts(kernel: Kernel, rows: np.ndarray) -> Callable | None:
+    base = getattr(kernel, "base", kernel)
+    points = rows
+    if base is not kernel:
+        # A mean over a box without volume is the value at a point.
+        d = rows.shape[1] // 2
+        points = rows[:, :d]
+        if not isinstance(kernel, CellKernel) or not np.array_equal(points, rows[:, d:]):
+            return None
+    if type(base) is not Product or type(base.k1) is not ConstantKernel:
+        return None
+    shape = base.k2
+    smooth = type(shape) is RBF
+    if not smooth and not (type(shape) is Matern and shape.nu == 2.5):
+        return None
+    if base.n_dims != 1 + np.size(shape.length_scale):
+        return None
+    isotropic, X = np.size(shape.length_scale) == 1, points
+
+    def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
+        Z = X / np.exp(theta[1:])
+        square = cdist(Z, Z, "sqeuclidean")
+        amplitude = np.exp(theta[0])
+        if smooth:
+            K = amplitude * np.exp(-0.5 * square)
+            slope = K
+        else:
+            r = np.sqrt(5.0 * square)
+            decay = amplitude * np.exp(-r)
+            K = decay * (1.0 + r + r * r / 3.0)
+            slope = decay * (1.0 + r) * (5.0 / 3.0)
+
+        def contract(inner: np.ndarray) -> np.ndarray:
+            # sum_ij M_ij (z_i - z_j)^2 for every axis, M being symmetric
+            M = inner * slope
+            axes = 2.0 * (M.sum(axis=0) @ Z**2 - np.einsum("ia,ia->a", Z, M @ Z))
+            if isotropic:
+                axes = axes.sum(keepdims=True)
+            return np.concatenate([[np.sum(inner * K)], axes])
+
+        return K.copy(), contract
+
+    return covariance
 
 
 def most_probable(
@@ -270,7 +341,10 @@ def most_probable(
         if callable(optimizer):
             x, value = optimizer(negative, start, bounds=bounds)
         else:
-            result = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds)
+            options = {} if warn else {"ftol": ENOUGH}
+            result = minimize(
+                negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+            )
             x, value = result.x, float(result.fun)
             if warn and result.status != 0:
                 warnings.warn(

@@ -29,8 +29,7 @@ from sklearn.utils.validation import validate_data
 
 from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
-from skgpb.kernels.low_rank import LowRank
-from skgpb.learning import MOST_ROWS
+from skgpb.learning import MOST_ROWS, covariance_of
 from skgpb.utils import Integral, Interval, StrOptions, fit_context
 
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
@@ -979,24 +978,29 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         self._y_train_mean, self._y_train_std = center, scale
 
     def _covariance_of_observed(self, free: bool) -> Callable:
-        """Function of theta: covariance of what was observed, and its gradient where free."""
+        """Covariance of what was observed, as a ``Likelihood`` takes it; constant unless free."""
         functionals = self._observed.thinned(MOST_ROWS)
         rows, offsets = functionals.rows, functionals.offsets
-        # So few rows need no features, which would have to be found for every theta.
-        exact = self.kernel_.base if isinstance(self.kernel_, LowRank) else self.kernel_
-        kernel = clone(exact)
 
         def means(K: np.ndarray) -> np.ndarray:
             return block_means(block_means(K, offsets, 0), offsets, 1)
 
         if not free:
-            fixed = means(kernel(rows))
-            return lambda theta: (fixed.copy(), np.empty((*fixed.shape, 0)))
+            fixed = means(self.kernel_(rows))
+            return lambda theta: (fixed.copy(), lambda inner: np.empty(0))
+        if offsets is None:
+            return covariance_of(self.kernel_, rows)
+        sizes = np.diff(offsets)
+        of_points = covariance_of(self.kernel_, rows)
 
-        def covariance(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            kernel.theta = theta
-            K, gradient = kernel(rows, eval_gradient=True)
-            return means(K), means(gradient)
+        def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
+            K, contract = of_points(theta)
+
+            def spread(inner: np.ndarray) -> np.ndarray:
+                each = inner / np.outer(sizes, sizes)
+                return contract(each.repeat(sizes, 0).repeat(sizes, 1))
+
+            return means(K), spread
 
         return covariance
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal, norm
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import skgpb.optimizers.gaussian
 from skgpb import (
@@ -18,11 +18,13 @@ from skgpb import (
     GPUCBOptimizer,
     GPZoomingOptimizer,
 )
+from skgpb.kernels import CellAverage, boxes_from_points
 from skgpb.learning import (
     LENGTH_SCALE,
     Likelihood,
     Prior,
     Samples,
+    covariance_of,
     default_kernel,
     default_prior,
     most_probable,
@@ -53,7 +55,9 @@ ALPHAS = {
 
 
 def covariance(theta):
-    return default_kernel(SQUARE).clone_with_theta(theta)(X, eval_gradient=True)
+    """Covariance as a Likelihood takes it, by scikit-learn's own derivatives."""
+    K, gradient = default_kernel(SQUARE).clone_with_theta(theta)(X, eval_gradient=True)
+    return K, lambda inner: np.tensordot(inner, gradient, 2)
 
 
 def density(theta, noise, alphas, y=Y):
@@ -92,6 +96,36 @@ def test_likelihood_equals_that_of_the_regressor_without_repeats():
     expected = log_likelihood(kernel, points, np.full(9, 0.1), Y[:9], eval_gradient=True)
     assert value == pytest.approx(expected[0], abs=1e-10)
     assert_allclose(gradient, expected[1], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        default_kernel(SQUARE),
+        default_kernel(SQUARE, smooth=True),
+        ConstantKernel(2.0) * Matern(0.4, nu=2.5),
+        CellAverage(default_kernel(SQUARE), 1),
+        CellAverage(default_kernel(SQUARE), 2),
+        ConstantKernel(2.0) * Matern([0.3, 0.5], nu=1.5),
+        ConstantKernel(2.0, "fixed") * RBF([0.3, 0.5]),
+        RBF([0.3, 0.5]) + WhiteKernel(0.1),
+    ],
+    ids=str,
+)
+def test_contracted_derivatives_are_those_of_scikit_learn(kernel):
+    rows = boxes_from_points(X) if isinstance(kernel, CellAverage) else X
+    inner = np.random.default_rng(0).normal(size=(9, 9))
+    inner += inner.T
+    K, contract = covariance_of(kernel, rows)(kernel.theta)
+    expected, gradient = kernel(rows, eval_gradient=True)
+    assert_allclose(K, expected, atol=1e-12)
+    assert_allclose(contract(inner), np.tensordot(inner, gradient, 2), atol=1e-11)
+    if isinstance(kernel, CellAverage):
+        rows[:, 2:] += 0.1
+        K, contract = covariance_of(kernel, rows)(kernel.theta)
+        expected, gradient = kernel(rows, eval_gradient=True)
+        assert_allclose(K, expected, atol=1e-12)
+        assert_allclose(contract(inner), np.tensordot(inner, gradient, 2), atol=1e-11)
 
 
 def test_units_only_shift_the_likelihood():
