@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 
-from skgpb.kernels._indirect import IndirectKernel, as_points
+from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
 from skgpb.surrogate import Functionals, OnlineGaussianProcessRegressor
 from skgpb.utils import Integral, Interval, Real, StrOptions, check_numbers, validate_params
 
@@ -85,6 +85,16 @@ class _EmbeddedRegressor(OnlineGaussianProcessRegressor):
             return np.zeros(0)
         return self._evaluator.diag(self.embed(functionals.rows))
 
+    def follow(self, rows: np.ndarray) -> None:
+        """Track rows (n, c), single functionals each, in place of those tracked before."""
+        self._posterior.untrack_all()
+        functionals = Functionals(rows.shape[1])
+        functionals.extend(rows)
+        slots = np.arange(len(rows), dtype=np.intp)
+        cross, var = self._cross(functionals, self._observed), self._prior_var(functionals)
+        self._posterior.track(cross, var, slots)
+        self._tracked = functionals
+
     def moments(self, rows: np.ndarray, std: bool = False, cov: bool = False) -> Any:
         """Posterior means (n,), and deviations (n,) or covariance (n, n), all noiseless."""
         functionals = Functionals(rows.shape[1])
@@ -136,13 +146,19 @@ class _WithModelNoise:
         K = result[0] if eval_gradient else result
         K[self.asked, self.asked] += noise
         if eval_gradient and noise > 0.0:
-            theta = self.theta
-            for j, shift in enumerate(NOISE_STEP * np.eye(len(theta))):
-                up, down = (
-                    self.kernel._with_theta(theta + s).model_noise() for s in (shift, -shift)
-                )
-                result[1][self.asked, self.asked, j] += (up - down) / (2 * NOISE_STEP)
+            result[1][self.asked, self.asked] += self._noise_slopes()
         return result
+
+    def _noise_slopes(self) -> np.ndarray:
+        """Derivatives (p,) of the model noise."""
+        slopes, theta = self.kernel.model_noise_gradient(), self.theta
+        if slopes is not None:
+            return slopes
+        slopes = np.empty(len(theta))
+        for j, shift in enumerate(NOISE_STEP * np.eye(len(theta))):
+            up, down = (self.kernel._with_theta(theta + s).model_noise() for s in (shift, -shift))
+            slopes[j] = (up - down) / (2 * NOISE_STEP)
+        return slopes
 
 
 class ConditionalMeanProcess(BaseEstimator):
@@ -605,7 +621,7 @@ class ConditionalMeanProcess(BaseEstimator):
         rows = np.vstack(parts)
         self._tracked_prior = self._prior(rows)
         self._roots: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
-        self._gpr.track(rows)
+        self._gpr.follow(rows)
 
     def _tracked_moments(self, part: slice, return_std: bool) -> Any:
         mean, std = self._gpr.predict_tracked(return_std=True)
@@ -615,25 +631,32 @@ class ConditionalMeanProcess(BaseEstimator):
     def _root(self, queries: bool) -> tuple[np.ndarray, np.ndarray]:
         """Pivoted Cholesky factor of the prior covariance of what is tracked, and its pivots."""
         if queries not in self._roots:
-            gpr = self._gpr
-            rows = gpr._tracked.rows
-            rows = rows if queries else rows[: len(self.X_tracked_)]
-            everything = gpr._evaluator.embed(rows)
-            rest = gpr._evaluator.diag(everything)
+            column, rest = self._columns(queries)
             largest = rest.max()
-            factor, pivots = np.zeros((min(len(rows), MAX_RANK), len(rows))), []
+            factor, pivots = np.zeros((min(len(rest), MAX_RANK), len(rest))), []
             while len(pivots) < len(factor) and rest.max() > UNRESOLVED * largest:
                 r, p = len(pivots), int(np.argmax(rest))
-                column = gpr._evaluator.cross(everything, gpr._evaluator.embed(rows[p : p + 1]))[
-                    :, 0
-                ]
-                factor[r] = (column - factor[:r, p] @ factor[:r]) / np.sqrt(rest[p])
+                factor[r] = (column(p) - factor[:r, p] @ factor[:r]) / np.sqrt(rest[p])
                 factor[r, pivots] = 0.0
                 pivots.append(p)
                 rest = np.maximum(rest - factor[r] ** 2, 0.0)
                 rest[p] = 0.0
             self._roots[queries] = np.ascontiguousarray(factor[: len(pivots)].T), np.array(pivots)
         return self._roots[queries]
+
+    def _columns(self, queries: bool) -> tuple[Callable[[int], np.ndarray], np.ndarray]:
+        """Columns and diagonal of the prior covariance of what is tracked, or of points alone."""
+        if not queries:
+            base, X = self.kernel_.base, self.X_tracked_
+            variances = base.diag(X) - noise_of_points(base, X)
+            return lambda p: base(X, X[p : p + 1].copy())[:, 0], variances
+        evaluator, rows = self._gpr._evaluator, self._gpr._tracked.rows
+        everything = self._gpr.embed(rows)
+
+        def column(p: int) -> np.ndarray:
+            return evaluator.cross(everything, evaluator.embed(rows[p : p + 1]))[:, 0]
+
+        return column, evaluator.diag(everything)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

@@ -85,6 +85,10 @@ class IndirectKernel(Kernel):
         """Return the variance of the kernel's own error about g, zero where p(x|a) is known."""
         return 0.0
 
+    def model_noise_gradient(self) -> np.ndarray | None:
+        """Return its derivatives by ``theta``, shape (p,), or None where they are not known."""
+        return np.zeros(len(self.theta))
+
     # --- hyperparameters: those of the base ---
 
     def _checked_base(self) -> Kernel:

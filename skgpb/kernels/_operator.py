@@ -37,6 +37,8 @@ from scipy.spatial import cKDTree
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
+from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
+
 #: Up to this many pairs the operator is exact unless ``n_landmarks`` says otherwise.
 EXACT_PAIRS = 3000
 #: Landmarks for more pairs; fewer where they already reproduce the query kernel to rounding.
@@ -51,8 +53,10 @@ EMBEDDING_RANK = 500
 EMBEDDING_TRACE = 1e-6
 #: A pair that decides its own prediction has 1 - leverage of this size.
 SMALLEST_LEVERAGE = 1e-12
-#: Largest set of queries whose coefficients are remembered.
-REMEMBERED_QUERIES = 500
+#: How many sets of coefficients are remembered, and the largest, in numbers (32 MB).
+REMEMBERED_SETS, REMEMBERED = 4, 2**22
+#: Up to this many pairs errors of the operator come from two fixed forms (N, N).
+FORM_PAIRS = 1500
 #: Bounds of log lambda, and where the search starts.
 LOG_LAMBDA = (np.log(1e-9), np.log(10.0))
 START_LAMBDA = 1e-3
@@ -165,7 +169,9 @@ class ConditionalMeanOperator:
     ) -> None:
         self.settings = (query_kernel, regularization, n_landmarks, embedding_kernel)
         self._neighbourly: tuple[np.ndarray, float, float] | None = None
-        self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self._last: list[tuple[np.ndarray, np.ndarray]] = []
+        self._forms: list[np.ndarray] | None = None
+        self._grams: tuple[GaussianProducts, list[np.ndarray]] | None = None
         self.X, self.A = X.copy(), A.copy()
         self.query_kernel = default_query_kernel(A) if query_kernel is None else clone(query_kernel)
         learn_kernel = len(self.query_kernel.theta) > 0
@@ -185,7 +191,7 @@ class ConditionalMeanOperator:
         self._prepare()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_last": None}
+        return {**self.__dict__, "_last": [], "_forms": None, "_grams": None}
 
     def __deepcopy__(self, memo: dict) -> Self:
         return self
@@ -226,11 +232,13 @@ class ConditionalMeanOperator:
     def coefficients(self, A: np.ndarray) -> np.ndarray:
         """Return the coefficients (n, r) of queries A (n, q); weights (n, N) where exact.
 
-        Those of the last set of queries are remembered: learning the kernel of f asks for the same
-        ones over and over.
+        Those of the last sets of queries are remembered: learning the kernel of f asks for the
+        same ones over and over, and what is tracked is the same before and after it.
         """
-        if self._last is not None and np.array_equal(self._last[0], A):
-            return self._last[1]
+        for i, (known, coefficients) in enumerate(self._last):
+            if np.array_equal(known, A):
+                self._last.insert(0, self._last.pop(i))
+                return coefficients
         if self.exact:
             covariances = cross(self.query_kernel, self.A, A)
             found = cho_solve(self.factor, covariances, overwrite_b=True, check_finite=False).T
@@ -239,8 +247,8 @@ class ConditionalMeanOperator:
             phi = solve_triangular(self.features[self.pivots], covariances, lower=True)
             found = solve_triangular(self.factor[0], phi, lower=True).T
         found = np.ascontiguousarray(found)
-        if 1 < len(A) <= REMEMBERED_QUERIES:
-            self._last = A.copy(), found
+        if len(A) > 1 and found.size <= REMEMBERED:
+            self._last = [(A.copy(), found), *self._last[: REMEMBERED_SETS - 1]]
         return found
 
     def weights(self, A: np.ndarray) -> np.ndarray:
@@ -334,6 +342,9 @@ class ConditionalMeanOperator:
         N = len(self.X)
         if N < 2:
             return 0.0
+        products = quick_products(kernel, self.X)
+        if products is not None:
+            return self._error_by_forms(products)[0]
         E, _ = pivoted_cholesky(kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
         r = self._residuals(E, self._U.T @ E, self.regularization)
         neighbours, weight, share = self._influence()
@@ -341,6 +352,72 @@ class ConditionalMeanOperator:
         product = float(np.mean((r * r[neighbours]).sum(axis=1)))
         floor = total * share / (1.0 + share)
         return max((product + weight * total) / (1.0 + max(weight, 0.0)), floor, 0.0)
+
+    def error_gradient(self, kernel: Kernel) -> np.ndarray | None:
+        """Derivatives (p,) of :meth:`error` by the hyperparameters of ``kernel``, if it is quick.
+
+        None for more than ``FORM_PAIRS`` pairs, and for kernels that are no Gaussian products.
+        """
+        if len(self.X) < 2:
+            return np.zeros(len(kernel.theta))
+        products = quick_products(kernel, self.X)
+        return None if products is None else self._error_by_forms(products, True)[1]
+
+    def _error_by_forms(
+        self, products: GaussianProducts, gradient: bool = False
+    ) -> tuple[float, np.ndarray | None]:
+        """:meth:`error` for Gaussian products, and its derivatives.
+
+        Residuals are linear in the embeddings of the pairs, so that the two means that the error
+        is made of are inner products of the Gram matrix with matrices that do not depend on the
+        kernel.
+        """
+        _, weight, share = self._influence()
+        if self._forms is None:
+            self._forms = self._residual_forms()
+        squares, neighbours = self._forms
+        parts = self.grams(products)
+        K = sum_of(parts)
+        every, beside = (float(np.vdot(form, K)) for form in (squares, neighbours))
+        scale = 1.0 / (1.0 + max(weight, 0.0))
+        choices = ((scale, weight * scale), (0.0, share / (1.0 + share)), (0.0, 0.0))
+        values = [by_product * beside + by_total * every for by_product, by_total in choices]
+        best = int(np.argmax(values))
+        if not gradient:
+            return values[best], None
+        by_product, by_total = choices[best]
+        form = by_product * neighbours + by_total * squares
+        return values[best], products_slopes(products, self.X, [form * K for K in parts])
+
+    def grams(self, products: GaussianProducts) -> list[np.ndarray]:
+        """Gram matrices (N, N) of D1's points, one for each product; the last ones are remembered.
+
+        Covariances, their derivatives and the error at one set of hyperparameters all need them.
+        """
+        if self._grams is not None:
+            known, parts = self._grams
+            if np.array_equal(known.weights, products.weights) and np.array_equal(
+                known.precisions, products.precisions
+            ):
+                return parts
+        parts = products_gram(products, self.X)
+        for part in parts:
+            part.flags.writeable = False
+        self._grams = products, parts
+        return parts
+
+    def _residual_forms(self) -> list[np.ndarray]:
+        """Symmetric (N, N) matrices S, mean |r_j|^2 and mean r_j . r_j' being <S, K>."""
+        N = len(self.X)
+        j, _, _ = self._influence()
+        U, weighted = self._U, self._U * self._shrink(self.regularization)
+        kept = np.maximum(1.0 - (weighted * U).sum(axis=1), SMALLEST_LEVERAGE)
+        residual = -(weighted @ U.T)
+        residual[np.diag_indices(N)] += 1.0
+        residual /= kept[:, None]  # r = residual @ embeddings
+        squares = residual.T @ residual
+        product = residual.T @ residual[j]
+        return [squares / N, 0.5 * (product + product.T) / N]
 
     def _influence(self) -> tuple[np.ndarray, float, float]:
         """Nearest neighbours (N,), u of :meth:`error`, and the mean sum of squared weights."""
@@ -362,6 +439,54 @@ class ConditionalMeanOperator:
         _, near = cKDTree(scaled).query(scaled, k=2)
         # among duplicates the first neighbour need not be the row itself
         return np.where(near[:, 0] == np.arange(len(scaled)), near[:, 1], near[:, 0])
+
+
+def quick_products(kernel: Kernel, X: np.ndarray) -> GaussianProducts | None:
+    """Gaussian products that a kernel over points X (N, d) consists of, if N allows to use them."""
+    if len(X) > FORM_PAIRS:
+        return None
+    products = compile_gaussian_products(kernel, X.shape[1])
+    return products if products is not None and len(products.weights) else None
+
+
+def products_gram(products: GaussianProducts, X: np.ndarray) -> list[np.ndarray]:
+    """Gram matrices (N, N) over points X (N, d), one for each term of a sum of products."""
+    centred = X - X.mean(axis=0)
+    out = []
+    for w, q in zip(products.weights, products.precisions, strict=True):
+        Z = centred * np.sqrt(q)
+        half = 0.5 * (Z * Z).sum(axis=1)
+        K = Z @ Z.T
+        K -= half[:, None]
+        K -= half[None]
+        np.minimum(K, 0.0, out=K)
+        np.exp(K, out=K)
+        K *= w
+        K[np.diag_indices(len(X))] = w
+        out.append(K)
+    return out
+
+
+def sum_of(parts: list[np.ndarray]) -> np.ndarray:
+    """Sum of matrices; the only one itself, which is not to be written to."""
+    return parts[0] if len(parts) == 1 else sum(parts)
+
+
+def products_slopes(
+    products: GaussianProducts, X: np.ndarray, parts: list[np.ndarray]
+) -> np.ndarray:
+    """Derivatives (p,) of sum_k <S, K_k> given ``parts`` S * K_k, S symmetric."""
+    out = np.zeros(products.weights_jacobian.shape[1])
+    centred = X - X.mean(axis=0)
+    for k, part in enumerate(parts):
+        rows = part.sum(axis=1)
+        if products.weights[k] != 0.0:
+            out += rows.sum() / products.weights[k] * products.weights_jacobian[k]
+        across = part @ centred
+        for a, x in enumerate(centred.T):
+            squared = 2.0 * (rows @ (x * x) - x @ across[:, a])
+            out -= 0.5 * squared * products.precisions_jacobian[k, a]
+    return out
 
 
 def golden_section(function: Any, low: float, high: float, n: int = 20) -> float:

@@ -16,17 +16,26 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg.lapack import dpstrf
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel, WhiteKernel
 
 from skgpb.kernels._indirect import IndirectKernel, as_points, same
-from skgpb.kernels._operator import ConditionalMeanOperator, pivoted_cholesky
-from skgpb.kernels._support import Support, SupportEvaluator
+from skgpb.kernels._operator import (
+    ConditionalMeanOperator,
+    pivoted_cholesky,
+    quick_products,
+    sum_of,
+)
+from skgpb.kernels._support import Support, SupportEvaluator, SupportRows
 
 #: A compressed Gram matrix comes from a factor of the base kernel that misses at most this share
 #: of its trace, where one of at most ``MAX_BASE_RANK`` columns does.
 BASE_TRACE = 1e-13
 MAX_BASE_RANK = 1500
+#: Variances of so many answers come from a factor of the Gram matrix, whose largest entry left out
+#: is this share of the largest.
+MANY_QUERIES, FACTOR_ROUNDING = 500, 1e-14
 #: Rows of the support in a block of base evaluations.
 BLOCK_ROWS = 2048
 
@@ -54,7 +63,8 @@ class _Pairs(Support):
 
     def gram(self, base: Kernel) -> np.ndarray:
         if self.operator.exact:
-            return super().gram(base)
+            products = quick_products(base, self.points)
+            return super().gram(base) if products is None else sum_of(self.operator.grams(products))
         R, N = self.operator.projection, len(self.points)
         factor, _ = pivoted_cholesky(base, self.points, MAX_BASE_RANK + 1, BASE_TRACE)
         if factor.shape[1] <= MAX_BASE_RANK:
@@ -65,6 +75,84 @@ class _Pairs(Support):
             part = slice(start, start + BLOCK_ROWS)
             total += R[part].T @ (base(self.points[part], self.points) @ R)
         return 0.5 * (total + total.T)
+
+
+class _PairsEvaluator(SupportEvaluator):
+    """The two-step evaluation, quicker where many queries meet many pairs."""
+
+    def __init__(self, base: Kernel, support: _Pairs) -> None:
+        super().__init__(base, support)
+        self._factor: np.ndarray | None = None
+        self._product: tuple[np.ndarray, np.ndarray] | None = None
+
+    def _times(self, C: np.ndarray) -> np.ndarray:
+        """G C' (r, n); that of the last C, by identity, is remembered.
+
+        Covariances, variances and derivatives of a set of queries all begin with it.
+        """
+        if self._product is None or self._product[0] is not C:
+            self._product = C, self.gram @ C.T
+        return self._product[1]
+
+    def cross(self, E: SupportRows, F: SupportRows) -> np.ndarray:
+        """Return the covariances (n, m)."""
+        if len(E.points) or len(F.points) or E.coefficients is not F.coefficients:
+            return super().cross(E, F)
+        return E.coefficients @ self._times(E.coefficients)
+
+    def diag(self, E: SupportRows) -> np.ndarray:
+        """Return the variances (n,), by a factor of G of its numerical rank for many queries."""
+        C = E.coefficients
+        if len(C) < MANY_QUERIES or len(self.gram) < MANY_QUERIES:
+            if len(E.points):
+                return super().diag(E)
+            return np.maximum(np.einsum("ij,ji->i", C, self._times(C)), 0.0)
+        out = np.empty(len(E))
+        nothing = np.zeros((0, C.shape[1]))
+        if len(E.points):
+            points = SupportRows(np.zeros(len(E.points), bool), E.points, E.features, nothing)
+            out[~E.asked] = super().diag(points)
+        if self._factor is None:
+            self._factor = low_rank_factor(self.gram)
+        half = C @ self._factor
+        out[E.asked] = np.einsum("ij,ij->i", half, half)
+        return out
+
+    def gradient(self, E: SupportRows) -> np.ndarray | None:
+        """Return d K / d theta (n, n, p), noiseless.
+
+        Gaussian products need no Gram matrix for each hyperparameter: with c the weights of
+        queries, sum_ij c_i c'_j K_ij (x_i - x_j)^2 takes products of c, c x and c x^2 with K.
+        """
+        X = self.support.points
+        products = quick_products(self.base, X)
+        if products is None or products.nugget or len(E.points):
+            return super().gradient(E)
+        C = self.support.expand(E.coefficients)
+        centred = X - X.mean(axis=0)
+        out = np.zeros((len(C), len(C), products.weights_jacobian.shape[1]))
+        for k, K in enumerate(self.support.operator.grams(products)):
+            alone = C is E.coefficients and len(products.weights) == 1
+            KC = self._times(C) if alone else K @ C.T
+            if products.weights[k] != 0.0:
+                value = C @ KC / products.weights[k]
+                out += (0.5 * (value + value.T))[..., None] * products.weights_jacobian[k]
+            for a, x in enumerate(centred.T):
+                if not products.precisions_jacobian[k, a].any():
+                    continue
+                Cx = C * x
+                squares, mixed = (Cx * x) @ KC, Cx @ (K @ Cx.T)
+                slope = squares + squares.T - (mixed + mixed.T)
+                out -= (0.5 * slope)[..., None] * products.precisions_jacobian[k, a]
+        return out
+
+
+def low_rank_factor(G: np.ndarray) -> np.ndarray:
+    """Return P (n, r) with P P' = G up to rounding, by LAPACK's pivoted Cholesky factorisation."""
+    C, pivots, rank, _ = dpstrf(G, tol=FACTOR_ROUNDING * float(np.diag(G).max()), lower=1)
+    factor = np.empty((len(G), rank))
+    factor[pivots - 1] = np.tril(C)[:, :rank]
+    return factor
 
 
 class ConditionalMean(IndirectKernel):
@@ -202,6 +290,10 @@ class ConditionalMean(IndirectKernel):
             cached = self._error = (operator, clone(base), operator.error(base))
         return cached[2]
 
+    def model_noise_gradient(self) -> np.ndarray | None:
+        """Return the derivatives of :meth:`model_noise` by ``theta``, None where they are slow."""
+        return self.operator_.error_gradient(self._checked_base())
+
     @property
     def operator_(self) -> ConditionalMeanOperator:
         """The learned operator; see the class."""
@@ -223,7 +315,7 @@ class ConditionalMean(IndirectKernel):
         operator, base = self.operator_, self._checked_base()
         cached = self.__dict__.get("_evaluator")
         if cached is None or cached[0] is not operator or cached[1].base != base:
-            evaluator = SupportEvaluator(clone(base), _Pairs(operator))
+            evaluator = _PairsEvaluator(clone(base), _Pairs(operator))
             cached = self._evaluator = (operator, evaluator)
         return cached[1]
 

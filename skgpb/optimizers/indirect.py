@@ -63,7 +63,7 @@ SPREAD_VARIANCE, SPREAD_LENGTH = 2.0, 0.75
 # Growth of the number of observations after which hyperparameters are learned again.
 GROWTH = {"growing": 1.1, "doubling": 2.0}
 # Relative change of its negative logarithm at which the search for the most probable prior ends.
-LIKELY = 1e-6
+LIKELY = 1e-5
 # Starts of the local search for the best x and the best a, and its differencing step in sides.
 N_STARTS, STEP = 4, 1e-5
 
@@ -350,8 +350,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
 
     def _measure(self) -> None:
         """Largest prior standard deviation of f, the unit in which information is computed."""
-        kernel = self.process_.kernel_
-        self._unit = float(np.sqrt(kernel.diag(kernel.points(self._X)).max())) or 1.0
+        self._unit = float(np.sqrt(self.process_.kernel_.base.diag(self._X).max())) or 1.0
 
     # -- asking -----------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skgpb.kernels import ConditionalMean, WindowMean
+from skgpb.kernels import _operator as operator_module
 from skgpb.kernels import conditional_mean as conditional_mean_module
 from skgpb.kernels._operator import (
     ConditionalMeanOperator,
@@ -284,6 +285,46 @@ def test_model_noise_has_the_units_of_the_prior():
     assert kernel.model_noise() > 0
     assert big.model_noise() == pytest.approx(9 * kernel.model_noise(), rel=1e-4)
     assert ConditionalMean(RBF(3.0), X1, A1).model_noise() < kernel.model_noise()
+
+
+@pytest.mark.parametrize("base", [1.3 * RBF([0.4, 0.9]), 0.7 * RBF(0.3) + 0.2 * RBF(0.8), BASES[3]])
+def test_quick_paths_of_gaussian_products_equal_the_general_ones(base, monkeypatch):
+    queries = np.random.default_rng(1).uniform(size=(7, 2))
+    found = []
+    for limit in (1500, 0):  # pairs up to which the quick paths are taken
+        monkeypatch.setattr(operator_module, "FORM_PAIRS", limit)
+        monkeypatch.setattr(operator_module, "EMBEDDING_TRACE", 1e-15)
+        kernel = fixed(clone(base))
+        rows = kernel.queries(queries)
+        K, slopes = kernel(rows, eval_gradient=True)
+        found.append((K, slopes, kernel.model_noise()))
+        if limit == 0:
+            assert kernel.model_noise_gradient() is None
+    for quick, general in zip(*found, strict=True):
+        assert_allclose(quick, general, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("base", [1.3 * RBF([0.4, 0.9]), BASES[3]])
+def test_the_gradient_of_the_model_noise_is_that_of_differences(base):
+    kernel = fixed(clone(base))
+    theta, step = kernel.theta, 1e-5
+    expected = [
+        (kernel._with_theta(theta + e).model_noise() - kernel._with_theta(theta - e).model_noise())
+        / (2 * step)
+        for e in step * np.eye(len(theta))
+    ]
+    assert_allclose(kernel.model_noise_gradient(), expected, rtol=1e-6, atol=1e-10)
+
+
+def test_variances_of_many_queries_come_from_a_factor_of_the_gram_matrix():
+    X, A = pairs(600)
+    kernel = fixed(1.3 * RBF([0.4, 0.9]), X, A, lam=1e-4)
+    rng = np.random.default_rng(0)
+    many = np.vstack(
+        (kernel.queries(rng.uniform(size=(700, 2))), kernel.points(rng.uniform(size=(20, 2))))
+    )
+    few = np.concatenate([kernel.diag(part) for part in np.array_split(many, 8)])
+    assert_allclose(kernel.diag(many), few, atol=1e-11)
 
 
 # ---- many pairs ----
