@@ -105,8 +105,10 @@ def unlink_foreign_references(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
     """Drop links to pages of other projects from the docstrings of inherited methods."""
-    if not getattr(obj, "__module__", "skgpb").startswith("skgpb"):
+    origin = getattr(obj, "fget", None) or obj
+    if not getattr(origin, "__module__", "skgpb").startswith("skgpb"):
         lines[:] = [re.sub(r":ref:`([^<`]+?)\s*<[^>]+>`", r"\1", line) for line in lines]
+        lines[:] = [re.sub(r":term:`([^`]+)`", r"\1", line) for line in lines]
 
 
 def markdown_to_rst(text: str) -> str:
