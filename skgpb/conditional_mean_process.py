@@ -206,7 +206,7 @@ class ConditionalMeanProcess(BaseEstimator):
     -----
     After t observations an answer about a tracked query costs O(m t) for m tracked functionals,
     and one row of covariances: with N pairs O(N (m + N)), no factorisation. It is the posterior of
-    [IQBO]_, equations 4 and 5.
+    equations 4 and 5 of [Zhang2025]_.
 
     Examples
     --------

@@ -123,7 +123,8 @@ GRID = np.array([[x, y] for x in np.linspace(-0.9, 0.9, 5) for y in np.linspace(
 CONTEXTUAL = {ContextualGPTreeOptimizer}
 
 
-#: Queries and recommendations live in two spaces; their suite is in tests/optimizers/test_cmes.py.
+#: Queries and recommendations live in two spaces; their suite is in tests/optimizers,
+#: test_indirect_loop.py and test_cmes.py.
 INDIRECT = {cls for cls in OPTIMIZERS if hasattr(cls, "predict_query")}
 
 

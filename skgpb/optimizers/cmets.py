@@ -76,7 +76,7 @@ def default_cost(depth: int) -> float:
 
 
 class CMETSOptimizer(MaxValueInformation):
-    r"""Maximise f from averages at resolutions that cost the more the finer they are.
+    """Maximise f from averages at resolutions that cost the more the finer they are.
 
     Parameters
     ----------
