@@ -1,0 +1,183 @@
+"""Points of the cube stand for settings, and kernels see settings only."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from scipy.stats import loguniform, norm, poisson, randint, uniform
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from skgpb import GPUCBOptimizer
+from skgpb.model_selection import ParameterSpace
+from skgpb.model_selection.space import (
+    AxisMatern,
+    OnSettings,
+    ScalePrior,
+    default_kernel,
+    kernel_settings,
+)
+
+MIXED = [
+    {"kind": ["a"], "x": uniform(0, 1), "n": randint(2, 6)},
+    {"kind": ["b", "c", "d"], "x": uniform(0, 1), "width": [8, 2, 4], "flag": [True, False]},
+]
+RNG = np.random.default_rng(0)
+
+
+def values(space, name, n=400):
+    """Values of a parameter over an even grid of a space of one axis."""
+    return [space.setting(np.array([u]))[name] for u in (np.arange(n) + 0.5) / n]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "low", "high"),
+    [(uniform(-2, 5), -2, 3), (loguniform(1e-4, 1e2), 1e-4, 1e2), (norm(1, 2), -6, 8)],
+    ids=["uniform", "loguniform", "norm"],
+)
+def test_distributions_are_even_on_their_own_scale(distribution, low, high):
+    space = ParameterSpace({"p": distribution})
+    found = values(space, "p")
+    assert all(type(value) is float for value in found)
+    assert low <= min(found) and max(found) <= high
+    assert_allclose(distribution.cdf(found), (np.arange(400) + 0.5) / 400, atol=1e-3)
+    ends = [space.setting(np.array([u]))["p"] for u in (0.0, 1.0)]
+    assert np.isfinite(ends).all()
+    assert space.n_settings == np.inf
+
+
+@pytest.mark.parametrize("distribution", [randint(-1, 4), poisson(2)], ids=["randint", "poisson"])
+def test_integers_have_their_probabilities(distribution):
+    space = ParameterSpace({"p": distribution})
+    found = np.array(values(space, "p", 2000))
+    assert type(space.setting(np.array([0.0]))["p"]) is int
+    for value in np.unique(found)[:5]:
+        assert_allclose((found == value).mean(), distribution.pmf(value), atol=3e-3)
+    # All points of one integer have one column, larger ones have larger columns.
+    u = (np.arange(2000) + 0.5) / 2000
+    columns = space.columns(u[:, None])[:, 0]
+    assert len(np.unique(columns)) == len(np.unique(found))
+    assert_array_equal(np.argsort(columns, kind="stable"), np.argsort(found, kind="stable"))
+
+
+def test_lists_of_numbers_are_ordered_and_others_are_not():
+    space = ParameterSpace({"p": [100, 1, 10]})
+    assert values(space, "p", 3) == [1, 10, 100]
+    assert_allclose(space.columns(np.array([[0.1], [0.5], [0.9]]))[:, 0], [0, 0.5, 1])
+    for categories in (["u", "v", "w"], [None, 1, 2], [True, False], np.array(["a", "b"])):
+        space = ParameterSpace({"p": categories})
+        n = len(categories)
+        assert values(space, "p", n) == list(categories)
+        columns = space.columns(((np.arange(n) + 0.5) / n)[:, None])
+        gaps = np.linalg.norm(columns[:, None] - columns[None], axis=-1)
+        assert_allclose(gaps, 1 - np.eye(n))
+
+
+def test_conditional_parameters():
+    space = ParameterSpace(MIXED)
+    # Which dict, x (shared), n; the three kinds, the width and the flag of the second dict.
+    assert space.n_axes == 6
+    assert space.n_settings == np.inf
+    points = RNG.uniform(size=(200, 6))
+    for point in points:
+        setting = space.setting(point)
+        if point[0] < 0.5:
+            assert set(setting) == {"kind", "x", "n"} and setting["kind"] == "a"
+        else:
+            assert set(setting) == {"kind", "x", "width", "flag"} and setting["kind"] in "bcd"
+        assert setting["x"] == point[1]
+    # Axes that are not in use change nothing.
+    one, other = points[points[:, 0] < 0.5][:2]
+    other = np.concatenate([one[:3], other[3:]])
+    assert space.setting(one) == space.setting(other)
+    assert_array_equal(*space.columns(np.stack([one, other])))
+    # And what is in use does.
+    other = one.copy()
+    other[2] = 1 - other[2]
+    assert space.setting(one) != space.setting(other)
+    assert (space.columns(one[None]) != space.columns(other[None])).any()
+
+
+def test_columns_tell_settings_apart():
+    space = ParameterSpace([{"a": [1, 2], "b": ["x", "y", "z"]}, {"a": [1, 2], "c": randint(0, 3)}])
+    points = RNG.uniform(size=(500, space.n_axes))
+    keys = [row.tobytes() for row in space.columns(points)]
+    settings = [tuple(sorted(space.setting(p).items())) for p in points]
+    assert len(set(keys)) == len(set(settings)) == space.n_settings == 12
+    assert len(set(zip(keys, settings, strict=True))) == 12
+
+
+def test_constants_need_no_axis():
+    space = ParameterSpace({"a": [3], "b": uniform(0, 1)})
+    assert space.n_axes == 1 and space.setting(np.array([0.25])) == {"a": 3, "b": 0.25}
+    space = ParameterSpace({"a": [3]})
+    assert space.n_settings == 1 and space.setting(np.array([0.7])) == {"a": 3}
+    assert ParameterSpace({}).setting(np.array([0.5])) == {}
+
+
+def test_axis_matern_shares_length_scales_among_columns():
+    kernel = AxisMatern([0.5, 2.0], groups=[0, 1, 1])
+    X = RNG.uniform(size=(6, 3))
+    K, gradient = kernel(X, eval_gradient=True)
+    assert_allclose(K, Matern([0.5, 2.0, 2.0], nu=2.5)(X))
+    assert gradient.shape == (6, 6, 2)
+    for i in range(6):
+        for j in range(i):
+
+            def entry(theta, i=i, j=j):
+                return kernel.clone_with_theta(theta)(X)[i, j]
+
+            numeric = approx_fprime(kernel.theta, entry, 1e-7)
+            assert_allclose(gradient[i, j], numeric, atol=1e-6)
+
+
+def test_the_kernel_on_settings_is_a_kernel():
+    space = ParameterSpace(MIXED)
+    kernel = OnSettings(default_kernel(space), space.columns)
+    X = RNG.uniform(size=(40, 6))
+    K = kernel(X)
+    assert_allclose(K, K.T)
+    assert np.linalg.eigvalsh(K).min() > -1e-9
+    assert_allclose(kernel.diag(X), np.diag(K))
+    assert_allclose(kernel(X[:3], X[3:]), K[:3, 3:])
+    assert len(kernel.theta) == len(kernel.bounds) == 1 + space.n_axes
+    shifted = kernel.clone_with_theta(kernel.theta + 0.3)
+    assert_allclose(shifted.theta, kernel.theta + 0.3)
+    assert shifted != kernel and clone(kernel) == kernel
+    assert copy.deepcopy(kernel).columns.__self__ is space
+    assert_allclose(pickle.loads(pickle.dumps(kernel))(X), K)
+
+
+def test_a_kernel_that_is_given_is_kept():
+    space = ParameterSpace(MIXED)
+    engine = GPUCBOptimizer(RBF(0.7), normalize_y=False)
+    settings = kernel_settings(engine, space)
+    assert set(settings) == {"kernel"} and settings["kernel"].base == RBF(0.7)
+    settings = kernel_settings(GPUCBOptimizer(), space)
+    assert settings["normalize_y"] and isinstance(settings["optimizer"], ScalePrior)
+    settings = kernel_settings(GPUCBOptimizer(optimizer="fmin_l_bfgs_b"), space)
+    assert "optimizer" not in settings
+
+
+def test_the_prior_on_scales_is_that_of_a_penalty():
+    prior = ScalePrior(2)
+    bounds = np.tile([-5.0, 5.0], (4, 1))
+
+    def flat(theta):
+        # Knows nothing of the kernel, and wants the last one, the noise, to be at -1.
+        return 0.5 * (theta[3] + 1.0) ** 2, np.array([0.0, 0.0, 0.0, theta[3] + 1.0])
+
+    theta, value = prior(flat, np.ones(4), bounds)
+    assert_allclose(theta, [0.0, np.log(0.5), np.log(0.5), -1.0], atol=1e-4)
+    assert_allclose(value, 0.0, atol=1e-8)
+
+    def steep(theta):
+        return -2.0 * theta[1], np.array([0.0, -2.0, 0.0, 0.0])
+
+    theta, _ = prior(steep, np.zeros(4), bounds)
+    assert_allclose(theta[1], np.log(0.5) + 2.0 * prior.spread[1] ** 2, rtol=1e-4)
