@@ -5,6 +5,9 @@ include "_blas_int.pxi"
 from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dgemv, dtrsm, dtrsv
 from scipy.linalg.cython_lapack cimport dpotrf
 
+# dtrsm packs the whole factor first; for so few right-hand sides it is faster to read it each time.
+cdef Py_ssize_t FEW = 4
+
 
 cdef double dot(Py_ssize_t n, const double* x, const double* y) noexcept nogil:
     cdef blas_int n_ = <blas_int> n, one = 1
@@ -50,11 +53,21 @@ cdef void solve_rows(char trans, Py_ssize_t k, Py_ssize_t n, const double* L, Py
 
 cdef void trsm_rows(Py_ssize_t k, Py_ssize_t n, const double* L, Py_ssize_t ldl,
                     double* B, Py_ssize_t ldb) noexcept nogil:
+    cdef Py_ssize_t i
+    if k <= FEW and n:
+        for i in range(k):
+            trsv_lower(n, L, ldl, B + i * ldb)
+        return
     solve_rows(b"T", k, n, L, ldl, B, ldb)
 
 
 cdef void trsm_rows_trans(Py_ssize_t k, Py_ssize_t n, const double* L, Py_ssize_t ldl,
                           double* B, Py_ssize_t ldb) noexcept nogil:
+    cdef Py_ssize_t i
+    if k <= FEW and n:
+        for i in range(k):
+            trsv_lower_trans(n, L, ldl, B + i * ldb)
+        return
     solve_rows(b"N", k, n, L, ldl, B, ldb)
 
 

@@ -1,0 +1,76 @@
+"""Milliseconds of a GPOO round for cells that average very many points.
+
+    python -m benchmarks.speed.representatives [--rounds 100]
+
+CPU time of one ask and tell, the mean over a run in which every query is new and over its last ten
+rounds, which leave out what is set up once. Boxes: averages over s^d representatives, which
+factorise over the axes for RBF kernels and go by features (``LowRank``) for others, and integrals.
+Pools: cells that average all of their 20,000 members.
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import process_time
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF, Matern
+from threadpoolctl import threadpool_limits
+
+from skgpb import GPOOOptimizer
+from skgpb.kernels import LowRank
+
+
+def play(name: str, rounds: int, **settings: Any) -> None:
+    rng = np.random.default_rng(0)
+    start = process_time()
+    optimizer = GPOOOptimizer(alpha=0.01, diameter=(50.0, 0.9), **settings)
+    seconds, total = [], 0.0
+    for _ in range(rounds):
+        cell = optimizer.ask()
+        total += process_time() - start
+        reward = float(np.sin(5 * cell.points).mean()) + 0.1 * rng.normal()
+        start = process_time()
+        optimizer.tell(cell, reward)
+        total += process_time() - start
+        seconds.append(total)
+        total, start = 0.0, process_time()
+    mean, last = 1e3 * np.mean(seconds), 1e3 * np.mean(seconds[-10:])
+    print(f"{name:58s} {mean:10.3f} {last:10.3f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=100)
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+    pool, square, cube = rng.random((20_000, 2)), rng.random((4000, 2)), rng.random((8000, 4))
+    two = {"bounds": [(0, 1)] * 2, "max_depth": 20}
+    four = {"bounds": [(0, 1)] * 4, "max_depth": 20}
+    smooth, rough = RBF(0.2), Matern(0.4, nu=2.5)
+    wide = Matern(1.0, nu=2.5)
+    cases = (
+        ("d = 2, S = 1, RBF", {"kernel": smooth, "feedback": "center", **two}),
+        ("d = 2, S = 20 x 20, RBF", {"kernel": smooth, "n_representatives": 20, **two}),
+        ("d = 2, integral, RBF", {"kernel": smooth, "feedback": "integral", **two}),
+        ("d = 4, S = 5^4, RBF", {"kernel": RBF(0.4), "n_representatives": 5, **four}),
+        ("d = 4, integral, RBF", {"kernel": RBF(0.4), "feedback": "integral", **four}),
+        ("d = 2, S = 20 x 20, Matern by features",
+         {"kernel": LowRank(rough, square), "n_representatives": 20, **two}),
+        ("d = 4, S = 5^4, Matern by features, tolerance 0.03",
+         {"kernel": LowRank(wide, cube, tolerance=0.03), "n_representatives": 5, **four}),
+        ("pool of 20,000, 32 of a cell's members, Matern", {"kernel": rough, "pool": pool}),
+        ("pool of 20,000, all members, RBF by features",
+         {"kernel": smooth, "pool": pool, "feedback": "integral"}),
+        ("pool of 20,000, all members, Matern by features",
+         {"kernel": rough, "pool": pool, "feedback": "integral"}),
+    )  # fmt: skip
+    with threadpool_limits(1):
+        print(f"{'ms per round':58s} {'mean':>10s} {'last ten':>10s}")
+        for name, settings in cases:
+            play(name, options.rounds, **settings)
+
+
+if __name__ == "__main__":
+    main()
