@@ -104,8 +104,7 @@ print("seat of the district with the highest answer:", distances(seats_of_worst)
 # %%
 # On the left what the surveys of the first run said, with the register as dots, in the middle what
 # was concluded, on the right the truth. From the averages of the districts around the lake the
-# search tells on which side of the worst one the hot spot lies, at a scale that no single answer
-# has.
+# search places the hot spot within some five kilometres, at a scale that no single answer has.
 
 opt = cmes[0]
 told = np.full(len(seats), np.nan)

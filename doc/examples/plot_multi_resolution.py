@@ -12,7 +12,7 @@ the brightest spot, per minute.
 # The sky
 # -------
 # A square of one degree, in minutes of arc: a broad nebula, bright from afar, and two smaller
-# sources. The smallest is the brightest.
+# sources, of which one is by far the brightest spot.
 
 import matplotlib.pyplot as plt
 import numpy as np
