@@ -20,12 +20,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import (
-    CompoundKernel,
-    Hyperparameter,
-    Kernel,
-    WhiteKernel,
-)
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+
+from skgpb.kernels._wrapper import WrapperKernel
 
 #: Step of the five-point differences in the logarithm of a hyperparameter: truncation and
 #: rounding are both near 1e-12 of the covariance.
@@ -55,7 +52,7 @@ class Evaluator(Protocol):
         """Return the white noise of each functional (n,)."""
 
 
-class IndirectKernel(Kernel):
+class IndirectKernel(WrapperKernel):
     """Covariance of values f(x) and answers g(a); subclasses say which answers."""
 
     base: Kernel | None
@@ -88,67 +85,6 @@ class IndirectKernel(Kernel):
     def model_noise_gradient(self) -> np.ndarray | None:
         """Return its derivatives by ``theta``, shape (p,), or None where they are not known."""
         return np.zeros(len(self.theta))
-
-    # --- hyperparameters: those of the base ---
-
-    def _checked_base(self) -> Kernel:
-        if not isinstance(self.base, Kernel) or isinstance(self.base, CompoundKernel):
-            raise TypeError(
-                f"base of {type(self).__name__} must be a kernel from"
-                " sklearn.gaussian_process.kernels (any but CompoundKernel); got"
-                f" {self.base!r} of type {type(self.base).__name__}."
-            )
-        return self.base
-
-    def get_params(self, deep: bool = True) -> dict:
-        """Return the parameters by name; with ``deep``, those of kernels as ``base__...``."""
-        params = super().get_params(deep=False)
-        if deep:
-            for name, value in list(params.items()):
-                if isinstance(value, Kernel):
-                    params.update((f"{name}__{k}", v) for k, v in value.get_params().items())
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the base kernel."""
-        return [
-            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self._checked_base().hyperparameters
-        ]
-
-    @property
-    def theta(self) -> np.ndarray:
-        """Logarithms of the free hyperparameters of the base kernel, shape (p,)."""
-        return self._checked_base().theta
-
-    @theta.setter
-    def theta(self, theta: np.ndarray) -> None:
-        self._checked_base().theta = theta
-
-    @property
-    def bounds(self) -> np.ndarray:
-        """Bounds of ``theta``, shape (p, 2)."""
-        return self._checked_base().bounds
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return False
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        return all(same(mine[name], theirs[name]) for name in mine)
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{k}={short(v)}" for k, v in self.get_params(deep=False).items())
-        return f"{type(self).__name__}({arguments})"
-
-    def is_stationary(self) -> bool:
-        """Return False: the covariance depends on the shapes of the answers."""
-        return False
-
-    @property
-    def requires_vector_input(self) -> bool:
-        """Always True: rows are vectors."""
-        return True
 
     # --- covariances ---
 
@@ -259,25 +195,6 @@ class IndirectKernel(Kernel):
             raise ValueError(f"{name} must be finite; row {row} is {rows[row].tolist()}.")
         self._check_rows(rows, name)
         return rows
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two parameters are equal; a tuple and a list of the same numbers are."""
-    if a is b:
-        return True
-    if isinstance(a, np.ndarray | list | tuple) or isinstance(b, np.ndarray | list | tuple):
-        try:
-            return np.shape(a) == np.shape(b) and bool(np.array_equal(a, b))
-        except ValueError:  # ragged
-            return False
-    return bool(a == b)
-
-
-def short(value: Any) -> str:
-    """Return ``repr(value)``, or only the shape of an array that would fill the screen."""
-    if isinstance(value, np.ndarray) and value.size > 8:
-        return f"<array of shape {value.shape}>"
-    return repr(value)
 
 
 def contains_white_noise(kernel: Kernel) -> bool:

@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel, WhiteKernel
 
-from skgpb.kernels._indirect import IndirectKernel, as_points, same
+from skgpb.kernels._indirect import IndirectKernel, as_points
 from skgpb.kernels._operator import (
     ConditionalMeanOperator,
     pivoted_cholesky,
@@ -28,6 +28,7 @@ from skgpb.kernels._operator import (
     sum_of,
 )
 from skgpb.kernels._support import Support, SupportEvaluator, SupportRows
+from skgpb.kernels._wrapper import same
 
 #: A compressed Gram matrix comes from a factor of the base kernel that misses at most this share
 #: of its trace, where one of at most ``MAX_BASE_RANK`` columns does.
