@@ -710,6 +710,9 @@ class MaxValueInformation(BaseIndirectOptimizer):
         "n_max_values": [Interval(Integral, 1, None, closed="left")],
     }
 
+    # Whether the information about f* was 0 for all candidates of this round.
+    _silent = False
+
     def _round_state(self) -> np.ndarray:
         """Samples of f*, the same whenever the round is asked again."""
         rng = np.random.default_rng([self._seed, self._round, len(self._pending)])
@@ -730,7 +733,12 @@ class MaxValueInformation(BaseIndirectOptimizer):
 
     def _scores(self, A: np.ndarray | None, state: np.ndarray) -> np.ndarray:
         mean, std = self._moments(A)
-        return self._information(mean, std, self._noise(A), state)
+        value = self._information(mean, std, self._noise(A), state)
+        if A is None:
+            self._silent = self._round > 0 and not value.max() > TIE_TOLERANCE
+        # Where answers stay far below f*, as blurred ones do, being below it tells nothing and
+        # all queries would tie, although f is not known: ask for what is known least.
+        return std / self._unit if self._silent else value
 
 
 def learned_conditional(

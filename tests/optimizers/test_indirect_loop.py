@@ -235,6 +235,27 @@ def test_parallel_runs_are_loops_over_batches(name):
     np.testing.assert_array_equal(parallel.history_, by_hand.history_[: len(parallel.history_)])
 
 
+@pytest.mark.parametrize("information", ["noiseless", "noisy"])
+def test_a_search_does_not_stall_where_answers_stay_far_below_the_maximum(information):
+    nodes = np.linspace(-3, 3, 61)
+    weights = np.exp(-0.5 * nodes**2) / np.exp(-0.5 * nodes**2).sum()
+
+    def blurred(query):
+        x = query.a[0] + 0.1 * nodes
+        return float(weights @ (0.7 * np.exp(-30 * (x - 0.3) ** 2) + np.exp(-300 * (x - 0.8) ** 2)))
+
+    optimizer = CMESOptimizer(
+        conditional=WindowMean(scale=0.1),
+        domain=[(0, 1)],
+        alpha=1e-6,
+        information=information,
+        random_state=0,
+    )
+    result = optimizer.run(blurred, 16)
+    assert len(np.unique(optimizer.history_["a"])) == 16
+    assert abs(result.x[0] - 0.8) < 0.02
+
+
 def test_rejected_calls_leave_no_trace(name):
     optimizer = make(name)
     play(optimizer, 3)
