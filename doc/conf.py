@@ -108,7 +108,7 @@ def unlink_foreign_references(
     origin = getattr(obj, "fget", None) or obj
     if not getattr(origin, "__module__", "skgpb").startswith("skgpb"):
         lines[:] = [re.sub(r":ref:`([^<`]+?)\s*<[^>]+>`", r"\1", line) for line in lines]
-        lines[:] = [re.sub(r":term:`([^`]+)`", r"\1", line) for line in lines]
+        lines[:] = [re.sub(r":term:`([^`]+)`", r"``\1``", line) for line in lines]
 
 
 def markdown_to_rst(text: str) -> str:
