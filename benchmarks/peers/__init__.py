@@ -1,0 +1,1 @@
+"""skgpb next to the optimizers that people would use instead: ``python -m benchmarks.peers``."""

@@ -1,0 +1,439 @@
+"""One face for every optimizer: ask for a point of the unit cube, tell the value, recommend.
+
+A method is made for d dimensions, a noise standard deviation and a seed. With a length scale it is
+*fixed*: the kernel is a squared exponential of that length scale, hyperparameters are not learned
+and the noise is known, where the package allows it. Without one it runs as its documentation shows,
+noise variances being passed where there is a parameter for them.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import EIOptimizer, GPOOOptimizer, GPTreeOptimizer
+
+#: Points that methods without a start-up of their own evaluate at random first.
+N_START = 10
+
+
+class Method:
+    """Ask and tell over the unit cube."""
+
+    #: Whether a history can be told at once, in ``fill``.
+    fillable = True
+
+    def __init__(self, d: int, noise: float, seed: int, length_scale: float | None = None) -> None:
+        self.d = d
+        self.noise = noise
+        self.seed = seed
+        self.length_scale = length_scale
+        self.rng = np.random.default_rng(seed)
+        self.X: list[np.ndarray] = []
+        self.y: list[float] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Set up the optimizer."""
+
+    def ask(self) -> np.ndarray:
+        """Return the next point (d,)."""
+        raise NotImplementedError
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        """Report the value at the point that was asked."""
+        self.X.append(x)
+        self.y.append(y)
+
+    def fill(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Tell a history at once, as cheaply as the package allows."""
+        self.X, self.y = list(X), list(y)
+
+    def recommend(self) -> np.ndarray:
+        """Return the method's own recommendation: the best point observed, unless it has one."""
+        return self.X[int(np.argmax(self.y))]
+
+
+class Random(Method):
+    """Uniform points."""
+
+    label, package = "random points", "numpy"
+
+    def ask(self) -> np.ndarray:
+        return self.rng.random(self.d)
+
+
+# ---- skgpb ----
+
+
+class Skgpb(Method):
+    """What the optimizers of skgpb share."""
+
+    package = "skgpb"
+    fillable = False
+
+    def kernel(self) -> Any:
+        return None if self.length_scale is None else RBF(self.length_scale)
+
+    def common(self) -> dict:
+        return {
+            "bounds": [(0.0, 1.0)] * self.d,
+            "alpha": self.noise**2,
+            "random_state": self.seed,
+        }
+
+    def ask(self) -> np.ndarray:
+        self.query = self.opt.ask()
+        return self.query.points[0]
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        self.opt.tell(self.query, y)
+
+    def recommend(self) -> np.ndarray:
+        return self.opt.recommend().points[0]
+
+
+class SkgpbEI(Skgpb):
+    """Expected improvement over candidates that follow the posterior."""
+
+    label = "skgpb EI"
+
+    def begin(self) -> None:
+        self.opt = EIOptimizer(self.kernel(), **self.common())
+
+
+class SkgpbGPTree(Skgpb):
+    """Adaptive discretization, the diameter computed from the kernel."""
+
+    label = "skgpb GPTree"
+
+    def begin(self) -> None:
+        self.opt = GPTreeOptimizer(self.kernel(), beta=4.0, n_children=3, **self.common())
+
+    def recommend(self) -> np.ndarray:
+        return self.opt.recommend("posterior").center
+
+
+class SkgpbGPOO(Skgpb):
+    """GPOO at the centres of cells."""
+
+    label = "skgpb GPOO, centres"
+
+    def begin(self) -> None:
+        self.opt = GPOOOptimizer(
+            self.kernel(), feedback="center", expansion="posterior", beta=4.0, **self.common()
+        )
+
+    def recommend(self) -> np.ndarray:
+        return self.opt.recommend("posterior").center
+
+
+class SkgpbGPOONew(Skgpb):
+    """GPOO with a delta(h) so wide that every query is new, the most a round can cost."""
+
+    label = "skgpb GPOO, new queries"
+    diameter = (50.0, 0.9)
+
+    def begin(self) -> None:
+        self.opt = GPOOOptimizer(
+            self.kernel(), feedback="center", diameter=self.diameter, max_depth=20, **self.common()
+        )
+
+
+class SkgpbGPOORepeating(SkgpbGPOONew):
+    """GPOO with a delta(h) that makes it ask cells again, as noise does in practice."""
+
+    label = "skgpb GPOO, repeats"
+    diameter = (4.0, 0.5)
+
+
+class SkgpbAverages(Skgpb):
+    """GPOO asking for averages over cells of any size."""
+
+    label = "skgpb GPOO, averages"
+    #: Representatives of a cell along every axis, set by the benchmark.
+    per_axis = 1
+    #: How often an axis may be halved, None for any number of times.
+    finest: int | None = None
+
+    def begin(self) -> None:
+        # The leaves of the tree are one level below max_depth.
+        depth = None if self.finest is None else self.finest * self.d - 1
+        self.opt = GPOOOptimizer(
+            n_representatives=self.per_axis,
+            expansion="posterior",
+            beta=4.0,
+            max_depth=depth,
+            **self.common(),
+        )
+
+    def recommended_cell(self) -> Any:
+        """Return the recommended cell."""
+        return self.opt.recommend("posterior")
+
+
+class SkgpbCoarseAverages(SkgpbAverages):
+    """GPOO asking for, and recommending, no smaller cells than the peers get."""
+
+    label = "skgpb GPOO, no finer cells"
+
+
+# ---- peers ----
+
+
+class ScikitOptimize(Method):
+    """``skopt.Optimizer``."""
+
+    label, package = "scikit-optimize", "scikit-optimize"
+
+    def begin(self) -> None:
+        from skopt import Optimizer
+
+        estimator = "GP"
+        if self.length_scale is not None:
+            from skopt.learning import GaussianProcessRegressor
+            from skopt.learning.gaussian_process.kernels import RBF as SkoptRBF
+
+            estimator = GaussianProcessRegressor(
+                SkoptRBF(self.length_scale), alpha=self.noise**2, optimizer=None, normalize_y=False
+            )
+        # EI alone: the default hedges between three rules and takes three times as long.
+        self.opt = Optimizer(
+            [(0.0, 1.0)] * self.d,
+            base_estimator=estimator,
+            acq_func="EI",
+            n_initial_points=N_START,
+            random_state=self.seed,
+        )
+
+    def ask(self) -> np.ndarray:
+        self.x = self.opt.ask()
+        return np.array(self.x)
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        self.opt.tell(self.x, -y)
+
+    def fill(self, X: np.ndarray, y: np.ndarray) -> None:
+        self.opt.tell(X.tolist(), (-y).tolist())
+
+    def recommend(self) -> np.ndarray:
+        return np.array(self.opt.get_result().x)
+
+
+class BoTorch(Method):
+    """The loop of BoTorch's tutorials.
+
+    Its acquisition is the upper confidence bound where hyperparameters are fixed, the log noisy
+    expected improvement where they are learned. It recommends the observed point of the highest
+    posterior mean.
+    """
+
+    label, package = "BoTorch", "botorch"
+
+    def model(self) -> Any:
+        import torch
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import SingleTaskGP
+        from botorch.models.transforms import Standardize
+        from gpytorch.kernels import RBFKernel
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        X = torch.tensor(np.array(self.X), dtype=torch.float64)
+        Y = torch.tensor(np.array(self.y), dtype=torch.float64)[:, None]
+        noise = torch.full_like(Y, self.noise**2)
+        if self.length_scale is None:
+            model = SingleTaskGP(X, Y, noise, outcome_transform=Standardize(1))
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        else:
+            kernel = RBFKernel()
+            kernel.lengthscale = self.length_scale
+            model = SingleTaskGP(X, Y, noise, covar_module=kernel, outcome_transform=None)
+            model.eval()
+        return model, X
+
+    def ask(self) -> np.ndarray:
+        import torch
+        from botorch.acquisition import UpperConfidenceBound
+        from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+        from botorch.optim import optimize_acqf
+
+        if len(self.X) < N_START:
+            return self.rng.random(self.d)
+        torch.manual_seed(self.seed + len(self.X))
+        model, X = self.model()
+        if self.length_scale is None:
+            acquisition = qLogNoisyExpectedImprovement(model, X, prune_baseline=True)
+        else:
+            acquisition = UpperConfidenceBound(model, beta=4.0)
+        cube = torch.tensor([[0.0] * self.d, [1.0] * self.d], dtype=torch.float64)
+        x, _ = optimize_acqf(acquisition, cube, q=1, num_restarts=4, raw_samples=64)
+        return x[0].numpy()
+
+    def recommend(self) -> np.ndarray:
+        import torch
+
+        if len(self.X) < N_START:
+            return super().recommend()
+        model, X = self.model()
+        with torch.no_grad():
+            return X[model.posterior(X).mean.argmax()].numpy()
+
+
+class OptunaGP(Method):
+    """Optuna's ``GPSampler``, whose hyperparameters are always learned."""
+
+    label, package = "Optuna GPSampler", "optuna"
+
+    def begin(self) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self.space = {f"x{a}": optuna.distributions.FloatDistribution(0, 1) for a in range(self.d)}
+        sampler = optuna.samplers.GPSampler(
+            seed=self.seed, n_startup_trials=N_START, deterministic_objective=False
+        )
+        self.study = optuna.create_study(direction="maximize", sampler=sampler)
+
+    def ask(self) -> np.ndarray:
+        self.trial = self.study.ask(self.space)
+        return np.array([self.trial.params[name] for name in self.space])
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        self.study.tell(self.trial, y)
+
+    def fill(self, X: np.ndarray, y: np.ndarray) -> None:
+        import optuna
+
+        names = list(self.space)
+        for x, value in zip(X.tolist(), y.tolist(), strict=True):
+            params = dict(zip(names, x, strict=True))
+            self.study.add_trial(
+                optuna.trial.create_trial(params=params, distributions=self.space, value=value)
+            )
+
+    def recommend(self) -> np.ndarray:
+        best = self.study.best_params
+        return np.array([best[name] for name in self.space])
+
+
+class BayesianOptimization(Method):
+    """The bayesian-optimization package."""
+
+    label, package = "bayesian-optimization", "bayesian-optimization"
+
+    def begin(self) -> None:
+        from bayes_opt import BayesianOptimization as Optimizer
+        from bayes_opt.acquisition import UpperConfidenceBound
+
+        self.names = [f"x{a:02d}" for a in range(self.d)]
+        self.opt = Optimizer(
+            None,
+            dict.fromkeys(self.names, (0.0, 1.0)),
+            acquisition_function=UpperConfidenceBound(random_state=self.seed),
+            random_state=self.seed,
+            allow_duplicate_points=True,
+            verbose=0,
+        )
+        if self.length_scale is not None:
+            self.opt.set_gp_params(
+                kernel=RBF(self.length_scale),
+                alpha=self.noise**2,
+                optimizer=None,
+                normalize_y=False,
+            )
+
+    def ask(self) -> np.ndarray:
+        if len(self.opt.space) < N_START:
+            return self.rng.random(self.d)
+        if self.length_scale is None:
+            # The targets are normalised, and so is alpha.
+            variance = max(float(np.var(self.opt.space.target)), self.noise**2)
+            self.opt.set_gp_params(alpha=self.noise**2 / variance)
+        suggestion = self.opt.suggest()
+        return np.array([suggestion[name] for name in self.names])
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        self.opt.register(dict(zip(self.names, x.tolist(), strict=True)), y)
+
+    def fill(self, X: np.ndarray, y: np.ndarray) -> None:
+        for x, value in zip(X, y.tolist(), strict=True):
+            self.tell(x, value)
+
+    def recommend(self) -> np.ndarray:
+        best = self.opt.max["params"]
+        return np.array([best[name] for name in self.names])
+
+
+class PyXAB(Method):
+    """Hierarchical optimistic optimization by PyXAB: a tree without a Gaussian process.
+
+    Its confidence widths are for rewards in [0, 1]: they get values scaled by the range, which
+    the noise is 10 % of.
+    """
+
+    label, package = "PyXAB HOO", "PyXAB"
+    fillable = False
+
+    def begin(self) -> None:
+        from PyXAB.algos.HOO import T_HOO
+        from PyXAB.partition.BinaryPartition import BinaryPartition
+
+        state = np.random.get_state()  # noqa: NPY002 - what PyXAB draws from
+        np.random.seed(self.seed)  # noqa: NPY002
+        self.algo = T_HOO(
+            nu=1, rho=0.75, rounds=1000, domain=[[0, 1]] * self.d, partition=BinaryPartition
+        )
+        np.random.set_state(state)  # noqa: NPY002
+        self.t = 0
+        self.scale = 0.1 / self.noise
+
+    def ask(self) -> np.ndarray:
+        self.t += 1
+        return np.array(self.algo.pull(self.t), dtype=np.float64)
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        self.algo.receive_reward(self.t, y * self.scale)
+
+    def recommend(self) -> np.ndarray:
+        return np.array(self.algo.get_last_point(), dtype=np.float64)
+
+
+OURS_TIMED: list[type[Method]] = [SkgpbGPOONew, SkgpbGPOORepeating, SkgpbGPTree, SkgpbEI]
+OURS: list[type[Method]] = [SkgpbGPTree, SkgpbGPOO, SkgpbEI]
+OURS_AVERAGES: list[type[Method]] = [SkgpbAverages, SkgpbCoarseAverages]
+PEERS: list[type[Method]] = [BoTorch, BayesianOptimization, OptunaGP, ScikitOptimize, PyXAB]
+#: Peers with a Gaussian process.
+GAUSSIAN = {"botorch", "bayesian-optimization", "optuna", "scikit-optimize"}
+
+
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package, None where it is missing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def available(methods: list[type[Method]]) -> tuple[list[type[Method]], list[str]]:
+    """Split methods into those whose package is installed and the labels of the others."""
+    present = [m for m in methods if m is Random or m.package == "skgpb" or version_of(m.package)]
+    return present, [m.label for m in methods if m not in present]
+
+
+def quiet() -> None:
+    """Silence what the packages say about convergence: it is not what is measured."""
+    warnings.filterwarnings("ignore")
+    logging.getLogger("bayes_opt").setLevel(logging.ERROR)
+
+
+def single_threaded() -> None:
+    """Keep PyTorch to one thread, like everything else."""
+    if version_of("torch"):
+        import torch
+
+        torch.set_num_threads(1)
