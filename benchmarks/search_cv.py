@@ -51,6 +51,8 @@ SPACES = {
     ],
 }
 FACTOR = 3
+# A polynomial of large features may not converge at all; the other settings need a few thousand.
+MAX_ITER = 20_000
 
 
 def halving_candidates(n_iter: int) -> int:
@@ -70,7 +72,7 @@ def searches(space_name: str, n_iter: int, common: dict[str, Any]) -> dict[str, 
     """The methods to compare, as functions of a seed and the number of samples."""
     n_first = halving_candidates(n_iter)
     space = SPACES[space_name]
-    steps = [("scaler", StandardScaler()), ("pca", PCA()), ("svc", SVC())]
+    steps = [("scaler", StandardScaler()), ("pca", PCA()), ("svc", SVC(max_iter=MAX_ITER))]
     pipeline = Pipeline(steps if space_name == "mixed" else [steps[0], steps[2]])
     n_rounds = 1 + floor(log(n_first) / log(FACTOR) + 1e-9)
     return {

@@ -13,6 +13,7 @@ from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from skgpb.model_selection.space import ParameterSpace, kernel_settings
@@ -267,9 +268,17 @@ class BanditSearchCV(BaseSearchCV):
             settings["random_state"] = int(rng.randint(np.iinfo(np.int32).max))
         return engine.set_params(**settings)
 
+    def _n_folds(self) -> int:
+        """Number of folds; before scikit-learn 1.9 ``n_splits_`` comes after the search."""
+        try:
+            return max(1, check_cv(self.cv).get_n_splits())
+        except (TypeError, ValueError):
+            # It depends on the data, as for LeaveOneOut: enough for any number of workers.
+            return effective_n_jobs(self.n_jobs)
+
     def _search(self, engine: Any, scores: Scores, rng: np.random.RandomState) -> None:
         space = self.space_
-        batch_size = self.batch_size or max(1, ceil(effective_n_jobs(self.n_jobs) / self.n_splits_))
+        batch_size = self.batch_size or ceil(effective_n_jobs(self.n_jobs) / self._n_folds())
         n_initial = self.n_initial
         if n_initial is None:
             n_initial = min(2 * space.n_axes, ceil(self.n_iter / 3)) if scores.learns else 0
