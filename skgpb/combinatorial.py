@@ -443,6 +443,7 @@ class CombinatorialBandit(BaseBanditOptimizer):
                     y = column_or_1d(y, warn=True)
                 y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
             self._start(X, y)
+            self._log.append(("fit", X, y))
         return self
 
     def _ensure_started(self) -> None:
@@ -458,6 +459,11 @@ class CombinatorialBandit(BaseBanditOptimizer):
             rng = check_random_state(self.random_state)
             for optimizer in optimizers:
                 optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
+        # Of a loaded run: the seeds that the campaigns had.
+        for optimizer, seed in zip(
+            optimizers, self.__dict__.get("_replayed_seed", ()), strict=False
+        ):
+            optimizer._replayed_seed = seed
         self._give_arms(named, optimizers, X)
         for optimizer in optimizers:
             optimizer._ensure_started()
@@ -471,16 +477,19 @@ class CombinatorialBandit(BaseBanditOptimizer):
                 zip(optimizers, self._columns(X), strict=True)
             ):
                 optimizer.fit(columns, None if y is None else y[:, i])
+        for optimizer in optimizers:
+            optimizer.__dict__.pop("_replayed_seed", None)
         self._costs = self._checked_costs(optimizers)
         CostTable(self._costs, self.budget)
         self.optimizers_ = optimizers
         self.named_optimizers_ = dict(zip([name for name, _ in named], optimizers, strict=True))
         self.bounds_ = np.concatenate([optimizer.bounds_ for optimizer in optimizers])
         self.n_features_in_ = len(self.bounds_)
-        self._round = 0
-        self._asked: list[Allocation] = []
-        self._pending: dict[Allocation, None] = {}
-        self._history: list[tuple] = []
+        self._begin_loop()
+
+    @property
+    def _seed(self) -> list[int]:
+        return [optimizer._seed for optimizer in self.optimizers_]
 
     def _checked_optimizers(self) -> list[tuple[str, BaseArmsOptimizer]]:
         named = self._named()
@@ -692,15 +701,17 @@ class CombinatorialBandit(BaseBanditOptimizer):
         return super().tell(query, reward, alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
-        rewards = self._one_per_campaign(reward, "reward")
-        rewards = [None if each is None else check_reward(each) for each in rewards]
-        if all(each is None for each in rewards):
-            raise ValueError("reward holds None for every campaign")
+        rewards = None
+        if reward is not None:
+            rewards = self._one_per_campaign(reward, "reward")
+            rewards = [None if each is None else check_reward(each) for each in rewards]
+            if all(each is None for each in rewards):
+                raise ValueError("reward holds None for every campaign")
         alphas = alpha
         if alpha is None or np.ndim(alpha) == 0:
             alphas = [alpha] * len(self.optimizers_)
         alphas = [
-            optimizer._default_noise() if each is None else check_noise_variance(each)
+            optimizer._told_noise() if each is None else check_noise_variance(each)
             for optimizer, each in zip(
                 self.optimizers_, self._one_per_campaign(alphas, "alpha"), strict=True
             )
@@ -751,8 +762,8 @@ class CombinatorialBandit(BaseBanditOptimizer):
         told, slots = np.full((3, n), np.nan), np.full(n, -1, dtype=np.intp)
         boxes = []
         for i, (optimizer, each) in enumerate(zip(self.optimizers_, target, strict=True)):
-            block, slots[i] = each
-            boxes.append(optimizer._box_around(block))
+            query, slots[i] = each
+            boxes.append(optimizer._descriptor(query))
             if reward[i] is not None:
                 optimizer._update(each, reward[i], alpha[i])
                 told[:, i] = optimizer._history[-1][1:4]

@@ -16,7 +16,7 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,12 @@ class Writer:
             return {"RandomState": self.encode(value.get_state(legacy=False), where)}
         if isinstance(value, np.random.Generator):
             return {"Generator": self.encode(value.bit_generator.state, where)}
+        if hasattr(value, "points") and hasattr(value, "__array__"):
+            return self.query(value)
+        if hasattr(value, "ask") and hasattr(value, "get_params"):
+            parameters = value.get_params(deep=False)
+            encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
+            return {"optimizer": type(value).__name__, "parameters": encoded}
         if hasattr(value, "__array__"):
             array = np.asarray(value)
             if array.dtype.kind in "biufUS":
@@ -141,8 +147,15 @@ class Writer:
 class Reader:
     """Turns what a file holds back into values; knows only the classes named here."""
 
-    def __init__(self, arrays: dict[str, np.ndarray], queries: dict[str, type]) -> None:
-        self._arrays, self._queries = arrays, queries
+    def __init__(
+        self,
+        arrays: dict[str, np.ndarray],
+        queries: Iterable[type] = (),
+        optimizers: Iterable[type] = (),
+    ) -> None:
+        self._arrays = arrays
+        self._queries = {each.__name__: each for each in queries}
+        self._optimizers = {each.__name__: each for each in optimizers}
         _register_known_kernels()
 
     def decode(self, value: Any) -> Any:
@@ -171,6 +184,11 @@ class Reader:
             return _generator(self.decode(value["Generator"]))
         if "kernel" in value:
             return self._kernel(value)
+        if "query" in value:
+            return self.query(value)
+        if value.get("optimizer") in self._optimizers:
+            parameters = {key: self.decode(item) for key, item in value["parameters"].items()}
+            return self._optimizers[value["optimizer"]](**parameters)
         raise ValueError(f"not a value of a saved run: {value!r}")
 
     def _kernel(self, value: dict[str, Any]) -> Kernel:

@@ -559,7 +559,6 @@ def bad_tells(allocation):
         (allocation, [1.0, np.inf, 3.0]),
         (allocation, [1.0, "2", 3.0]),
         (allocation, 6.0),
-        (allocation, None),
         (allocation, "abc"),
         (allocation, good, -1.0),
         (allocation, good, [0.1, 0.1]),

@@ -19,6 +19,7 @@ import skgpb.persistence
 from skgpb import (
     CMESOptimizer,
     CMETSOptimizer,
+    CombinatorialBandit,
     ContextualGPTreeOptimizer,
     EIOptimizer,
     GPOOOptimizer,
@@ -115,6 +116,31 @@ def test_optimizers_with_queries_of_their_own_continue_identically(name, how, tm
     assert_array_equal(resumed.predict(X), run.predict(X))
 
 
+def test_campaigns_that_share_a_budget_continue_identically(tmp_path):
+    arms = np.linspace(0.0, 1.0, 6)[:, None]
+    campaigns = [
+        ("search", GPUCBOptimizer(RBF(0.3), arms=arms, alpha=0.01)),
+        ("video", GPUCBOptimizer(arms=arms)),
+    ]
+    run = CombinatorialBandit(campaigns, budget=1.5)
+
+    def rewards(allocation):
+        return [peak(allocation.points[0, i]) for i in range(2)]
+
+    for i in range(6):
+        run.tell(run.ask(), None if i == 2 else rewards(run.ask()))
+    run.ask()
+    run.save(tmp_path / "run")
+    resumed = CombinatorialBandit.load(tmp_path / "run")
+    assert len(resumed.failed_) == 1
+    for _ in range(6):
+        query = run.ask()
+        assert resumed.ask() == query
+        run.tell(query, rewards(query))
+        resumed.tell(query, rewards(query))
+    assert_array_equal(resumed.history_["mean"], run.history_["mean"])
+
+
 # The format --------------------------------------------------------------------------------------
 
 
@@ -144,7 +170,7 @@ VALUES = [
 def test_values_come_back_exactly(value):
     writer = Writer()
     text = json.dumps(writer.encode(value, "p"), allow_nan=False)
-    back = Reader(writer.arrays, {}).decode(json.loads(text))
+    back = Reader(writer.arrays).decode(json.loads(text))
     assert type(back) is type(value)
     assert getattr(back, "dtype", None) == getattr(value, "dtype", None)
     if isinstance(value, np.ndarray):
@@ -159,7 +185,7 @@ def test_random_states_come_back_where_they_were(cls):
     rng.random(7)
     writer = Writer()
     text = json.dumps(writer.encode(rng, "random_state"))
-    back = Reader(writer.arrays, {}).decode(json.loads(text))
+    back = Reader(writer.arrays).decode(json.loads(text))
     assert_array_equal(back.random(5), rng.random(5))
 
 
@@ -177,7 +203,7 @@ KERNELS = [
 def test_kernels_come_back(kernel):
     writer = Writer()
     text = json.dumps(writer.encode(kernel, "kernel"))
-    back = Reader(writer.arrays, {}).decode(json.loads(text))
+    back = Reader(writer.arrays).decode(json.loads(text))
     assert repr(back) == repr(kernel)
     assert_array_equal(back.theta, kernel.theta)
 

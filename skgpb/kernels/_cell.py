@@ -214,6 +214,12 @@ class CellKernel(WrapperKernel):
         """
         base, p = self._checked_base(), self.theta.size
         columns = boxes if others is None else others
+        d = boxes.shape[1] // 2
+        if len(boxes) and is_point(columns).all() and is_point(boxes).all():
+            # A box without volume is a point, with its noise and all.
+            if others is not None:
+                return base(boxes[:, :d], others[:, :d])
+            return base(boxes[:, :d], eval_gradient=eval_gradient)
         block = self._block_points(p if eval_gradient else None)
         self._check_affordable(boxes, columns)
         K = np.empty((len(boxes), len(columns)))
@@ -245,6 +251,8 @@ class CellKernel(WrapperKernel):
     def _generic_diag(self, boxes: np.ndarray) -> np.ndarray:
         """Return the diagonal of ``_generic(boxes)`` from small blocks around the diagonal."""
         base, block = self._checked_base(), self._block_points(None)
+        if len(boxes) and is_point(boxes).all():
+            return base.diag(boxes[:, : boxes.shape[1] // 2])
         self._check_affordable(boxes, boxes)
         variances = np.empty(len(boxes))
         for rows in self._groups(boxes, DIAGONAL_POINTS):

@@ -19,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb.exceptions import EvaluationWarning, ReplayWarning
+from skgpb.partition.arm import Arm
 from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, read, write
 from skgpb.utils import (
     Integral,
@@ -154,7 +155,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
     def _draw_seed(self) -> int:
         """Seed of everything random in a run; that of a loaded run is the one it had."""
         if "_replayed_seed" in self.__dict__:
-            return self.__dict__.pop("_replayed_seed")
+            return self._replayed_seed
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _begin_checks(self, d: int) -> None:
@@ -552,8 +553,9 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         """Read a run that was saved, ready to go on as if it had never stopped.
 
         Nothing in the file is executed: it names classes of this library, parameters and
-        numbers. The answers are taken again one by one, without learning hyperparameters
-        anew, so that loading takes less time than the run did without its evaluations.
+        numbers. The answers are taken again one by one, with the hyperparameters that were
+        learned (learned anew for indirect queries), so that loading takes about the time that
+        the run took without its evaluations, or less.
 
         Parameters
         ----------
@@ -585,8 +587,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
                 f"{os.fspath(path)!r} holds a {document['class']}, not a {cls.__name__}"
             )
         cls = known[document["class"]]
-        queries = {each.__name__: each for each in _with_subclasses(cls._query_type)}
-        reader = Reader(arrays, queries | {"PointsQuery": PointsQuery})
+        kinds = [*_with_subclasses(cls._query_type), PointsQuery, Arm]
+        reader = Reader(arrays, kinds, _with_subclasses(BaseBanditOptimizer))
         missing = sorted(set(document["omitted"]) - set(parameters))
         if missing:
             raise ValueError(
@@ -626,6 +628,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
                 query, *numbers = reader.query(rest[0]), *map(reader.decode, rest[1:])
                 surprises += self._repeat(kind, query, *numbers)
         del self._replayed_learning
+        self.__dict__.pop("_replayed_seed", None)
         self._batch = [reader.query(each) for each in document["batch"]]
         return surprises
 

@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -444,6 +445,9 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         callback: Callable[[Self], Any] | None = None,
         progress: bool = False,
         n_jobs: int | None = None,
+        *,
+        on_error: str = "record",
+        checkpoint: str | PathLike | None = None,
     ) -> OptimizeResult:
         """Ask, evaluate and tell until the budget is spent, continuing from the present state.
 
@@ -453,8 +457,8 @@ n_restarts_optimizer, relearn, normalize_y, random_state
             Takes a query and returns its noisy answer.
         budget : float
             Cost to be spent, > 0. The last query may overshoot it.
-        callback, progress, n_jobs
-            As in the other optimizers; ``progress`` counts queries.
+        callback, progress, n_jobs, on_error, checkpoint
+            As in the other optimizers; ``progress`` counts queries. Failures cost nothing.
 
         Returns
         -------
@@ -475,8 +479,11 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable or None, got {callback!r}")
         most = max(1, int(np.ceil(budget / self._level_costs.min())))
-        result = super().run(objective, most, spent, progress, n_jobs)
-        result.nfev, result.cost = len(self._history) - before, self._spent - start
+        result = super().run(
+            objective, most, spent, progress, n_jobs, on_error=on_error, checkpoint=checkpoint
+        )
+        result.nfev = len(self._history) - before + result.nfail
+        result.cost = self._spent - start
         if not stops[-1]:
             result.message = "the budget is spent"
         return result

@@ -167,11 +167,15 @@ class GaussianProcessMixin:
 
     def _expected(self) -> Posterior:
         """Posterior after the answers to pending queries, their values assumed as expected."""
+        return self._expected_surrogate()._posterior
+
+    def _expected_surrogate(self) -> OnlineGaussianProcessRegressor:
+        """The surrogate itself, or a copy that has seen what pending queries should answer."""
         if not self._pending:
-            return self.surrogate_._posterior
+            return self.surrogate_
         noise = self._default_noise() / self.surrogate_._factor**2
         blocks = [self._block(query) for query in self._pending]
-        return self.surrogate_._imagine(blocks, [noise] * len(blocks))
+        return self.surrogate_._fork(blocks, [noise] * len(blocks))
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""

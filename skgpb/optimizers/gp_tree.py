@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._core._posterior import Posterior
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.kernels import boxes_from_points
 from skgpb.optimizers.base import PointsQuery
@@ -35,6 +36,7 @@ from skgpb.optimizers.variation import (
     smoothness_exponent,
 )
 from skgpb.partition import Cell
+from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.utils import Integral, Interval, StrOptions
 
 # A depth that is an integer up to rounding is that integer.
@@ -325,26 +327,37 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         pending = {self._node_of(query) for query in self._pending}
         excluded: set[int] = set()
         leaves = self._tree.n_leaves
+        expected = self._expected_surrogate()
         while True:
-            posterior = self._expected()
-            node = self._best_leaf(self._mask(excluded))
+            posterior = expected._posterior
+            node = self._best_within(posterior, self._mask(excluded))
             if node < 0:
                 # Every leaf is being evaluated already: refine the best of those that can be.
-                self._expand(self._best_divisible_leaf())
+                self._refine(self._best_divisible_leaf(), expected)
                 continue
             depth = self._tree.node(node)[0]
             known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._delta[depth]
             if known and self._expandable(node, depth) and self._room(leaves):
-                self._expand(node)
+                self._refine(node, expected)
             elif node in pending:
                 excluded.add(node)
             else:
                 return self._partition.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
+        return self._best_within(self._expected(), excluded)
+
+    def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
         """Line 2: the leaf of the largest index, equations 3.1 and 3.2."""
         beta = self._beta(self._round + 1 + len(self._pending))
-        return self._tree.best_bound_within_parent(self._expected(), beta, self._delta, excluded)
+        return self._tree.best_bound_within_parent(posterior, beta, self._delta, excluded)
+
+    def _refine(self, node: int, expected: OnlineGaussianProcessRegressor) -> None:
+        """Split a leaf, and follow its children in what is expected of pending answers too."""
+        first = self._expand(node)
+        if expected is not self.surrogate_:
+            children = range(first, first + self._tree.n_children)
+            expected._track_blocks(children, self._partition.blocks(first, children.stop))
 
     def _mask(self, nodes: set[int]) -> np.ndarray | None:
         if not nodes:
