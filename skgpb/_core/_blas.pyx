@@ -6,7 +6,11 @@ from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dgemv, dtrsm, dtrsv
 from scipy.linalg.cython_lapack cimport dpotrf
 
 # dtrsm packs the whole factor first; for so few right-hand sides it is faster to read it each time.
-cdef Py_ssize_t FEW = 4
+cdef Py_ssize_t FEW = 6
+# A product with a matrix of so many elements takes less time than it takes to wake other threads,
+# and far less than to wait for one whose core is busy. OpenBLAS would use them from 460,800 on, so
+# larger matrices come in parts. Level-3 routines are left to the threads that the user allows.
+cdef Py_ssize_t UNTHREADED = 2 ** 18
 
 
 cdef double dot(Py_ssize_t n, const double* x, const double* y) noexcept nogil:
@@ -21,11 +25,16 @@ cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogi
 
 cdef void gemv(Py_ssize_t rows, Py_ssize_t cols, double a, const double* A, Py_ssize_t lda,
                const double* x, double b, double* y) noexcept nogil:
-    cdef blas_int m = <blas_int> cols, n = <blas_int> rows, ld = <blas_int> lda, one = 1
+    cdef blas_int m = <blas_int> cols, n, ld = <blas_int> lda, one = 1
     cdef char trans = b"T"
-    if rows == 0:
-        return
-    dgemv(&trans, &m, &n, &a, <double*> A, &ld, <double*> x, &one, &b, y, &one)
+    cdef Py_ssize_t start = 0, step = UNTHREADED // cols if cols > 0 else rows
+    if step < 1:
+        step = 1
+    while start < rows:
+        n = <blas_int> min(step, rows - start)
+        dgemv(&trans, &m, &n, &a, <double*> A + start * lda, &ld, <double*> x, &one, &b,
+              y + start, &one)
+        start += step
 
 
 cdef void trsv_lower(Py_ssize_t n, const double* L, Py_ssize_t ldl, double* x) noexcept nogil:

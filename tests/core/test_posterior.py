@@ -210,3 +210,19 @@ def test_set_targets_equals_observing_them():
     s.p.set_targets(y)
     s.y = list(y)
     s.check()
+
+
+@pytest.mark.parametrize("m", [1, 327, 328, 329, 1500])
+def test_products_that_come_in_parts_are_whole(m):
+    rng = np.random.default_rng(m)
+    n = 800  # 2**18 elements are 327 rows
+    X, T = rng.random((n, 2)), rng.random((m, 2))
+    y, noise = rng.normal(size=n), np.full(n, 0.1)
+    p = Posterior()
+    p.track(np.zeros((m, 0)), np.ones(m), np.arange(m))
+    assert p.append_block(np.zeros((n, 0)), KERNEL(X), noise, y, KERNEL(T, X))
+    assert p.append_tracked(0, KERNEL(T, T[:1])[:, 0].copy(), 0.1, 0.5)
+    mean, var, _ = direct(np.vstack([X, T[:1]]), np.append(y, 0.5), np.full(n + 1, 0.1), T)
+    assert_allclose(p.tracked_mean(), mean, atol=1e-9)
+    assert_allclose(p.tracked_var(), var, atol=1e-9)
+    assert_allclose(p.project(p.tracked_rows()), mean, atol=1e-9)
