@@ -1,0 +1,227 @@
+"""Awkward pairs, queries and policies: used or refused by name, and nothing told is lost."""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
+from skgpb.optimizers import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+)
+
+FLAT = (
+    CMESOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+)
+ALL = (*FLAT, CMETSOptimizer)
+RNG = np.random.default_rng(3)
+A1 = RNG.uniform(size=(60, 2))
+X1 = np.clip(2.0 * A1 + 0.1 * RNG.normal(size=(60, 2)), 0.0, 2.0)
+DOMAIN = [(0.0, 2.0), (0.0, 2.0)]
+SQUARE = [(0.0, 1.0), (0.0, 1.0)]
+SMALL = {"n_points": 100, "alpha": 1e-3, "random_state": 0, "domain": DOMAIN}
+
+
+def make(cls, **settings):
+    if cls is CMETSOptimizer:
+        return cls(**SMALL | {"query_bounds": SQUARE, "max_depth": 3} | settings)
+    return cls(**SMALL | {"query_bounds": SQUARE, "n_candidates": 49} | settings)
+
+
+def answer(query):
+    a = query.center if hasattr(query, "depth") else query.a
+    return float(np.exp(-2.0 * ((2.0 * a[:2] - 1.2) ** 2).sum()))
+
+
+def play(optimizer, n=4):
+    for _ in range(n):
+        query = optimizer.ask()
+        optimizer.tell(query, answer(query))
+    return optimizer
+
+
+def view(optimizer, points=((0.4, 1.1), (1.9, 0.2))):
+    """What was told, what follows from it, and what is asked next."""
+    optimizer = copy.deepcopy(optimizer)
+    mean, std = optimizer.predict(np.array(points), return_std=True)
+    return repr(
+        [
+            optimizer.history_.tolist(),
+            optimizer.spent_,
+            optimizer.n_features_in_,
+            mean.tolist(),
+            std.tolist(),
+            optimizer.recommend().tolist(),
+            optimizer.ask(),
+        ]
+    )
+
+
+PAIRS = {
+    "every pair twice": (np.vstack([X1, X1]), np.vstack([A1, A1])),
+    "one query, many outcomes": (X1, np.full_like(A1, 0.5)),
+    "the same pair over and over": (np.full_like(X1, 1.2), np.full_like(A1, 0.6)),
+    "a constant column of queries": (X1, np.column_stack([A1[:, 0], np.full(60, 0.5)])),
+    "a constant column of outcomes": (np.column_stack([X1[:, 0], np.full(60, 1.0)]), A1),
+    "two pairs": (X1[:2], A1[:2]),
+}
+
+
+@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.parametrize("operator", ["auto", "embedding", "window"])
+def test_awkward_pairs_are_learned_from(case, operator):
+    X, A = PAIRS[case]
+    optimizer = play(make(CMESOptimizer, operator=operator).fit(X, queries=A))
+    mean, std = optimizer.predict(X1[:10], return_std=True)
+    assert np.isfinite(mean).all() and np.isfinite(std).all() and (std >= 0.0).all()
+    x = optimizer.recommend()
+    assert (x >= 0.0).all() and (x <= 2.0).all()
+    assert len(optimizer.history_) == 4 and np.isfinite(optimizer.history_["std"]).all()
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_duplicates_and_constant_columns_in_every_method(cls):
+    for case in ("every pair twice", "a constant column of queries"):
+        X, A = PAIRS[case]
+        optimizer = play(make(cls).fit(X, queries=A), 3)
+        assert np.isfinite(optimizer.predict(X1[:10])).all()
+        assert len(optimizer.history_) == 3
+
+
+def test_many_copies_of_a_pair_do_not_change_what_is_known():
+    once = ConditionalMean(RBF(0.5), X1, A1, query_kernel=RBF(0.3, "fixed"), regularization=1e-3)
+    # N lambda stays: three copies at lambda are one at lambda / 3 x 3 pairs
+    thrice = ConditionalMean(
+        RBF(0.5),
+        np.vstack([X1] * 3),
+        np.vstack([A1] * 3),
+        query_kernel=RBF(0.3, "fixed"),
+        regularization=1e-3,
+    )
+    rows = once.queries(A1[:5]), once.points(X1[:5])
+    np.testing.assert_allclose(thrice(*rows), once(*rows), atol=1e-8)
+
+
+def spoiled(array, value):
+    out = array.copy()
+    out[7, 1] = value
+    return out
+
+
+BAD = {
+    "NaN in X": ((spoiled(X1, np.nan), A1), "NaN"),
+    "infinite X": ((spoiled(X1, np.inf), A1), "infinity|finite"),
+    "NaN in queries": ((X1, spoiled(A1, np.nan)), "queries"),
+    "infinite queries": ((X1, spoiled(A1, np.inf)), "queries"),
+    "words for queries": ((X1, np.full(A1.shape, "a")), "queries"),
+    "fewer queries": ((X1, A1[:-1]), "queries has 59 rows, but X has 60"),
+    "flat queries": ((X1, A1[:, 0]), "queries"),
+    "outside the domain": ((spoiled(X1, 2.5), A1), "bounds|domain|inside|outside"),
+    "one pair": ((X1[:1], A1[:1]), "one pair is too few"),
+    "no pair": ((X1[:0], A1[:0]), "0 sample"),
+}
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_bad_pairs_are_refused_by_name_and_nothing_is_lost(cls):
+    optimizer = play(make(cls).fit(X1, queries=A1), 2)
+    before = view(optimizer)
+    for (X, A), message in BAD.values():
+        with pytest.raises(ValueError, match=message):
+            optimizer.fit(X, queries=A)
+    assert view(optimizer) == before
+
+
+def test_one_pair_is_enough_where_nothing_is_left_to_learn():
+    conditional = ConditionalMean(
+        X=X1[:1], A=A1[:1], query_kernel=RBF(0.3, "fixed"), regularization=1e-3
+    )
+    optimizer = play(make(CMESOptimizer, conditional=conditional))
+    assert np.isfinite(optimizer.predict(X1[:5])).all()
+
+
+@pytest.mark.parametrize("cls", FLAT)
+@pytest.mark.parametrize("candidates", [None, A1[:20]])
+def test_queries_outside_are_refused_and_nothing_is_lost(cls, candidates):
+    where = {"query_bounds": SQUARE} if candidates is None else {"candidates": candidates}
+    optimizer = make(cls, **{"query_bounds": None} | where).fit(X1, queries=A1)
+    play(optimizer, 2)
+    before = view(optimizer)
+    for bad in ([1.5, 0.5], [-1e-6, 0.5], [np.nan, 0.5], [0.5], [0.5, 0.5, 0.5], "a", [[0.5, 7.0]]):
+        with pytest.raises((ValueError, TypeError)):
+            optimizer.tell(bad, 0.3)
+    with pytest.raises(ValueError, match="reward"):
+        optimizer.tell(optimizer.ask(), np.nan)
+    assert view(optimizer) == before
+    if candidates is None:  # anywhere in the box may be told, also between the candidates
+        optimizer.tell([0.123, 0.456], 0.3)
+        assert len(optimizer.history_) == 3
+
+
+def test_far_from_all_pairs_the_prior_is_what_is_left():
+    optimizer = play(make(CMESOptimizer, operator="embedding").fit(X1, queries=A1))
+    mean, std = optimizer.predict_query([[50.0, -50.0]], return_std=True)
+    assert np.isfinite(mean).all() and std[0] == pytest.approx(0.0, abs=1e-6)
+
+
+POLICIES = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+ARMS = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
+NO_POLICIES = {
+    "sum above one": (POLICIES + 0.01, "sum to one"),
+    "sum below one": (0.5 * POLICIES, "sum to one"),
+    "negative": (np.array([[1.2, -0.2, 0.0]]), "negative|probabilit"),
+    "NaN": (np.array([[np.nan, 0.5, 0.5]]), "finite"),
+}
+
+
+@pytest.mark.parametrize("case", NO_POLICIES)
+@pytest.mark.parametrize("cls", FLAT)
+def test_no_probabilities_are_refused_before_anything_is_asked(cls, case):
+    table, message = NO_POLICIES[case]
+    settings = {"alpha": 1e-3, "random_state": 0}
+    optimizer = cls(conditional=PolicyMean(policies=table, arms=ARMS), **settings)
+    with pytest.raises(ValueError, match=message):
+        optimizer.ask()
+    assert not hasattr(optimizer, "history_")
+    optimizer.set_params(conditional=PolicyMean(policies=POLICIES, arms=ARMS))
+    assert optimizer.ask().a.shape == (1,)
+
+
+def test_a_function_that_returns_no_probabilities_loses_nothing():
+    def policy(A):  # fails for one of the queries that can be told
+        A = np.asarray(A)
+        table = np.column_stack([A[:, 0], 1.0 - A[:, 0], np.zeros(len(A))])
+        table[A[:, 0] == 0.55, 2] = 0.3
+        return table
+
+    optimizer = CMESOptimizer(
+        conditional=PolicyMean(policies=policy, arms=ARMS),
+        query_bounds=[(0.0, 1.0)],
+        n_candidates=11,
+        continuous=False,
+        alpha=1e-3,
+        random_state=0,
+    )
+    for _ in range(3):
+        query = optimizer.ask()
+        optimizer.tell(query, float(query.a[0]))
+    before = view(optimizer, ARMS)
+    with pytest.raises(ValueError, match="sum to one"):
+        optimizer.tell([0.55], 0.5)
+    assert view(optimizer, ARMS) == before
+
+
+def test_windows_of_bad_scale_are_refused():
+    for scale in (-0.1, np.nan, lambda A: np.full(len(A), -1.0)):
+        with pytest.raises(ValueError, match="scale"):
+            make(CMESOptimizer, conditional=WindowMean(scale=scale)).ask()
