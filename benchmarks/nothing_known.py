@@ -1,0 +1,134 @@
+"""What is lost where neither scale, noise nor length scales are known.
+
+``python -m benchmarks.nothing_known [--seeds N] [--budget N] [--peers] [--output results.json]``
+plays Branin and Hartmann-6 with noise of 10 % of their range and prints, with standard errors over
+seeds, the mean regret of all evaluations and the regret of each method's own recommendation, and
+the CPU time of a round. Ours is told the bounds and nothing else; the loop around scikit-learn's
+GaussianProcessRegressor is told the noise and a fitting length scale. ``--peers`` adds what is
+installed of BoTorch, Optuna, scikit-optimize, bayesian-optimization and PyXAB, which are told the
+noise where they have a parameter for it. All see the same noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+
+from benchmarks.peers.measure import point_regret
+from benchmarks.peers.methods import PEERS, Method, available, quiet, single_threaded
+from benchmarks.peers.problems import point_problems
+from skgpb import EIOptimizer, GPUCBOptimizer
+
+LENGTH_SCALE, N_CANDIDATES, SQRT_BETA = 0.3, 1000, 2.0
+
+
+class NothingKnown(Method):
+    """What the user guide recommends where nothing is known."""
+
+    label, package = "skgpb GP-UCB, beta=2", "skgpb"
+
+    def begin(self) -> None:
+        """Pass the bounds, and nothing else that has to do with the problem."""
+        self.opt: Any = GPUCBOptimizer(
+            bounds=[(0.0, 1.0)] * self.d, beta=2.0, random_state=self.seed
+        )
+
+    def ask(self) -> np.ndarray:
+        """Return the next point (d,)."""
+        self.query = self.opt.ask()
+        return self.query.points[0]
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        """Report the value."""
+        self.opt.tell(self.query, y)
+
+    def recommend(self) -> np.ndarray:
+        """Return the candidate of the highest posterior mean."""
+        return self.opt.recommend().points[0]
+
+
+class NothingKnownEI(NothingKnown):
+    """Expected improvement over the same model."""
+
+    label = "skgpb EI"
+
+    def begin(self) -> None:
+        """Pass the bounds, and nothing else that has to do with the problem."""
+        self.opt = EIOptimizer(bounds=[(0.0, 1.0)] * self.d, random_state=self.seed)
+
+
+class ScikitLearnLoop(Method):
+    """Refit a regressor that is told the truth, and take the best bound of 1,000 candidates."""
+
+    label, package = "scikit-learn loop, told", "scikit-learn"
+
+    def model(self) -> GaussianProcessRegressor:
+        """Return the regressor for all observations, in units of their spread."""
+        y = np.array(self.y)
+        self.center, self.scale = float(y.mean()), max(float(y.std()), self.noise)
+        model = GaussianProcessRegressor(
+            RBF(LENGTH_SCALE), alpha=(self.noise / self.scale) ** 2, optimizer=None
+        )
+        return model.fit(np.array(self.X), (y - self.center) / self.scale)
+
+    def ask(self) -> np.ndarray:
+        """Return the candidate of the largest upper confidence bound."""
+        candidates = self.rng.random((N_CANDIDATES, self.d))
+        if not self.X:
+            return candidates[0]
+        mean, std = self.model().predict(candidates, return_std=True)
+        return candidates[int(np.argmax(mean + SQRT_BETA * std))]
+
+    def recommend(self) -> np.ndarray:
+        """Return the observed point of the highest posterior mean."""
+        return self.X[int(np.argmax(self.model().predict(np.array(self.X))))]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--budget", type=int, default=100)
+    parser.add_argument("--peers", action="store_true", help="the installed ones too")
+    parser.add_argument("--output", type=Path, help="where to write every single run")
+    options = parser.parse_args()
+    quiet()
+    single_threaded()
+    methods: list[type[Method]] = [NothingKnown, NothingKnownEI, ScikitLearnLoop]
+    if options.peers:
+        present, missing = available(PEERS)
+        methods += present
+        if missing:
+            print(f"not installed: {', '.join(missing)}")
+    print(f"{options.budget} evaluations, noise of 10 % of the range, {options.seeds} seeds")
+    print(f"{'':12s} {'':26s} {'regret per round':>20s} {'of recommendation':>20s} {'ms':>8s}")
+    every = []
+    for problem in point_problems():
+        for method in methods:
+            rows = [
+                row
+                for seed in range(options.seeds)
+                for row in point_regret(method, problem, options.budget, [options.budget], seed)
+            ]
+            every += [{"problem": problem.name, "method": method.label, **row} for row in rows]
+            cells = []
+            for key in ("per_round", "recommended"):
+                values = np.array([row[key] for row in rows])
+                error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
+                cells.append(f"{values.mean():10.3f} ± {error:7.3f}")
+            ms = 1e3 * float(np.mean([row["seconds"] for row in rows]))
+            print(
+                f"{problem.name:12s} {method.label:26s} {cells[0]} {cells[1]} {ms:8.2f}", flush=True
+            )
+            if options.output is not None:
+                options.output.write_text(json.dumps(every, indent=1))
+
+
+if __name__ == "__main__":
+    main()
