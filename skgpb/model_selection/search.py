@@ -209,7 +209,6 @@ class BanditSearchCV(BaseSearchCV):
                 "on with those",
                 stacklevel=4,
             )
-
         finally:
             del self._scores
         self.optimizer_ = engine
