@@ -30,7 +30,7 @@ from skgpb.learning import (
     most_probable,
     noise_prior,
 )
-from skgpb.surrogate import Functionals, log_likelihood
+from skgpb.surrogate import Functionals, OnlineGaussianProcessRegressor, log_likelihood
 
 SQUARE = np.array([[0.0, 1.0], [0.0, 2.0]])
 RNG = np.random.default_rng(5)
@@ -126,6 +126,30 @@ def test_contracted_derivatives_are_those_of_scikit_learn(kernel):
         expected, gradient = kernel(rows, eval_gradient=True)
         assert_allclose(K, expected, atol=1e-12)
         assert_allclose(contract(inner), np.tensordot(inner, gradient, 2), atol=1e-11)
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_covariances_of_averages_over_rows_have_their_derivatives(free):
+    kernel = default_kernel(SQUARE)
+    gpr = OnlineGaussianProcessRegressor()
+    gpr._start(kernel, 2)
+    for block in (X[:3], X[3:4], X[4:9]):
+        gpr._observe(block, 0.3, 0.1)
+    covariance, inner = (
+        gpr._covariance_of_observed(free),
+        np.array([[1.0, 0.3, -2.0], [0.3, 0.5, 0.7], [-2.0, 0.7, 0.1]]),
+    )
+    K, contract = covariance(kernel.theta)
+    A = np.zeros((3, 9))
+    A[0, :3], A[1, 3], A[2, 4:] = 1 / 3, 1.0, 1 / 5
+    assert_allclose(K, A @ kernel(X) @ A.T, atol=1e-12)
+    if not free:
+        assert contract(inner).shape == (0,)
+        return
+    for i, step in enumerate(1e-6 * np.eye(3)):
+        up, down = (covariance(kernel.theta + sign * step)[0] for sign in (1.0, -1.0))
+        slope = np.sum(inner * (up - down)) / 2e-6
+        assert contract(inner)[i] == pytest.approx(slope, abs=1e-7)
 
 
 def test_units_only_shift_the_likelihood():

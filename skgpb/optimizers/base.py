@@ -695,7 +695,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
         Fields: ``round`` (from 1), ``descriptor`` (2 d,), the box [lower, upper] around what
         was observed, ``reward``, ``mean`` and ``std`` of the query before the observation, and
-        ``expanded``, whether its cell was split.
+        ``expanded``, whether its cell was split. Where rewards are scaled nothing is known before
+        the first: its ``mean`` is the reward itself.
         """
         check_is_fitted(self, "bounds_")
         d = self.n_features_in_
