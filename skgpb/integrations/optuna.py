@@ -121,7 +121,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         Seeds the sampler. With a seed what a trial tries follows from its number and the trials
         finished before it; workers may share the seed.
     n_startup_trials : int, default=8
-        The bandit takes over when so many trials are finished; 0 is allowed.
+        The bandit takes over when so many trials are finished, half as many for a parameter
+        that not all of them have; 0 is allowed.
     independent_sampler : optuna.samplers.BaseSampler, default=None
         Until then, and for parameters of which nothing is known. None for a RandomSampler.
 
@@ -220,7 +221,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         new = {param_name: param_distribution}
         if not param_distribution.single():
             known = self._known(study, new)
-            if len(known) >= max(1, self.n_startup_trials):
+            # Half of them know the parameter in the usual case of one of two branches.
+            if len(known) >= max(1, self.n_startup_trials // 2):
                 # What the trial has and everybody with this parameter had as well.
                 given = {
                     name: space
