@@ -465,6 +465,23 @@ class ConditionalMeanProcess(BaseEstimator):
         n = len(self.X_tracked_)
         return (draws[:n], draws[n:]) if queries else draws
 
+    def covariance_tracked(self, points: ArrayLike, weights: ArrayLike) -> np.ndarray:
+        """Posterior covariance (m,) of g at the tracked queries and a weighted sum of f.
+
+        Parameters
+        ----------
+        points : array-like of int, shape (k,)
+            Numbers of tracked points.
+        weights : array-like of shape (k,)
+            What f weighs there.
+        """
+        points, weights = np.asarray(points), np.asarray(weights)
+        gpr, n = self._gpr, len(self.X_tracked_)
+        rows, V = gpr._tracked.rows, gpr._posterior.tracked_rows()
+        evaluator = gpr._evaluator
+        prior = evaluator.cross(evaluator.embed(rows[n:]), evaluator.embed(rows[points]))
+        return (prior @ weights - V[n:] @ (V[points].T @ weights)) * self.scale_**2
+
     def imagine(self, A: ArrayLike, alpha: ArrayLike | None = None) -> np.ndarray:
         """Deviations (m,) of g at the tracked queries after further answers, whatever these are.
 

@@ -78,6 +78,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "default, f* on a 15 x 15 grid": ("default", {"n_points": 225}),
     "default, f* from a Gumbel law": ("default", {"max_values": "gumbel"}),
     "default, Appendix A": ("default", {"information": "noisy"}),
+    "default, joint information": ("default", {"information": "joint"}),
 }
 REPORTED = (5, 10, 20, 30, 50, 70, 100)
 GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 50)] * 2, indexing="ij"), -1).reshape(-1, 2)

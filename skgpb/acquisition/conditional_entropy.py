@@ -14,6 +14,17 @@ its last formula lacks the normaliser and has the wrong sign. Corrected, with
 which is eq. 7 without noise and 0 where noise is all there is. The expectation of one smooth
 function is all that is left of the paper's numerical integral.
 
+Both forms know only that g(a) <= f*, which says little where answers are blurred: g then stays
+below f* anyway, and queries around the largest *answer* look best. What follows takes the
+dependence of g(a) and f* from the joint posterior instead. By Stein's lemma
+
+.. math::
+
+    \mathrm{Cov}(g(a), f^*) = \mathrm{E}\, \mathrm{Cov}(g(a), f(x^*)),
+
+posterior covariances at the maximisers :math:`x^*` of joint draws, averaged, and the information
+in the part of f* that is linear in the answer is :math:`-\log(1 - \rho^2) / 2`.
+
 References
 ----------
 .. [Zhang2025] M. Zhang, S. Bouabid, C. S. Ong, S. Flaxman and D. Sejdinovic, "Indirect Query
@@ -28,6 +39,8 @@ from skgpb._core._entropy import information
 
 # Standard deviations of g up to this one carry no information.
 KNOWN = 1e-9
+# Largest share of the variance of f* that an answer explains: it is estimated from draws.
+LARGEST_SHARE = 1.0 - 1e-9
 
 
 def conditional_max_value_entropy(
@@ -68,6 +81,39 @@ def conditional_max_value_entropy(
     if noise is not None:
         noise = np.ascontiguousarray(np.broadcast_to(noise, mean.shape), dtype=np.float64)
     return information(mean, std, max_values, KNOWN, noise)
+
+
+def linear_information(
+    covariance: np.ndarray, std: np.ndarray, noise: np.ndarray | float, variance: float
+) -> np.ndarray:
+    r"""Information about f* in the part of it that is linear in the answer, in nats.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n,)
+        Posterior covariance of g(a) and f*.
+    std : ndarray of shape (n,)
+        Posterior standard deviation of the noiseless answers g(a).
+    noise : float or ndarray of shape (n,)
+        Noise variance of the answers.
+    variance : float
+        Posterior variance of f*.
+
+    Returns
+    -------
+    information : ndarray of shape (n,)
+        At least 0, and 0 where ``std`` is below 1e-9 or ``variance`` is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> linear_information(np.array([0.5, 0.5, 0.0]), np.ones(3), np.array([0.0, 3.0, 0.0]), 1.0)
+    array([0.14384104, 0.03226926, 0.        ])
+    """
+    total = (std**2 + noise) * variance
+    known = (std <= KNOWN) | (total <= 0.0)
+    share = covariance**2 / np.where(known, 1.0, total)
+    return np.where(known, 0.0, -0.5 * np.log1p(-np.minimum(share, LARGEST_SHARE)))
 
 
 def refined_maxima(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

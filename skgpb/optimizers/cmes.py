@@ -58,13 +58,16 @@ class CMESOptimizer(MaxValueInformation):
         "auto" estimates it by leave-one-out; known conditionals have none.
     cost : float, array-like of shape (n_candidates,) or callable, default=None
         Cost of each candidate, or of a. None stands for 1. Information per unit cost counts.
-    information : {"auto", "noiseless", "noisy"}, default="auto"
+    information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
         Eq. 7, which ignores the noise of the answers, or the corrected Appendix A, which can
         tell an informative query from one drowned in noise. "auto" is "noisy" where ``alpha``
-        depends on the query.
+        depends on the query. "joint" is not in the paper: the information in the part of f* that
+        is linear in the answer, from their joint posterior, noise included. It looks for where f
+        and not where g is largest: slower at first, more exact in the end.
     max_values : {"draws", "gumbel"}, default="draws"
         Samples of f* by joint draws of f, refined between grid points, or from a Gumbel law
-        fitted to independent marginals, which is biased high on fine grids.
+        fitted to independent marginals, which is biased high on fine grids. "joint" always
+        draws.
     n_max_values : int, default=100
         Number of samples of f*.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"

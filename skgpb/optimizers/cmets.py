@@ -367,7 +367,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         mean, std = self._moments(rows)
         alphas = self._level_alphas[[cell.depth for cell in cells]]
         noise = self.process_.noise_of(alphas / self._factor**2)
-        value = self._information(mean, std, noise, self._round_state()) / costs
+        value = self._information(rows, mean, std, noise, self._round_state()) / costs
         return cells[int(np.flatnonzero(value >= value.max() - TIE_TOLERANCE)[0])]
 
     def _observed(self, query: IndirectCell, reward: float, alpha: float) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
@@ -49,6 +49,10 @@ CASES = {cls.__name__: (cls, {"conditional": WINDOW, "candidates": QUERIES}) for
     "CMES-noisy": (
         CMESOptimizer,
         {"conditional": WINDOW, "candidates": QUERIES, "information": "noisy", "cost": 2.0},
+    ),
+    "CMES-joint": (
+        CMESOptimizer,
+        {"conditional": WINDOW, "candidates": QUERIES, "information": "joint"},
     ),
     "CMES-gumbel": (
         CMESOptimizer,
@@ -266,6 +270,51 @@ def test_scores_equal_their_definition(information):
             expected = appendix_a(mean[i], std[i], state, noise[i])
         assert scores[i] == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert optimizer.ask().index == np.argmax(scores)
+
+
+def test_joint_information_is_that_of_many_joint_draws():
+    optimizer = make("CMESOptimizer", information="joint", n_max_values=4000, optimizer=None)
+    play(optimizer, 3)
+    f, g = optimizer.process_.sample_tracked(40_000, random_state=1, queries=True)
+    top = f.max(axis=0)
+    noise = optimizer._noise(None)
+    covariance = ((g - g.mean(axis=1, keepdims=True)) * (top - top.mean())).mean(axis=1)
+    share = covariance**2 / ((g.var(axis=1) + noise) * top.var())
+    scores = optimizer._scores(None, optimizer._round_state())
+    np.testing.assert_allclose(scores, -0.5 * np.log1p(-share), atol=0.03)
+    assert scores.max() > 0.1 and scores.min() >= 0.0
+
+
+def test_joint_information_of_candidates_and_of_rows_agree():
+    optimizer = make("CMES-operator", information="joint")
+    play(optimizer, 4)
+    state = optimizer._round_state()
+    candidates = optimizer._scores(None, state)
+    np.testing.assert_allclose(optimizer._scores(QUERIES, state), candidates, atol=1e-8)
+    assert len({query.index for query in optimizer.ask(3)}) == 3
+    assert optimizer.ask(3)[0] == optimizer.ask()
+
+
+def test_joint_information_looks_for_the_largest_f_and_not_for_the_largest_answer():
+    def f(x):
+        return np.exp(-0.5 * ((x - 0.5) / 0.1) ** 2) + 0.7 * np.exp(-0.5 * ((x - 1.4) / 0.3) ** 2)
+
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    optimizer = CMESOptimizer(
+        ConstantKernel(1.0) * RBF(0.12),
+        conditional=WindowMean(scale=0.15),
+        domain=DOMAIN,
+        alpha=1e-6,
+        information="joint",
+        optimizer=None,
+        random_state=0,
+    )
+    for _ in range(25):
+        query = optimizer.ask()
+        optimizer.tell(query, float(weights @ f(query.a[0] + 0.15 * nodes) / weights.sum()))
+    answers = optimizer.predict_query(optimizer.process_.A_tracked_)
+    assert optimizer.process_.A_tracked_[np.argmax(answers), 0] > 1.2
+    assert optimizer.recommend()[0] == pytest.approx(0.5, abs=0.03)
 
 
 def test_noisy_is_the_default_where_noise_depends_on_the_query():

@@ -100,6 +100,13 @@ def test_selection_is_information_with_noise_per_unit_cost():
     assert optimizer.ask() == cells[int(np.argmax(scores))]
 
 
+def test_joint_information_chooses_cells_as_well():
+    optimizer = CMETSOptimizer(**SMALL | {"information": "joint"})
+    result = optimizer.run(value, budget=12.0)
+    assert optimizer.spent_ >= 12.0 and np.isfinite(result.fun)
+    assert len({(q.depth, q.index) for q in optimizer.ask(3)}) == 3
+
+
 def test_costs_default_to_the_papers_and_count_against_the_budget():
     optimizer = CMETSOptimizer(**SMALL)
     result = optimizer.run(value, budget=7.0)
