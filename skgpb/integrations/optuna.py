@@ -221,8 +221,9 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         new = {param_name: param_distribution}
         if not param_distribution.single():
             known = self._known(study, new)
-            # Half of them know the parameter in the usual case of one of two branches.
-            if len(known) >= max(1, self.n_startup_trials // 2):
+            started = len(self._known(study, {})) >= self.n_startup_trials
+            # One of two branches is half as well known.
+            if started and len(known) >= max(1, self.n_startup_trials // 2):
                 # What the trial has and everybody with this parameter had as well.
                 given = {
                     name: space
