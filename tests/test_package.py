@@ -36,6 +36,7 @@ PAGES = [
     "user_guide/cmes.rst",
     "user_guide/indirect_queries.rst",
     "user_guide/linear_functionals.rst",
+    "user_guide/practice.rst",
     "user_guide/scikit_learn.rst",
 ]
 
