@@ -455,6 +455,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
                     self.save(checkpoint)
                 if callback is not None and callback(self) is True:
                     stopped = True
+                    if checkpoint is not None:
+                        self.save(checkpoint)
                     break
             if in_a_row >= MOST_FAILURES:
                 raise RuntimeError(
