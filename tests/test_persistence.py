@@ -367,9 +367,7 @@ def test_a_run_interrupted_within_a_batch_evaluates_the_rest_of_it_first(tmp_pat
     with parallel_config(backend="threading"):
         whole.run(peak, 12, n_jobs=4)
         run = optimizer()
-        run.run(
-            peak, 12, n_jobs=4, callback=lambda self: len(self.history_) == 6, checkpoint=path
-        )
+        run.run(peak, 12, n_jobs=4, callback=lambda self: len(self.history_) == 6, checkpoint=path)
         for resumed in (GPOOOptimizer.load(path), pickle.loads(pickle.dumps(run))):
             resumed.run(peak, 6, n_jobs=4)
             assert_array_equal(resumed.history_, whole.history_)
