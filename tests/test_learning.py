@@ -292,6 +292,27 @@ def test_own_noise_of_an_answer_is_kept_beside_a_learned_one():
     assert noises[:-2].max() == pytest.approx(optimizer.alpha_, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"kernel": RBF(0.1), "alpha": 0.5}),
+        ({"kernel": RBF(0.1), "alpha": 0.5}, {"kernel": None, "alpha": None}),
+        ({"kernel": RBF(0.1)}, {"optimizer": "fmin_l_bfgs_b", "alpha": 0.1, "normalize_y": True}),
+    ],
+    ids=["to given", "to learned", "to both"],
+)
+def test_parameters_that_change_in_mid_run_do_not_corrupt_it(name, before, after):
+    optimizer = CASES[name](bounds=[(0, 1), (0, 1)], random_state=0, **before)
+    play(optimizer, 5)
+    optimizer.set_params(**after)
+    play(optimizer, 15)
+    mean, std = optimizer.predict(np.random.default_rng(0).random((20, 2)), return_std=True)
+    assert np.isfinite(mean).all() and np.isfinite(std).all()
+    assert (np.diff(optimizer.history_["round"]) == 1).all()
+    assert np.isfinite(optimizer.history_["std"]).all()
+
+
 @pytest.mark.parametrize(
     ("relearn", "expected"),
     [

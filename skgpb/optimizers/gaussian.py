@@ -64,13 +64,9 @@ class GaussianProcessMixin:
     # -- observing --------------------------------------------------------------------------
 
     @property
-    def _default_kernel(self) -> bool:
-        """Whether the kernel is ours, in units of the spread of the answers, and learned."""
-        return self.kernel is None and not isinstance(getattr(self, "feedback", None), Kernel)
-
-    @property
     def _standardizes(self) -> bool:
-        return self.normalize_y or self._default_kernel
+        """Whether the surrogate is in units of the spread of the answers."""
+        return self.normalize_y or self._prior is not None
 
     @property
     def _learns(self) -> bool:
@@ -90,6 +86,9 @@ class GaussianProcessMixin:
         self.surrogate_ = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
         self.surrogate_._start(kernel, n_columns)
         self._samples = Samples()
+        # A kernel that the user did not choose is ours, to be learned under our priors.
+        chosen = self.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
+        self._prior = None if chosen else default_prior(self.bounds_)
         # Noise variance of answers that come without their own, in units of the surrogate.
         self._noise = NOISE if self.alpha is None else float(self.alpha)
         self._learned_at = 0
@@ -117,7 +116,7 @@ class GaussianProcessMixin:
                 scale = abs(reward)
             else:
                 # Its noise is the least spread; a typical share of it where the kernel is ours.
-                scale = sqrt(self.alpha / NOISE if self._default_kernel else self.alpha)
+                scale = sqrt(self.alpha if self._prior is None else self.alpha / NOISE)
             self.surrogate_._rescale(reward, usable(scale))
             self._relearned()
         elif self.alpha is None:
@@ -239,13 +238,12 @@ class GaussianProcessMixin:
             # Of every distinct query once: those near the maximum are asked again and again.
             center, scale = self._spread_of(surrogate._posterior.targets() * scale + center)
         found = {"center": center, "scale": scale, "theta": kernel.theta, "noise": self._noise}
-        free = self._default_kernel or self.optimizer is not None
-        free = free and kernel.n_dims > 0
+        prior = self._prior
+        free = (prior is not None or self.optimizer is not None) and kernel.n_dims > 0
         scaled = samples.scaled(center, scale)
-        learns_noise = self.alpha is None and bool(scaled.unknown.any())
+        learns_noise = bool(scaled.unknown.any())
         if self._learned_at < FIRST_LEARNING or not (free or learns_noise):
             return found
-        prior = default_prior(self.bounds_) if self._default_kernel else None
         of_noise, limits = noise_prior(self._unit()) if learns_noise else (None, None)
         covariance = surrogate._covariance_of_observed(free)
         objective = Likelihood(covariance, scaled, prior, of_noise)
