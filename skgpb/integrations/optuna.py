@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.model_selection.space import Choice, ParameterSpace, kernel_settings
 from skgpb.optimizers.arms import BaseArmsOptimizer
-from skgpb.optimizers.gp_ucb import GPUCBOptimizer
+from skgpb.optimizers.ei import EIOptimizer
 from skgpb.partition.candidates import points_near, spread_points
 from skgpb.utils import Integral
 
@@ -38,8 +38,6 @@ except ImportError as error:
         "skgpb.integrations.optuna needs Optuna, which is not installed: pip install skgpb[optuna]"
     ) from error
 
-# The default engine's bonus is two standard deviations.
-BETA = 4.0
 # Hyperparameters are learned from so many trials first, then whenever there are this much more;
 # what was learned is kept for so many search spaces.
 FIRST_LEARNING, GROWTH, REMEMBERED = 4, 1.2, 16
@@ -112,15 +110,15 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     Parameters
     ----------
     optimizer : BaseArmsOptimizer, default=None
-        The engine: :class:`~skgpb.GPUCBOptimizer`, :class:`~skgpb.EIOptimizer` or another one
+        The engine: :class:`~skgpb.EIOptimizer`, :class:`~skgpb.GPUCBOptimizer` or another one
         over arms. Its kernel, in units of the standardised values, is applied to settings, so
         that integers and categories are known for what they are; where ``kernel`` is None a
         Matérn-5/2 kernel with a length scale for every parameter is learned, and where
-        ``alpha`` is None the noise. None stands for GPUCBOptimizer with beta=4.
+        ``alpha`` is None the noise. None stands for EIOptimizer.
     seed : int, default=None
         Seeds the sampler. With a seed what a trial tries follows from its number and the trials
         finished before it; workers may share the seed.
-    n_startup_trials : int, default=8
+    n_startup_trials : int, default=4
         The bandit takes over when so many trials are finished, half as many for a parameter
         that not all of them have; 0 is allowed.
     independent_sampler : optuna.samplers.BaseSampler, default=None
@@ -157,7 +155,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         optimizer: BaseArmsOptimizer | None = None,
         *,
         seed: int | None = None,
-        n_startup_trials: int = 8,
+        n_startup_trials: int = 4,
         independent_sampler: optuna.samplers.BaseSampler | None = None,
     ) -> None:
         if optimizer is not None and not isinstance(optimizer, BaseArmsOptimizer):
@@ -300,7 +298,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         return space.params(arms[2 + int(np.argmax(player.scores()[2:]))])
 
     def _engine(self) -> BaseArmsOptimizer:
-        return GPUCBOptimizer(beta=BETA) if self.optimizer is None else clone(self.optimizer)
+        return EIOptimizer() if self.optimizer is None else clone(self.optimizer)
 
     def _learn(
         self, key: tuple, space: Cube, X: np.ndarray, y: np.ndarray

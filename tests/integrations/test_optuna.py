@@ -18,7 +18,7 @@ testing = pytest.importorskip("optuna.testing.pytest_samplers")
 
 from optuna.trial import TrialState  # noqa: E402
 
-from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer  # noqa: E402
+from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, MESOptimizer  # noqa: E402
 from skgpb.integrations.optuna import GPBanditSampler  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -62,7 +62,7 @@ def best_of_random(objective, n_trials, seed):
 
 
 @pytest.mark.parametrize(
-    "engine", [None, EIOptimizer(), GPUCBOptimizer(beta=2.0, alpha=1e-3)], ids=repr
+    "engine", [None, MESOptimizer(), GPUCBOptimizer(beta=2.0, alpha=1e-3)], ids=repr
 )
 def test_it_finds_the_minimum(engine):
     gaps = [optimized(branin, 35, seed=s, optimizer=engine).best_value - 0.397887 for s in (0, 1)]
@@ -95,7 +95,7 @@ def test_the_seed_and_the_finished_trials_decide(tmp_path):
             storage=storage, study_name="s", sampler=sampler, load_if_exists=True
         )
         study.optimize(branin, n_trials=n)
-    # The start-up is over after eight trials; what follows does not depend on the interruptions.
+    # The start-up is over after four trials; what follows does not depend on the interruptions.
     np.testing.assert_array_equal(
         [[t.params["x"], t.params["y"]] for t in study.trials],
         [[t.params["x"], t.params["y"]] for t in whole.trials],
