@@ -8,6 +8,8 @@ Both kernels are the covariance of *means* of f over boxes, under a tensor rule 
   the axes (d s^2 evaluations instead of s^(2 d)), in ``skgpb._core._cells``.
 - The features of a ``LowRank`` base average over the points of a box: S r evaluations for each box
   and r multiplications for each pair.
+- Sums and products of kernels over some coordinates each (``Columns``) and constants are evaluated
+  part by part, in ``skgpb.kernels._groups``.
 - The generic path serves every other scikit-learn kernel: it evaluates ``base`` on blocks of
   points and sums. It is also the twin that the fast path is tested against.
 
@@ -17,15 +19,17 @@ White noise in ``base`` follows scikit-learn: it exists only on the diagonal of 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
+from skgpb.kernels._groups import Groups, has_groups
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.low_rank import FeatureMap, LowRank
 
@@ -111,6 +115,8 @@ class CellKernel(WrapperKernel):
                 return phi @ phi.T
             return phi @ features.means(others, np.arange(len(others))).T
         products = self._compile(boxes)
+        if products is None and self._in_groups():
+            return Groups(self, boxes.shape[1] // 2).covariances(boxes, others, eval_gradient)
         if products is None:
             return self._generic(boxes, others, eval_gradient)
         cells = self._make_cells(products)
@@ -136,6 +142,8 @@ class CellKernel(WrapperKernel):
             phi = features.means(boxes, np.arange(len(boxes)))
             return np.einsum("ij,ij->i", phi, phi)
         products = self._compile(boxes)
+        if products is None and self._in_groups():
+            return Groups(self, boxes.shape[1] // 2).diag(boxes)
         if products is None:
             return self._generic_diag(boxes)
         variances = self._make_cells(products).diag(boxes)
@@ -160,6 +168,8 @@ class CellKernel(WrapperKernel):
         products = self._compile(boxes)
         if products is not None:
             return products.nugget * self._noise_share(boxes)
+        if self._in_groups():
+            return np.zeros(len(boxes))
         return self._generic_noise_diag(boxes)
 
     def gaussian_cells(self, n_features: int) -> GaussianCells | None:
@@ -197,6 +207,18 @@ class CellKernel(WrapperKernel):
             return None
         self._counts(n_columns // 2)
         return BoxFeatures(self, base.feature_map(n_columns // 2))
+
+    def over(self, base: Kernel, columns: Sequence[int], d: int) -> Self:
+        """Return this kernel of another base over some of the d coordinates of a point."""
+        counts = self._counts(d)
+        name = next(iter(self.get_params(deep=False).keys() - {"base"}))
+        return type(self)(base, **{name: tuple(counts[column] for column in columns)})
+
+    def _in_groups(self) -> bool:
+        """Whether the base has parts over some coordinates each, and no white noise."""
+        base = self._checked_base()
+        parts = [base, *base.get_params(deep=True).values()]
+        return has_groups(base) and not any(isinstance(part, WhiteKernel) for part in parts)
 
     def _compile(self, boxes: np.ndarray) -> GaussianProducts | None:
         d = boxes.shape[1] // 2

@@ -39,7 +39,9 @@ class CellAverage(CellKernel):
     Notes
     -----
     Sums, products and integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` cost
-    O(d s^2) for a pair of cells, every other base O(s^(2 d)) evaluations.
+    O(d s^2) for a pair of cells. Sums and products of :class:`~skgpb.kernels.Columns` cost what
+    their parts cost, every other base O(s^(2 d)) evaluations: wrap it in
+    :class:`~skgpb.kernels.LowRank` where cells have hundreds of points.
 
     White noise in ``base`` is noise of f at each representative: it adds ``noise_level / S`` to
     the diagonal of ``K(X)``.
