@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from itertools import count, takewhile
 from math import ceil
 from typing import Any
 
@@ -402,9 +403,8 @@ class Scores:
         prefix = "mean_test_"
         names = [name.removeprefix(prefix) for name in results if name.startswith(prefix)]
         name = self._refit if self._refit in names else names[0]
-        folds = [
-            key for key in results if key.startswith("split") and key.endswith(f"_test_{name}")
-        ]
+        keys = (f"split{i}_test_{name}" for i in count())
+        folds = list(takewhile(results.__contains__, keys))
         scores = np.stack([results[key] for key in folds])
         self._mean = np.array(results[prefix + name], dtype=np.float64)
         finite = np.isfinite(scores).all(axis=0)

@@ -179,6 +179,23 @@ def test_several_metrics_follow_refit():
         search(estimator, space, scoring=metrics).fit(X, Y)
 
 
+def test_metrics_whose_names_end_alike_are_told_apart():
+    def told(scoring, refit):
+        calls = []
+
+        class Spy(GPUCBOptimizer):
+            def tell(self, query, reward, alpha=None):
+                calls.append((reward, alpha))
+                return super().tell(query, reward, alpha)
+
+        space = {"C": loguniform(1e-3, 1e3)}
+        search(LogisticRegression(), space, optimizer=Spy(), scoring=scoring, refit=refit).fit(X, Y)
+        return calls
+
+    several = told({"a": "accuracy", "b_test_a": "neg_log_loss"}, "a")
+    assert several == told("accuracy", True)
+
+
 def test_refit_may_be_a_callable():
     def second(results):
         return int(np.flatnonzero(results["rank_test_score"] > 1)[0])
@@ -322,7 +339,7 @@ def test_it_finds_the_maximum_of_a_mixed_conditional_space():
         GPOOOptimizer(diameter=(1.0, 0.7)),
         GPOOOptimizer(diameter=(1.0, 0.7), n_representatives=2),
         GPUCBOptimizer(n_candidates=50),
-        GPZoomingOptimizer(budget=60),
+        GPZoomingOptimizer(budget=200),
         StoOOOptimizer(diameter=(1.0, 0.7)),
     ],
     ids=["GPOO", "GPOO-average", "GP-UCB", "zooming", "StoOO"],
