@@ -224,8 +224,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
             known = [leaf for leaf in known if self._partition.splittable(leaf)]
             if not known:
                 return
-            for leaf in known[: SPLITS_PER_ROUND - splits]:
-                self._expand(leaf)
+            self._expand_all(known[: SPLITS_PER_ROUND - splits])
             splits += len(known)
         warnings.warn(
             f"{SPLITS_PER_ROUND} cells were split after one reward because the posterior knows "
@@ -236,12 +235,21 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
 
     def _expand(self, node: int) -> int:
         """Line 7: the children take the place of their parent among the leaves."""
-        slot = self._tree.node(node)[2]
-        first = super()._expand(node)
-        K, leaves = self._tree.n_children, self._tree.n_leaves
-        slots = [slot, *range(leaves - K + 1, leaves)]
-        self.surrogate_._track_blocks(slots, self._partition.blocks(first, first + K))
-        return first
+        return self._expand_all([node])[0]
+
+    def _expand_all(self, nodes: list[int]) -> list[int]:
+        """Split several leaves, and start to track all their children at once."""
+        firsts, slots, blocks = [], [], []
+        K = self._tree.n_children
+        for node in nodes:
+            slot = self._tree.node(node)[2]
+            first = super()._expand(node)
+            leaves = self._tree.n_leaves
+            firsts.append(first)
+            slots += [slot, *range(leaves - K + 1, leaves)]
+            blocks += self._partition.blocks(first, first + K)
+        self.surrogate_._track_blocks(slots, blocks)
+        return firsts
 
     def _theory_beta(self, t: int) -> float:
         """Lemma 1."""
