@@ -1,11 +1,11 @@
 """Two optimizers in two threads of one process, and optimizers under joblib.
 
-    python -m benchmarks.speed.threads [--rounds 1500] [--repeats 5]
+    python -m benchmarks.speed.threads [--repeats 5]
 
-1. The wall time of two runs of GPOO one after the other, over that of the same two runs side by
-   side in two threads, whose inner loops release the interpreter's lock, and in two processes,
-   which share no lock: the most that the machine gives at the time. The best of all repeats
-   counts, because other jobs can only slow a run down.
+1. The wall time of the rounds of two GPOO after t of them, one optimizer after the other, over that
+   of the same rounds side by side in two threads, whose inner loops release the interpreter's lock.
+   The best of all repeats counts, because other jobs can only slow a run down: two cores have
+   to be idle.
 2. How many BLAS threads a worker sees under joblib's backends: processes get their share of the
    cores and threads none of their own, so that nothing is oversubscribed.
 """
@@ -13,8 +13,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
 import numpy as np
@@ -24,44 +23,47 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from skgpb import GPOOOptimizer
 
-REGIMES = {"every query is new": (50.0, 0.9), "queries repeat": (4.0, 0.9)}
+TIMES = (100, 300, 1000, 2000)
+ROUNDS = 100
 
 
-def play(diameter: tuple, rounds: int, seed: int) -> int:
-    """One run in 2-D with S = 5 x 5; the number of distinct queries."""
-    rng = np.random.default_rng(seed)
+def play(optimizer: GPOOOptimizer, rounds: int, seed: int) -> None:
+    noise = 0.1 * np.random.default_rng(seed).normal(size=rounds)
+    for t in range(rounds):
+        cell = optimizer.ask()
+        x, y = cell.center
+        optimizer.tell(cell, float(np.sin(9 * x) * np.cos(7 * y)) + noise[t])
+
+
+def after(rounds: int, seed: int) -> GPOOOptimizer:
+    """GPOO in 2-D with S = 5 x 5, after rounds whose queries were all new."""
     optimizer = GPOOOptimizer(
         RBF(0.1),
         bounds=[(0, 1), (0, 1)],
         alpha=0.01,
         n_representatives=5,
-        diameter=diameter,
+        diameter=(50.0, 0.9),
         max_depth=20,
     )
-    noise = 0.1 * rng.normal(size=rounds)
-    for t in range(rounds):
-        cell = optimizer.ask()
-        x, y = cell.center
-        optimizer.tell(cell, float(np.sin(9 * x) * np.cos(7 * y)) + noise[t])
-    return int((optimizer.tree_.n_evaluations > 0).sum())
+    play(optimizer, rounds, seed)
+    return optimizer
 
 
-def one_by_one(function: Callable, *arguments: Iterable) -> list:
-    return [function(*each) for each in zip(*arguments, strict=True)]
-
-
-def side_by_side(diameter: tuple, rounds: int, repeats: int) -> tuple[list[float], int]:
-    """Best wall time of two runs one by one, in two threads and in two processes."""
-    best, distinct = [np.inf] * 3, 0
-    arguments = ([diameter] * 2, [rounds] * 2, (0, 1))
-    with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2) as processes:
-        list(processes.map(play, *arguments))  # start them
+def side_by_side(t: int, repeats: int) -> tuple[float, float]:
+    """Best wall time of ``ROUNDS`` rounds of two optimizers, one by one and in two threads."""
+    alone = together = np.inf
+    with ThreadPoolExecutor(2) as threads:
         for _ in range(repeats):
-            for i, ways in enumerate((one_by_one, threads.map, processes.map)):
-                start = perf_counter()
-                distinct = next(iter(list(ways(play, *arguments))))
-                best[i] = min(best[i], perf_counter() - start)
-    return best, distinct
+            optimizers = [after(t, seed) for seed in (0, 1)]
+            start = perf_counter()
+            for optimizer in optimizers:
+                play(optimizer, ROUNDS, 2)
+            alone = min(alone, perf_counter() - start)
+            optimizers = [after(t, seed) for seed in (0, 1)]
+            start = perf_counter()
+            list(threads.map(play, optimizers, [ROUNDS] * 2, [2] * 2))
+            together = min(together, perf_counter() - start)
+    return alone, together
 
 
 def blas_threads() -> list[int]:
@@ -71,20 +73,16 @@ def blas_threads() -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=1500)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()
-    print("two optimizers, d = 2, S = 5 x 5, one BLAS thread each")
-    print("                       rounds  distinct  one by one       threads      processes")
+    print(f"{ROUNDS} rounds of two optimizers, d = 2, S = 5 x 5, one BLAS thread each")
+    print("     t   one by one   in two threads   speed-up")
     with threadpool_limits(1):
-        for regime, diameter in REGIMES.items():
-            for rounds in (options.rounds // 10, options.rounds):
-                (a, b, c), n = side_by_side(diameter, rounds, options.repeats)
-                print(
-                    f"{regime:22s} {rounds:6d}  {n:8d}  {a:8.3f} s  {b:.3f} s {a / b:4.2f}  "
-                    f"{c:.3f} s {a / c:4.2f}",
-                    flush=True,
-                )
+        for t in TIMES:
+            alone, together = side_by_side(t, options.repeats)
+            print(
+                f"{t:6d}  {alone:9.4f} s  {together:13.4f} s  {alone / together:9.2f}", flush=True
+            )
     print(f"\nBLAS threads in this process: {blas_threads()}")
     for backend in ("loky", "threading"):
         with parallel_config(backend), Parallel(n_jobs=2) as pool:

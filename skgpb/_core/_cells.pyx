@@ -24,6 +24,9 @@ cdef enum:
     LANES = 16  # steps after which a recurrence starts afresh
     MAX_NODES = 6
 
+# Handing the interpreter's lock to another thread and getting it back takes tens of microseconds:
+# it is released only for so many pairs.
+cdef Py_ssize_t RELEASED = 128
 # exp(-NEGLIGIBLE) is below the smallest normal number
 cdef double NEGLIGIBLE = 708.0
 # Relative size at which the remaining terms of a decreasing sequence are dropped.
@@ -488,7 +491,11 @@ cdef class GaussianCells:
         cdef double[:, ::1] out_view = out
         if n == 0 or m == 0:
             return out
-        with nogil:
+        if n * m >= RELEASED:
+            with nogil:
+                self.cross_into(&a[0, 0], n, a.shape[1], &b[0, 0], m, b.shape[1],
+                                &out_view[0, 0], m)
+        else:
             self.cross_into(&a[0, 0], n, a.shape[1], &b[0, 0], m, b.shape[1], &out_view[0, 0], m)
         return out
 
@@ -511,9 +518,8 @@ cdef class GaussianCells:
         cdef Py_ssize_t i, n = a.shape[0]
         out = np.empty(n)
         cdef double[::1] out_view = out
-        with nogil:
-            for i in range(n):
-                out_view[i] = self.pair(&a[i, 0], &a[i, 0])
+        for i in range(n):
+            out_view[i] = self.pair(&a[i, 0], &a[i, 0])
         return out
 
     def cross_gradient(self, A, B, weights_jacobian, precisions_jacobian):

@@ -19,5 +19,11 @@ cdef class Posterior:
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m)
     cdef bint _finish_append(self, double var, double diag, double noise, double y,
                              const double[::1] k_tracked)
+    cdef void extend_rows(self, const double[::1] k_tracked, double pivot,
+                          double zn) noexcept nogil
+    cdef void fill_rows(self, double[:, ::1] K, const double[::1] diag,
+                        const Py_ssize_t[::1] slots) noexcept nogil
+    cdef void change_rows(self, Py_ssize_t i, double total, double gain, double surprise,
+                          double shift) noexcept nogil
     cdef void _merge(self, Py_ssize_t i, double total, double y, Py_ssize_t count)
     cdef int _check_slot(self, Py_ssize_t slot) except -1

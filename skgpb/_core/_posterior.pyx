@@ -41,6 +41,9 @@ from skgpb._core._blas cimport (
     trsv_lower_trans,
 )
 
+# Handing the interpreter's lock to another thread and getting it back takes tens of microseconds:
+# it is released only for steps of at least so many multiplications.
+cdef Py_ssize_t RELEASED = 2 ** 15
 # A pivot below this multiple of the prior variance is rounding, not information.
 cdef double RELATIVE_PIVOT = 10 * 2.220446049250313e-16
 
@@ -262,35 +265,44 @@ cdef class Posterior:
 
     cdef bint _finish_append(self, double var, double diag, double noise, double y,
                              const double[::1] k_tracked):
-        cdef Py_ssize_t n = self.n, m = self.m, p
-        cdef Py_ssize_t ld = self.L.shape[1]
+        cdef Py_ssize_t n = self.n, m = self.m
         cdef double pivot2 = var + noise, pivot, zn
-        cdef double* c
         if not pivot2 > RELATIVE_PIVOT * (diag + noise):
             return False
-        with nogil:
-            pivot = sqrt(pivot2)
-            self.L[n, n] = pivot
-            zn = (y - (dot(n, &self.L[n, 0], &self.z[0]) if n else 0.0)) / pivot
-            self.z[n] = zn
-            self.y[n] = y
-            self.noise[n] = noise
-            self.count[n] = 1
-            if m:
-                c = &self.work[0]
-                for p in range(m):
-                    c[p] = k_tracked[p]
-                if n:
-                    gemv(m, n, -1.0, &self.V[0, 0], ld, &self.L[n, 0], 1.0, c)
-                for p in range(m):
-                    c[p] /= pivot
-                    self.V[p, n] = c[p]
-                    self.mean[p] += c[p] * zn
-                    self.var[p] -= c[p] * c[p]
-                    if self.var[p] < 0.0:
-                        self.var[p] = 0.0
+        pivot = sqrt(pivot2)
+        self.L[n, n] = pivot
+        zn = (y - (dot(n, &self.L[n, 0], &self.z[0]) if n else 0.0)) / pivot
+        self.z[n] = zn
+        self.y[n] = y
+        self.noise[n] = noise
+        self.count[n] = 1
+        if m * n >= RELEASED:
+            with nogil:
+                self.extend_rows(k_tracked, pivot, zn)
+        else:
+            self.extend_rows(k_tracked, pivot, zn)
         self.n = n + 1
         return True
+
+    cdef void extend_rows(self, const double[::1] k_tracked, double pivot,
+                          double zn) noexcept nogil:
+        """Give every tracked functional its entry for the new row n of L."""
+        cdef Py_ssize_t n = self.n, m = self.m, p
+        cdef double* c
+        if not m:
+            return
+        c = &self.work[0]
+        for p in range(m):
+            c[p] = k_tracked[p]
+        if n:
+            gemv(m, n, -1.0, &self.V[0, 0], self.L.shape[1], &self.L[n, 0], 1.0, c)
+        for p in range(m):
+            c[p] /= pivot
+            self.V[p, n] = c[p]
+            self.mean[p] += c[p] * zn
+            self.var[p] -= c[p] * c[p]
+            if self.var[p] < 0.0:
+                self.var[p] = 0.0
 
     def append_block(self, const double[:, ::1] K, const double[:, ::1] K_new,
                      const double[::1] noise, const double[::1] y,
@@ -366,8 +378,8 @@ cdef class Posterior:
         """
         if not 0 <= i < self.n:
             raise IndexError(f"observation {i} of {self.n}")
-        cdef Py_ssize_t n = self.n, m = self.m, w = n - i, j, k
-        cdef double old = self.noise[i], total = old + noise, delta, shift, s, c
+        cdef Py_ssize_t n = self.n, m = self.m, w = n - i
+        cdef double old = self.noise[i], total = old + noise, delta, shift, s
         cdef double gain = 0.0, surprise = 0.0
         cdef double* g = &self.work[0]
         cdef double* r = g + w
@@ -382,7 +394,10 @@ cdef class Posterior:
         else:
             delta = old * (old / total)
             shift = (y - self.y[i]) * (old / total)
-        with nogil:
+        if w * w >= RELEASED:
+            with nogil:
+                s = downdate(self.L, n, i, delta, g, r, q, e)
+        else:
             s = downdate(self.L, n, i, delta, g, r, q, e)
         if s < 0.0:
             return False
@@ -390,27 +405,41 @@ cdef class Posterior:
             # cov(phi, psi_i) = noise_i v_phi . g and var(psi_i) + noise = s_n total
             gain = old / (s * total)
             surprise = y - (self.y[i] - old * dot(w, g, &self.z[i]))
-        with nogil:
-            for j in range(m):
-                c = dot(w, &self.V[j, i], g)
-                if total > 0.0:
-                    self.mean[j] += gain * c * surprise
-                    self.var[j] -= gain * old * c * c
-                    if self.var[j] < 0.0:
-                        self.var[j] = 0.0
-                    apply_inverse(w, g, r, q, &self.V[j, i])
-                else:
-                    self.mean[j] += c * shift
-            for k in range(w):
-                self.z[i + k] += shift * g[k]
-            if total > 0.0:
-                apply_inverse(w, g, r, q, &self.z[i])
-                for j in range(i, n):
-                    apply_right(j - i + 1, g, r, e, &self.L[j, i])
+        if (m + n) * w >= RELEASED:
+            with nogil:
+                self.change_rows(i, total, gain, surprise, shift)
+        else:
+            self.change_rows(i, total, gain, surprise, shift)
         self._merge(i, total, y, count)
         self.y[i] += shift
         self.noise[i] = old * (noise / total) if total > 0.0 else 0.0
         return True
+
+    cdef void change_rows(self, Py_ssize_t i, double total, double gain, double surprise,
+                          double shift) noexcept nogil:
+        """Change every row, z and L by what ``downdate`` left in the scratch space."""
+        cdef Py_ssize_t n = self.n, w = n - i, j, k
+        cdef double old = self.noise[i], c
+        cdef double* g = &self.work[0]
+        cdef double* r = g + w
+        cdef double* q = r + w
+        cdef double* e = q + w
+        for j in range(self.m):
+            c = dot(w, &self.V[j, i], g)
+            if total > 0.0:
+                self.mean[j] += gain * c * surprise
+                self.var[j] -= gain * old * c * c
+                if self.var[j] < 0.0:
+                    self.var[j] = 0.0
+                apply_inverse(w, g, r, q, &self.V[j, i])
+            else:
+                self.mean[j] += c * shift
+        for k in range(w):
+            self.z[i + k] += shift * g[k]
+        if total > 0.0:
+            apply_inverse(w, g, r, q, &self.z[i])
+            for j in range(i, n):
+                apply_right(j - i + 1, g, r, e, &self.L[j, i])
 
     cdef void _merge(self, Py_ssize_t i, double total, double y, Py_ssize_t count):
         self.count[i] += count
@@ -447,8 +476,7 @@ cdef class Posterior:
         Row ``slots[j]`` is overwritten, or appended where it equals the number tracked so
         far. K is used as scratch. One triangular solve with r right-hand sides, O(r n^2).
         """
-        cdef Py_ssize_t r = K.shape[0], n = self.n, m = self.m, j, k
-        cdef double var
+        cdef Py_ssize_t r = K.shape[0], n = self.n, m = self.m, j
         if K.shape[1] != n or diag.shape[0] != r or slots.shape[0] != r:
             raise ValueError(f"shapes do not fit {n} observed and {r} new tracked functionals")
         for j in range(r):
@@ -457,15 +485,25 @@ cdef class Posterior:
             m += slots[j] == m
         self.reserve(n, m)
         self.m = m
-        with nogil:
-            if n and r:
-                trsm_rows(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
-            for j in range(r):
-                for k in range(n):
-                    self.V[slots[j], k] = K[j, k]
-                self.mean[slots[j]] = dot(n, &K[j, 0], &self.z[0]) if n else 0.0
-                var = diag[j] - (dot(n, &K[j, 0], &K[j, 0]) if n else 0.0)
-                self.var[slots[j]] = var if var > 0.0 else 0.0
+        if r * n * n >= RELEASED:
+            with nogil:
+                self.fill_rows(K, diag, slots)
+        else:
+            self.fill_rows(K, diag, slots)
+
+    cdef void fill_rows(self, double[:, ::1] K, const double[::1] diag,
+                        const Py_ssize_t[::1] slots) noexcept nogil:
+        """Solve for the rows of K and put them into their slots."""
+        cdef Py_ssize_t r = K.shape[0], n = self.n, j, k
+        cdef double var
+        if n and r:
+            trsm_rows(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
+        for j in range(r):
+            for k in range(n):
+                self.V[slots[j], k] = K[j, k]
+            self.mean[slots[j]] = dot(n, &K[j, 0], &self.z[0]) if n else 0.0
+            var = diag[j] - (dot(n, &K[j, 0], &K[j, 0]) if n else 0.0)
+            self.var[slots[j]] = var if var > 0.0 else 0.0
 
     def untrack_all(self):
         """Forget every tracked functional."""

@@ -264,16 +264,15 @@ cdef class Tree:
         cdef Py_ssize_t p, m = self.n_leaves, best, deepest = 0
         if posterior.m != m:
             raise ValueError(f"the posterior tracks {posterior.m} functionals, not {m} leaves")
-        with nogil:
+        for p in range(m):
+            deepest = max(deepest, self.depth_[self.leaf_[p]])
+        if deepest < delta.shape[0]:
             for p in range(m):
-                deepest = max(deepest, self.depth_[self.leaf_[p]])
-            if deepest < delta.shape[0]:
-                for p in range(m):
-                    self.value_[p] = (
-                        posterior.mean[p] + sqrt(beta * posterior.var[p])
-                        + delta[self.depth_[self.leaf_[p]]]
-                    )
-                best = self.best_of_values(mask)
+                self.value_[p] = (
+                    posterior.mean[p] + sqrt(beta * posterior.var[p])
+                    + delta[self.depth_[self.leaf_[p]]]
+                )
+            best = self.best_of_values(mask)
         if deepest >= delta.shape[0]:
             raise ValueError(f"delta must have an entry for depth {deepest}")
         return self.leaf_[best] if best >= 0 else -1
