@@ -32,6 +32,11 @@ def _problems(rows: list[dict]) -> list[str]:
     return list(dict.fromkeys(row["problem"] for row in rows))
 
 
+def _number(value: float) -> str:
+    """Three digits, without powers of ten where people expect none."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
 def timing_table(rows: list[dict], problem: str) -> list[list[str]]:
     """Milliseconds per round against t, the growth at the end, and the ratio to GPOO."""
     ms = defaultdict(dict)
@@ -47,11 +52,11 @@ def timing_table(rows: list[dict], problem: str) -> list[list[str]]:
     for label in _labels(rows):
         if label not in ms:
             continue
-        cells = [f"{ms[label][t]:.3g}" if t in ms[label] else "" for t in times]
+        cells = [_number(ms[label][t]) if t in ms[label] else "" for t in times]
         if growth:
             cells.append(f"{ms[label][last] / ms[label][last // 2]:.2f}")
         ratio = ms[label][last] / ms[TIMED][last] if TIMED in ms else np.nan
-        table.append([label, *cells, f"{ratio:.3g}"])
+        table.append([label, *cells, _number(ratio)])
     return table
 
 
@@ -66,7 +71,9 @@ def _entry(values: np.ndarray) -> str:
     if not len(values):
         return ""
     error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
-    return f"{values.mean():.3g} ± {error:.1g}"
+    # Runs that all end alike differ by rounding.
+    error = 0.0 if error < 1e-9 * abs(values.mean()) else error
+    return f"{values.mean():.3g} ± {float(f'{error:.1g}'):g}"
 
 
 def regret_table(rows: list[dict]) -> list[list[str]]:
@@ -74,7 +81,7 @@ def regret_table(rows: list[dict]) -> list[list[str]]:
     problems = _problems(rows)
     head = [""]
     for problem in problems:
-        head += [f"{problem}: recommended", "per round"]
+        head += [f"{problem.split(', ')[0]}: recommended", "per round"]
     table = [[*head, "runs", "ms per round"]]
     for label in _labels(rows):
         cells, runs, seconds = [], [], []
