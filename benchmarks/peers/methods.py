@@ -383,12 +383,10 @@ class PyXAB(Method):
         from PyXAB.algos.HOO import T_HOO
         from PyXAB.partition.BinaryPartition import BinaryPartition
 
-        state = np.random.get_state()  # noqa: NPY002 - what PyXAB draws from
-        np.random.seed(self.seed)  # noqa: NPY002
+        np.random.seed(self.seed)  # noqa: NPY002 - what PyXAB draws from, now and later
         self.algo = T_HOO(
             nu=1, rho=0.75, rounds=1000, domain=[[0, 1]] * self.d, partition=BinaryPartition
         )
-        np.random.set_state(state)  # noqa: NPY002
         self.t = 0
         self.scale = 0.1 / self.noise
 

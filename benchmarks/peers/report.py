@@ -70,7 +70,9 @@ def _final(rows: list[dict], problem: str, label: str, field: str) -> np.ndarray
 def _entry(values: np.ndarray) -> str:
     if not len(values):
         return ""
-    error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
+    if len(values) == 1:
+        return f"{values[0]:.3g}"
+    error = values.std(ddof=1) / len(values) ** 0.5
     # Runs that all end alike differ by rounding.
     error = 0.0 if error < 1e-9 * abs(values.mean()) else error
     return f"{values.mean():.3g} ± {float(f'{error:.1g}'):g}"
