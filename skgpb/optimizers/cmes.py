@@ -63,7 +63,7 @@ class CMESOptimizer(MaxValueInformation):
         tell an informative query from one drowned in noise. "auto" is "noisy" where ``alpha``
         depends on the query. "joint" is not in the paper: the information in the part of f* that
         is linear in the answer, from their joint posterior, noise included. It looks for where f
-        and not where g is largest: slower at first, more exact in the end.
+        and not where g is largest, and explores more.
     max_values : {"draws", "gumbel"}, default="draws"
         Samples of f* by joint draws of f, refined between grid points, or from a Gumbel law
         fitted to independent marginals, which is biased high on fine grids. "joint" always
