@@ -446,12 +446,6 @@ class CombinatorialBandit(BaseBanditOptimizer):
             self._log.append(("fit", X, y))
         return self
 
-    def _ensure_started(self) -> None:
-        if not hasattr(self, "bounds_"):
-            with self._unchanged_by_errors():
-                validate_params(self)
-                self._start(None)
-
     def _start(self, X: np.ndarray | None, y: np.ndarray | None = None) -> None:
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]

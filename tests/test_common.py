@@ -787,6 +787,18 @@ def test_nonsense_parameters_are_named_on_use_and_not_before(cls, parameter, val
         play(cls(**settings | {parameter: value}).fit(POOL[:20], f(POOL[:20])), 3)
 
 
+@pytest.mark.parametrize("cls", [c for c in LOOPING if "kernel" in inspect.signature(c).parameters])
+def test_a_start_that_fails_leaves_no_trace(cls):
+    wrong = Matern([0.5, 0.5, 0.5])  # three length scales in two dimensions
+    optimizer = cls(kernel=wrong, bounds=BOUNDS, random_state=0)
+    before = dict(vars(optimizer))
+    with pytest.raises(ValueError, match=r"length_scale|dimension"):
+        optimizer.ask()
+    assert vars(optimizer) == before
+    optimizer.set_params(kernel=Matern(0.5))
+    assert optimizer.ask() == cls(kernel=Matern(0.5), bounds=BOUNDS, random_state=0).ask()
+
+
 def cells_of_others(optimizer):
     """Queries that look like this optimizer's own and are not."""
     cls = type(optimizer)

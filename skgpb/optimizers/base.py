@@ -163,8 +163,9 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
     def _ensure_started(self) -> None:
         if not hasattr(self, "bounds_"):
-            validate_params(self)
-            self._start(None)
+            with self._unchanged_by_errors():
+                validate_params(self)
+                self._start(None)
 
     # -- the loop ---------------------------------------------------------------------------
 

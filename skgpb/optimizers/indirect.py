@@ -229,12 +229,6 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             random_state=self._seed,
         )
 
-    def _ensure_started(self) -> None:
-        if not hasattr(self, "bounds_"):
-            with self._unchanged_by_errors():
-                validate_params(self)
-                self._start(None)
-
     # -- the two spaces ---------------------------------------------------------------------
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
