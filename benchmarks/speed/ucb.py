@@ -1,6 +1,7 @@
 """Milliseconds per ask+tell round of GP-UCB and DAGP-UCB over many arms.
 
     python -m benchmarks.speed.ucb [--arms 500 1000 2000] [--times 50 100 200 400] [--seed 0]
+    python -m benchmarks.speed.ucb --memory [--arms 20000] [--times 300]
 
 One process, one thread, CPU time, median of the rounds around t. The columns:
 
@@ -10,11 +11,15 @@ NumPy    the posterior of all arms (DAGP-UCB: of all pairs) recomputed with NumP
          nodes
 ratio    NumPy / skgpb
 growth   of the skgpb column against half of t, and against half as many arms
+
+``--memory`` plays GP-UCB and GP-TS, each in a process of its own, and prints the peak of memory.
 """
 
 from __future__ import annotations
 
 import argparse
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from time import process_time
 
 import numpy as np
@@ -22,7 +27,8 @@ from scipy.special import ndtr
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from threadpoolctl import threadpool_limits
 
-from skgpb import DAGPUCBOptimizer, GPUCBOptimizer
+from benchmarks.speed.long_run import peak_memory
+from skgpb import DAGPUCBOptimizer, GPTSOptimizer, GPUCBOptimizer
 
 ALPHA, DELTA = 0.1, 0.1
 KERNELS = {"RBF(0.2)": RBF(0.2), "Matern(0.2, nu=1.5)": Matern(0.2, nu=1.5)}
@@ -82,12 +88,43 @@ def numpy_round(pairs: bool, kernel: Kernel, arms: np.ndarray, pulled, rewards) 
     return 1e3 * (process_time() - start)
 
 
+def run_in_memory(cls: type, n_arms: int, n_rounds: int, seed: int) -> tuple[float, float]:
+    """CPU seconds of a run, and the peak memory of this process in MB."""
+    rng = np.random.default_rng(seed)
+    arms = rng.uniform(size=(n_arms, 2))
+    optimizer = cls(RBF(0.1), arms=arms, alpha=ALPHA, random_state=seed)
+    start = process_time()
+    for _ in range(n_rounds):
+        arm = optimizer.ask()
+        reward = np.sin(6 * arm.points).sum() + np.sqrt(ALPHA) * rng.standard_normal()
+        optimizer.tell(arm, reward)
+    return process_time() - start, peak_memory()
+
+
+def print_memory(options: argparse.Namespace) -> None:
+    """Print what runs over many arms need."""
+    print(f"{'':16}{'arms':>8}{'rounds':>8}{'CPU s':>8}{'peak MB':>9}")
+    for cls in (GPUCBOptimizer, GPTSOptimizer):
+        for n in options.arms or [20_000]:
+            rounds = max(options.times or [300])
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+                job = process.submit(run_in_memory, cls, n, rounds, options.seed)
+                seconds, peak = job.result()
+            print(f"{cls.__name__:16}{n:8d}{rounds:8d}{seconds:8.1f}{peak:9.0f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--arms", type=int, nargs="+", default=[500, 1000, 2000])
-    parser.add_argument("--times", type=int, nargs="+", default=[50, 100, 200, 400])
+    parser.add_argument("--arms", type=int, nargs="+", help="default 500 1000 2000")
+    parser.add_argument("--times", type=int, nargs="+", help="default 50 100 200 400")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--memory", action="store_true", help="peak memory, 20,000 arms")
     options = parser.parse_args()
+    if options.memory:
+        print_memory(options)
+        return
+    options.arms = options.arms or [500, 1000, 2000]
+    options.times = options.times or [50, 100, 200, 400]
     for name, kernel in KERNELS.items():
         for cls in (GPUCBOptimizer, DAGPUCBOptimizer):
             print(f"\n{cls.__name__}, {name}: ms per round")
