@@ -27,6 +27,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 
 from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
+from skgpb.learning import NOISE, Prior, noise_prior
 from skgpb.surrogate import Functionals, OnlineGaussianProcessRegressor
 from skgpb.utils import Integral, Interval, Real, StrOptions, check_numbers, validate_params
 
@@ -161,6 +162,78 @@ class _WithModelNoise:
         return slopes
 
 
+class _WithUnknownNoise:
+    """A kernel with noise to be learned on the diagonal, for one set of rows.
+
+    The logarithm of the noise variance is the last hyperparameter, and the only one where the
+    kernel's own are to be kept.
+    """
+
+    def __init__(
+        self, kernel: Any, unknown: np.ndarray, start: float, limits: np.ndarray, free: bool
+    ) -> None:
+        self.kernel, self.unknown, self.free = kernel, np.flatnonzero(unknown), free
+        self.log_noise = start
+        self.bounds = np.concatenate([kernel.bounds, limits]) if free else limits
+        self.n_dims = len(self.bounds)
+        self._fixed: np.ndarray | None = None
+
+    @property
+    def theta(self) -> np.ndarray:
+        return np.append(self.kernel.theta if self.free else [], self.log_noise)
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        if self.free:
+            self.kernel.theta = theta[:-1]
+        self.log_noise = float(theta[-1])
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"kernel": self.kernel}
+
+    def __call__(self, rows: np.ndarray, eval_gradient: bool = False) -> Any:
+        slopes = np.empty((len(rows), len(rows), 0))
+        if not self.free:
+            # The hyperparameters do not change, so neither do the covariances.
+            self._fixed = self.kernel(rows) if self._fixed is None else self._fixed
+            K = self._fixed.copy()
+        elif eval_gradient:
+            K, slopes = self.kernel(rows, eval_gradient=True)
+        else:
+            K = self.kernel(rows)
+        noise, i = np.exp(self.log_noise), self.unknown
+        K[i, i] += noise
+        if not eval_gradient:
+            return K
+        slope = np.zeros((*K.shape, 1))
+        slope[i, i] = noise
+        return K, np.concatenate([slopes, slope], axis=2)
+
+
+def with_prior_on_noise(optimizer: Callable | str | None, prior: Prior) -> Callable:
+    """Return an optimizer as scikit-learn's that adds a prior on the last argument."""
+    if not callable(optimizer):
+        optimizer = _lbfgs
+
+    def search(objective: Callable, start: np.ndarray, bounds: np.ndarray) -> Any:
+        def tempered(x: np.ndarray, eval_gradient: bool = True) -> Any:
+            density, slope = prior(x[-1:])
+            if not eval_gradient:
+                return objective(x, eval_gradient=False) - density
+            value, gradient = objective(x)
+            gradient = np.array(gradient, dtype=np.float64)
+            gradient[-1] -= slope[0]
+            return value - density, gradient
+
+        return optimizer(tempered, start, bounds=bounds)
+
+    return search
+
+
+def _lbfgs(objective: Callable, start: np.ndarray, bounds: np.ndarray) -> Any:
+    return OnlineGaussianProcessRegressor()._minimize(objective, start, bounds)
+
+
 class ConditionalMeanProcess(BaseEstimator):
     r"""Posterior of f and of g(a) = E[f(X) | A = a] from answers and values, in any order.
 
@@ -171,9 +244,11 @@ class ConditionalMeanProcess(BaseEstimator):
         and ``ConstantKernel(1.0) * RBF(1.0)`` where that has none.
     conditional : WindowMean, PolicyMean or ConditionalMean
         What an answer is. Its ``base`` is replaced by ``kernel``, where one is given.
-    alpha : float, default=1e-2
+    alpha : float or None, default=1e-2
         Noise variance of an answer or a value, unless :meth:`condition_query` or
-        :meth:`condition_point` is told otherwise.
+        :meth:`condition_point` is told otherwise. None has :meth:`learn` find it; until then it
+        is 5 % of the variance of observations: 1 with ``normalize_y``, else their mean variance
+        under the prior.
     model_noise : "auto" or float, default="auto"
         Variance added to ``alpha`` for answers: the conditional's own error about g. "auto" is
         ``conditional.model_noise()``: zero where p(x|a) is known, estimated from leave-one-out
@@ -197,6 +272,8 @@ class ConditionalMeanProcess(BaseEstimator):
         The kernel of the answers, with the covariance of f as its base.
     model_noise_ : float
         Variance added to the noise of answers, in units of the observations.
+    alpha_ : float
+        Noise variance in use where none is told: ``alpha``, or what was learned.
     center_, scale_ : float
         Observations are centred and divided by these; 0 and 1 unless ``normalize_y``.
     n_observations_ : int
@@ -226,7 +303,7 @@ class ConditionalMeanProcess(BaseEstimator):
     _parameter_constraints: dict = {
         "kernel": [None, Kernel],
         "conditional": [IndirectKernel],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left"), None],
         "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "mean": [None, callable, Interval(Real, None, None, closed="neither")],
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
@@ -240,7 +317,7 @@ class ConditionalMeanProcess(BaseEstimator):
         kernel: Kernel | None = None,
         conditional: IndirectKernel | None = None,
         *,
-        alpha: float = 1e-2,
+        alpha: float | None = 1e-2,
         model_noise: str | float = "auto",
         mean: Callable | float | None = None,
         optimizer: str | Callable | None = None,
@@ -271,6 +348,7 @@ class ConditionalMeanProcess(BaseEstimator):
             Answers.
         alpha : float or array-like of shape (n,), default=None
             Their noise variances, without ``model_noise``; None is the parameter ``alpha``.
+            Where that is None, too, NaN stands for noise that is to be learned.
 
         Returns
         -------
@@ -298,12 +376,13 @@ class ConditionalMeanProcess(BaseEstimator):
         """Maximise the marginal likelihood of all observations over the hyperparameters of f.
 
         Units and ``model_noise="auto"`` follow. What was observed and what is tracked is kept.
-        Where ``optimizer`` is None hyperparameters are kept, too.
+        Where ``optimizer`` is None hyperparameters are kept, too. Noise that is not known is
+        learned in either case, with a weak prior around 5 % of the variance of observations.
         """
         kernel = self._prepared()
         if not self.n_observations_:
             return self
-        names = ("_gpr", "kernel_", "_own_noise", "center_", "scale_")
+        names = ("_gpr", "kernel_", "_own_noise", "_level", "center_", "scale_")
         before = {name: getattr(self, name) for name in names}
         rows, values, alphas, asked = (
             np.concatenate(part) for part in zip(*self._seen, strict=True)
@@ -381,7 +460,17 @@ class ConditionalMeanProcess(BaseEstimator):
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
         """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
         self._prepared()
-        return (self.alpha if alpha is None else np.asarray(alpha)) + self.model_noise_
+        return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
+
+    @property
+    def alpha_(self) -> float:
+        """Noise variance in use where none is told: ``alpha``, or what was learned."""
+        if self.alpha is not None:
+            return self.alpha
+        self._prepared()
+        if self._level is None:
+            raise AttributeError("alpha_ is not known before anything is observed or tracked")
+        return self._level * self.scale_**2
 
     @property
     def model_noise_(self) -> float:
@@ -512,6 +601,9 @@ class ConditionalMeanProcess(BaseEstimator):
             self.center_, self.scale_ = 0.0, 1.0
             self._own_noise = self._model_noise(kernel)
             self._seen: list[tuple] = []
+            # Noise variance that is to be learned, in units of the scaled targets; None until
+            # it is known what variance is typical of these.
+            self._level: float | None = None
             self.kernel_ = kernel
         return self.kernel_
 
@@ -540,10 +632,28 @@ class ConditionalMeanProcess(BaseEstimator):
         )
         learner.n_features_in_ = rows.shape[1]
         learner.kernel_ = _WithModelNoise(kernel, asked) if auto else kernel
+        unknown = np.isnan(alphas)
+        if unknown.any():
+            prior, limits = noise_prior(self._unit)
+            free = self.optimizer is not None and kernel.n_dims > 0
+            start = float(prior.center[0])
+            learner.kernel_ = _WithUnknownNoise(learner.kernel_, unknown, start, limits, free)
+            learner.optimizer = with_prior_on_noise(self.optimizer, prior)
+            noise = np.where(unknown, 0.0 if auto else self._own_noise * asked, noise)
         functionals = Functionals(rows.shape[1])
         functionals.extend(rows)
         learner._learn(functionals, noise, targets)
+        if unknown.any():
+            self._level = float(np.exp(learner.kernel_.log_noise))
         return kernel
+
+    def _assume_noise(self, unit: float, level: float | None = None) -> None:
+        """Say what variance of observations is typical, and their noise until it is learned.
+
+        Both are in units of the scaled targets; ``level`` is ``NOISE`` units unless given.
+        """
+        self._prepared()
+        self._unit, self._level = unit, NOISE * unit if level is None else level
 
     def _choose_units(self, rows: np.ndarray, values: np.ndarray) -> None:
         if not self.normalize_y:
@@ -561,12 +671,18 @@ class ConditionalMeanProcess(BaseEstimator):
 
     def _noises(self, alphas: np.ndarray, asked: Any) -> np.ndarray:
         """Noise variances in scaled units (n,)."""
-        return alphas / self.scale_**2 + self._own_noise * asked
+        scaled = alphas / self.scale_**2
+        if self._level is not None:
+            scaled = np.where(np.isnan(scaled), self._level, scaled)
+        return scaled + self._own_noise * asked
 
     def _ready(self, rows: np.ndarray) -> _EmbeddedRegressor:
         """Return the regressor, made at the first rows, which say how many columns there are."""
         if not hasattr(self, "_gpr"):
             self._begin(self.kernel_, rows.shape[1])
+            if self.alpha is None and self._level is None:
+                typical = 1.0 if self.normalize_y else float(self.kernel_.diag(rows).mean())
+                self._assume_noise(typical or 1.0)
         elif rows.shape[1] != self._gpr.n_features_in_:
             raise ValueError(
                 f"rows have {rows.shape[1]} columns, not {self._gpr.n_features_in_} as before: the"
@@ -601,9 +717,11 @@ class ConditionalMeanProcess(BaseEstimator):
         z = check_numbers(np.atleast_1d(z), "observations", ensure_2d=False)
         if z.shape != (len(rows),):
             raise ValueError(f"expected {len(rows)} observations, got an array of shape {z.shape}")
-        return z, OnlineGaussianProcessRegressor._noise_of(
-            self.alpha if alpha is None else alpha, len(rows)
-        )
+        default = np.nan if self.alpha is None else self.alpha
+        given = np.asarray(default if alpha is None else alpha, dtype=np.float64)
+        unknown = np.isnan(given) & (self.alpha is None or self._level is not None)
+        noises = OnlineGaussianProcessRegressor._noise_of(np.where(unknown, 0.0, given), len(rows))
+        return z, np.where(unknown, np.nan, noises)
 
     def _condition(self, rows: np.ndarray, z: Any, alpha: Any, asked: bool) -> Self:
         values, noises = self._checked(rows, z, alpha)

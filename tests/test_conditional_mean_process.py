@@ -15,8 +15,15 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
-from skgpb.conditional_mean_process import ConditionalMeanProcess
+from skgpb.conditional_mean_process import (
+    ConditionalMeanProcess,
+    _WithModelNoise,
+    _WithUnknownNoise,
+    with_prior_on_noise,
+)
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
+from skgpb.learning import NOISE, noise_prior
+from skgpb.surrogate import Functionals, log_likelihood
 
 RNG = np.random.default_rng(0)
 D1_A = RNG.uniform(size=(80, 2))
@@ -375,6 +382,79 @@ def test_rows_are_embedded_once():
 
 
 # ---- errors ----
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_slopes_of_the_likelihood_with_unknown_noise_equal_differences(setting, free):
+    conditional, P, A = setting
+    kernel = clone(conditional)
+    kernel.base = clone(SMOOTH)
+    # Repeats and values; every third observation comes with its own noise.
+    rows = np.vstack((kernel.queries(A[[0, 1, 2, 1, 1, 0]]), kernel.points(P[:4])))
+    unknown = np.arange(len(rows)) % 3 > 0
+    prior, limits = noise_prior(1.3)
+    modelled = _WithModelNoise(kernel, np.arange(len(rows)) < 6)
+    learned = _WithUnknownNoise(modelled, unknown, -1.5, limits, free)
+    assert len(learned.theta) == len(learned.bounds) == learned.n_dims == 1 + free * kernel.n_dims
+    functionals = Functionals(rows.shape[1])
+    functionals.extend(rows)
+    z, noise = np.random.default_rng(3).normal(size=len(rows)), np.where(unknown, 0.0, 0.2)
+
+    def likelihood(theta, eval_gradient=True):
+        learned.theta = theta
+        result = log_likelihood(learned, functionals, noise, z, eval_gradient)
+        return (-result[0], -result[1]) if eval_gradient else -result
+
+    def compare(objective, start, bounds):
+        steps = 1e-5 * np.eye(len(start))
+        differences = [
+            (objective(start + h, eval_gradient=False) - objective(start - h, eval_gradient=False))
+            / 2e-5
+            for h in steps
+        ]
+        value, slope = objective(start)
+        assert_allclose(slope, differences, rtol=1e-5, atol=1e-6)
+        # The prior is on the noise alone.
+        plain, plain_slope = likelihood(start)
+        density, prior_slope = prior(start[-1:])
+        assert_allclose(plain - value, density)
+        assert_allclose(plain_slope - slope, np.append(np.zeros(len(start) - 1), prior_slope))
+        return start, value
+
+    with_prior_on_noise(compare, prior)(likelihood, learned.theta, learned.bounds)
+
+
+def test_noise_that_is_not_known_is_learned_from_repeats(setting):
+    conditional, P, A = setting
+    rng = np.random.default_rng(5)
+    process = ConditionalMeanProcess(SMOOTH, conditional, alpha=None, model_noise=0.0)
+    g = clone(process).sample_query(A, random_state=1)[:, 0]
+    with pytest.raises(AttributeError, match="alpha_ is not known"):
+        _ = process.alpha_
+    process.track(P, A)
+    assert_allclose(process.alpha_, NOISE * process._unit)
+    for _ in range(30):
+        process.condition_query(A, g + 0.3 * rng.normal(size=len(A)))
+    process.condition_query(A[:1], [2.0], alpha=[5.0])
+    process.condition_tracked(0, 2.0, alpha=5.0).condition_point(P[:1], [0.4])
+    before, theta = process.log_marginal_likelihood_value_, process.kernel_.theta
+    process.learn()  # without an optimizer, the noise alone
+    assert_array_equal(process.kernel_.theta, theta)
+    assert process.log_marginal_likelihood_value_ > before
+    assert 0.5 < process.alpha_ / 0.3**2 < 2.0
+    assert process.noise_of() == process.alpha_
+    known = ConditionalMeanProcess(SMOOTH, conditional, alpha=process.alpha_, model_noise=0.0)
+    for rows, z, alphas, asked in process._seen:
+        alphas = np.where(np.isnan(alphas), process.alpha_, alphas)
+        known._prepared()
+        known._condition(rows, z, alphas, asked[0])
+    assert_allclose(process.predict(P, True), known.predict(P, True), rtol=1e-6, atol=1e-8)
+    copied = pickle.loads(pickle.dumps(process))
+    assert copied.alpha_ == process.alpha_
+    assert copied.learn().alpha_ == process.learn().alpha_
+    for alpha in (-1.0, np.inf, [0.1, 0.2]):
+        with pytest.raises(ValueError, match="alpha"):
+            process.condition_query(A[:1], [1.0], alpha=alpha)
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,9 @@ class CMESOptimizer(MaxValueInformation):
         Whether the best candidates of a box are improved by L-BFGS-B, or only they are asked.
     n_points : int, default=2500
         Points of the domain on which draws of f are maximised.
-    alpha : float or callable, default=0.01
-        Noise variance of an answer, in units of the answer squared; a callable takes a.
+    alpha : float, callable or None, default=0.01
+        Noise variance of an answer, in units of the answer squared; a callable takes a. None
+        learns it.
     model_noise : "auto" or float, default="auto"
         Variance of the learned operator's own error, which every answer has beside its noise.
         "auto" estimates it by leave-one-out; known conditionals have none.
@@ -94,6 +95,8 @@ class CMESOptimizer(MaxValueInformation):
         The domain.
     spent_ : float
         Cost of what was told.
+    alpha_ : float
+        Noise variance in use, where it is one number: ``alpha``, or what was learned.
     n_features_in_ : int
         Number of dimensions.
 
@@ -145,7 +148,7 @@ class CMESOptimizer(MaxValueInformation):
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
-        alpha: float | Callable[[np.ndarray], float] = 0.01,
+        alpha: float | Callable[[np.ndarray], float] | None = 0.01,
         model_noise: str | float = "auto",
         cost: Any = None,
         information: str = "auto",

@@ -109,8 +109,9 @@ class CMETSOptimizer(MaxValueInformation):
         The map h from queries (n, q) to points (n, d). None is the identity.
     cost : callable, default=None
         Takes a depth, returns lambda, the cost of a query. None stands for (depth + 1) / 2.
-    alpha : float or callable, default=0.01
-        Noise variance of an answer; a callable takes the depth.
+    alpha : float, callable or None, default=0.01
+        Noise variance of an answer; a callable takes the depth. None learns it, one for all
+        levels.
     update : {"repaired", "literal"}, default="repaired"
         How the tree changes, see the module's notes.
     n_points, model_noise, information, max_values, n_max_values, optimizer, \
@@ -127,6 +128,8 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         L and L' of Algorithm 1.
     spent_ : float
         Cost of what was told.
+    alpha_ : float
+        Noise variance in use, where it is one number: ``alpha``, or what was learned.
     bounds_ : ndarray of shape (d, 2)
         The domain.
 
@@ -185,7 +188,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         scale: Callable[[int], float] | None = None,
         location: Callable | None = None,
         cost: Callable[[int], float] | None = None,
-        alpha: float | Callable[[int], float] = 0.01,
+        alpha: float | Callable[[int], float] | None = 0.01,
         update: str = "repaired",
         n_points: int = 2500,
         model_noise: str | float = "auto",
@@ -301,7 +304,17 @@ n_restarts_optimizer, relearn, normalize_y, random_state
     def _level_alpha(self, depth: int) -> float:
         if callable(self.alpha):
             return check_callable_value(self.alpha, depth, "alpha")
-        return float(self.alpha)
+        return float("nan") if self.alpha is None else float(self.alpha)
+
+    def _alphas_at(self, cells: Any) -> np.ndarray:
+        """Noise variances (n,) of the answers that cells are expected to give."""
+        alphas = self._level_alphas[[cell.depth for cell in cells]]
+        if np.isnan(alphas).any():
+            return np.full(len(cells), self._unknown_noise())
+        return alphas
+
+    def _typical_queries(self) -> np.ndarray:
+        return np.array([self._cell(node).a for node in [(0, 0), *self._children((0, 0))]])
 
     def _track(self) -> None:
         candidates, self._A = self._A, None
@@ -365,8 +378,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         rows = np.array([cell.a for cell in cells])
         costs = np.array([cell.cost for cell in cells])
         mean, std = self._moments(rows)
-        alphas = self._level_alphas[[cell.depth for cell in cells]]
-        noise = self.process_.noise_of(alphas / self._factor**2)
+        noise = self.process_.noise_of(self._scaled_alphas_of(cells))
         value = self._information(rows, mean, std, noise, self._round_state()) / costs
         return cells[int(np.flatnonzero(value >= value.max() - TIE_TOLERANCE)[0])]
 
@@ -404,11 +416,11 @@ n_restarts_optimizer, relearn, normalize_y, random_state
             self._next.update(self._children(leaf))
 
     def _scaled_alphas_of(self, queries: Any) -> np.ndarray:
-        alphas = self._level_alphas[[query.depth for query in queries]]
-        return alphas / self._factor**2
+        return self._alphas_at(list(queries)) / self._factor**2
 
     def _alpha_of(self, query: IndirectCell | None) -> float:
-        return float(self._level_alphas.min() if query is None else self._level_alphas[query.depth])
+        alpha = self._level_alphas.min() if query is None else self._level_alphas[query.depth]
+        return self._unknown_noise() if np.isnan(alpha) else float(alpha)
 
     def _scores(self, A: np.ndarray | None, state: np.ndarray) -> np.ndarray:
         raise NotImplementedError("cells are scored where they are chosen")

@@ -16,7 +16,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import deepcopy
-from math import ceil
+from functools import partial
+from math import ceil, isnan
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +38,7 @@ from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import learned_window
 from skgpb.optimizers.base import BaseBanditOptimizer
-from skgpb.optimizers.gaussian import FIRST_LEARNING
+from skgpb.optimizers.gaussian import FIRST_LEARNING, usable
 from skgpb.partition.candidates import even_grid, spread_points
 from skgpb.partition.indirect_query import IndirectQuery
 from skgpb.utils import (
@@ -92,7 +93,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "continuous": ["boolean"],
         "n_points": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left"), callable],
+        "alpha": [Interval(Real, 0, None, closed="left"), callable, None],
         "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "cost": "no_validation",
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
@@ -177,7 +178,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         return X, y
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
-        noise = np.full(len(X), self._alpha_of(None))
+        noise = np.full(len(X), np.nan if self.alpha is None else self._alpha_of(None))
         self._points = (X, y, noise)
         self._n_fitted = len(X)
         self._observe_points(self.process_)
@@ -202,6 +203,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self._begin_loop()
         self._n_fitted = self._learned_at = 0
         self._spent = 0.0
+        # What was asked and answered, and its noise variance: NaN where it is to be learned.
         self._answers: list[tuple[np.ndarray, float, float]] = []
         self._seed = self._draw_seed()
         self._offset, self._factor = 0.0, 1.0
@@ -214,6 +216,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         elif kernel.base is None:
             kernel.base = smooth_prior(self.bounds_)
         self._prior_theta = kernel.theta
+        self._typical = self._typical_variance(kernel) if self.alpha is None else None
         self.process_ = self._make_process(kernel)
         self._track()
         self._begun()
@@ -221,13 +224,29 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
     def _make_process(self, kernel: Kernel) -> ConditionalMeanProcess:
         """A process without observations, in the present units of the answers."""
         noise = self.model_noise
-        return ConditionalMeanProcess(
+        process = ConditionalMeanProcess(
             conditional=kernel,
-            alpha=0.0,
+            alpha=None if self.alpha is None else 0.0,
             model_noise=noise if isinstance(noise, str) else float(noise) / self._factor**2,
             n_restarts_optimizer=self.n_restarts_optimizer,
             random_state=self._seed,
         )
+        # A share of the answers' spread, the one learned last: better units keep it.
+        begun = bool(self._answers) or self._points is not None
+        level = self.process_._level if begun else None
+        if self.alpha is None or level is not None:
+            process._assume_noise(self._typical, level)
+        return process
+
+    def _typical_variance(self, kernel: Kernel) -> float:
+        """Variance of answers, in the process's units, of which noise is a share at first."""
+        if self.normalize_y:
+            return 1.0
+        return float(kernel.diag(kernel.queries(self._typical_queries())).mean()) or 1.0
+
+    def _typical_queries(self) -> np.ndarray:
+        """Queries (m, q) whose answers vary under the prior as answers do."""
+        return self._A
 
     # -- the two spaces ---------------------------------------------------------------------
 
@@ -325,7 +344,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
     def _alpha_of(self, query: IndirectQuery | None) -> float:
         """Noise variance of an answer; of a direct evaluation, the smallest there is."""
         if not callable(self.alpha):
-            return float(self.alpha)
+            return self.alpha_
         if query is None:
             return float(self._alphas(self._A).min())
         return float(self._alphas(query.a[np.newaxis])[0])
@@ -333,7 +352,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
     def _alphas(self, A: np.ndarray) -> np.ndarray:
         if callable(self.alpha):
             return np.array([check_callable_value(self.alpha, a, "alpha") for a in A])
-        return np.full(len(A), float(self.alpha))
+        return np.full(len(A), self.alpha_)
 
     def _track(self) -> None:
         """Follow f on points of the domain, and g at the candidates."""
@@ -459,11 +478,15 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
         given = None if alpha is None else check_noise_variance(alpha)
         query, target, value, _ = super()._checked(query, reward, 0.0)
-        return query, target, value, self._alpha_of(query) if given is None else given
+        if given is None:
+            given = float("nan") if self.alpha is None else self._alpha_of(query)
+        return query, target, value, given
 
     def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
         """Condition f and g on one answer, eq. 5."""
         process, factor = self.process_, self._factor
+        if isnan(alpha):
+            self._unknown_noise()  # which the process then has
         z, noise = (reward - self._offset) / factor, alpha / factor**2
         slot = self._row_number(query)
         if slot >= 0:
@@ -493,7 +516,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
     def _relearn_if_due(self) -> None:
         n = self._round + self._n_fitted
         if self.relearn in GROWTH:
-            first = FIRST_LEARNING if self.optimizer is not None else 1
+            first = FIRST_LEARNING if self.optimizer is not None or self.alpha is None else 1
             due = n >= max(
                 1 if self.normalize_y else first, GROWTH[self.relearn] * self._learned_at
             )
@@ -503,18 +526,23 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             self._learn()
 
     def _learn(self) -> None:
-        """Learn the units of the answers and the hyperparameters of f's prior."""
-        if self.optimizer is None and not self.normalize_y:
+        """Learn the units of the answers, the hyperparameters of f's prior, unknown noise."""
+        if self.optimizer is None and not self.normalize_y and self.alpha is not None:
             return
         n = self._round + self._n_fitted
         if self.normalize_y:
             values = [answer[1] for answer in self._answers]
             values = np.append(values, self._points[1] if self._points is not None else [])
-            spread = max(float(values.std()), float(np.sqrt(self._alpha_of(None))))
+            spread = float(values.std())
+            if self.alpha is not None:
+                spread = max(spread, float(np.sqrt(self._alpha_of(None))))
+            elif not spread > 1e-12 * float(np.abs(values).max()):
+                spread = abs(float(values[0]))
             if n == 1:
                 # One answer says nothing of the spread but, at best, its order of magnitude.
                 spread = max(spread, abs(float(values[0])))
-            self._offset, self._factor = float(values.mean()), spread or 1.0
+            unit = usable(spread) if self.alpha is None else spread or 1.0
+            self._offset, self._factor = float(values.mean()), unit
         kernel = clone(self.process_.kernel_)
         if n >= FIRST_LEARNING and self.optimizer is not None:
             # A likelihood of few answers has several maxima: each search starts from the prior,
@@ -528,7 +556,11 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self._observe_points(process)
         if n >= FIRST_LEARNING:
             default = self.kernel is None and self.optimizer == "fmin_l_bfgs_b"
-            process.optimizer = most_probable if default else self.optimizer
+            process.optimizer = self.optimizer
+            if default:
+                process.optimizer = most_probable
+                if process._level is not None:
+                    process.optimizer = partial(most_probable, n_theta=kernel.n_dims)
             process.learn()
         self.process_ = process
         self._learned_at = n
@@ -564,6 +596,24 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
 
     def _value_of(self, query: np.ndarray) -> float:
         return float(self.predict(query[np.newaxis])[0])
+
+    @property
+    def alpha_(self) -> float:
+        """Noise variance of an answer in use: ``alpha``, or what was learned."""
+        if callable(self.alpha):
+            raise AttributeError("alpha is a function: there is no one noise variance")
+        if self.alpha is not None:
+            return float(self.alpha)
+        check_is_fitted(self, "bounds_")
+        return self._unknown_noise()
+
+    def _unknown_noise(self) -> float:
+        """Noise variance in use of answers whose own is not known."""
+        if self.process_._level is None:
+            # It was known until the parameter was changed.
+            self._typical = self._typical_variance(self.process_.kernel_)
+            self.process_._assume_noise(self._typical)
+        return self.process_._level * self._factor**2
 
     @property
     def spent_(self) -> float:
@@ -670,16 +720,18 @@ def smooth_prior(bounds: np.ndarray) -> Kernel:
 
 
 def most_probable(
-    objective: Callable, start: np.ndarray, bounds: np.ndarray
+    objective: Callable, start: np.ndarray, bounds: np.ndarray, n_theta: int | None = None
 ) -> tuple[np.ndarray, float]:
     """Hyperparameters of ``smooth_prior`` that are most probable, as an optimizer of scikit-learn.
 
     Logarithms are normal around ``start``, with deviations ``SPREAD_VARIANCE`` for the variance
     and ``SPREAD_LENGTH`` for length scales: what keeps a dozen answers from being explained by a
-    function that does not vary along one axis.
+    function that does not vary along one axis. Arguments beyond the first ``n_theta`` have no
+    prior here.
     """
     spread = np.full(len(start), SPREAD_LENGTH)
     spread[0] = SPREAD_VARIANCE
+    spread[len(start) if n_theta is None else n_theta :] = np.inf
 
     def posterior(theta: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = objective(theta)

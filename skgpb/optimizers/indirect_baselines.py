@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
-        alpha: float | Callable[[np.ndarray], float] = 0.01,
+        alpha: float | Callable[[np.ndarray], float] | None = 0.01,
         model_noise: str | float = "auto",
         cost: Any = None,
         optimizer: str | Callable | None = "fmin_l_bfgs_b",
@@ -98,15 +99,30 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
     def _begun(self) -> None:
         box = box_around(self._A) if self._free_box is None else self._free_box
         kernel = smooth_prior(box) if self.answer_kernel is None else clone(self.answer_kernel)
-        self.surrogate_ = OnlineGaussianProcessRegressor(
+        self.surrogate_ = self._make_surrogate(kernel)
+        self.surrogate_.track(self._A)
+
+    def _make_surrogate(self, kernel: Kernel) -> OnlineGaussianProcessRegressor:
+        surrogate = OnlineGaussianProcessRegressor(
             n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
         )
-        self.surrogate_._start(kernel, self._A.shape[1])
-        self.surrogate_.track(self._A)
+        surrogate._start(kernel, self._A.shape[1])
+        return surrogate
+
+    def _with_learned_noise(self) -> OnlineGaussianProcessRegressor:
+        """The Gaussian process on g with the noise that the model of f has learned."""
+        A, z, alphas = (np.array(column) for column in zip(*self._answers, strict=True))
+        if not np.isnan(alphas).any():
+            return self.surrogate_
+        surrogate = self._make_surrogate(clone(self.surrogate_.kernel_))
+        surrogate._add(A, z, np.where(np.isnan(alphas), self._unknown_noise(), alphas))
+        surrogate.track(self._A)
+        return surrogate
 
     def _observed(self, query: IndirectQuery, reward: float, alpha: float) -> None:
         surrogate = self.surrogate_
         factor, offset = surrogate._factor, surrogate._offset
+        alpha = self._unknown_noise() if isnan(alpha) else alpha
         y, noise = (reward - offset) / factor, alpha / factor**2
         if query.index >= 0:
             surrogate._observe_tracked(query.index, y, noise)
@@ -116,13 +132,17 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
     def _learned(self) -> None:
         if not self._round:
             return
-        surrogate = self.surrogate_
+        surrogate = self._with_learned_noise()
         surrogate.optimizer = self.optimizer if self._round >= FIRST_LEARNING else None
         center, scale = 0.0, 1.0
-        if self.normalize_y:
+        if self.alpha is None:
+            # Noise that is a share of the spread needs the unit that it is a share of.
+            center, scale = self._offset, self._factor
+        elif self.normalize_y:
             rewards = np.array([row[1] for row in self._history])
             center, scale = float(rewards.mean()), float(rewards.std()) or 1.0
         surrogate._relearn(center, scale)
+        self.surrogate_ = surrogate
 
     def _scores(self, A: np.ndarray | None, state: Any) -> np.ndarray:
         surrogate = self.surrogate_
@@ -161,7 +181,8 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
 continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
 normalize_y, random_state
-        As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the expected improvement.
+        As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
+        A ``cost`` divides the expected improvement.
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for
         ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
@@ -201,7 +222,8 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
 continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
 normalize_y, random_state
-        As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the probability.
+        As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
+        A ``cost`` divides the probability.
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for
         ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
@@ -241,8 +263,8 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
 continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
 normalize_y, random_state
-        As in :class:`~skgpb.CMESOptimizer`. A ``cost`` is counted but does
-        not change the choice.
+        As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
+        A ``cost`` is counted but does not change the choice.
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for
         ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
@@ -282,7 +304,7 @@ normalize_y, random_state
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
-        alpha: float | Callable[[np.ndarray], float] = 0.01,
+        alpha: float | Callable[[np.ndarray], float] | None = 0.01,
         model_noise: str | float = "auto",
         cost: Any = None,
         beta: float | Callable[[int], float] = 4.0,
@@ -337,7 +359,8 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
 continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
 normalize_y, random_state
-        As in :class:`~skgpb.CMESOptimizer`. A ``cost`` divides the information.
+        As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
+        A ``cost`` divides the information.
     answer_kernel : Kernel, default=None
         Prior covariance of g over a, for the choice of queries. None stands for
         ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
@@ -376,7 +399,7 @@ normalize_y, random_state
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
-        alpha: float | Callable[[np.ndarray], float] = 0.01,
+        alpha: float | Callable[[np.ndarray], float] | None = 0.01,
         model_noise: str | float = "auto",
         cost: Any = None,
         n_max_values: int = 100,

@@ -450,7 +450,7 @@ def test_without_a_domain_the_error_says_what_to_pass():
         ("domain", ["unit", [(1.0, 0.0)], [(0.0, np.nan)]]),
         ("candidates", ["grid", [[np.nan]], [0.5]]),
         ("query_bounds", ["unit", [(1.0, 0.0)]]),
-        ("alpha", [-1.0, "0.1", None, lambda a: -1.0]),
+        ("alpha", [-1.0, "0.1", np.nan, lambda a: -1.0]),
         ("model_noise", [-1.0, "large", None]),
         ("information", ["both", None]),
         ("max_values", ["grid", None]),

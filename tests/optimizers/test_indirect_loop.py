@@ -57,7 +57,19 @@ CASES = {
     ),
     "CMETS": (CMETSOptimizer, {"query_bounds": [(0, 1)], "location": along}, False),
     "CMETS-pairs": (CMETSOptimizer, {"max_depth": 4}, True),
+    "CMES-unknown-noise": (CMESOptimizer, WINDOW | {"alpha": None}, False),
+    "CMES-pairs-unknown-noise": (
+        CMESOptimizer,
+        {"n_candidates": 15, "information": "noisy", "alpha": None},
+        True,
+    ),
+    "CMETS-unknown-noise": (
+        CMETSOptimizer,
+        {"query_bounds": [(0, 1)], "location": along, "alpha": None},
+        False,
+    ),
     "EI": (IndirectEIOptimizer, WINDOW, False),
+    "EI-unknown-noise": (IndirectEIOptimizer, WINDOW | {"alpha": None}, False),
     "PI": (IndirectPIOptimizer, WINDOW, False),
     "UCB": (IndirectUCBOptimizer, WINDOW, False),
     "MES": (IndirectMESOptimizer, WINDOW, False),
@@ -200,7 +212,7 @@ def test_own_noise_of_an_answer_is_accepted(name):
 
 
 def test_answers_may_come_in_any_order(name):
-    forward = make(name).set_params(optimizer=None, normalize_y=False)
+    forward = make(name).set_params(optimizer=None, normalize_y=False, relearn=None)
     play(forward, 4)
     batch = forward.ask(3)
     backward = copy.deepcopy(forward)

@@ -1,0 +1,202 @@
+"""Noise that is not known is learned, by indirect queries as by all others."""
+
+import copy
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from skgpb.kernels import WindowMean
+from skgpb.learning import NOISE
+from skgpb.optimizers import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+)
+
+BASELINES = (IndirectEIOptimizer, IndirectMESOptimizer, IndirectPIOptimizer, IndirectUCBOptimizer)
+WINDOW = WindowMean(scale=0.07)
+NODES = np.linspace(-3, 3, 61)
+WEIGHTS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
+PRIOR = ConstantKernel(100.0**2) * RBF(0.15)
+
+
+def f(x):
+    return 100.0 * (0.7 * np.exp(-30 * (x - 0.3) ** 2) + np.exp(-100 * (x - 0.8) ** 2))
+
+
+def blurred(a):
+    return float(WEIGHTS @ f(a + 0.07 * NODES))
+
+
+def make(cls=CMESOptimizer, **settings):
+    """An optimizer whose noise is not known, unless settings say otherwise."""
+    common = {"domain": [(0, 1)], "n_points": 60, "alpha": None, "random_state": 0}
+    if cls is not CMETSOptimizer:
+        common |= {"conditional": WINDOW, "n_candidates": 30}
+    return cls(**common | settings)
+
+
+def told(optimizer, n, noise, alpha=None):
+    """Tell n noisy answers about queries all over the place."""
+    rng = np.random.default_rng(1)
+    for _ in range(n):
+        a = rng.uniform(size=1)
+        optimizer.tell(a, blurred(a[0]) + noise * rng.normal(), alpha=alpha)
+    return optimizer
+
+
+@pytest.mark.parametrize("noise", [3.0, 20.0])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"kernel": PRIOR, "normalize_y": False},
+        {"kernel": PRIOR, "normalize_y": False, "optimizer": None},
+        {"kernel": ConstantKernel(1.0) * RBF(0.15), "optimizer": None},
+    ],
+)
+def test_learned_noise_is_close_to_the_truth(settings, noise):
+    optimizer = told(make(**settings), 60, noise)
+    assert 0.5 < optimizer.alpha_ / noise**2 < 2.0
+
+
+@pytest.mark.parametrize("cls", BASELINES)
+def test_baselines_take_the_noise_of_the_model_that_recommends(cls):
+    optimizer = told(make(cls), 44, 20.0)
+    assert 0.5 < optimizer.alpha_ / 20.0**2 < 2.0
+    # The last time that it was learned is the 44th answer.
+    surrogate = optimizer.surrogate_
+    noise = surrogate._posterior.noises() * surrogate._factor**2
+    assert_allclose(noise, optimizer.alpha_, rtol=1e-8)
+
+
+def test_levels_of_a_tree_share_one_noise():
+    optimizer, rng = make(CMETSOptimizer, max_depth=4), np.random.default_rng(0)
+    for _ in range(60):
+        cell = optimizer.ask()
+        mean = f(np.linspace(cell.lower[0], cell.upper[0], 50)).mean()
+        optimizer.tell(cell, mean + 15.0 * rng.normal())
+    assert 0.5 < optimizer.alpha_ / 15.0**2 < 2.0
+
+
+def test_noise_is_a_share_of_the_spread_until_it_is_learned():
+    optimizer = make()
+    for a, z in ((0.1, 3.0), (0.5, 9.0), (0.8, 6.0)):
+        optimizer.tell([a], z)
+    assert_allclose(optimizer.alpha_, NOISE * np.var([3.0, 9.0, 6.0]))
+    fixed = make(kernel=PRIOR, normalize_y=False)
+    fixed.ask()
+    typical = fixed.process_.kernel_.diag(fixed.process_.kernel_.queries(fixed._A)).mean()
+    assert_allclose(fixed.alpha_, NOISE * typical)
+    assert fixed.process_.noise_of() == fixed.alpha_
+
+
+@pytest.mark.parametrize(("cls", "alpha"), [(CMESOptimizer, 0.25), (IndirectEIOptimizer, 4.0)])
+def test_a_noise_that_is_given_is_the_one_in_use(cls, alpha):
+    assert told(make(cls, alpha=alpha), 6, 1.0).alpha_ == alpha
+
+
+def test_a_function_is_not_one_noise():
+    with pytest.raises(AttributeError, match="function"):
+        _ = told(make(alpha=lambda a: 0.1), 2, 1.0).alpha_
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer])
+def test_answers_with_their_own_noise_keep_it(cls):
+    optimizer = told(make(cls, kernel=PRIOR, optimizer=None), 20, 20.0)
+    optimizer.tell([0.5], 40.0, alpha=7.0)
+    told(optimizer, 3, 20.0)
+    own = [alpha for _, _, alpha in optimizer._answers]
+    assert own[20] == 7.0
+    assert np.isnan(own[:20] + own[21:]).all()
+    gpr, process = optimizer.process_._gpr, optimizer.process_
+    noises = gpr._posterior.noises() * optimizer._factor**2
+    # Three queries were asked twice: their noise is halved.
+    assert_allclose(noises[:3], optimizer.alpha_ / 2)
+    assert_allclose(noises[3:20], optimizer.alpha_)
+    assert_allclose(noises[20], 7.0)
+    assert process.n_observations_ == 24
+
+
+def test_where_every_answer_has_its_own_noise_none_is_learned():
+    unknown, known = (told(make(alpha=alpha), 12, 3.0, alpha=9.0) for alpha in (None, 9.0))
+    assert_allclose(unknown.alpha_, NOISE * unknown._factor**2)
+    assert_allclose(unknown.process_.kernel_.theta, known.process_.kernel_.theta, rtol=1e-10)
+    points = np.linspace(0, 1, 9)[:, None]
+    assert_allclose(unknown.predict(points), known.predict(points), rtol=1e-8)
+
+
+def test_without_an_optimizer_the_noise_alone_is_learned():
+    optimizer = make(kernel=PRIOR, optimizer=None, normalize_y=False)
+    optimizer.ask()
+    theta, before = optimizer.process_.kernel_.theta, optimizer.alpha_
+    told(optimizer, 3, 3.0)
+    assert optimizer.alpha_ == before
+    told(optimizer, 9, 3.0)
+    assert optimizer.alpha_ < 0.2 * before
+    assert_array_equal(optimizer.process_.kernel_.theta, theta)
+
+
+def test_evaluations_given_to_fit_have_the_unknown_noise_too():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 1))
+    optimizer = make(CMESOptimizer).fit(X, f(X[:, 0]) + 10.0 * rng.normal(size=60))
+    assert 0.5 < optimizer.alpha_ / 10.0**2 < 2.0
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer, IndirectUCBOptimizer])
+def test_a_rejected_answer_changes_nothing(cls):
+    optimizer = make(cls)
+    for z in (1.0, 3.0, 2.0, 5.0, 4.0):
+        optimizer.tell(optimizer.ask(), z)
+    twin, query = copy.deepcopy(optimizer), optimizer.ask()
+    twin.ask()
+    for reward, alpha in ((np.nan, None), (1.0, -1.0), (1.0, np.nan), (1.0, "known")):
+        with pytest.raises((TypeError, ValueError)):
+            optimizer.tell(query, reward, alpha=alpha)
+    assert optimizer.alpha_ == twin.alpha_
+    for each in (optimizer, twin):
+        each.tell(query, 2.5)
+    assert optimizer.alpha_ == twin.alpha_
+    assert_array_equal(optimizer.history_, twin.history_)
+    assert optimizer.ask(2) == twin.ask(2)
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, IndirectMESOptimizer])
+def test_the_unit_of_the_answers_does_not_matter(cls):
+    one, thousand = make(cls), make(cls)
+    for optimizer, unit in ((one, 1.0), (thousand, 1024.0)):
+        rng = np.random.default_rng(2)
+        for _ in range(9):
+            query = optimizer.ask()
+            optimizer.tell(query, unit * (blurred(query.a[0]) + rng.normal()))
+    assert_allclose(thousand.alpha_, 1024.0**2 * one.alpha_, rtol=1e-6)
+    assert_allclose(thousand.history_["a"], one.history_["a"], atol=1e-6)
+
+
+@pytest.mark.parametrize("z", [0.0, 5.0, -1e-200])
+def test_equal_answers_do_no_harm(z):
+    optimizer = make()
+    for _ in range(6):
+        optimizer.tell(optimizer.ask(), z)
+    assert np.isfinite(optimizer.alpha_)
+    assert_allclose(optimizer.predict([[0.3], [0.9]]), z, atol=1e-6 + 0.05 * abs(z))
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer])
+def test_the_noise_may_become_known_or_unknown_on_the_way(cls):
+    optimizer = told(make(cls), 10, 3.0)
+    optimizer.set_params(alpha=4.0)
+    told(optimizer, 4, 3.0)
+    assert optimizer.alpha_ == 4.0
+    assert [np.isnan(alpha) for _, _, alpha in optimizer._answers] == [True] * 10 + [False] * 4
+    optimizer = told(make(cls, alpha=4.0), 10, 3.0).set_params(alpha=None)
+    optimizer.ask()
+    told(optimizer, 4, 3.0)
+    assert np.isfinite(optimizer.alpha_)
+    assert [np.isnan(alpha) for _, _, alpha in optimizer._answers] == [False] * 10 + [True] * 4
