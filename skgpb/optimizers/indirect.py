@@ -529,6 +529,18 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         """Learn the units of the answers, the hyperparameters of f's prior, unknown noise."""
         if self.optimizer is None and not self.normalize_y and self.alpha is not None:
             return
+        units = self._offset, self._factor
+        try:
+            self.process_ = self._learned_process()
+        except BaseException:
+            self._offset, self._factor = units
+            raise
+        self._learned_at = self._round + self._n_fitted
+        self._track()
+        self._learned()
+
+    def _learned_process(self) -> ConditionalMeanProcess:
+        """A process that has learned from everything observed, in units of its own."""
         n = self._round + self._n_fitted
         if self.normalize_y:
             values = [answer[1] for answer in self._answers]
@@ -558,14 +570,9 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             default = self.kernel is None and self.optimizer == "fmin_l_bfgs_b"
             process.optimizer = self.optimizer
             if default:
-                process.optimizer = most_probable
-                if process._level is not None:
-                    process.optimizer = partial(most_probable, n_theta=kernel.n_dims)
+                process.optimizer = partial(most_probable, center=self._prior_theta)
             process.learn()
-        self.process_ = process
-        self._learned_at = n
-        self._track()
-        self._learned()
+        return process
 
     # -- results ----------------------------------------------------------------------------
 
@@ -720,23 +727,25 @@ def smooth_prior(bounds: np.ndarray) -> Kernel:
 
 
 def most_probable(
-    objective: Callable, start: np.ndarray, bounds: np.ndarray, n_theta: int | None = None
+    objective: Callable, start: np.ndarray, bounds: np.ndarray, *, center: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Hyperparameters of ``smooth_prior`` that are most probable, as an optimizer of scikit-learn.
 
-    Logarithms are normal around ``start``, with deviations ``SPREAD_VARIANCE`` for the variance
+    Logarithms are normal around ``center``, with deviations ``SPREAD_VARIANCE`` for the variance
     and ``SPREAD_LENGTH`` for length scales: what keeps a dozen answers from being explained by a
-    function that does not vary along one axis. Arguments beyond the first ``n_theta`` have no
+    function that does not vary along one axis. Arguments beyond those of ``center`` have no
     prior here.
     """
-    spread = np.full(len(start), SPREAD_LENGTH)
+    n = len(center)
+    spread = np.full(n, SPREAD_LENGTH)
     spread[0] = SPREAD_VARIANCE
-    spread[len(start) if n_theta is None else n_theta :] = np.inf
 
     def posterior(theta: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = objective(theta)
-        gap = (theta - start) / spread
-        return value + 0.5 * float(gap @ gap), slope + gap / spread
+        gap = (theta[:n] - center) / spread
+        slope = slope.copy()
+        slope[:n] += gap / spread
+        return value + 0.5 * float(gap @ gap), slope
 
     result = minimize(
         posterior, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": LIKELY}

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from reference.cmes import appendix_a, eq7
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -18,7 +19,7 @@ from skgpb.optimizers import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
-from tests.reference.cmes import appendix_a, eq7
+from skgpb.optimizers.indirect import SPREAD_LENGTH, SPREAD_VARIANCE, most_probable
 
 DOMAIN = [(0.0, 2.0)]
 QUERIES = np.linspace(0.0, 1.0, 21)[:, None]
@@ -472,3 +473,36 @@ def test_nonsense_parameters_are_named_on_use(parameter, values):
         optimizer = CMESOptimizer(**settings)
         with pytest.raises((ValueError, TypeError), match=parameter):
             optimizer.tell(optimizer.ask(), 0.5)
+
+
+def test_every_start_of_learning_searches_the_same_posterior():
+    def objective(theta):
+        return float(((theta - 2.0) ** 2).sum()), 2.0 * (theta - 2.0)
+
+    found = [
+        most_probable(objective, np.array(start), np.array([[-5.0, 5.0]] * 3), center=np.zeros(2))
+        for start in ([0.0, 0.0, 0.0], [3.0, -1.0, 1.0])
+    ]
+    # Of the quadratics around 2 and, with the prior's precision, around 0; the last has no prior.
+    expected = [2 / (1 + 0.5 / SPREAD_VARIANCE**2), 2 / (1 + 0.5 / SPREAD_LENGTH**2), 2.0]
+    for theta, _ in found:
+        np.testing.assert_allclose(theta, expected, rtol=1e-3)
+
+
+def test_a_failure_in_learning_leaves_units_and_process_as_they_were():
+    calls = []
+
+    def fails(objective, start, bounds):
+        calls.append(start)
+        raise FloatingPointError("no likelihood")
+
+    optimizer = make("CMESOptimizer", kernel=RBF(0.4), optimizer=fails, normalize_y=True)
+    with pytest.raises(FloatingPointError):
+        play(optimizer, 10)
+    assert len(calls) == 1
+    units = optimizer._offset, optimizer._factor
+    mean = optimizer.predict([[0.3]])
+    with pytest.raises(FloatingPointError):
+        optimizer._learn()
+    assert (optimizer._offset, optimizer._factor) == units
+    assert optimizer.predict([[0.3]]) == mean

@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from reference.cmes import NaiveTree, appendix_a
 
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import CMETSOptimizer
-from tests.reference.cmes import NaiveTree, appendix_a
 
 BOX = [(0.0, 2.0), (1.0, 4.0)]
 SMALL = {"domain": BOX, "n_points": 100, "random_state": 0, "alpha": 1e-3, "max_depth": 3}
