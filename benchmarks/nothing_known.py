@@ -21,36 +21,23 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.peers.measure import point_regret
-from benchmarks.peers.methods import PEERS, Method, available, quiet, single_threaded
+from benchmarks.peers.methods import PEERS, Method, Skgpb, available, quiet, single_threaded
 from benchmarks.peers.problems import point_problems
 from skgpb import EIOptimizer, GPUCBOptimizer
 
 LENGTH_SCALE, N_CANDIDATES, SQRT_BETA = 0.3, 1000, 2.0
 
 
-class NothingKnown(Method):
+class NothingKnown(Skgpb):
     """What the user guide recommends where nothing is known."""
 
-    label, package = "skgpb GP-UCB, beta=2", "skgpb"
+    label = "skgpb GP-UCB, beta=2"
 
     def begin(self) -> None:
         """Pass the bounds, and nothing else that has to do with the problem."""
         self.opt: Any = GPUCBOptimizer(
             bounds=[(0.0, 1.0)] * self.d, beta=2.0, random_state=self.seed
         )
-
-    def ask(self) -> np.ndarray:
-        """Return the next point (d,)."""
-        self.query = self.opt.ask()
-        return self.query.points[0]
-
-    def tell(self, x: np.ndarray, y: float) -> None:
-        """Report the value."""
-        self.opt.tell(self.query, y)
-
-    def recommend(self) -> np.ndarray:
-        """Return the candidate of the highest posterior mean."""
-        return self.opt.recommend().points[0]
 
 
 class NothingKnownEI(NothingKnown):

@@ -19,6 +19,7 @@ __all__ = [
     "Kernel",
     "Real",
     "StrOptions",
+    "box_around",
     "check_bounds",
     "check_callable_value",
     "check_inside",
@@ -81,6 +82,13 @@ def check_callable_value(function: Any, argument: int, name: str) -> float:
     if not 0.0 <= number < np.inf:
         raise ValueError(f"{name}({argument}) must be a finite number >= 0, got {value!r}")
     return number
+
+
+def box_around(X: np.ndarray) -> np.ndarray:
+    """Bounding box (d, 2) of points; a constant feature gets a side of positive length."""
+    lower, upper = X.min(axis=0), X.max(axis=0)
+    pad = np.where(upper > lower, 0.0, np.maximum(0.5, 1e-6 * np.abs(lower)))
+    return np.column_stack([lower - pad, upper + pad])
 
 
 def check_inside(points: np.ndarray, bounds: np.ndarray) -> None:

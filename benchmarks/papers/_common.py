@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,32 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "results"
+
+
+def positive_int(text: str) -> int:
+    """Parse an argument that must be at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1; got {value}")
+    return value
+
+
+def argument_parser(name: str, doc: str, runs: int, **extra: int) -> argparse.ArgumentParser:
+    """Return a parser of the options that all figures share, and of further positive numbers.
+
+    ``doc`` is the docstring of the script; ``runs`` and ``extra`` hold defaults.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.papers.{name}", description=doc.splitlines()[0]
+    )
+    for option, default in {"runs": runs, **extra}.items():
+        parser.add_argument(
+            f"--{option}", type=positive_int, default=default, help=f"default {default}"
+        )
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything (default 0)")
+    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
+    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
+    return parser
 
 
 def spawn_seeds(seed: int, n_runs: int) -> list[int]:

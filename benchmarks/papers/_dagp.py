@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers._common import DEFAULT_OUTPUT, format_table, mean_and_error, write_csv
+from benchmarks.papers._common import format_table, mean_and_error, write_csv
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
     EIOptimizer,
@@ -165,30 +164,3 @@ def finish_figure(plt: Any, figure: Any, axis: Any, title: str, path: Path) -> N
     figure.tight_layout(rect=(0, 0.15, 1, 1))
     figure.savefig(path, dpi=120)
     plt.close(figure)
-
-
-def positive_int(text: str) -> int:
-    """Parse an argument that must be at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1; got {value}")
-    return value
-
-
-def parse(
-    name: str, description: str, arguments: list[str] | None, runs: int, **extra: int
-) -> argparse.Namespace:
-    """Read the options that all figures share, and further positive numbers with defaults."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.papers.{name}", description=description
-    )
-    for option, default in {"runs": runs, **extra}.items():
-        parser.add_argument(
-            f"--{option}", type=positive_int, default=default, help=f"default {default}"
-        )
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything (default 0)")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
-    options = parser.parse_args(arguments)
-    options.output.mkdir(parents=True, exist_ok=True)
-    return options

@@ -26,17 +26,15 @@ optimization", NIPS 2011.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.papers._common import (
-    DEFAULT_OUTPUT,
+    argument_parser,
     format_table,
     import_pyplot,
     mean_and_error,
@@ -44,7 +42,6 @@ from benchmarks.papers._common import (
     spawn_seeds,
     write_csv,
 )
-from benchmarks.papers.gpoo_fig4 import positive_int
 from skgpb.exceptions import RefinementWarning
 from skgpb.metrics import contextual_regret
 from skgpb.optimizers import ContextualGPTreeOptimizer, GPTreeOptimizer
@@ -167,14 +164,7 @@ def exponent(curve: NDArray[np.float64]) -> float:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the comparison from the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.papers.contextual", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--runs", type=positive_int, default=10, help="replications (default 10)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything (default 0)")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
-    options = parser.parse_args(arguments)
+    options = argument_parser("contextual", __doc__, 10).parse_args(arguments)
 
     start = time.perf_counter()
     cases = [(problem, algorithm) for problem in PROBLEMS for algorithm in ALGORITHMS]

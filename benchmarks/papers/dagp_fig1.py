@@ -26,13 +26,14 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from benchmarks.papers._common import (
+    argument_parser,
     format_table,
     import_pyplot,
     mean_and_error,
     spawn_seeds,
     write_csv,
 )
-from benchmarks.papers._dagp import MEMBERS, Member, parse
+from benchmarks.papers._dagp import MEMBERS, Member
 from benchmarks.papers.dagp_fig2 import WIDTHS, drawn
 from benchmarks.papers.dagp_fig3 import build
 from skgpb.problems import ArmsProblem
@@ -86,7 +87,8 @@ def draw(axis: Any, member: Member, problem: ArmsProblem, seed: int) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = parse("dagp_fig1", __doc__.splitlines()[0], arguments, 30)
+    options = argument_parser("dagp_fig1", __doc__, 30).parse_args(arguments)
+    options.output.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     seeds = spawn_seeds(options.seed, options.runs)
     rows = []

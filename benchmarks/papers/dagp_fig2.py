@@ -26,12 +26,11 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.papers._common import import_pyplot
+from benchmarks.papers._common import argument_parser, import_pyplot
 from benchmarks.papers._dagp import (
     MEMBERS,
     draw_regrets,
     finish_figure,
-    parse,
     print_regrets,
     save_curves,
 )
@@ -54,7 +53,8 @@ def drawn(width: float, seed: int, n_functions: int) -> list[ArmsProblem]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = parse("dagp_fig2", __doc__.splitlines()[0], arguments, 100)
+    options = argument_parser("dagp_fig2", __doc__, 100).parse_args(arguments)
+    options.output.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     policies = {member.label: partial(build, member) for member in MEMBERS}
     cases = {}

@@ -28,13 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers._common import import_pyplot
+from benchmarks.papers._common import argument_parser, import_pyplot
 from benchmarks.papers._dagp import (
     MEMBERS,
     Member,
     draw_regrets,
     finish_figure,
-    parse,
     print_regrets,
     save_curves,
 )
@@ -63,7 +62,8 @@ def functions(kernel: str, seed: int, n_functions: int) -> list[ArmsProblem]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = parse("dagp_fig3", __doc__.splitlines()[0], arguments, 10, functions=10)
+    options = argument_parser("dagp_fig3", __doc__, 10, functions=10).parse_args(arguments)
+    options.output.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     policies = {member.label: partial(build, member) for member in MEMBERS}
     cases = {}

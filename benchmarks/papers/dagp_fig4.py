@@ -27,13 +27,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.papers._common import format_table, import_pyplot
+from benchmarks.papers._common import argument_parser, format_table, import_pyplot
 from benchmarks.papers._dagp import (
     MEMBERS,
     Member,
     draw_regrets,
     finish_figure,
-    parse,
     print_regrets,
     save_curves,
 )
@@ -71,7 +70,8 @@ def policy(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = parse("dagp_fig4", __doc__.splitlines()[0], arguments, 30, **{"length-scale": 4})
+    options = argument_parser("dagp_fig4", __doc__, 30, **{"length-scale": 4}).parse_args(arguments)
+    options.output.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     problem, members = AdvertisingBudget(), rows()
     print(

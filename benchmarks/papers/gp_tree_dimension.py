@@ -35,8 +35,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
-from benchmarks.papers._common import DEFAULT_OUTPUT, format_table, import_pyplot, write_csv
-from benchmarks.papers.gpoo_fig4 import positive_int
+from benchmarks.papers._common import (
+    DEFAULT_OUTPUT,
+    format_table,
+    import_pyplot,
+    positive_int,
+    write_csv,
+)
 from skgpb.exceptions import RefinementWarning
 from skgpb.optimizers import GPTreeOptimizer
 from skgpb.surrogate import OnlineGaussianProcessRegressor

@@ -24,10 +24,8 @@ Journal of Statistics 12, 2018, section 1.3 and Appendix A.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +33,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel
 
 from benchmarks.papers._common import (
-    DEFAULT_OUTPUT,
+    argument_parser,
     format_table,
     import_pyplot,
     mean_and_error,
@@ -43,7 +41,6 @@ from benchmarks.papers._common import (
     spawn_seeds,
     write_csv,
 )
-from benchmarks.papers.gpoo_fig4 import positive_int
 from skgpb.exceptions import RefinementWarning
 from skgpb.metrics import cumulative_regret
 from skgpb.optimizers import GPTreeOptimizer
@@ -182,14 +179,7 @@ def one_run(example: int, algorithm: str, seed: int) -> NDArray[np.float64]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.papers.gp_tree_toy", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--runs", type=positive_int, default=20, help="replications (default 20)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything (default 0)")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
-    options = parser.parse_args(arguments)
+    options = argument_parser("gp_tree_toy", __doc__, 20).parse_args(arguments)
 
     start = time.perf_counter()
     cases = [(example, algorithm) for example in (1, 2) for algorithm in ALGORITHMS]

@@ -24,7 +24,6 @@ M. Zhang, R. Tsuchida, C. S. Ong, "Gaussian Process Bandits with Aggregated Feed
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.papers._common import (
-    DEFAULT_OUTPUT,
+    argument_parser,
     format_table,
     import_pyplot,
     mean_and_error,
@@ -216,24 +215,9 @@ def save_figure(
     return True
 
 
-def positive_int(text: str) -> int:
-    """Parse an argument that must be at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1; got {value}")
-    return value
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.papers.gpoo_fig4", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--runs", type=positive_int, default=30, help="replications (default 30)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of all noise (default 0)")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
-    options = parser.parse_args(arguments)
+    options = argument_parser("gpoo_fig4", __doc__, 30).parse_args(arguments)
 
     start = time.perf_counter()
     cases = [

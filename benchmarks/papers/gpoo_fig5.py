@@ -8,7 +8,6 @@ of GPOO with S = 1 and S = 10; drawn are the tree and the posterior of one run o
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.papers._common import (
-    DEFAULT_OUTPUT,
+    argument_parser,
     format_table,
     import_pyplot,
     mean_and_error,
@@ -104,14 +103,9 @@ def draw_tree(axis: Any, optimizer: GPOOOptimizer) -> None:
     axis.set(xlim=(0, 1), ylim=(tree.depth.max() + 0.6, -0.6))
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print the table; write it and the figure."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--n-jobs", type=int, default=None)
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT)
-    options = parser.parse_args()
+    options = argument_parser("gpoo_fig5", __doc__, 30).parse_args(arguments)
     options.output.mkdir(parents=True, exist_ok=True)
     seeds = spawn_seeds(options.seed, options.runs)
     cases = [(S, 2, BUDGET, mirrored) for mirrored in (False, True) for S in (1, 10)]

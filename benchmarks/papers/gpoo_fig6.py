@@ -8,13 +8,10 @@ N = 50 rounds, and the same for the mirrored function, where ties favour the oth
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 
 from benchmarks.papers._common import (
-    DEFAULT_OUTPUT,
+    argument_parser,
     format_table,
     import_pyplot,
     replicate,
@@ -28,14 +25,9 @@ CHILDREN = (2, 3, 4, 5)
 BUDGETS = (25, 50)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print the tables; write them and the heat maps."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--n-jobs", type=int, default=None)
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT)
-    options = parser.parse_args()
+    options = argument_parser("gpoo_fig6", __doc__, 30).parse_args(arguments)
     options.output.mkdir(parents=True, exist_ok=True)
     seeds = spawn_seeds(options.seed, options.runs)
     panels, rows = {}, []

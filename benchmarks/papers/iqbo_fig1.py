@@ -29,7 +29,6 @@ with Integrated Feedback", 2025, section 7.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from pathlib import Path
@@ -40,7 +39,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.papers._common import (
-    DEFAULT_OUTPUT,
+    argument_parser,
     format_table,
     import_pyplot,
     mean_and_error,
@@ -236,18 +235,11 @@ def save_figure(path: Path, results: dict[str, dict[str, NDArray[np.float64]]]) 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.papers.iqbo_fig1", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--runs", type=int, default=10, help="replications (default 10)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything (default 0)")
-    parser.add_argument("--rounds", type=int, default=100, help="rounds of a run (default 100)")
+    parser = argument_parser("iqbo_fig1", __doc__, 10, rounds=100)
     parser.add_argument("--variants", action="store_true", help="compare variants of CMES")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
     options = parser.parse_args(arguments)
-    if options.runs < 1 or options.rounds <= N_INITIAL:
-        parser.error(f"runs must be at least 1 and rounds more than {N_INITIAL}")
+    if options.rounds <= N_INITIAL:
+        parser.error(f"rounds must be more than {N_INITIAL}")
 
     start = time.perf_counter()
     seeds = spawn_seeds(options.seed, options.runs)

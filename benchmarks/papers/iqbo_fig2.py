@@ -26,7 +26,6 @@ with Integrated Feedback", 2025, section 7.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from pathlib import Path
@@ -38,7 +37,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.papers._common import (
-    DEFAULT_OUTPUT,
+    argument_parser,
     format_table,
     import_pyplot,
     mean_and_error,
@@ -226,17 +225,11 @@ def save_figure(path: Path, curves: dict[tuple, NDArray[np.float64]]) -> bool:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.papers.iqbo_fig2", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--runs", type=int, default=10, help="replications (default 10)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything (default 0)")
+    parser = argument_parser("iqbo_fig2", __doc__, 10)
     parser.add_argument("--budget", type=float, default=20.0, help="cost to be spent (default 20)")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
     options = parser.parse_args(arguments)
-    if options.runs < 1 or not 3.5 <= options.budget < np.inf:
-        parser.error("runs must be at least 1 and the budget at least 3.5")
+    if not 3.5 <= options.budget < np.inf:
+        parser.error("the budget must be at least 3.5")
 
     start = time.perf_counter()
     cases = [

@@ -27,7 +27,6 @@ with Integrated Feedback", 2025, section 6.2 and Figure 3.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from pathlib import Path
@@ -38,7 +37,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.papers._common import (
-    DEFAULT_OUTPUT,
+    argument_parser,
     format_table,
     import_pyplot,
     mean_and_error,
@@ -222,17 +221,10 @@ def save_figure(path: Path, curves: NDArray[np.float64]) -> bool:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.papers.iqbo_fig3", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--runs", type=int, default=10, help="replications (default 10)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything (default 0)")
-    parser.add_argument("--rounds", type=int, default=40, help="rounds of a run (default 40)")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
+    parser = argument_parser("iqbo_fig3", __doc__, 10, rounds=40)
     options = parser.parse_args(arguments)
-    if options.runs < 1 or options.rounds < REPORTED[0]:
-        parser.error(f"runs must be at least 1 and rounds at least {REPORTED[0]}")
+    if options.rounds < REPORTED[0]:
+        parser.error(f"rounds must be at least {REPORTED[0]}")
 
     start = time.perf_counter()
     seeds = spawn_seeds(options.seed, options.runs)

@@ -13,8 +13,6 @@ columns say by which factor the regret fell.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.papers._common import (
-    DEFAULT_OUTPUT,
+    argument_parser,
     format_table,
     replicate,
     spawn_seeds,
@@ -117,16 +115,8 @@ def regrets(
     return np.array(found)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--runs", type=int, default=30, help="runs on each of the paper's functions"
-    )
-    parser.add_argument("--draws", type=int, default=50, help="fresh draws in each dimension")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--n-jobs", type=int, default=None)
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT)
-    options = parser.parse_args()
+def main(arguments: list[str] | None = None) -> None:
+    options = argument_parser("smoothness", __doc__, 30, draws=50).parse_args(arguments)
     run_seeds = spawn_seeds(options.seed, options.runs)
     draw_seeds = spawn_seeds(options.seed + 1, options.draws)
     paper = [(i, mirrored) for i in (1, 2) for mirrored in (False, True)]

@@ -36,6 +36,7 @@ from skgpb.kernels._cell import CellKernel
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
 from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.partition.arm import Arm
+from skgpb.partition.box import points_per_axis
 from skgpb.partition.candidates import even_grid, points_near, spread_points
 from skgpb.sampling import PosteriorDraws
 from skgpb.surrogate import Functionals
@@ -57,8 +58,6 @@ FULL_AT_MOST = 20_000
 LEAN_BLOCK = 2**22
 # Arms that could add no more than this share to a weighted sum, all together, are left out.
 NEGLIGIBLE = 1e-14
-# Points per axis of the boxes that stand for an integral, and in all.
-PER_AXIS, IN_ALL = 10, 100
 # Of the candidates in a box, one in so many follows the posterior, around so many centers.
 LOCAL_SHARE, N_CENTERS = 4, 5
 # Assumption 1 is taken with a = 1; the slope is probed at so many points over this step.
@@ -401,7 +400,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         for part in parts:
             if isinstance(part, CellAverage):
                 return part._counts(d)
-        return (max(1, min(PER_AXIS, int(IN_ALL ** (1.0 / d) + 1e-9))),) * d
+        return points_per_axis(None, d)
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         return boxes_from_points(points) if self._over_boxes else points

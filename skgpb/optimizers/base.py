@@ -23,6 +23,7 @@ from skgpb.partition.arm import Arm
 from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, read, write
 from skgpb.utils import (
     Integral,
+    box_around,
     check_bounds,
     check_inside,
     check_noise_variance,
@@ -122,11 +123,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
                     f"{'arms' if hasattr(self, 'arms') else 'pool'}=) to the constructor, or call "
                     "fit(X, y), which takes the bounds from X."
                 )
-            lower, upper = X.min(axis=0), X.max(axis=0)
-            flat = ~(upper > lower)
-            # A constant feature still needs a box of positive volume.
-            pad = np.where(flat, np.maximum(0.5, 1e-6 * np.abs(lower)), 0.0)
-            bounds = np.column_stack([lower - pad, upper + pad])
+            bounds = box_around(X)
         elif X is not None:
             if X.shape[1] != len(bounds):
                 raise ValueError(
@@ -738,11 +735,11 @@ class PointsQuery:
 
 def _evaluate(objective: Callable, query: Any, on_error: str) -> tuple[Any, str | None]:
     """Reward and None, or None and what went wrong; at module level, to be sent anywhere."""
-    if on_error == "raise":
-        return objective(query), None
     try:
         return objective(query), None
     except Exception as error:
+        if on_error == "raise":
+            raise
         return None, f"{type(error).__name__}: {error}"
 
 

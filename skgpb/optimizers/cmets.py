@@ -28,7 +28,6 @@ from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.optimizers.indirect import (
     MaxValueInformation,
-    box_around,
     learned_conditional,
     named_box,
 )
@@ -38,6 +37,7 @@ from skgpb.utils import (
     Interval,
     Real,
     StrOptions,
+    box_around,
     check_callable_value,
 )
 

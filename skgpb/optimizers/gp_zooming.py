@@ -35,9 +35,10 @@ from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, boxes_from_points
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery, descriptors_of
 from skgpb.optimizers.gaussian import GaussianProcessMixin
-from skgpb.optimizers.tree_search import BEAM, IN_ALL, PER_AXIS, first_maximum
+from skgpb.optimizers.tree_search import BEAM, first_maximum
 from skgpb.optimizers.variation import FRACTIONS, claim_2, smoothness_exponent
 from skgpb.partition import Ball, ChebyshevCovering, EuclideanCovering
+from skgpb.partition.box import points_per_axis
 from skgpb.partition.covering import LEVELS
 from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_value
 
@@ -655,18 +656,4 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
 
     def _points_per_axis(self, d: int) -> tuple[int, ...]:
         """Resolve ``n_representatives``."""
-        given = self.n_representatives
-        if self.feedback == "center":
-            return (1,) * d
-        if given is None:
-            s = PER_AXIS
-            while s > 1 and s**d > IN_ALL:
-                s -= 1
-            return (s,) * d
-        counts = (given,) * d if isinstance(given, Integral) else tuple(given)
-        if len(counts) != d or not all(isinstance(s, Integral) and s >= 1 for s in counts):
-            raise ValueError(
-                f"n_representatives must be an integer >= 1 or one for each of {d} dimensions, "
-                f"got {given!r}"
-            )
-        return tuple(int(s) for s in counts)
+        return (1,) * d if self.feedback == "center" else points_per_axis(self.n_representatives, d)

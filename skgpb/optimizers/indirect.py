@@ -37,6 +37,7 @@ from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import learned_window
+from skgpb.learning import Prior
 from skgpb.optimizers.base import BaseBanditOptimizer
 from skgpb.optimizers.gaussian import FIRST_LEARNING, usable
 from skgpb.partition.candidates import even_grid, spread_points
@@ -46,6 +47,7 @@ from skgpb.utils import (
     Interval,
     Real,
     StrOptions,
+    box_around,
     check_bounds,
     check_callable_value,
     check_inside,
@@ -570,7 +572,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             default = self.kernel is None and self.optimizer == "fmin_l_bfgs_b"
             process.optimizer = self.optimizer
             if default:
-                process.optimizer = partial(most_probable, center=self._prior_theta)
+                process.optimizer = partial(search_with_prior, center=self._prior_theta)
             process.learn()
         return process
 
@@ -726,7 +728,7 @@ def smooth_prior(bounds: np.ndarray) -> Kernel:
     return ConstantKernel(1.0, AMPLITUDES) * RBF(scale, limits)
 
 
-def most_probable(
+def search_with_prior(
     objective: Callable, start: np.ndarray, bounds: np.ndarray, *, center: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Hyperparameters of ``smooth_prior`` that are most probable, as an optimizer of scikit-learn.
@@ -737,27 +739,19 @@ def most_probable(
     prior here.
     """
     n = len(center)
-    spread = np.full(n, SPREAD_LENGTH)
-    spread[0] = SPREAD_VARIANCE
+    prior = Prior(center, np.array([SPREAD_VARIANCE, *[SPREAD_LENGTH] * (n - 1)]))
 
     def posterior(theta: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = objective(theta)
-        gap = (theta[:n] - center) / spread
+        density, pull = prior(theta[:n])
         slope = slope.copy()
-        slope[:n] += gap / spread
-        return value + 0.5 * float(gap @ gap), slope
+        slope[:n] -= pull
+        return value - density, slope
 
     result = minimize(
         posterior, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": LIKELY}
     )
     return result.x, float(result.fun)
-
-
-def box_around(X: np.ndarray) -> np.ndarray:
-    """Bounding box (d, 2) of points, padded where it has no width."""
-    lower, upper = X.min(axis=0), X.max(axis=0)
-    pad = np.where(upper > lower, 0.0, np.maximum(0.5, 1e-6 * np.abs(lower)))
-    return np.column_stack([lower - pad, upper + pad])
 
 
 class MaxValueInformation(BaseIndirectOptimizer):

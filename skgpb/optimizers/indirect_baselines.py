@@ -26,10 +26,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.optimizers.gaussian import FIRST_LEARNING
-from skgpb.optimizers.indirect import BaseIndirectOptimizer, box_around, smooth_prior
+from skgpb.optimizers.indirect import BaseIndirectOptimizer, smooth_prior
 from skgpb.partition.indirect_query import IndirectQuery
 from skgpb.surrogate import OnlineGaussianProcessRegressor
-from skgpb.utils import Integral, Interval, Real, check_callable_value
+from skgpb.utils import Integral, Interval, Real, box_around, check_callable_value
 
 # Improvement that the probability of improvement asks for, in standard deviations of the answers:
 # with none the rule stays where it is.

@@ -15,6 +15,7 @@ from skgpb.kernels import CellAverage, CellIntegral, LowRank
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
 from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.partition import BoxPartition, Cell, PoolPartition
+from skgpb.partition.box import points_per_axis
 from skgpb.surrogate import contains_white_noise
 from skgpb.utils import (
     Integral,
@@ -30,8 +31,8 @@ from skgpb.utils import (
 BEAM = 16
 # Node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
-# n_representatives=None means at most this many per axis and in all (and in a pool's cell).
-PER_AXIS, IN_ALL, IN_POOL = 10, 100, 32
+# n_representatives=None means at most this many in a pool's cell.
+IN_POOL = 32
 # Averages over more rows of a pool than this go by features, see LowRank.
 MANY_ROWS = 512
 
@@ -54,21 +55,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
 
     def _points_per_axis(self, d: int) -> tuple[int, ...]:
         """Resolve ``n_representatives`` for boxes."""
-        given = self.n_representatives
-        if self.feedback == "center":
-            return (1,) * d
-        if given is None:
-            s = PER_AXIS
-            while s > 1 and s**d > IN_ALL:
-                s -= 1
-            return (s,) * d
-        counts = (given,) * d if isinstance(given, Integral) else tuple(given)
-        if len(counts) != d or not all(isinstance(s, Integral) and s >= 1 for s in counts):
-            raise ValueError(
-                f"n_representatives must be an integer >= 1 or one for each of {d} dimensions, "
-                f"got {given!r}"
-            )
-        return tuple(int(s) for s in counts)
+        return (1,) * d if self.feedback == "center" else points_per_axis(self.n_representatives, d)
 
     def _make_partition(self) -> BoxPartition | PoolPartition:
         d = self.n_features_in_

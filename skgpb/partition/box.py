@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 import numpy as np
 
 from skgpb._core._tree import Tree
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.partition.cell import Cell
+from skgpb.utils import Integral
+
+# As many representatives as a cell gets where nobody says how many: per axis, and in all.
+PER_AXIS, IN_ALL = 10, 100
+
+
+def points_per_axis(given: Any, d: int) -> tuple[int, ...]:
+    """Resolve ``n_representatives`` of a box: a number, one for each of d axes, or None."""
+    if given is None:
+        s = PER_AXIS
+        while s > 1 and s**d > IN_ALL:
+            s -= 1
+        return (s,) * d
+    counts = (given,) * d if isinstance(given, Integral) else tuple(given)
+    if len(counts) != d or not all(isinstance(s, Integral) and s >= 1 for s in counts):
+        raise ValueError(
+            f"n_representatives must be an integer >= 1 or one for each of {d} dimensions, "
+            f"got {given!r}"
+        )
+    return tuple(int(s) for s in counts)
 
 
 class BoxPartition:

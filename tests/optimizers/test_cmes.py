@@ -19,7 +19,7 @@ from skgpb.optimizers import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
-from skgpb.optimizers.indirect import SPREAD_LENGTH, SPREAD_VARIANCE, most_probable
+from skgpb.optimizers.indirect import SPREAD_LENGTH, SPREAD_VARIANCE, search_with_prior
 
 DOMAIN = [(0.0, 2.0)]
 QUERIES = np.linspace(0.0, 1.0, 21)[:, None]
@@ -480,7 +480,9 @@ def test_every_start_of_learning_searches_the_same_posterior():
         return float(((theta - 2.0) ** 2).sum()), 2.0 * (theta - 2.0)
 
     found = [
-        most_probable(objective, np.array(start), np.array([[-5.0, 5.0]] * 3), center=np.zeros(2))
+        search_with_prior(
+            objective, np.array(start), np.array([[-5.0, 5.0]] * 3), center=np.zeros(2)
+        )
         for start in ([0.0, 0.0, 0.0], [3.0, -1.0, 1.0])
     ]
     # Of the quadratics around 2 and, with the prior's precision, around 0; the last has no prior.
