@@ -13,12 +13,14 @@ References
    Optimization in the Bandit Setting: No Regret and Experimental Design", ICML 2010.
 .. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti and M. Restelli, "Driving Exploration by
    Maximum Distribution in Gaussian Process Bandits", AAMAS 2020. Equation 4.
+.. [Chowdhury2017] S. R. Chowdhury and A. Gopalan, "On Kernelized Multi-armed Bandits", ICML
+   2017. Theorem 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, log
+from math import exp, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -209,6 +211,40 @@ def _stationary_parts(kernel: Kernel) -> list[Kernel]:
 def information_gain_function(optimizer: Any) -> Callable[[int], float]:
     """Resolve ``information_gain`` of an optimizer over arms: gamma_t as a function of t."""
     return _Gain(optimizer)
+
+
+def norm_bound_beta(optimizer: Any, gain: float, log_odds: float) -> float:
+    r"""Square of the width within which f stays, Theorem 2 of [Chowdhury2017]_.
+
+    .. math:: B + \frac{R}{\sqrt{\lambda}} \sqrt{2 (\gamma + 1 + \log(1 / \delta))}
+
+    The paper regularises by lambda = 1. With lambda = alpha, as here, its bound is for f over a
+    kernel that is divided by alpha: the norm B becomes sqrt(alpha) B and standard deviations are
+    divided by sqrt(alpha), so that R is left with the quotient.
+
+    Parameters
+    ----------
+    optimizer : BaseUCBOptimizer
+        Has ``B``, ``R`` and the noise variance.
+    gain : float
+        Information gain gamma.
+    log_odds : float
+        log(1 / delta).
+
+    Returns
+    -------
+    beta : float
+    """
+    if optimizer.R is None or optimizer.R == 0.0:
+        share = float(optimizer.R is None)  # Gaussian noise has R = sqrt(alpha)
+    elif optimizer.alpha == 0.0:
+        raise ValueError(
+            f"R={optimizer.R!r} with alpha=0 leaves the width of beta='theory' unbounded; pass the "
+            "noise variance as alpha, R=0 or R=None"
+        )
+    else:
+        share = optimizer.R / sqrt(optimizer.alpha_)
+    return (optimizer.B + share * sqrt(2.0 * (gain + 1.0 + log_odds))) ** 2
 
 
 class _Gain:

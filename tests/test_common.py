@@ -750,7 +750,7 @@ BAD_PARAMETERS = {
     "n_draws": [0, 1.5],
     "covariance": ["x", None],
     "B": [-1.0, "1"],
-    "R": [-1.0, None],
+    "R": [-1.0, "one"],
     "information_gain": ["x", -1.0, lambda t: np.nan],
     "xi": [-1.0, None],
     "optimum": ["x", 1j],

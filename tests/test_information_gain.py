@@ -21,7 +21,7 @@ from skgpb.information_gain import (
     information_gain_order,
 )
 from skgpb.kernels import CellAverage
-from skgpb.optimizers import IGPUCBOptimizer
+from skgpb.optimizers import GPTSOptimizer, IGPUCBOptimizer
 
 ARMS = np.linspace(0, 1, 30)[:, None]
 BOXES = np.column_stack([ARMS[:-1, 0], ARMS[1:, 0]])
@@ -96,8 +96,46 @@ def test_igp_ucb_takes_any_of_them(spec, expected):
     opt = IGPUCBOptimizer(RBF(0.3), arms=ARMS, alpha=0.1, B=0.7, R=0.4, information_gain=spec)
     opt.tell(ARMS[3], 0.2)
     mean, std = opt.predict_arms(return_std=True)
-    root = 0.7 + 0.4 * np.sqrt(2 * (expected + 1 + np.log(10)))
+    root = 0.7 + 0.4 / np.sqrt(0.1) * np.sqrt(2 * (expected + 1 + np.log(10)))
     np.testing.assert_allclose(opt.scores(), mean + root * std, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("noise", [0.03, 0.1, 1.0])
+@pytest.mark.parametrize("cls", [IGPUCBOptimizer, GPTSOptimizer])
+def test_the_width_of_the_theory_holds_for_all_arms_and_rounds_at_once(cls, noise):
+    """f of norm B, Gaussian noise: |mean - f| <= sqrt(beta_t) std everywhere, in every round."""
+    kernel, rng = RBF(0.1), np.random.default_rng(0)
+    arms = np.linspace(0.0, 1.0, 41)[:, None]
+    n_runs, n_rounds, kept = 20, 12, 0
+    for _ in range(n_runs):
+        centers, weights = rng.uniform(size=(5, 1)), rng.normal(size=5)
+        norm = float(np.sqrt(weights @ kernel(centers) @ weights))
+        f = kernel(arms, centers) @ weights
+        opt = cls(kernel, arms=arms, alpha=noise**2, B=norm, R=noise, beta="theory", random_state=0)
+        inside = True
+        for _ in range(n_rounds):
+            arm = opt.ask()
+            opt.tell(arm, f[arm.index] + noise * rng.normal())
+            mean, std = opt.predict_arms(return_std=True)
+            width = np.sqrt(opt._theory_beta(len(opt.history_) + 1, len(arms)))
+            inside &= bool((np.abs(mean - f) <= width * std + 1e-9).all())
+        kept += inside
+    # Each run fails with a probability of at most 0.1: P(7 or more of 20 do) = 0.0024.
+    assert kept > n_runs - 7
+
+
+@pytest.mark.parametrize("cls", [IGPUCBOptimizer, GPTSOptimizer])
+def test_the_bound_on_the_noise_counts_in_units_of_its_standard_deviation(cls):
+    def beta(**settings):
+        opt = cls(RBF(0.3), arms=ARMS, beta="theory", information_gain=2.0, **settings)
+        return opt.fit(ARMS[:1])._theory_beta(2, len(ARMS))
+
+    assert beta(alpha=0.01, R=0.1) == pytest.approx(beta(alpha=4.0, R=2.0), rel=1e-13)
+    assert beta(alpha=0.01) == beta(alpha=0.01, R=0.1)
+    assert beta(alpha=0.01, R=0.2) > beta(alpha=0.01, R=0.1)
+    assert beta(alpha=0.0, R=0.0, B=3.0) == 9.0
+    with pytest.raises(ValueError, match=r"R=0.5 with alpha=0"):
+        cls(RBF(0.3), arms=ARMS, beta="theory", alpha=0.0, R=0.5, information_gain=2.0).ask()
 
 
 def test_bad_input_is_refused():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.information_gain import information_gain_function
+from skgpb.information_gain import information_gain_function, norm_bound_beta
 from skgpb.optimizers.arms import ArmsPosterior, BaseUCBOptimizer
 from skgpb.utils import Interval, Real, StrOptions
 
@@ -45,16 +45,18 @@ class GPTSOptimizer(BaseUCBOptimizer):
     B : float, default=1.0
         Bound on the norm of f in the reproducing kernel Hilbert space. It is a property of the
         unknown f: in experiments an oracle, in practice a guess.
-    R : float, default=1.0
-        The noise is R-sub-Gaussian.
+    R : float, default=None
+        The noise is R-sub-Gaussian, in units of the reward. None stands for sqrt(alpha), which
+        Gaussian noise is.
     information_gain : {"greedy", "order"}, float or callable, default="greedy"
         gamma_t: a bound computed from the kernel and the arms, the order formula of the kernel
         with constants dropped (for linear, RBF and Matern kernels), or any number or function
         of t. See :mod:`skgpb.information_gain`.
     beta : "theory", float or callable, default=1.0
         Factor of the posterior *variance* of the draw. 1 is Thompson sampling; "theory" is
-        v_t^2 = (B + R sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of [Chowdhury2017]_, with
-        which it explores far more; a callable takes the round t, counted from 1.
+        v_t^2 = (B + R / sqrt(alpha) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of
+        [Chowdhury2017]_, with which it explores far more; a callable takes the round t, counted
+        from 1.
     failure_probability : float, default=0.1
         delta, in (0, 1).
     n_candidates : int, default=500
@@ -118,7 +120,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
     _parameter_constraints: dict = {
         **BaseUCBOptimizer._parameter_constraints,
         "B": [Interval(Real, 0, None, closed="left")],
-        "R": [Interval(Real, 0, None, closed="left")],
+        "R": [Interval(Real, 0, None, closed="left"), None],
         "information_gain": [
             StrOptions({"greedy", "order"}),
             Interval(Real, 0, None, closed="left"),
@@ -134,7 +136,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
         bounds: Any = None,
         alpha: float | None = None,
         B: float = 1.0,
-        R: float = 1.0,
+        R: float | None = None,
         information_gain: str | float | Callable[[int], float] = "greedy",
         beta: str | float | Callable[[int], float] = 1.0,
         failure_probability: float = 0.1,
@@ -177,5 +179,4 @@ class GPTSOptimizer(BaseUCBOptimizer):
 
     def _theory_beta(self, t: int, n_arms: int) -> float:
         """v_t^2."""
-        width = sqrt(2.0 * (self._gain(t - 1) + 1.0 + log(2.0 / self.failure_probability)))
-        return (self.B + self.R * width) ** 2
+        return norm_bound_beta(self, self._gain(t - 1), log(2.0 / self.failure_probability))

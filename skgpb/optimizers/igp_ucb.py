@@ -3,18 +3,18 @@ r"""IGP-UCB: GP-UCB with a confidence width for any f of bounded norm.
 References
 ----------
 .. [Chowdhury2017] S. R. Chowdhury and A. Gopalan, "On Kernelized Multi-armed Bandits", ICML
-   2017.
+   2017. Theorem 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log, sqrt
+from math import log
 from typing import Any
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.information_gain import information_gain_function
+from skgpb.information_gain import information_gain_function, norm_bound_beta
 from skgpb.optimizers.arms import BaseUCBOptimizer
 from skgpb.utils import Interval, Real, StrOptions
 
@@ -22,8 +22,8 @@ from skgpb.utils import Interval, Real, StrOptions
 class IGPUCBOptimizer(BaseUCBOptimizer):
     r"""Pull the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
 
-    GP-UCB with beta_t = (B + R sqrt(2 (gamma_t + 1 + log(1 / delta))))^2, gamma_t being the
-    maximum information gain. A round costs O(n_arms t).
+    GP-UCB with beta_t = (B + R / sqrt(alpha) sqrt(2 (gamma_t + 1 + log(1 / delta))))^2, gamma_t
+    being the maximum information gain. A round costs O(n_arms t).
 
     Parameters
     ----------
@@ -43,8 +43,9 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     B : float, default=1.0
         Bound on the norm of f in the reproducing kernel Hilbert space. It is a property of the
         unknown f: in experiments an oracle, in practice a guess.
-    R : float, default=1.0
-        The noise is R-sub-Gaussian.
+    R : float, default=None
+        The noise is R-sub-Gaussian, in units of the reward. None stands for sqrt(alpha), which
+        Gaussian noise is.
     information_gain : {"greedy", "order"}, float or callable, default="greedy"
         gamma_t: a bound computed from the kernel and the arms, the order formula of the kernel
         with constants dropped (for linear, RBF and Matern kernels), or any number or function
@@ -97,7 +98,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     >>> rng = np.random.default_rng(0)
     >>> def noisy(arm):
     ...     return float(np.sin(5 * arm.points).sum() + 0.1 * rng.normal())
-    >>> opt = IGPUCBOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2, R=0.1)
+    >>> opt = IGPUCBOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2)
     >>> result = opt.run(noisy, budget=40)
     >>> abs(result.x.index - 31) <= 3  # the maximum is at pi / 10
     True
@@ -106,7 +107,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     _parameter_constraints: dict = {
         **BaseUCBOptimizer._parameter_constraints,
         "B": [Interval(Real, 0, None, closed="left")],
-        "R": [Interval(Real, 0, None, closed="left")],
+        "R": [Interval(Real, 0, None, closed="left"), None],
         "information_gain": [
             StrOptions({"greedy", "order"}),
             Interval(Real, 0, None, closed="left"),
@@ -122,7 +123,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         bounds: Any = None,
         alpha: float | None = None,
         B: float = 1.0,
-        R: float = 1.0,
+        R: float | None = None,
         information_gain: str | float | Callable[[int], float] = "greedy",
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
@@ -160,6 +161,5 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         self._gain = information_gain_function(self)
 
     def _theory_beta(self, t: int, n_arms: int) -> float:
-        """[B + R sqrt(2 (gamma_t + 1 + log(1/delta)))]^2."""
-        width = sqrt(2.0 * (self._gain(t) + 1.0 - log(self.failure_probability)))
-        return (self.B + self.R * width) ** 2
+        """Theorem 2, with the gain of the round to come, which is no less."""
+        return norm_bound_beta(self, self._gain(t), -log(self.failure_probability))
