@@ -98,8 +98,9 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     share the probability that one of them deserves. Estimates from draws are exactly zero for
     arms that are the best in none, which freezes exploration earlier than the integral does.
 
-    Theorem 4 holds, but the theorem it rests on would hold for pure exploitation as well: it
-    is not what makes this algorithm good.
+    No regret bound is claimed. Theorem 4 rests on Theorem 1, whose proof bounds the variances of
+    all arms by what is known of the arms that were pulled. Theorem 1 would hold for pure
+    exploitation, too, and fails for it: Theorem 4 is unproved, though not shown to be false.
 
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
