@@ -30,7 +30,7 @@ from sklearn.utils.validation import validate_data
 from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
 from skgpb.learning import MOST_ROWS, covariance_of
-from skgpb.utils import Integral, Interval, StrOptions, fit_context
+from skgpb.utils import Integral, Interval, StrOptions, fit_context, warn_at_bounds
 
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
 # Measured at condition 1e12, 1e-10 moves predictions by 8e-7 and 1e-6 by 6e-4.
@@ -198,6 +198,12 @@ def first_of(value: Any) -> float:
     return value if type(value) is float else float(np.ravel(value)[0])
 
 
+def single_or_many(y: Any) -> np.ndarray:
+    """Targets (n,) or (n, q) with q > 1: a single column is one target."""
+    y = np.asarray(y, dtype=np.float64)
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
 def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndarray:
     """Average blocks of rows (axis 0) or columns (axis 1) of a covariance matrix."""
     if offsets is None:
@@ -248,16 +254,17 @@ def log_likelihood(
     try:
         L = cholesky(K, lower=True, check_finite=False)
     except np.linalg.LinAlgError:
-        return (-np.inf, np.zeros_like(kernel.theta)) if eval_gradient else -np.inf
+        value = np.float64(-np.inf)
+        return (value, np.zeros_like(kernel.theta)) if eval_gradient else value
     Y = Y[:, None] if Y.ndim == 1 else Y
     weights = cho_solve((L, True), Y, check_finite=False)
     n, q = Y.shape
     value = -0.5 * np.einsum("ik,ik->", Y, weights)
     value -= q * (np.log(np.diag(L)).sum() + n / 2 * np.log(2 * np.pi))
     if not eval_gradient:
-        return float(value)
+        return value
     inner = weights @ weights.T - q * cho_solve((L, True), np.eye(n), check_finite=False)
-    return float(value), 0.5 * np.einsum("ij,jik->k", inner, gradient)
+    return value, 0.5 * np.einsum("ij,jik->k", inner, gradient)
 
 
 def default_kernel() -> Kernel:
@@ -310,12 +317,12 @@ class Merged:
 class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Gaussian process regression that takes observations one at a time, in O(t^2).
 
-    A drop-in for :class:`sklearn.gaussian_process.GaussianProcessRegressor`: the same
-    parameters, methods and results, plus :meth:`partial_fit`, which appends observations to
-    the Cholesky factor instead of refitting, a noise variance for each observation, and
-    *tracked* candidates whose posterior mean and standard deviation follow every observation
-    in O(t) each. Repeated inputs are merged exactly, so that cost and memory follow the number
-    of distinct inputs.
+    A drop-in for :class:`sklearn.gaussian_process.GaussianProcessRegressor` on inputs that are
+    vectors (sequences and other objects are not taken): the same parameters, methods and
+    results, plus :meth:`partial_fit`, which appends observations to the Cholesky factor instead
+    of refitting, a noise variance for each observation, and *tracked* candidates whose posterior
+    mean and standard deviation follow every observation in O(t) each. Repeated inputs are merged
+    exactly, so that cost and memory follow the number of distinct inputs.
 
     With a kernel from :mod:`skgpb.kernels` the inputs are descriptors of averages, integrals
     and so on; the regression is then on aggregated data.
@@ -438,9 +445,14 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         ------
         numpy.linalg.LinAlgError
             Where no documented jitter makes the Gram matrix positive definite.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            For hyperparameters that learning left at a bound, or where it stopped early.
         """
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-        y = np.asarray(y, dtype=np.float64)
+        y = single_or_many(y)
         n_targets = y.shape[1] if y.ndim == 2 else 1
         if self.n_targets is not None and n_targets != self.n_targets:
             raise ValueError(f"y has {n_targets} targets, but n_targets={self.n_targets}")
@@ -472,7 +484,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         X, y = validate_data(
             self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=first
         )
-        y = np.asarray(y, dtype=np.float64)
+        y = single_or_many(y)
         if alpha is None and not first and np.ndim(self.alpha):
             raise ValueError("pass alpha for these samples: the parameter alpha is an array")
         noise = self._noise_of(self.alpha if alpha is None else alpha, len(X))
@@ -573,7 +585,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
         Returns
         -------
-        log_likelihood : float
+        log_likelihood : numpy.float64
         gradient : ndarray of shape (n_kernel_params,), only if ``eval_gradient``
         """
         if theta is None:
@@ -619,7 +631,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         """Log marginal likelihood of all observations at the hyperparameters of ``kernel_``."""
         if self._many is not None:
             return log_likelihood(self.kernel_, self._observed, self._alpha_train(), self.y_train_)
-        return self._posterior.log_marginal_likelihood()
+        return np.float64(self._posterior.log_marginal_likelihood())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -765,6 +777,8 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         if learn:
             Y = y if many else np.array(merged.y)
             self._learn(new, np.array(merged.noise), (Y - center) / scale)
+            if self.optimizer is not None and self.kernel_.n_dims:
+                warn_at_bounds(self.kernel_)
         self._append_block(
             new,
             (np.array([merged.y[j] for j in fresh]) - self._offset) / self._factor,

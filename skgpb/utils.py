@@ -28,12 +28,18 @@ __all__ = [
     "check_reward",
     "fit_context",
     "validate_params",
+    "warn_at_bounds",
 ]
 
 
 def validate_params(estimator: Any) -> None:
     """Check constructor parameters against the class's ``_parameter_constraints``."""
     estimator._validate_params()
+
+
+def warn_at_bounds(kernel: Kernel) -> None:
+    """Warn of hyperparameters that learning left at a bound, in scikit-learn's words."""
+    kernel._check_bounds_params()
 
 
 def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -312,3 +313,40 @@ def test_functionals_grow_as_rows_and_turn_into_blocks():
     functionals.extend(rows[:2])
     assert len(functionals) == 22
     assert len(functionals.rows) == 24
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_a_single_column_of_targets_is_squeezed_as_in_scikit_learn(normalize_y):
+    X, y, T = make(repeats=False)
+    params = {"alpha": 0.01, "normalize_y": normalize_y, "optimizer": None}
+    theirs = GaussianProcessRegressor(RBF(0.3), **params).fit(X, y[:, None])
+    ours = OnlineGaussianProcessRegressor(RBF(0.3), **params).fit(X, y[:, None])
+    assert ours.predict(T).shape == (9,)
+    assert_same(ours, theirs, T)
+    assert ours.sample_y(T, 5).shape == theirs.sample_y(T, 5).shape == (9, 5)
+    ours.partial_fit(T[:2], [[5.0], [6.0]])
+    assert ours.track(T).predict_tracked().shape == (9,)
+
+
+def test_the_log_likelihood_is_a_numpy_number():
+    X, y, _ = make()
+    gpr = OnlineGaussianProcessRegressor(RBF(0.3), alpha=0.01, optimizer=None).fit(X, y)
+    theta = gpr.kernel_.theta
+    for value in (
+        gpr.log_marginal_likelihood(),
+        gpr.log_marginal_likelihood(theta),
+        gpr.log_marginal_likelihood(theta, eval_gradient=True)[0],
+        gpr.log_marginal_likelihood_value_,
+    ):
+        assert type(value) is np.float64
+
+
+def test_hyperparameters_left_at_a_bound_are_reported_by_fit():
+    X, y, _ = make(repeats=False)
+    kernel = RBF(0.02, length_scale_bounds=(0.01, 0.03))
+    with pytest.warns(ConvergenceWarning, match=r"length_scale is close to the specified upper"):
+        OnlineGaussianProcessRegressor(kernel, alpha=0.01).fit(X, y)
+    cells = CellAverage(RBF(5.0, length_scale_bounds=(4.0, 10.0)), 3)
+    boxes = np.hstack([X, X + 0.1])
+    with pytest.warns(ConvergenceWarning, match=r"length_scale is close to the specified lower"):
+        OnlineGaussianProcessRegressor(cells, alpha=0.01).fit(boxes, y)
