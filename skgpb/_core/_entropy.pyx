@@ -18,9 +18,11 @@ from libc.math cimport M_PI, erfc, exp, floor, log, log1p, sqrt
 
 import numpy as np
 
-# Below this the cumulative distribution comes from its asymptotic series, whose error is then
-# below 1e-13; erfc underflows at -38.
-cdef double FAR = -36.0
+# Below these, Laplace's continued fraction is exact to rounding with so many terms.
+cdef double FAR = -8.0
+cdef int FAR_TERMS = 16
+cdef double VERY_FAR = -24.0
+cdef int VERY_FAR_TERMS = 8
 # q is tabulated between LOWEST and HIGHEST with cubic Hermite pieces (error below 1e-10).
 cdef double LOWEST = -36.0
 cdef double HIGHEST = 9.0
@@ -32,24 +34,28 @@ cdef double LOG_SQRT_2PI = 0.5 * log(2.0 * M_PI)
 
 cdef void mills(double gamma, double* h, double* A) noexcept nogil:
     """Mills ratio h(gamma) and A(gamma)."""
-    cdef double cdf, tail, u, v
-    if gamma > FAR:
-        if gamma > 0.0:
-            tail = 0.5 * erfc(gamma * 0.7071067811865476)
-            h[0] = exp(-0.5 * gamma * gamma - LOG_SQRT_2PI) / (1.0 - tail)
-            A[0] = 0.5 * gamma * h[0] - log1p(-tail)
-        else:
-            cdf = 0.5 * erfc(-gamma * 0.7071067811865476)
-            h[0] = exp(-0.5 * gamma * gamma - LOG_SQRT_2PI) / cdf
-            A[0] = 0.5 * gamma * h[0] - log(cdf)
-        return
-    # Terms of size gamma^2 cancel between the two halves of A: sum what is left of them.
-    u = 1.0 / (gamma * gamma)
-    v = u * (1.0 + u * (-2.0 + u * (10.0 - 74.0 * u)))
-    h[0] = -gamma * (1.0 + v)
-    A[0] = -0.5 * v / u + LOG_SQRT_2PI + log(-gamma) - log1p(
-        u * (-1.0 + u * (3.0 + u * (-15.0 + 105.0 * u)))
-    )
+    cdef double cdf, tail, u, above, below, swap
+    cdef int k
+    if gamma > 0.0:
+        tail = 0.5 * erfc(gamma * 0.7071067811865476)
+        h[0] = exp(-0.5 * gamma * gamma - LOG_SQRT_2PI) / (1.0 - tail)
+        A[0] = 0.5 * gamma * h[0] - log1p(-tail)
+    elif gamma > FAR:
+        cdf = 0.5 * erfc(-gamma * 0.7071067811865476)
+        h[0] = exp(-0.5 * gamma * gamma - LOG_SQRT_2PI) / cdf
+        A[0] = 0.5 * gamma * h[0] - log(cdf)
+    else:
+        # With x = -gamma, h = x + e / x and e = 1 / (1 + 2 u / (1 + 3 u / ...)), u = 1 / x^2.
+        # Terms of size x^2 cancel between the two halves of A: what they leave is e alone.
+        u = 1.0 / (gamma * gamma)
+        above, below = 0.0, 1.0
+        for k in range(FAR_TERMS if gamma > VERY_FAR else VERY_FAR_TERMS, 0, -1):
+            swap = k * below
+            below += u * above
+            above = swap
+        above /= below
+        h[0] = -gamma - above / gamma
+        A[0] = log(h[0]) + LOG_SQRT_2PI - 0.5 * above
 
 
 cdef double ratio(double s) noexcept nogil:

@@ -11,14 +11,12 @@ References
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from skgpb._core._arms import maximum_cdf
+from skgpb._core._entropy import information
 
-# Below this gamma the two terms of equation 6 cancel and the limit is taken.
-ASYMPTOTE = -1e4
 # Probabilities at which a Gumbel law meets the distribution of the maximum.
-LOWER, UPPER = 0.25, 0.75
+LOWER, MEDIAN, UPPER = 0.25, 0.5, 0.75
 
 
 def max_value_entropy(mean: np.ndarray, std: np.ndarray, max_values: np.ndarray) -> np.ndarray:
@@ -45,16 +43,10 @@ def max_value_entropy(mean: np.ndarray, std: np.ndarray, max_values: np.ndarray)
     >>> max_value_entropy(np.zeros(2), np.array([1.0, 0.0]), np.array([0.0])).round(4)
     array([0.6931, 0.    ])
     """
-    varies = std > 0.0
-    gamma = (max_values[:, None] - mean) / np.where(varies, std, 1.0)
-    safe = np.maximum(gamma, ASYMPTOTE)
-    log_cdf = log_ndtr(safe)
-    ratio = np.exp(-0.5 * safe**2 - 0.5 * np.log(2 * np.pi) - log_cdf)
-    value = 0.5 * safe * ratio - log_cdf
-    far = gamma < ASYMPTOTE
-    if far.any():
-        value[far] = np.log(-gamma[far]) + 0.5 * np.log(2 * np.pi) - 0.5
-    return np.where(varies, value.mean(axis=0), 0.0)
+    mean, std, max_values = (
+        np.ascontiguousarray(a, dtype=np.float64) for a in (mean, std, max_values)
+    )
+    return information(mean, std, max_values, 0.0)
 
 
 def gumbel_max_values(
@@ -62,8 +54,8 @@ def gumbel_max_values(
 ) -> np.ndarray:
     """Approximate samples of the largest of independent f, Section 3.1 of [Wang2017]_.
 
-    A Gumbel law is fitted to the quartiles of the product of the marginal cdfs. Correlation is
-    ignored, which overestimates the maximum on fine grids.
+    A Gumbel law is fitted to the product of the marginal cdfs, its scale to the quartiles and its
+    location to the median. Correlation is ignored, which overestimates the maximum on fine grids.
 
     Parameters
     ----------
@@ -79,9 +71,9 @@ def gumbel_max_values(
     max_values : ndarray of shape (n_draws,)
         Floored at the largest mean.
     """
-    y_lower, y_upper = (_quantile(mean, std, p) for p in (LOWER, UPPER))
+    y_lower, y_median, y_upper = (_quantile(mean, std, p) for p in (LOWER, MEDIAN, UPPER))
     b = (y_upper - y_lower) / (np.log(-np.log(LOWER)) - np.log(-np.log(UPPER)))
-    a = y_lower + b * np.log(-np.log(LOWER))
+    a = y_median + b * np.log(-np.log(MEDIAN))
     draws = a - b * np.log(-np.log(rng.random(n_draws)))
     return np.maximum(draws, mean.max())
 

@@ -15,19 +15,43 @@ def single(gamma, noise=None):
     return information(np.zeros(1), ONE, np.array([float(gamma)]), 1e-9, noise)[0]
 
 
+def far_terms(x):
+    """h and A at gamma = -x, far left, from an integral without cancellation.
+
+    With R = Phi / phi, 1 - x R is the integral of e^-s (1 - exp(-s^2 / (2 x^2))), and what is
+    left of the terms of size x^2 in A is e = x (h - x) = x^2 (1 - x R) / (x R).
+    """
+    s, weights = np.polynomial.laguerre.laggauss(100)
+    u = 1.0 / x[:, None] ** 2
+    e = (-np.expm1(-0.5 * s**2 * u) / u @ weights) / (np.exp(-0.5 * s**2 * u) @ weights)
+    h = x + e / x
+    return h, np.log(h) + 0.5 * np.log(2 * np.pi) - 0.5 * e
+
+
 def test_terms_equal_scipy_where_scipy_is_stable():
-    gamma = np.linspace(-30.0, 30.0, 2401)
+    gamma = np.linspace(-8.0, 30.0, 1901)
     h, A = mills_and_information(gamma)
     log_h = -0.5 * gamma**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(gamma)
     np.testing.assert_allclose(h, np.exp(log_h), rtol=1e-12)
     # terms of size gamma^2 / 2 cancel in the direct form
-    np.testing.assert_allclose(A, 0.5 * gamma * np.exp(log_h) - log_ndtr(gamma), atol=2e-10)
+    np.testing.assert_allclose(A, 0.5 * gamma * np.exp(log_h) - log_ndtr(gamma), atol=1e-12)
 
 
-def test_series_and_direct_form_meet():
-    h, A = mills_and_information(np.array([-36.0 - 1e-9, -36.0 + 1e-9]))
-    np.testing.assert_allclose(h[0], h[1], rtol=1e-10)
-    np.testing.assert_allclose(A[0], A[1], rtol=1e-10)
+def test_terms_equal_an_integral_however_far_left():
+    x = np.logspace(np.log10(8.1), 150.0, 3001)
+    h, A = mills_and_information(-x)
+    expected_h, expected_A = far_terms(x)
+    np.testing.assert_allclose(h, expected_h, rtol=1e-13)
+    np.testing.assert_allclose(A, expected_A, rtol=1e-13)
+    # beyond, squares of gamma overflow
+    _, A = mills_and_information(np.array([-1e200]))
+    np.testing.assert_allclose(A, 200 * np.log(10) + 0.5 * np.log(2 * np.pi) - 0.5, rtol=1e-14)
+
+
+def test_continued_fraction_and_direct_form_meet():
+    h, A = mills_and_information(np.array([-8.0, np.nextafter(-8.0, 0.0)]))
+    np.testing.assert_allclose(h[0], h[1], rtol=1e-13)
+    np.testing.assert_allclose(A[0], A[1], rtol=1e-13)
 
 
 def test_nothing_overflows_for_gamma_of_any_size():
@@ -52,6 +76,21 @@ def test_equals_direct_evaluation_of_equation_7(gamma):
 @pytest.mark.parametrize("noise", [1e-4, 0.01, 0.3, 1.0, 25.0])
 def test_equals_numerical_integration_of_appendix_a(gamma, noise):
     assert single(gamma, noise) == pytest.approx(appendix_a(0.0, 1.0, [gamma], noise), abs=1e-7)
+
+
+@pytest.mark.parametrize("noise", [1e-10, 1e-6, 1e-3, 0.1, 1.0, 30.0])
+def test_noisy_information_equals_an_integral_however_far_left(noise):
+    """A - w h E q(S) with A and h from ``far_terms``, and q where S stays far left, too."""
+    w, rho = np.sqrt(noise / (1.0 + noise)), 1.0 / np.sqrt(1.0 + noise)
+    gamma = -np.logspace(np.log10(20.0 / w), np.log10(2e6 / w), 40)
+    z, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights /= weights.sum()
+    for g in gamma:
+        h, A = (float(value[0]) for value in far_terms(np.array([-g])))
+        h_of_s, A_of_s = far_terms(-(g * w + rho * z))
+        expected = A - w * h * (weights @ (A_of_s / h_of_s))
+        # rounding of a difference of terms of this size
+        assert single(g, noise) == pytest.approx(expected, rel=0.0, abs=1e-13 * max(1.0, A))
 
 
 @pytest.mark.parametrize("gamma", [-4.0, 0.0, 2.0])
