@@ -21,7 +21,7 @@ def far_terms(x):
     With R = Phi / phi, 1 - x R is the integral of e^-s (1 - exp(-s^2 / (2 x^2))), and what is
     left of the terms of size x^2 in A is e = x (h - x) = x^2 (1 - x R) / (x R).
     """
-    s, weights = np.polynomial.laguerre.laggauss(100)
+    s, weights = np.polynomial.laguerre.laggauss(60)
     u = 1.0 / x[:, None] ** 2
     e = (-np.expm1(-0.5 * s**2 * u) / u @ weights) / (np.exp(-0.5 * s**2 * u) @ weights)
     h = x + e / x
