@@ -31,3 +31,12 @@ class ReplayWarning(UserWarning):
 
 class ApproximationWarning(UserWarning):
     """An approximation is less accurate than it was asked to be; the message says by how much."""
+
+
+class LoadError(ValueError):
+    """A file holds no run that can be continued; the message says why.
+
+    Whatever is wrong with what a file contains ends in this error: it is damaged, no saved run,
+    one of another class or of a later version, too large, or its parts do not fit together. A file
+    that cannot be opened is an ``OSError``, as everywhere.
+    """

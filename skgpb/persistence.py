@@ -5,7 +5,8 @@ parameters, and in order every fit, every query asked, every answer, failure and
 hyperparameters, all numbers exactly. Loading replays them, so that a later version can as well.
 
 The layout, version 1: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``
-and one ``.npy`` member for each array that it refers to as ``{"array": name}``.
+and one ``.npy`` member for each array that it refers to as ``{"array": name}``. Nothing else is
+read, and neither is more expanded than a run that ``save`` has written may need: ``LARGEST_*``.
 """
 
 from __future__ import annotations
@@ -14,19 +15,28 @@ import hashlib
 import io
 import json
 import os
-import tempfile
+import secrets
 import zipfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import sklearn.gaussian_process.kernels as sklearn_kernels
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.exceptions import LoadError
+
 FORMAT, VERSION = "skgpb run", 1
 # Arrays of at most so many numbers are written into the JSON itself.
 SMALL = 16
+# Kinds of NumPy's numbers and strings that files hold: no objects, no structures.
+KINDS = "biufUS"
+# Bytes of run.json, and values in it: a round takes about 360 and 50.
+LARGEST_DOCUMENT, LARGEST_NUMBER_OF_VALUES = 2**27, 2**24
+# Bytes of all arrays together.
+LARGEST_ARRAYS = 2**30
 
 _KERNELS: dict[str, type[Kernel]] = {}
 
@@ -108,7 +118,7 @@ class Writer:
             return {"optimizer": type(value).__name__, "parameters": encoded}
         if hasattr(value, "__array__"):
             array = np.asarray(value)
-            if array.dtype.kind in "biufUS":
+            if array.dtype.kind in KINDS:
                 return self._array(array)
         what = f"a {type(value).__module__}.{type(value).__qualname__}, {value!r}"
         raise TypeError(
@@ -149,7 +159,7 @@ class Reader:
 
     def __init__(
         self,
-        arrays: dict[str, np.ndarray],
+        arrays: dict[str, np.ndarray] | Arrays,
         queries: Iterable[type] = (),
         optimizers: Iterable[type] = (),
     ) -> None:
@@ -167,7 +177,10 @@ class Reader:
         if "float" in value:
             return float(value["float"])
         if "scalar" in value:
-            return np.dtype(value["scalar"]).type(self.decode(value["value"]))
+            dtype = np.dtype(value["scalar"])
+            if dtype.kind not in KINDS:
+                raise ValueError(f"not a number or a string: {value!r}")
+            return dtype.type(self.decode(value["value"]))
         if "tuple" in value:
             return tuple(self.decode(value["tuple"]))
         if "dict" in value:
@@ -175,7 +188,7 @@ class Reader:
         if "floats" in value:
             return np.array(value["floats"], dtype=np.float64).reshape(value["shape"])
         if "array" in value:
-            return self._arrays[value["array"]].copy()
+            return self._arrays[value["array"]]
         if "RandomState" in value:
             state = np.random.RandomState()
             state.set_state(self.decode(value["RandomState"]))
@@ -219,27 +232,89 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
 def write(path: str | os.PathLike, document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write a file so that at every moment, whatever fails, a whole one is there.
 
-    It is written beside its place, forced to the disk and moved there in one step.
+    It is written beside its place, forced to the disk and moved there in one step. Links are
+    followed, and the permissions are those of the file replaced, or else the usual ones.
     """
-    path = Path(path)
+    text = json.dumps(document, allow_nan=False).encode("ascii")
+    _check_size(text)
+    if sum(array.nbytes for array in arrays.values()) > LARGEST_ARRAYS:
+        raise ValueError(
+            f"the arrays of the run are larger than {LARGEST_ARRAYS} bytes, more than a file may "
+            "hold: omit the parameter that they belong to, as in save(path, omit=['pool'])"
+        )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("run.json", json.dumps(document, allow_nan=False))
+        archive.writestr("run.json", text)
         for name, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
             archive.writestr(f"{name}.npy", member.getvalue())
-    descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        # A device or a pipe is written to, not replaced.
+        path.write_bytes(buffer.getvalue())
+        return
+    path = Path(os.path.realpath(path))
+    mode = path.stat().st_mode & 0o7777 if path.exists() else None
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(buffer.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
+        _replace_unseen(path, buffer.getvalue(), mode)
+    except (AttributeError, OSError):
+        _replace(path, buffer.getvalue(), mode)
+    _sync_directory(path.parent)
+
+
+def _check_size(text: bytes) -> None:
+    """Refuse a document that would take gigabytes once it is parsed."""
+    values = sum(map(text.count, (b",", b"[", b"{")))
+    if len(text) > LARGEST_DOCUMENT or values > LARGEST_NUMBER_OF_VALUES:
+        raise ValueError(
+            f"a run of {values} values in {len(text)} bytes is larger than a file may hold "
+            f"({LARGEST_NUMBER_OF_VALUES} values, {LARGEST_DOCUMENT} bytes): pickle it"
+        )
+
+
+def _replace_unseen(path: Path, data: bytes, mode: int | None) -> None:
+    """Replace a file by one that has no name until it is whole, so that a kill leaves nothing.
+
+    Linux can do that, on most file systems.
+    """
+
+    def nameless(directory: str, flags: int) -> int:
+        return os.open(directory, os.O_WRONLY | os.O_TMPFILE, 0o666)
+
+    # A link cannot replace a file. A kill between the next two steps leaves this one, and the
+    # next save removes it.
+    name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    beside = path.with_name(f".{name}.skgpb")
+    with open(path.parent, "wb", opener=nameless) as file:
+        _fill(file, data)
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        beside.unlink(missing_ok=True)
+        # Only with a directory given is the link in /proc followed.
+        os.link(f"/proc/self/fd/{file.fileno()}", beside, src_dir_fd=file.fileno())
+    os.replace(beside, path)
+
+
+def _replace(path: Path, data: bytes, mode: int | None) -> None:
+    """Replace a file by one written beside it, which only a kill leaves behind."""
+    beside = path.with_name(f".{secrets.token_hex(8)}.skgpb")
+    try:
+        with open(beside, "xb") as file:
+            _fill(file, data)
+        if mode is not None:
+            beside.chmod(mode)
         os.replace(beside, path)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
-    _sync_directory(path.parent)
+
+
+def _fill(file: BinaryIO, data: bytes) -> None:
+    """Write data and force it to the disk."""
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _sync_directory(directory: Path) -> None:
@@ -256,28 +331,81 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read a file, refusing what is none of ours or of a later version."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            document = json.loads(archive.read("run.json"))
-            arrays = {
-                name.removesuffix(".npy"): np.lib.format.read_array(
-                    io.BytesIO(archive.read(name)), allow_pickle=False
-                )
-                for name in archive.namelist()
-                if name.endswith(".npy")
-            }
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{os.fspath(path)!r} is not a saved run: {error}") from error
+@contextmanager
+def opened(path: str | os.PathLike) -> Iterator[tuple[dict[str, Any], Arrays]]:
+    """Open a file: its document and its arrays.
+
+    Every error in the block is a ``LoadError``, for there is no end of ways in which damaged bytes
+    can be wrong.
+    """
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                yield _document(archive), Arrays(archive)
+        except MemoryError:
+            raise
+        except Exception as error:
+            what = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            raise LoadError(
+                f"{os.fspath(path)!r} cannot be loaded as a saved run: {what}"
+            ) from error
+
+
+def _member(archive: zipfile.ZipFile, name: str, largest: int) -> bytes:
+    """Read a member of at most so many bytes; zipfile never expands more than is announced."""
+    info = archive.getinfo(name)
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{name} is compressed in a way that runs are not")
+    if info.file_size > largest:
+        raise ValueError(f"{name} has {info.file_size} bytes, at most {largest} are accepted")
+    return archive.read(info)
+
+
+def _document(archive: zipfile.ZipFile) -> dict[str, Any]:
+    text = _member(archive, "run.json", LARGEST_DOCUMENT)
+    _check_size(text)
+    document = json.loads(text.decode("ascii"), parse_constant=_refuse_constant)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"{os.fspath(path)!r} is not a saved run")
+        raise ValueError(f"its format is not {FORMAT!r}")
     if document["version"] > VERSION:
         raise ValueError(
-            f"{os.fspath(path)!r} was saved in version {document['version']} of the format, by "
-            f"skgpb {document['skgpb']}; this skgpb reads versions up to {VERSION}"
+            f"it was saved in version {document['version']} of the format, by skgpb "
+            f"{document['skgpb']}; this skgpb reads versions up to {VERSION}"
         )
-    return document, arrays
+    return document
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+class Arrays:
+    """Arrays of an archive by name, read-only, each read once, when it is asked for."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._known: dict[str, np.ndarray] = {}
+        self._room = LARGEST_ARRAYS
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._known:
+            data = _member(self._archive, f"{name}.npy", self._room)
+            self._room -= len(data)
+            self._known[name] = _array_from(data)
+        return self._known[name]
+
+
+def _array_from(data: bytes) -> np.ndarray:
+    """Array of an .npy member, over its bytes; NumPy would allocate whatever the header says."""
+    file = io.BytesIO(data)
+    headers = np.lib.format
+    read = {(1, 0): headers.read_array_header_1_0, (2, 0): headers.read_array_header_2_0}
+    shape, is_fortran, dtype = read[headers.read_magic(file)](file)
+    if dtype.kind not in KINDS or not dtype.itemsize:
+        raise ValueError(f"arrays of {dtype} are not accepted")
+    order = "F" if is_fortran else "C"
+    array = np.ndarray(shape, dtype, buffer=data, offset=file.tell(), order=order)
+    return np.require(array, requirements="A")
 
 
 def encode_parameters(

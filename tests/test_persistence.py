@@ -1,12 +1,15 @@
-"""Runs as files: the format, crashes, and what cannot be saved."""
+"""Runs as files: the format, crashes, damage, and what cannot be saved."""
 
+import contextlib
 import io
 import json
 import os
 import pickle
 import signal
+import stat
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -26,7 +29,7 @@ from skgpb import (
     GPUCBOptimizer,
     IndirectUCBOptimizer,
 )
-from skgpb.exceptions import EvaluationWarning, ReplayWarning
+from skgpb.exceptions import EvaluationWarning, LoadError, ReplayWarning
 from skgpb.kernels import CellAverage, Columns, ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers.base import BaseBanditOptimizer
 from skgpb.persistence import Reader, Writer, register_kernel
@@ -267,7 +270,7 @@ def test_files_of_others_are_refused(tmp_path):
     (tmp_path / "text").write_text("no archive")
     np.savez(tmp_path / "arrays.npz", a=np.ones(3))
     for name in ("text", "arrays.npz"):
-        with pytest.raises(ValueError, match="not a saved run"):
+        with pytest.raises(ValueError, match="cannot be loaded as a saved run"):
             GPOOOptimizer.load(tmp_path / name)
     with_document(path, lambda document: document.update(version=99))
     with pytest.raises(ValueError, match="version 99 of the format"):
@@ -293,10 +296,181 @@ def test_loading_runs_no_code(tmp_path):
     with pytest.raises(ValueError, match="class Popen, which is not known"):
         GPOOOptimizer.load(path)
     # An array of objects would need pickle.
-    with zipfile.ZipFile(path, "a") as archive, archive.open("array_9.npy", "w") as file:
-        np.lib.format.write_array(file, np.array([peak], dtype=object))
-    with pytest.raises(ValueError, match="allow_pickle"):
+    with_member(path, "array_9.npy", _object_array())
+    with_document(path, lambda document: document["parameters"].update(kernel={"array": "array_9"}))
+    with pytest.raises(ValueError, match="arrays of object are not accepted"):
         GPOOOptimizer.load(path)
+
+
+# Damage ------------------------------------------------------------------------------------------
+
+
+def with_member(path, name, data, **options):
+    """Add a member to a file."""
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(name, data, zipfile.ZIP_DEFLATED, **options)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A file of a run on a pool, whose queries refer to arrays."""
+    path = tmp_path / "run"
+    pool = np.random.default_rng(0).random((40, 2))
+    run = optimizer(kernel=RBF(0.2), bounds=None, pool=pool, alpha=0.01)
+    run.run(peak, 5)
+    run.save(path)
+    return path
+
+
+def test_flipped_and_missing_bytes_end_in_one_error(saved):
+    data, rng = saved.read_bytes(), np.random.default_rng(1)
+    for _ in range(150):
+        damaged = bytearray(data)
+        for place in rng.integers(len(data), size=3):
+            damaged[place] ^= int(rng.integers(1, 256))
+        saved.write_bytes(damaged if rng.random() < 0.8 else data[: rng.integers(len(data))])
+        # Some bytes, such as dates of members, mean nothing.
+        with contextlib.suppress(LoadError):
+            assert len(GPOOOptimizer.load(saved).history_) == 5
+
+
+def _changed(*place, to):
+    def change(document):
+        for key in place[:-1]:
+            document = document[key]
+        document[place[-1]] = to
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _changed("events", to=None),
+        _changed("events", 1, to=["tell"]),
+        _changed("events", 1, to=["throw", {}]),
+        _changed("events", 0, 1, "query", to="Popen"),
+        _changed("events", 0, 1, "arguments", to=[0, 0, None, None, None, None]),
+        _changed("events", 1, 2, to=float("nan")),
+        _changed("events", 1, 2, to={"float": "nan"}),
+        _changed("events", 1, 2, to={"float": "inf"}),
+        _changed("events", 1, 2, to={"scalar": "|V1000000000", "value": 1}),
+        _changed("events", 1, 3, to=-1.0),
+        _changed("parameters", "pool", to={"array": "nothing"}),
+        _changed("parameters", "pool", to={"floats": [1.0], "shape": [10**15]}),
+        _changed("parameters", "n_children", to="many"),
+        _changed("parameters", "colour", to="red"),
+        _changed("class", to=[]),
+        _changed("version", to="new"),
+    ],
+)
+def test_documents_that_are_none_end_in_one_error(saved, change):
+    with_document(saved, change)
+    with pytest.raises(LoadError, match="cannot be loaded as a saved run"):
+        GPOOOptimizer.load(saved)
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b"\xff", b'"\xc3\xa9"', b"1" * 10_000, b""])
+def test_documents_that_are_no_json_end_in_one_error(tmp_path, text):
+    with_member(tmp_path / "run", "run.json", text)
+    with pytest.raises(LoadError, match="cannot be loaded as a saved run"):
+        GPOOOptimizer.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("center", {"float": "nan"}),
+        ("scale", 0.0),
+        ("theta", {"tuple": [{"float": "inf"}, 0.0]}),
+        ("theta", {"floats": [0.0], "shape": [1]}),
+        ("noise", -1.0),
+        ("noise", "small"),
+    ],
+)
+def test_learned_numbers_that_cannot_be_are_refused(tmp_path, key, value):
+    run, path = optimizer(diameter="kernel"), tmp_path / "run"
+    run.run(peak, 6)
+    run.save(path)
+
+    def change(document):
+        learned = [event[1]["dict"] for event in document["events"] if event[0] == "learned"]
+        assert key in [pair[0] for pair in learned[-1]]
+        learned[-1][:] = [[name, value if name == key else old] for name, old in learned[-1]]
+
+    with_document(path, change)
+    with pytest.raises(LoadError):
+        GPOOOptimizer.load(path)
+
+
+def test_only_what_the_document_names_is_read(saved):
+    expected = GPOOOptimizer.load(saved).ask()
+    with_member(saved, "array_99.npy", b"no array")
+    with_member(saved, "other", b"something")
+    assert GPOOOptimizer.load(saved).ask() == expected
+
+
+def _header(shape):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": "<f8", "fortran_order": False, "shape": shape}
+    )
+    return file.getvalue()
+
+
+def test_bombs_are_refused_before_they_expand(saved, monkeypatch):
+    document = document_of(saved)
+    large = bytes(3 * 2**20)
+    monkeypatch.setattr(skgpb.persistence, "LARGEST_ARRAYS", 2**20)
+    monkeypatch.setattr(skgpb.persistence, "LARGEST_DOCUMENT", 2**20)
+    bombs = []
+    for name, data in [
+        ("large.npy", large),
+        # A header that promises more than there is.
+        ("large.npy", _header((10**12,)) + bytes(80)),
+        ("large.npy", _header((0, 10**12)) + bytes(80)),
+        ("run.json", large),
+    ]:
+        document["parameters"]["pool"] = {"array": "large"}
+        members = {"run.json": json.dumps(document), name: data}
+        path = saved.with_name(f"bomb{len(bombs)}")
+        bombs.append(path)
+        for member, content in members.items():
+            with_member(path, member, content)
+    tracemalloc.start()
+    for path in bombs:
+        with pytest.raises(LoadError):
+            GPOOOptimizer.load(path)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 2**20
+    # So are many small values, each of which takes more room than its text.
+    monkeypatch.setattr(skgpb.persistence, "LARGEST_NUMBER_OF_VALUES", 1000)
+    many = saved.with_name("many")
+    with_member(many, "run.json", b"[" + b"[]," * 2000 + b"0]")
+    with pytest.raises(LoadError, match="larger than a file may hold"):
+        GPOOOptimizer.load(many)
+
+
+def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
+    run = optimizer(bounds=None, pool=np.random.default_rng(0).random((40, 2)))
+    run.run(peak, 5)
+    monkeypatch.setattr(skgpb.persistence, "LARGEST_ARRAYS", 600)
+    with pytest.raises(ValueError, match="omit"):
+        run.save(tmp_path / "run")
+    monkeypatch.setattr(skgpb.persistence, "LARGEST_NUMBER_OF_VALUES", 100)
+    with pytest.raises(ValueError, match="pickle it"):
+        run.save(tmp_path / "run")
+    assert os.listdir(tmp_path) == []
+
+
+def test_methods_of_compression_that_save_does_not_use_are_refused(saved):
+    pytest.importorskip("lzma")
+    text = json.dumps(document_of(saved))
+    with zipfile.ZipFile(saved, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("run.json", text)
+    with pytest.raises(LoadError, match="compressed"):
+        GPOOOptimizer.load(saved)
 
 
 def test_queries_that_come_out_otherwise_are_taken_as_they_were(tmp_path):
@@ -371,6 +545,65 @@ def test_a_run_interrupted_within_a_batch_evaluates_the_rest_of_it_first(tmp_pat
         for resumed in (GPOOOptimizer.load(path), pickle.loads(pickle.dumps(run))):
             resumed.run(peak, 6, n_jobs=4)
             assert_array_equal(resumed.history_, whole.history_)
+
+
+KILLED_WHILE_SAVING = """
+import os, signal, sys
+from skgpb import GPOOOptimizer
+
+opt = GPOOOptimizer(bounds=[(0, 1)], random_state=0)
+opt.save(sys.argv[1])
+opt.tell(opt.ask(), 0.5)
+os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+opt.save(sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
+def test_a_kill_while_saving_leaves_the_older_file_alone(tmp_path):
+    path = tmp_path / "run"
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_SAVING, path], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) == ["run"]
+    assert len(GPOOOptimizer.load(path).history_) == 0
+
+
+@pytest.mark.parametrize("unseen", [True, False])
+def test_saving_keeps_permissions_and_links(tmp_path, monkeypatch, unseen):
+    if not unseen:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    target, link = tmp_path / "run", tmp_path / "link"
+    link.symlink_to(target)
+    run = optimizer()
+    run.save(link)
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+    target.chmod(0o664)
+    run.tell(run.ask(), 0.3).save(link)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o664
+    assert link.is_symlink() and not target.is_symlink()
+    assert len(GPOOOptimizer.load(target).history_) == 1
+    assert sorted(os.listdir(tmp_path)) == ["link", "plain", "run"]
+
+
+def test_names_of_any_length_can_be_saved(tmp_path):
+    path = tmp_path / ("x" * 250)
+    optimizer().save(path)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_pipes_are_written_to_and_not_replaced(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    descriptor = os.open(path, os.O_RDWR)  # the file is smaller than a pipe's buffer
+    try:
+        optimizer().save(path)
+        assert stat.S_ISFIFO(path.stat().st_mode)
+        assert os.read(descriptor, 2) == b"PK"
+    finally:
+        os.close(descriptor)
 
 
 def test_a_failing_write_leaves_the_older_file(tmp_path, monkeypatch):

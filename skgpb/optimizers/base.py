@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb.exceptions import EvaluationWarning, ReplayWarning
 from skgpb.partition.arm import Arm
-from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, read, write
+from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, opened, write
 from skgpb.utils import (
     Integral,
     box_around,
@@ -492,7 +492,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
         The file is a zip archive of JSON and NumPy arrays, in a versioned format that holds the
         parameters and everything asked and told, exactly. It replaces an older one in one step:
-        a crash, whenever it comes, leaves a whole file. See :mod:`skgpb.persistence`.
+        a crash, whenever it comes, leaves a whole file. Links are followed, and the permissions of
+        the older file are kept. See :mod:`skgpb.persistence`.
 
         Parameters
         ----------
@@ -506,6 +507,9 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         TypeError
             For parameters that are no data: functions, and kernels of classes that
             :func:`skgpb.persistence.register_kernel` does not know. Nothing is written then.
+        ValueError
+            For runs so large that :meth:`load` would refuse the file: of more than about 300,000
+            rounds, or with arrays of more than a gigabyte, which ``omit`` leaves out.
 
         Examples
         --------
@@ -570,9 +574,11 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
         Raises
         ------
-        ValueError
-            Where the file is no saved run, one of another class or of a later version of the
-            format, or lacks parameters that are not given.
+        skgpb.exceptions.LoadError
+            A ``ValueError``: the file is damaged, no saved run, one of another class or of a later
+            version of the format, or lacks parameters that are not given.
+        OSError
+            Where it cannot be opened.
 
         Warns
         -----
@@ -580,27 +586,25 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
             Where queries come out otherwise than they did, which rounding on another machine or
             another version of the library may cause. What was told is exact all the same.
         """
-        document, arrays = read(path)
-        known = {each.__name__: each for each in _with_subclasses(cls)}
-        if document["class"] not in known:
-            raise ValueError(
-                f"{os.fspath(path)!r} holds a {document['class']}, not a {cls.__name__}"
-            )
-        cls = known[document["class"]]
-        kinds = [*_with_subclasses(cls._query_type), PointsQuery, Arm]
-        reader = Reader(arrays, kinds, _with_subclasses(BaseBanditOptimizer))
-        missing = sorted(set(document["omitted"]) - set(parameters))
-        if missing:
-            raise ValueError(
-                f"{os.fspath(path)!r} was saved without {missing}: pass them to load, as in "
-                f"load(path, {missing[0]}=...)"
-            )
-        stored = {name: reader.decode(v) for name, v in document["parameters"].items()}
-        optimizer = cls(**stored | parameters)
-        with warnings.catch_warnings():
-            # What the algorithm had to say it has said in the run itself.
-            warnings.simplefilter("ignore")
-            surprises = optimizer._replay(document, reader)
+        with opened(path) as (document, arrays):
+            known = {each.__name__: each for each in _with_subclasses(cls)}
+            if document["class"] not in known:
+                raise ValueError(f"it holds a {document['class']}, not a {cls.__name__}")
+            cls = known[document["class"]]
+            kinds = [*_with_subclasses(cls._query_type), PointsQuery, Arm]
+            reader = Reader(arrays, kinds, _with_subclasses(BaseBanditOptimizer))
+            missing = sorted(set(document["omitted"]) - set(parameters))
+            if missing:
+                raise ValueError(
+                    f"it was saved without {missing}: pass them to load, as in "
+                    f"load(path, {missing[0]}=...)"
+                )
+            stored = {name: reader.decode(v) for name, v in document["parameters"].items()}
+            optimizer = cls(**stored | parameters)
+            with warnings.catch_warnings():
+                # What the algorithm had to say it has said in the run itself.
+                warnings.simplefilter("ignore")
+                surprises = optimizer._replay(document, reader)
         if surprises:
             warnings.warn(
                 f"{surprises} of {len(document['events'])} steps of {os.fspath(path)!r} came out "
@@ -638,6 +642,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
     def _repeat(self, kind: str, query: Any, *numbers: Any) -> bool:
         """Repeat one ask, tell or failure; whether an ask came out otherwise."""
         if kind == "ask":
+            if not isinstance(query, self._query_type):
+                raise ValueError(f"no query of a {type(self).__name__}: {query!r}")
             chosen = self._ask_for(*self._choice_of(query))
             if chosen == query:
                 return False
@@ -651,17 +657,25 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
             self._log.append(("ask", query))
             return True
         if kind == "fail":
-            self._fail(query, *numbers)
+            (reason,) = numbers
+            query, *_ = self._checked_again(query, None, None)
+            self._fail(query, str(reason))
             return False
+        if kind != "tell":
+            raise ValueError(f"not an event of a saved run: {kind!r}")
         value, noise = numbers
-        try:
-            target = self._resolve(query)
-        except ValueError:
-            # Not what this version asks: but it is known which points were averaged.
-            query = PointsQuery(query.points)
-            target = self._resolve(query)
-        self._take(query, target, value, noise)
+        self._take(*self._checked_again(query, value, _none_for_nan(noise)))
         return False
+
+    def _checked_again(self, query: Any, reward: Any, alpha: Any) -> tuple:
+        """Check what was told in a saved run."""
+        if isinstance(query, self._query_type):
+            try:
+                return self._checked(query, reward, alpha)
+            except ValueError:
+                # Not what this version asks: but it is known which points were averaged.
+                pass
+        return self._checked(query.points, reward, alpha)
 
     def _choice_of(self, query: Any) -> tuple:
         """Return the function, and its arguments, by which a query was chosen."""
@@ -741,6 +755,13 @@ def _evaluate(objective: Callable, query: Any, on_error: str) -> tuple[Any, str 
         if on_error == "raise":
             raise
         return None, f"{type(error).__name__}: {error}"
+
+
+def _none_for_nan(alpha: Any) -> Any:
+    """Noise variances as they are told: None, not NaN, for one that is learned."""
+    if isinstance(alpha, list):
+        return [_none_for_nan(each) for each in alpha]
+    return None if alpha != alpha else alpha
 
 
 def _with_subclasses(cls: type) -> list[type]:

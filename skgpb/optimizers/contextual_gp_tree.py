@@ -365,7 +365,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         raise NotImplementedError("a contextual search chooses for a context")
 
     def _choice_of(self, query: ContextCell) -> tuple:
-        return self._choose_for, query.context
+        return self._choose_for, self._checked_context(query.context)
 
     def _choose_for(self, context: np.ndarray) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""

@@ -212,7 +212,7 @@ class GaussianProcessMixin:
             return
         self._learned_at = self._round + self._n_fitted
         replayed = self.__dict__.get("_replayed_learning")
-        learned = replayed.pop() if replayed else self._most_probable()
+        learned = checked_learned(replayed.pop()) if replayed else self._most_probable()
         center, scale, noise = learned["center"], learned["scale"], learned["noise"]
         merged = self._samples.scaled(center, scale).merged(noise)
         self.surrogate_._adopt(learned["theta"], merged, center, scale)
@@ -315,6 +315,15 @@ class GaussianProcessMixin:
         check_is_fitted(self, "bounds_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self.surrogate_.sample_y(self._rows_of(X), n_samples, random_state)
+
+
+def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:
+    """Return what a saved run has learned, if that can be."""
+    scale, noise = learned["scale"], learned["noise"]
+    numbers = np.array([learned["center"], scale, noise, *learned["theta"]])
+    if numbers.dtype.kind not in "fi" or not (np.isfinite(numbers).all() and scale > 0 <= noise):
+        raise ValueError(f"these units and hyperparameters cannot be learned: {learned}")
+    return learned
 
 
 def usable(scale: float) -> float:

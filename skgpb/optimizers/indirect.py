@@ -453,6 +453,8 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             query.index < len(self._A) and np.array_equal(self._A[query.index], query.a)
         ):
             raise ValueError(f"{query!r} is not a query of this optimizer")
+        if not 0.0 <= query.cost < np.inf:
+            raise ValueError(f"the cost of a query must be a finite number >= 0, got {query!r}")
         return query
 
     def _check_query(self, a: np.ndarray) -> None:
