@@ -24,10 +24,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
-from sklearn.utils import check_random_state
 
 from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
 from skgpb.learning import NOISE, Prior, noise_prior
+from skgpb.roots import joint_draws, next_pivot
 from skgpb.surrogate import Functionals, OnlineGaussianProcessRegressor
 from skgpb.utils import Integral, Interval, Real, StrOptions, check_numbers, validate_params
 
@@ -39,8 +39,6 @@ UNRESOLVED = 1e-8
 MAX_RANK = 1500
 #: Step of the central differences of the model noise in the logarithm of a hyperparameter.
 NOISE_STEP = 1e-4
-#: Smallest eigenvalue, of at most one, of the root of a posterior covariance.
-ROOT_JITTER = 1e-12
 
 
 class _EmbeddedRegressor(OnlineGaussianProcessRegressor):
@@ -546,11 +544,9 @@ class ConditionalMeanProcess(BaseEstimator):
         V = self._gpr._posterior.tracked_rows()[pivots]
         B = solve_triangular(factor[pivots], V, lower=True)
         S = np.eye(len(pivots)) - B @ B.T
-        values, vectors = np.linalg.eigh(0.5 * (S + S.T))
-        root = vectors * np.sqrt(np.maximum(values, ROOT_JITTER))
-        normal = check_random_state(random_state).standard_normal((len(pivots), n_samples))
+        whitened = joint_draws(np.zeros(len(pivots)), S, n_samples, random_state)
         mean = np.concatenate([self.predict_tracked(), self.predict_query_tracked()])
-        draws = mean[: len(factor), None] + factor @ (root @ normal) * self.scale_
+        draws = mean[: len(factor), None] + factor @ whitened * self.scale_
         n = len(self.X_tracked_)
         return (draws[:n], draws[n:]) if queries else draws
 
@@ -770,7 +766,7 @@ class ConditionalMeanProcess(BaseEstimator):
             largest = rest.max()
             factor, pivots = np.zeros((min(len(rest), MAX_RANK), len(rest))), []
             while len(pivots) < len(factor) and rest.max() > UNRESOLVED * largest:
-                r, p = len(pivots), int(np.argmax(rest))
+                r, p = len(pivots), next_pivot(rest)
                 factor[r] = (column(p) - factor[:r, p] @ factor[:r]) / np.sqrt(rest[p])
                 factor[r, pivots] = 0.0
                 pivots.append(p)
@@ -802,11 +798,3 @@ def one_or_more(values: ArrayLike, name: str) -> np.ndarray:
     """Return an array (n, q); one of shape (q,) is a single row."""
     values = np.asarray(values)
     return as_points(values[None] if values.ndim == 1 else values, name)
-
-
-def joint_draws(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any) -> np.ndarray:
-    """Draws (n, n_samples) from N(mean, cov) by the symmetric root, which stands singular cov."""
-    values, vectors = np.linalg.eigh(cov)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
-    return mean[:, None] + root @ normal

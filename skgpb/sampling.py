@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from skgpb._core._arms import correct_draws
+from skgpb.roots import next_pivot, symmetric_root
 from skgpb.surrogate import Functionals, OnlineGaussianProcessRegressor, key_of
 
 # Up to so many functionals the whole prior covariance is decomposed.
@@ -55,11 +56,11 @@ class PriorRoot:
         n = len(functionals)
         if n <= DENSE:
             K = surrogate._cross(functionals, functionals)
-            self.left, self.scale = _root(0.5 * (K + K.T))
+            self.left, self.scale = symmetric_root(K)
             self.rest = None
             return
         factor, rest = _pivoted_cholesky(surrogate, functionals)
-        Q, s = _root(factor @ factor.T)
+        Q, s = symmetric_root(factor @ factor.T)
         self.left, self.scale = (factor.T @ Q) / s, s
         # A factor of full accuracy stops before its rank reaches the limit.
         self.rest = np.sqrt(rest) if len(factor) == MAX_RANK else None
@@ -73,13 +74,6 @@ class PriorRoot:
         return draws
 
 
-def _root(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """U and s with K = U diag(s^2) U', without the directions that are rounding."""
-    values, vectors = np.linalg.eigh(K)
-    keep = values > len(K) * np.finfo(float).eps * max(values[-1], 0.0)
-    return vectors[:, keep], np.sqrt(values[keep])
-
-
 def _pivoted_cholesky(
     surrogate: OnlineGaussianProcessRegressor, functionals: Functionals
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -89,7 +83,7 @@ def _pivoted_cholesky(
     rows: np.ndarray = np.empty((16, len(functionals)))
     rank = 0
     while rank < MAX_RANK:
-        pivot = int(np.argmax(rest))
+        pivot = next_pivot(rest)
         if not rest[pivot] > enough:
             break
         if rank == len(rows):

@@ -30,6 +30,7 @@ from sklearn.utils.validation import validate_data
 from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
 from skgpb.learning import MOST_ROWS, covariance_of
+from skgpb.roots import joint_draws
 from skgpb.utils import Integral, Interval, StrOptions, fit_context, warn_at_bounds
 
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
@@ -545,6 +546,9 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw joint samples from the posterior at X.
 
+        The draws are made by the symmetric root of the covariance. A seed gives the same draws on
+        every machine, but not those of scikit-learn, which depend on the signs of eigenvectors.
+
         Parameters
         ----------
         X : array-like of shape (n_samples_X, n_features)
@@ -562,12 +566,9 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         rng = check_random_state(random_state)
         mean, cov = self.predict(X, return_cov=True)
         if mean.ndim == 1:
-            return rng.multivariate_normal(mean, cov, n_samples).T
-        draws = [
-            rng.multivariate_normal(mean[:, j], cov[..., j], n_samples).T[:, None]
-            for j in range(mean.shape[1])
-        ]
-        return np.hstack(draws)
+            return joint_draws(mean, cov, n_samples, rng)
+        draws = [joint_draws(mean[:, j], cov[..., j], n_samples, rng) for j in range(mean.shape[1])]
+        return np.stack(draws, axis=1)
 
     def log_marginal_likelihood(
         self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True

@@ -38,6 +38,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
+from skgpb.roots import next_pivot
 
 #: Up to this many pairs the operator is exact unless ``n_landmarks`` says otherwise.
 EXACT_PAIRS = 3000
@@ -91,7 +92,7 @@ def pivoted_cholesky(
     factor = np.zeros((max_rank, N))  # transposed: rows are contiguous
     pivots = np.empty(max_rank, dtype=np.intp)
     for r in range(max_rank):
-        p = int(np.argmax(rest))
+        p = next_pivot(rest)
         # Below rounding of the diagonal a pivot is noise.
         if rest.sum() <= limit or rest[p] <= 1e-15 * scale:
             return np.ascontiguousarray(factor[:r].T), pivots[:r]

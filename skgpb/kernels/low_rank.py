@@ -24,6 +24,7 @@ from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.roots import next_pivot
 from skgpb.utils import check_numbers
 
 #: Numbers in one block of base evaluations (32 MB).
@@ -157,7 +158,7 @@ def _incomplete_cholesky(
     rows = np.empty((16, len(X)))  # columns of the factor of all candidates
     pivots: list[int] = []
     while len(pivots) < min(max_rank, len(X)):
-        i, r = int(np.argmax(rest)), len(pivots)
+        i, r = next_pivot(rest), len(pivots)
         if pivots and rest[i] <= target:
             break
         if r == len(rows):

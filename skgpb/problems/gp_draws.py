@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern
 from sklearn.utils import check_random_state
 
+from skgpb.roots import symmetric_root
+
 __all__ = ["ArmsProblem", "gp_draw", "gp_draw_kernel"]
 
 _NOISE_VARIANCE = 0.1
@@ -97,13 +99,11 @@ def gp_draw(
     if arms.ndim != 2 or not len(arms) or not np.isfinite(arms).all():
         raise ValueError(f"arms must be finite, of shape (n_arms, d); got shape {arms.shape}.")
     rng = check_random_state(random_state)
-    variances, directions = np.linalg.eigh(kernel(arms))
-    keep = variances > _RANK_TOLERANCE * variances[-1]
-    # K^(1/2) z: unlike the columns of a factor, the symmetric root has no signs to choose.
-    coordinates = directions[:, keep].T @ rng.standard_normal(len(arms))
+    directions, std = symmetric_root(kernel(arms), _RANK_TOLERANCE)
+    coordinates = directions.T @ rng.standard_normal(len(arms))
     return ArmsProblem(
         arms=arms,
-        values=directions[:, keep] @ (np.sqrt(variances[keep]) * coordinates),
+        values=directions @ (std * coordinates),
         noise_variance=noise_variance,
         kernel=kernel,
         rkhs_norm=float(np.linalg.norm(coordinates)),

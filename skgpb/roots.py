@@ -1,0 +1,55 @@
+"""Roots of covariance matrices that do not depend on the processor they are found on.
+
+Smooth kernels leave covariance matrices singular to rounding, which a Cholesky factor does not
+survive. Other roots depend on the signs of eigenvectors, and on their choice where eigenvalues
+are equal, which differ from processor to processor. The symmetric root is unique, so that a seed
+gives the same draws everywhere. Cholesky factors with pivots depend on the order of variances
+that are equal but for rounding: here the first of these is the pivot.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+# Variances within this share of the largest count as equal.
+_EQUAL = 1e-3
+
+
+def next_pivot(variances: np.ndarray) -> int:
+    """Position of the largest of the variances that are left, of the first if several are."""
+    return int(np.argmax(variances >= (1.0 - _EQUAL) * variances.max()))
+
+
+def symmetric_root(K: np.ndarray, tolerance: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Decompose K = U diag(s^2) U', so that its symmetric root is U diag(s) U'.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Positive semi-definite, and symmetric, but for rounding.
+    tolerance : float, default=None
+        Eigenvalues up to this share of the largest are left out; None for what rounding alone
+        makes of zero, n times the machine epsilon.
+
+    Returns
+    -------
+    U : ndarray of shape (n, rank)
+        Orthonormal columns.
+    s : ndarray of shape (rank,)
+        Standard deviations along them.
+    """
+    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+    if tolerance is None:
+        tolerance = len(K) * np.finfo(float).eps
+    keep = values > tolerance * max(values[-1], 0.0)
+    return vectors[:, keep], np.sqrt(values[keep])
+
+
+def joint_draws(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any) -> np.ndarray:
+    """Draws (n, n_samples) from N(mean, cov), also where cov is singular."""
+    U, s = symmetric_root(cov)
+    normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
+    return mean[:, None] + U @ (s[:, None] * (U.T @ normal))
