@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._validation import _insert_error_scores as insert_error_scores
+from sklearn.model_selection._validation import (
+    _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
+)
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array
 
@@ -26,9 +31,12 @@ __all__ = [
     "check_noise_variance",
     "check_numbers",
     "check_reward",
+    "failed_fits",
     "fit_context",
+    "insert_error_scores",
     "validate_params",
     "warn_at_bounds",
+    "warn_or_raise_about_fit_failures",
 ]
 
 
@@ -40,6 +48,19 @@ def validate_params(estimator: Any) -> None:
 def warn_at_bounds(kernel: Kernel) -> None:
     """Warn of hyperparameters that learning left at a bound, in scikit-learn's words."""
     kernel._check_bounds_params()
+
+
+def failed_fits(error: ValueError) -> list[dict[str, Any]] | None:
+    """Return what was measured of a batch all of whose fits failed; None for another error.
+
+    ``evaluate_candidates`` of a search forgets such a batch: only the frames of its error know
+    how long the fits took. Its check is the third frame; deeper ones are those of searches
+    within a fit.
+    """
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    if len(frames) != 3 or frames[2].f_code is not warn_or_raise_about_fit_failures.__code__:
+        return None
+    return frames[2].f_locals["results"]
 
 
 def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:

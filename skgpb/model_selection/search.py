@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from itertools import count, takewhile
+from functools import partial
+from itertools import count
 from math import ceil
 from typing import Any
 
@@ -21,7 +22,14 @@ from skgpb.model_selection.space import ParameterSpace, kernel_settings
 from skgpb.optimizers.base import BaseBanditOptimizer
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.partition.candidates import spread_points
-from skgpb.utils import BaseSearchCV, Integral, Interval
+from skgpb.utils import (
+    BaseSearchCV,
+    Integral,
+    Interval,
+    failed_fits,
+    insert_error_scores,
+    warn_or_raise_about_fit_failures,
+)
 
 # Noise of a score is taken to be at least this share of the spread of all scores.
 LEAST_NOISE = 1e-3
@@ -90,9 +98,10 @@ class BanditSearchCV(BaseSearchCV):
     refit : bool, str or callable, default=True
         As in RandomizedSearchCV.
     cv : int, cross-validation generator or iterable, default=None
-        As in RandomizedSearchCV. Splits should be the same whenever they are made.
-    verbose : int, default=0
         As in RandomizedSearchCV.
+    verbose : int, default=0
+        1 prints a line for every setting, with its score and the best so far; more as in
+        RandomizedSearchCV.
     pre_dispatch : int or str, default="2*n_jobs"
         As in RandomizedSearchCV.
     random_state : int, RandomState instance or None, default=None
@@ -195,15 +204,29 @@ class BanditSearchCV(BaseSearchCV):
         tags.target_tags.required = required
         return tags
 
-    def _run_search(self, evaluate_candidates: Callable) -> None:
+    def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
         rng = check_random_state(self.random_state)
         self.space_ = ParameterSpace(self.param_distributions)
         engine = self._make_optimizer(self.space_, rng)
-        scores = self._scores = Scores(self.space_, engine, evaluate_candidates, self.refit)
+        n_iter = int(min(self.n_iter, self.space_.n_settings))
+        context = None
+        if callback_ctx is not None:  # from scikit-learn 1.9 on
+            context = callback_ctx.subcontext(
+                task_name="search", max_subtasks=n_iter * self.n_splits_, sequential_subtasks=False
+            ).call_on_fit_task_begin(estimator=self)
+            evaluate_candidates = partial(evaluate_candidates, callback_ctx=FitContexts(context))
+        if hasattr(self.cv, "split"):
+            evaluate_candidates = partial(evaluate_candidates, cv=SplitOnce(self.cv))
+        scores = self._scores = Scores(
+            self.space_, engine, evaluate_candidates, n_iter, self.refit, self.verbose
+        )
+        # The fits print what they did before; what evaluate_candidates prints of every batch
+        # would be more lines than there are settings.
+        verbose, self.verbose = self.verbose, 0
         try:
             self._search(engine, scores, rng)
         except KeyboardInterrupt:
-            if scores.results is None:
+            if not scores.successful:
                 raise
             warnings.warn(
                 f"interrupted after {scores.n_settings} of n_iter={self.n_iter} settings; going "
@@ -211,33 +234,24 @@ class BanditSearchCV(BaseSearchCV):
                 stacklevel=4,
             )
         finally:
+            self.verbose = verbose
             del self._scores
         self.optimizer_ = engine
-        if scores.results is None:
-            raise scores.error
-        if scores.failed:
-            scores.results.update(self._all_results(*scores.formatted))
+        warn_or_raise_about_fit_failures(scores.fits, self.error_score)
+        if callable(self.scoring):
+            insert_error_scores(scores.fits, self.error_score)
+        n_folds = len(scores.fits) // scores.n_settings
+        scores.results.update(super()._format_results(scores.settings, n_folds, scores.fits))
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self)
 
     def _format_results(
         self, candidate_params: list, n_splits: int, out: list, more_results: Any = None
     ) -> dict[str, Any]:
-        self._scores.formatted = candidate_params, n_splits, out, more_results, self._scores.failed
-        return self._all_results(*self._scores.formatted)
-
-    def _all_results(
-        self, settings: list, n_splits: int, out: list, more_results: Any, failed: list
-    ) -> dict[str, Any]:
-        """Format the results, with settings none of whose fits succeeded at the end."""
-
-        def lost(scores: Any) -> Any:
-            if isinstance(scores, dict):
-                return dict.fromkeys(scores, self.error_score)
-            return self.error_score
-
-        nothing = dict.fromkeys(out[0], np.nan)
-        nothing |= {key: lost(out[0][key]) for key in out[0] if key.endswith("_scores")}
-        out = [*out, *[nothing] * (n_splits * len(failed))]
-        return super()._format_results([*settings, *failed], n_splits, out, more_results)
+        # After every batch in which a fit succeeded: the results are complete, and said to be
+        # finite or not, when the search is over.
+        self._scores.successful = out
+        return self._scores.results
 
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
@@ -285,17 +299,17 @@ class BanditSearchCV(BaseSearchCV):
         shift = rng.uniform(size=space.n_axes)
         first = spread_points(space.bounds, min(n_initial, self.n_iter), shift)
         for start in range(0, len(first), batch_size):
-            scores.evaluate(list(first[start : start + batch_size]), self.n_iter)
+            scores.evaluate(list(first[start : start + batch_size]))
         scores.tell_waiting()
         repeats = 0
-        while scores.n_settings < min(self.n_iter, space.n_settings):
+        while scores.n_settings < scores.n_iter:
             if repeats < MOST_REPEATS and not scores.stuck:
                 queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
             else:
                 queries = scores.unknown(rng)
                 if not queries:
                     break
-            repeats = 0 if scores.evaluate(queries, self.n_iter) else repeats + 1
+            repeats = 0 if scores.evaluate(queries) else repeats + 1
             scores.tell_waiting()
         if scores.n_settings < self.n_iter:
             warnings.warn(
@@ -303,6 +317,32 @@ class BanditSearchCV(BaseSearchCV):
                 "all have been evaluated",
                 stacklevel=5,
             )
+
+
+class SplitOnce:
+    """A splitter whose folds are those of its first split, so that all batches meet the same."""
+
+    def __init__(self, cv: Any) -> None:
+        self._cv = cv
+        self._folds: list | None = None
+
+    def split(self, X: Any, y: Any = None, **params: Any) -> list:
+        """Return pairs of training and test indices."""
+        if self._folds is None:
+            self._folds = list(self._cv.split(X, y, **params))
+        return self._folds
+
+
+class FitContexts:
+    """Number the fits of all batches as the subtasks of one callback context."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._ids = count()
+
+    def subcontext(self, *, task_name: str, task_id: int) -> Any:
+        """Make the context of a fit; ``task_id`` counts within its batch."""
+        return self._context.subcontext(task_name=task_name, task_id=next(self._ids))
 
 
 class Scores:
@@ -315,9 +355,13 @@ class Scores:
     engine : BaseBanditOptimizer
         Is told.
     evaluate_candidates : callable
-        Fits and scores a list of settings; returns all results so far, as ``cv_results_``.
+        Fits and scores a list of settings.
+    n_iter : int
+        Number of settings to evaluate.
     refit : bool, str or callable
         Decides which of several metrics is maximised.
+    verbose : int
+        Whether to print a line for every setting.
     """
 
     def __init__(
@@ -325,30 +369,34 @@ class Scores:
         space: ParameterSpace,
         engine: Any,
         evaluate_candidates: Callable,
+        n_iter: int,
         refit: bool | str | Callable,
+        verbose: int,
     ) -> None:
         self._space = space
         self._engine = engine
         self._evaluate_candidates = evaluate_candidates
+        self.n_iter = n_iter
         self._refit = refit
+        self._verbose = verbose
         #: Whether the engine learns from points that it has not asked for.
         self.learns = "kernel" in engine.get_params(deep=False)
-        self._settings: dict[bytes, dict[str, Any]] = {}
-        self._row: dict[int, int] = {}
+        #: Settings in the order of evaluation, the row of each, and the fits row by row.
+        self.settings: list[dict[str, Any]] = []
+        self._row: dict[bytes, int] = {}
+        self.fits: list[dict[str, Any]] = []
+        #: The fits of batches in which one succeeded, a list that scikit-learn makes longer.
+        self.successful: list[dict[str, Any]] = []
+        #: Becomes ``cv_results_``.
+        self.results: dict[str, Any] = {}
         self._mean = self._noise = np.empty(0)
-        #: As in ``cv_results_``, None until a fit has succeeded; and what it was made from.
-        self.results: dict[str, Any] | None = None
-        self.formatted: tuple = ()
-        #: Settings of batches in which every fit failed, and how the last one did.
-        self.failed: list[dict[str, Any]] = []
-        self.error: Exception | None = None
         #: Queries answered, with the keys of their settings, of which the engine does not know.
         self._waiting: list[tuple[Any, list[bytes]]] = []
 
     @property
     def n_settings(self) -> int:
         """Number of settings evaluated."""
-        return len(self._settings)
+        return len(self.settings)
 
     @property
     def stuck(self) -> bool:
@@ -359,7 +407,7 @@ class Scores:
         """Return nothing: the search goes to the workers, which need none of this."""
         return {}
 
-    def evaluate(self, queries: list, n_iter: int) -> int:
+    def evaluate(self, queries: list) -> int:
         """Evaluate what is unknown of some queries; how many settings that were.
 
         Points are taken until ``n_iter`` settings are known. A query that is not complete then
@@ -371,55 +419,76 @@ class Scores:
             points = np.atleast_2d(np.asarray(query))
             keys = [row.tobytes() for row in self._space.columns(points)]
             for key, point in zip(keys, points, strict=True):
-                if key not in self._settings and self.n_settings + len(new) < n_iter:
+                if key not in self._row and self.n_settings + len(new) < self.n_iter:
                     new.setdefault(key, self._space.setting(point))
-            if all(key in self._settings or key in new for key in keys):
+            if all(key in self._row or key in new for key in keys):
                 answered.append((query, keys))
         if new:
-            self._fit(list(new.values()))
-            self._settings.update(new)
+            self.fits += self._fit(list(new.values()))
+            self._row.update(zip(new, count(self.n_settings)))
+            self.settings += new.values()
+            self._read()
+            if self._verbose > 0:
+                self._print(len(new))
         if self.learns:
             self._waiting += answered
         else:
             self._waiting += [each for each in answered if not isinstance(each[0], np.ndarray)]
         return len(new)
 
-    def _fit(self, settings: list[dict[str, Any]]) -> None:
+    def _fit(self, settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Fit and score settings, minding that scikit-learn gives up where no fit succeeds."""
-        try:
-            self.results = self._evaluate_candidates(settings)
-        except ValueError as error:
-            if not str(error).lstrip().startswith("All the "):
-                raise
-            warnings.warn(str(error).replace("All the ", "", 1), FitFailedWarning, stacklevel=6)
-            self.failed += settings
-            self.error = error
-            return
-        self._read(self.results)
+        known = len(self.successful)
+        with warnings.catch_warnings():
+            # It is said once of all fits, when the search is over.
+            warnings.filterwarnings("ignore", r"\n\d+ fits failed out of a", FitFailedWarning)
+            try:
+                self._evaluate_candidates(settings)
+            except ValueError as error:
+                fits = failed_fits(error)
+                if fits is None:
+                    raise
+                return fits
+        return self.successful[known:]
 
-    def _read(self, results: dict[str, Any]) -> None:
+    def _read(self) -> None:
         """Mean over the folds of every setting, NaN where it failed, and its noise variance."""
-        self._row = {id(setting): row for row, setting in enumerate(results["params"])}
-        prefix = "mean_test_"
-        names = [name.removeprefix(prefix) for name in results if name.startswith(prefix)]
-        name = self._refit if self._refit in names else names[0]
-        keys = (f"split{i}_test_{name}" for i in count())
-        folds = list(takewhile(results.__contains__, keys))
-        scores = np.stack([results[key] for key in folds])
-        self._mean = np.array(results[prefix + name], dtype=np.float64)
-        finite = np.isfinite(scores).all(axis=0)
+        measured = [fit["test_scores"] for fit in self.fits]
+        names = list(next((each for each in measured if isinstance(each, dict)), ()))
+        self._metric = self._refit if self._refit in names else next(iter(names), "score")
+        scores = np.array(
+            [each[self._metric] if isinstance(each, dict) else each for each in measured],
+            dtype=np.float64,
+        )
+        folds = scores.reshape(self.n_settings, -1).T
+        self._mean = folds.mean(axis=0)
+        finite = np.isfinite(folds).all(axis=0)
         self._mean[~finite] = np.nan
-        scores[:, ~finite] = 0.0
+        folds[:, ~finite] = 0.0
         if len(folds) == 1 or not finite.any():
             self._noise = None
             return
-        spread = scores - scores.mean(axis=0)
+        spread = folds - folds.mean(axis=0)
         good = finite & (self._mean >= np.median(self._mean[finite]))
         if finite.sum() >= ENOUGH:
             # All settings meet the same folds: what makes a fold easy for the better half of
             # them does not blur their comparison.
             spread -= np.median(spread[:, good], axis=1, keepdims=True)
         self._noise = (spread**2).sum(axis=0) / (len(folds) - 1) / len(folds)
+
+    def _print(self, n_new: int) -> None:
+        """Print a line for each of the settings that were evaluated last."""
+        for row in range(self.n_settings - n_new, self.n_settings):
+            known = self._mean[: row + 1]
+            best = np.fmax.reduce(known)
+            setting = ", ".join(
+                f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+                for name, value in self.settings[row].items()
+            )
+            print(
+                f"[{row + 1}/{self.n_iter}] {self._metric} {known[-1]:.5g}, best {best:.5g}: "
+                f"{setting}"
+            )
 
     def tell_waiting(self) -> None:
         """Tell the engine what has been evaluated, once a score is finite."""
@@ -430,9 +499,8 @@ class Scores:
         worst = finite.min() - max(finite.std(), FAILURE * np.abs(finite).max())
         waiting, self._waiting = self._waiting, []
         for query, keys in waiting:
-            # A batch without a successful fit may have no rows yet.
-            rows = [self._row.get(id(self._settings[key]), -1) for key in keys]
-            means = np.append(self._mean, np.nan)[rows]
+            rows = [self._row[key] for key in keys]
+            means = self._mean[rows]
             means[~np.isfinite(means)] = worst
             self._engine.tell(query, float(means.mean()), alpha=self._noise_of(rows, finite))
 
@@ -443,7 +511,7 @@ class Scores:
         size = float(np.abs(finite).max()) or 1.0
         least = (LEAST_NOISE * max(float(finite.std()), LEAST_NOISE * size)) ** 2
         settings, counts = np.unique(rows, return_counts=True)
-        noise = np.maximum(np.append(self._noise, 0.0)[settings], least)
+        noise = np.maximum(self._noise[settings], least)
         return float((counts / len(rows)) ** 2 @ noise)
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
@@ -451,6 +519,6 @@ class Scores:
         for _ in range(MOST_DRAWS // 1000):
             points = rng.uniform(size=(1000, self._space.n_axes))
             for point, row in zip(points, self._space.columns(points), strict=True):
-                if row.tobytes() not in self._settings:
+                if row.tobytes() not in self._row:
                     return [point]
         return []

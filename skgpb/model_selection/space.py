@@ -135,7 +135,7 @@ def _axis(name: str, values: Any) -> Choice | Quantile:
     if all(hasattr(values, method) for method in ("ppf", "cdf", "support")):
         return Quantile(name, values)
     if not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__len__"):
-        if np.ndim(values) > 1 and isinstance(values, np.ndarray):
+        if isinstance(values, np.ndarray) and values.ndim > 1:
             raise ValueError(f"param_distributions[{name!r}] must be one-dimensional")
         return Choice(name, values.tolist() if isinstance(values, np.ndarray) else values)
     raise TypeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 import warnings
 
 import numpy as np
@@ -159,10 +160,67 @@ def test_a_batch_keeps_the_workers_busy(n_jobs, n_splits, expected, capsys):
     from joblib import parallel_config
 
     with parallel_config("threading"):
-        search(n_jobs=n_jobs, cv=n_splits, verbose=1, n_iter=7).fit(X, Y)
-    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Fitting")]
-    assert f"for each of {expected} candidates" in said[0]
-    assert sum(int(line.split("each of ")[1].split()[0]) for line in said) == 7
+        search(n_jobs=n_jobs, cv=n_splits, verbose=2, n_iter=7).fit(X, Y)
+    # Every fit is printed when it ends, and every setting when its batch does.
+    said = capsys.readouterr().out
+    assert said[: said.index("[1/7]")].count("[CV] END") == expected * n_splits
+    assert said.count("[CV] END") == 7 * n_splits
+
+
+def test_a_line_for_every_setting_has_the_best_so_far(capsys):
+    space = {"x": uniform(0, 1), "fail": [False, True]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        searching = search(Quadratic(), space, n_iter=7, batch_size=2, refit=False, verbose=1)
+        fitted = searching.fit(X, Y)
+    results, said = fitted.cv_results_, capsys.readouterr().out.splitlines()
+    assert np.isnan(results["mean_test_score"]).any()
+    for i, (setting, score) in enumerate(
+        zip(results["params"], results["mean_test_score"], strict=True)
+    ):
+        best = np.fmax.reduce(results["mean_test_score"][: i + 1])
+        fail, x = setting["fail"], setting["x"]
+        expected = f"[{i + 1}/7] score {score:.5g}, best {best:.5g}: fail={fail}, x={x:.4g}"
+        assert sorted(said[i].replace(": ", ", ").split(", ")) == sorted(
+            expected.replace(": ", ", ").split(", ")
+        )
+    assert len(said) == 7 and fitted.verbose == 1
+    space, scoring = {"C": loguniform(1e-3, 1e3)}, ["accuracy", "neg_log_loss"]
+    parameters = {"scoring": scoring, "refit": "neg_log_loss", "n_iter": 1, "verbose": 1}
+    loss = search(LogisticRegression(), space, **parameters).fit(X, Y).best_score_
+    said = capsys.readouterr().out
+    assert said.startswith(f"[1/1] neg_log_loss {loss:.5g}, best {loss:.5g}: C=")
+
+
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_callbacks_follow_every_fit(batch_size):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+
+    class Recorder:
+        def __init__(self):
+            self.begun, self.ended, self.estimators = [], [], []
+
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            self.begun.append((context.task_name, context.task_id, context.max_subtasks))
+            self.estimators.append(estimator)
+
+        def on_fit_task_end(self, estimator, context):
+            self.ended.append((context.task_name, context.task_id, context.max_subtasks))
+
+        def teardown(self, estimator, context):
+            pass
+
+    recorder = Recorder()
+    fitted = search(n_iter=5, batch_size=batch_size)
+    fitted.set_callbacks(recorder).fit(X, Y)
+    fits = [("candidate-split-evaluation", i, 0) for i in range(15)]
+    refit = ("refit-with-best-params", 1, 0)
+    assert recorder.begun == [("fit", 0, 2), ("search", 0, 15), *fits, refit]
+    assert recorder.ended == [*fits, ("search", 0, 15), refit, ("fit", 0, 2)]
+    assert all(estimator is fitted for estimator in recorder.estimators)
 
 
 def test_several_metrics_follow_refit():
@@ -245,6 +303,43 @@ def test_failed_fits_are_told_as_worse_than_the_worst():
     assert len(rewards) == 20 and np.isfinite(rewards).all()
 
 
+def test_failed_settings_stay_in_their_place_and_are_warned_of_once():
+    class Slow(Quadratic):
+        def fit(self, X, y):
+            time.sleep(0.002)
+            return super().fit(X, y)
+
+    def scoring(estimator, X, y):
+        return {"a": estimator.score(X, y), "b": 1.0}
+
+    space = {"x": uniform(0, 1), "fail": [False, True]}
+    for metrics, names in ((None, ["score"]), (scoring, ["a", "b"])):
+        parameters = {"n_iter": 12, "refit": False, "scoring": metrics, "batch_size": 1}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted = search(Slow(), space, **parameters).fit(X, Y)
+        results = fitted.cv_results_
+        failed = np.array([setting["fail"] for setting in results["params"]])
+        # The failures come before a success in the order of evaluation, which the engine's own
+        # history has, too.
+        assert failed.any() and not failed[np.flatnonzero(failed)[0] :].all()
+        rewards = fitted.optimizer_.history_["reward"]
+        assert_allclose(rewards[~failed], results[f"mean_test_{names[0]}"][~failed])
+        assert (results["mean_fit_time"] >= 0.002).all()
+        for name in names:
+            assert_array_equal(np.isnan(results[f"mean_test_{name}"]), failed)
+        said = [str(warning.message) for warning in caught]
+        assert len(said) == 1 + len(names)
+        assert f"{3 * failed.sum()} fits failed out of a total of 36." in said[0]
+        assert all("test scores are non-finite" in each for each in said[1:])
+
+
+def test_a_search_within_a_fit_may_fail_as_a_whole():
+    inner = search(Quadratic(fail=True), {"x": uniform()}, n_iter=1, cv=2)
+    with pytest.raises(ValueError, match="All the 2 fits failed"):
+        search(inner, {"estimator__n": [1, 2]}, error_score="raise").fit(X, Y)
+
+
 def test_failures_before_the_first_score_are_told_later():
     class Late(Quadratic):
         count = 0
@@ -258,8 +353,8 @@ def test_failures_before_the_first_score_are_told_later():
     with pytest.warns(FitFailedWarning):
         fitted = search(Late(), {"x": uniform(0, 1)}, n_iter=8, n_initial=2, refit=False).fit(X, Y)
     scores, rewards = fitted.cv_results_["mean_test_score"], fitted.optimizer_.history_["reward"]
-    assert_array_equal(np.isnan(scores), [False] * 4 + [True] * 4)
-    assert (rewards[:4] < scores[:4].min()).all() and set(scores[:4]) <= set(rewards[4:])
+    assert_array_equal(np.isnan(scores), [True] * 4 + [False] * 4)
+    assert (rewards[:4] < scores[4:].min()).all() and set(scores[4:]) <= set(rewards[4:])
 
 
 def test_errors_are_raised_on_demand():
@@ -268,7 +363,7 @@ def test_errors_are_raised_on_demand():
 
 
 def test_if_every_fit_fails_it_says_so():
-    with pytest.raises(ValueError, match="All the 3 fits failed"):
+    with pytest.raises(ValueError, match="All the 18 fits failed"):
         search(Quadratic(fail=True), {"x": uniform()}).fit(X, Y)
 
 
@@ -299,6 +394,16 @@ def test_metadata_is_routed():
 def test_groups_reach_the_splitter():
     fitted = search(cv=GroupKFold(4), n_iter=2).fit(X, Y, groups=np.arange(len(X)) % 4)
     assert fitted.n_splits_ == 4
+
+
+def test_all_settings_meet_the_same_folds():
+    # The splitter draws new folds whenever it is asked.
+    cv = KFold(3, shuffle=True, random_state=np.random.RandomState(0))
+    fitted = search(Quadratic(), {"x": uniform(0, 1)}, cv=cv).fit(X, Y)
+    values = [Quadratic(**setting).value() for setting in fitted.cv_results_["params"]]
+    for i in range(3):
+        of_fold = fitted.cv_results_[f"split{i}_test_score"] - values
+        assert_allclose(of_fold, of_fold[0], rtol=0, atol=1e-12)
 
 
 def test_pipelines_and_nesting():

@@ -51,6 +51,13 @@ def test_distributions_are_even_on_their_own_scale(distribution, low, high):
     assert space.n_settings == np.inf
 
 
+def test_values_may_be_sequences_of_any_lengths():
+    for several in ([[1, 2], None], [np.zeros(2), np.ones((3, 2))], ["a", (1, (2, 3))]):
+        assert {id(value) for value in values(ParameterSpace({"p": several}), "p")} == {
+            id(value) for value in several
+        }
+
+
 @pytest.mark.parametrize("distribution", [randint(-1, 4), poisson(2)], ids=["randint", "poisson"])
 def test_integers_have_their_probabilities(distribution):
     space = ParameterSpace({"p": distribution})
