@@ -54,6 +54,8 @@ class CellKernel(WrapperKernel):
 
     # --- what subclasses define ---
 
+    #: Parameter that gives the number of points along each axis.
+    _counted: str
     #: Whether averaged white noise keeps a variance over a box with positive volume.
     _noise_survives: bool
 
@@ -210,9 +212,11 @@ class CellKernel(WrapperKernel):
 
     def over(self, base: Kernel, columns: Sequence[int], d: int) -> Self:
         """Return this kernel of another base over some of the d coordinates of a point."""
-        counts = self._counts(d)
-        name = next(iter(self.get_params(deep=False).keys() - {"base"}))
-        return type(self)(base, **{name: tuple(counts[column] for column in columns)})
+        parameters = self.get_params(deep=False) | {"base": base}
+        if parameters[self._counted] is not None:
+            counts = self._counts(d)
+            parameters[self._counted] = tuple(counts[column] for column in columns)
+        return type(self)(**parameters)
 
     def _in_groups(self) -> bool:
         """Whether the base has parts over some coordinates each, and no white noise."""

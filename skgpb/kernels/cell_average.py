@@ -61,6 +61,7 @@ class CellAverage(CellKernel):
            [0.6873, 1.    ]])
     """
 
+    _counted = "n_representatives"
     _noise_survives = True
 
     def __init__(self, base: Kernel, n_representatives: int | Sequence[int] = 10) -> None:

@@ -15,9 +15,13 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
-from skgpb.kernels._boxes import Rule, axis_counts, gauss_legendre_rule
+from skgpb.kernels._boxes import Rule, axis_counts, corners, gauss_legendre_rule
 from skgpb.kernels._cell import CellKernel, is_point
 from skgpb.kernels._gaussian_products import GaussianProducts
+from skgpb.kernels.window_mean import WindowMean
+
+#: Nodes along each axis of a box over which features are averaged.
+FEATURE_NODES = 16
 
 
 class CellIntegral(CellKernel):
@@ -33,15 +37,28 @@ class CellIntegral(CellKernel):
     base : Kernel
         Kernel of f, over points with d coordinates: any kernel of
         ``sklearn.gaussian_process.kernels``. Its hyperparameters are this kernel's.
-    n_nodes : int or sequence of d ints, default=16
-        Gauss-Legendre nodes along each axis, for bases without a closed form. Boxes should be at
-        most about ``n_nodes / 4`` length scales wide for smooth kernels.
+    n_nodes : int, sequence of d ints or None, default=None
+        Gauss-Legendre nodes along each axis of a box, for bases without a closed form. None takes
+        as many as ``tolerance`` asks for, at most 64.
+    tolerance : float, default=1e-6
+        Largest error of a covariance that comes from quadrature, as a share of the variance of f,
+        with ``n_nodes=None``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where quadrature at an affordable number of nodes does not reach the tolerance. The message
+        says what it reaches.
 
     Notes
     -----
     Sums, products and integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` have a
     closed form in the error function, exact to 1e-13 of the variance for boxes of any size, at
-    O(d) for a pair of cells; ``n_nodes`` is not used. Every other base costs O(n_nodes^(2 d)).
+    O(d) for a pair of cells; ``n_nodes`` is not used. With ``n_nodes=None`` other stationary bases
+    take quadrature over the d coordinates of the difference of two points, as
+    :class:`WindowMean` does, which converges fast for kernels with a kink at zero, too. Every
+    other base, and a given ``n_nodes``, costs O(n_nodes^(2 d)); the error of a given rule is not
+    looked at. A ``LowRank`` base averages its features over 16 nodes unless told otherwise.
 
     White noise in ``base`` averages out over a box, and stays whole for a point.
 
@@ -60,14 +77,22 @@ class CellIntegral(CellKernel):
            [0.6801, 1.    ]])
     """
 
+    _counted = "n_nodes"
     _noise_survives = False
 
-    def __init__(self, base: Kernel, n_nodes: int | Sequence[int] = 16) -> None:
+    def __init__(
+        self,
+        base: Kernel,
+        n_nodes: int | Sequence[int] | None = None,
+        tolerance: float = 1e-6,
+    ) -> None:
         self.base = base
         self.n_nodes = n_nodes
+        self.tolerance = tolerance
 
     def _counts(self, d: int) -> tuple[int, ...]:
-        return axis_counts(self.n_nodes, d, "n_nodes")
+        nodes = FEATURE_NODES if self.n_nodes is None else self.n_nodes
+        return axis_counts(nodes, d, "n_nodes")
 
     def _rules(self, d: int) -> list[Rule]:
         return [gauss_legendre_rule(s) for s in self._counts(d)]
@@ -77,3 +102,32 @@ class CellIntegral(CellKernel):
 
     def _make_cells(self, products: GaussianProducts) -> GaussianCells:
         return GaussianCells(products.weights, products.precisions, None)
+
+    # A box is a uniform window, whose quadrature knows its error.
+
+    def _generic(
+        self, boxes: np.ndarray, others: np.ndarray | None = None, eval_gradient: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        if self.n_nodes is not None or (is_point(boxes).all() and others is None):
+            return super()._generic(boxes, others, eval_gradient)
+        others = None if others is None else as_windows(others)
+        return self._windows()(as_windows(boxes), others, eval_gradient)
+
+    def _generic_diag(self, boxes: np.ndarray) -> np.ndarray:
+        if self.n_nodes is not None:
+            return super()._generic_diag(boxes)
+        return self._windows().diag(as_windows(boxes))
+
+    def _generic_noise_diag(self, boxes: np.ndarray) -> np.ndarray:
+        if self.n_nodes is not None:
+            return super()._generic_noise_diag(boxes)
+        return self._windows().noise_diag(as_windows(boxes))
+
+    def _windows(self) -> WindowMean:
+        return WindowMean(self._checked_base(), window="uniform", tolerance=self.tolerance)
+
+
+def as_windows(boxes: np.ndarray) -> np.ndarray:
+    """Write boxes [lower, upper] as windows [centre, half-width]."""
+    lower, upper = corners(boxes)
+    return np.hstack((0.5 * (lower + upper), 0.5 * (upper - lower)))

@@ -41,8 +41,8 @@ POINT_KERNELS = {
         RBF(1.5) * RationalQuadratic(0.8, 1.5),
     ],
 }
-# Gauss's rule integrates the Gaussian ones to rounding. For others the integral *is* the rule with
-# 16 nodes per axis, which only d = 1 can afford here.
+# Gauss's rule integrates the Gaussian ones to rounding. Others need more nodes, which only d = 1
+# can afford here.
 INTEGRAL_KERNELS = {
     1: [
         0.5 * RBF(0.6),
@@ -52,7 +52,7 @@ INTEGRAL_KERNELS = {
     ],
     2: [0.5 * RBF([0.6, 1.8]), 0.3 * RBF(1.8) + 0.2 * RBF([0.6, 2.0]), RBF([1.0, 3.0]) * RBF(2.5)],
 }
-QUADRATURE_NODES = {1: 16, 2: 8}
+QUADRATURE_NODES = {1: 40, 2: 8}
 
 
 def random_function(rng, bounds):
