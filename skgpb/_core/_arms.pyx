@@ -268,7 +268,7 @@ def maximum_distribution(const double[::1] mean, const double[::1] std, double f
     weights = np.zeros(n)
     cdef double[::1] w = weights
     cdef double widest = 0.0, top = -INFINITY, below = 1.0, lo, hi, a, b, expected = 0.0
-    cdef double moment = 0.0, worst
+    cdef double moment = 0.0, worst, origin = -INFINITY
     cdef Py_ssize_t[::1] arms = np.empty(n, dtype=np.intp), active = np.empty(n, dtype=np.intp)
     cdef double[::1] mu = np.empty(n), sd = np.empty(n), part = np.empty(n)
     cdef double[:, ::1] ratio = np.empty((n, 15))
@@ -276,28 +276,32 @@ def maximum_distribution(const double[::1] mean, const double[::1] std, double f
     cdef double[MAX_HALVINGS + 2] ends
     cdef int[MAX_HALVINGS + 2] levels
     cdef int depth = 0, level
+    cdef bint certain
     with nogil:
         for x in range(n):
-            widest = max(widest, std[x])
+            widest, origin = max(widest, std[x]), max(origin, mean[x])
+        # From here on values are relative to the largest mean: places on a panel would be rounded
+        # to what doubles of the size of the means can resolve.
         for x in range(n):
             if not is_known(mean[x], std[x], widest):
-                arms[m], mu[m], sd[m] = x, mean[x], std[x]
+                arms[m], mu[m], sd[m] = x, mean[x] - origin, std[x]
                 m += 1
             else:
                 if mean[x] > top:
                     top, known = mean[x], 0
                 known += mean[x] == top
-        lo, hi = max(top, floor), -INFINITY
+        lo, hi = max(top, floor) - origin, -INFINITY
         for r in range(m):
             if lo > -INFINITY:
                 below *= cdf((lo - mu[r]) / sd[r])
             hi = max(hi, mu[r] + REACH * sd[r])
+        certain = top >= floor
         floor = lo
         for r in range(m):
             lo = max(lo, mu[r] - REACH * sd[r])
         # E max = lo + int (s - lo) density(s) ds, less what is missing below lo
         expected = lo - (lo - floor) * below if floor > -INFINITY else lo
-        if top >= floor:
+        if certain:
             for x in range(n):
                 if is_known(mean[x], std[x], widest) and mean[x] == top:
                     w[x] = below / known
@@ -320,7 +324,7 @@ def maximum_distribution(const double[::1] mean, const double[::1] std, double f
                 for r in range(n_active):
                     w[arms[active[r]]] += part[r]
                 expected += moment
-    return weights, expected
+    return weights, expected + origin
 
 
 def maximum_cdf(const double[::1] mean, const double[::1] std, const double[::1] s):

@@ -229,3 +229,19 @@ def test_wrong_shapes_are_refused():
         maximum_distribution(v, v[:2])
     with pytest.raises(ValueError, match="as many"):
         maximum_cdf(v, v[:2], v)
+
+
+@pytest.mark.parametrize("shift", [2.0**20, -(2.0**28), 2.0**36])
+def test_weights_do_not_depend_on_the_size_of_the_means(shift):
+    """Means that are exact in either place: only their differences count."""
+    rng = np.random.default_rng(3)
+    mean = np.round(rng.normal(size=12) * 2**12) / 2**12
+    std = rng.uniform(0.2, 1.0, size=12)
+    std[4] = 0.0
+    floor = float(mean[4])
+    for limit in (-np.inf, floor - 1.0, floor + 0.5):
+        weights, expected = maximum_distribution(mean, std, limit)
+        shifted, expected_there = maximum_distribution(mean + shift, std, limit + shift)
+        np.testing.assert_allclose(shifted, weights, rtol=0, atol=1e-13)
+        assert shifted.sum() <= 1.0 + 1e-12
+        assert expected_there - shift == pytest.approx(expected, abs=2.0 * np.spacing(abs(shift)))
