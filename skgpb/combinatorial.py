@@ -15,6 +15,7 @@ References
 from __future__ import annotations
 
 import heapq
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import sqrt
@@ -29,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core import _knapsack
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.exceptions import AllocationWarning
 from skgpb.optimizers.arms import (
     ArmsPosterior,
     BaseArmsOptimizer,
@@ -453,11 +455,14 @@ class CombinatorialBandit(BaseBanditOptimizer):
             rng = check_random_state(self.random_state)
             for optimizer in optimizers:
                 optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
-        # Of a loaded run: the seeds that the campaigns had.
+        # Of a loaded run: the seeds that the campaigns had, and when they failed to learn.
         for optimizer, seed in zip(
             optimizers, self.__dict__.get("_replayed_seed", ()), strict=False
         ):
             optimizer._replayed_seed = seed
+        failures = self.__dict__.get("_replayed_failures", ())
+        for i, optimizer in enumerate(optimizers):
+            optimizer._replayed_failures = {(when,) for when, campaign in failures if campaign == i}
         self._give_arms(named, optimizers, X)
         for optimizer in optimizers:
             optimizer._ensure_started()
@@ -480,6 +485,7 @@ class CombinatorialBandit(BaseBanditOptimizer):
         self.bounds_ = np.concatenate([optimizer.bounds_ for optimizer in optimizers])
         self.n_features_in_ = len(self.bounds_)
         self._begin_loop()
+        self._n_fitted = 0 if y is None else len(y)
 
     @property
     def _seed(self) -> list[int]:
@@ -677,6 +683,9 @@ class CombinatorialBandit(BaseBanditOptimizer):
     def tell(self, query: Any, reward: Any, alpha: Any = None) -> Self:
         """Report the rewards of an allocation; nothing changes if anything is wrong with them.
 
+        An answer is information whatever it has cost: also that of an allocation above the budget
+        is taken, with a warning, unless it was asked for when the budget was larger.
+
         Parameters
         ----------
         query : Allocation, array-like of shape (n_features,), or list of allocations
@@ -691,8 +700,36 @@ class CombinatorialBandit(BaseBanditOptimizer):
         Returns
         -------
         self : CombinatorialBandit
+
+        Warns
+        -----
+        AllocationWarning
+            For an allocation that was not asked for and costs more than ``budget``.
         """
         return super().tell(query, reward, alpha)
+
+    def _take(self, query: Any, target: Any, value: Any, noise: Any) -> None:
+        asked = query in self._pending
+        super()._take(query, target, value, noise)
+        cost = self._cost_of(target)
+        if not asked and cost > CostTable(self._costs, self.budget).limit:
+            warnings.warn(
+                f"an allocation was told that costs {cost:g}, the budget is {self.budget:g}: its "
+                "answers were taken, but it will neither be asked for nor be recommended",
+                AllocationWarning,
+                stacklevel=4,
+            )
+
+    def _cost_of(self, target: list[Arm | PointsQuery]) -> float:
+        """Cost of what was told, NaN where it is not known: for points that are no arms."""
+        cost = 0.0
+        for optimizer, query, costs in zip(self.optimizers_, target, self._costs, strict=True):
+            slot = optimizer._slot_of(query)
+            if slot >= 0:
+                cost += costs[slot]
+            else:
+                cost += float(query.points[0, 0]) if self.costs is None else np.nan
+        return cost
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
         rewards = None
@@ -735,8 +772,8 @@ class CombinatorialBandit(BaseBanditOptimizer):
             )
         return list(given)
 
-    def _resolve(self, query: Allocation | PointsQuery) -> list[tuple]:
-        """What the optimizers' updates need to know: query and target of each campaign."""
+    def _resolve(self, query: Allocation | PointsQuery) -> list[Arm | PointsQuery]:
+        """The query of each campaign."""
         if isinstance(query, Allocation):
             if len(query.arms) != len(self.optimizers_):
                 raise ValueError(
@@ -750,21 +787,40 @@ class CombinatorialBandit(BaseBanditOptimizer):
             parts = [o._as_query(c) for o, c in zip(self.optimizers_, columns, strict=True)]
         return [o._resolve(part) for o, part in zip(self.optimizers_, parts, strict=True)]
 
-    def _update(self, target: list[tuple], reward: list, alpha: list) -> None:
+    def _update(self, target: list[Arm | PointsQuery], reward: list, alpha: list) -> None:
         self._round += 1
         n = len(self.optimizers_)
         told, slots = np.full((3, n), np.nan), np.full(n, -1, dtype=np.intp)
         boxes = []
-        for i, (optimizer, each) in enumerate(zip(self.optimizers_, target, strict=True)):
-            query, slots[i] = each
+        for i, (optimizer, query) in enumerate(zip(self.optimizers_, target, strict=True)):
+            slots[i] = optimizer._slot_of(query)
             boxes.append(optimizer._descriptor(query))
             if reward[i] is not None:
-                optimizer._update(each, reward[i], alpha[i])
+                optimizer._update(query, reward[i], alpha[i])
                 told[:, i] = optimizer._history[-1][1:4]
         d = [len(box) // 2 for box in boxes]
         lower = np.concatenate([box[:k] for box, k in zip(boxes, d, strict=True)])
         upper = np.concatenate([box[k:] for box, k in zip(boxes, d, strict=True)])
         self._history.append((np.concatenate([lower, upper]), slots, *told))
+
+    def _learning_is_due(self) -> bool:
+        return any(optimizer._learning_is_due() for optimizer in self.optimizers_)
+
+    def _learn_or_keep(self) -> None:
+        """Each campaign for itself: that one fails to learn does not concern the others."""
+        interrupt = None
+        for i, optimizer in enumerate(self.optimizers_):
+            if not optimizer._learning_is_due():
+                continue
+            n_events = len(optimizer._log)
+            try:
+                optimizer._learn_or_keep()
+            except BaseException as error:
+                interrupt = error
+            failures = [event for event in optimizer._log[n_events:] if event[0] == "unlearned"]
+            self._log += [(*event, i) for event in failures]
+        if interrupt is not None:
+            raise interrupt
 
     @property
     def history_(self) -> np.ndarray:

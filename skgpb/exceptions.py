@@ -21,8 +21,16 @@ class BudgetWarning(UserWarning):
     """More evaluations were asked for than the constants of an algorithm are meant for."""
 
 
+class AllocationWarning(UserWarning):
+    """An allocation was told that costs more than the budget; its answers were taken."""
+
+
 class EvaluationWarning(UserWarning):
     """Some evaluations of an objective failed; the run went on without them."""
+
+
+class LearningWarning(UserWarning):
+    """Learning hyperparameters failed; the answer was taken and those in use were kept."""
 
 
 class ReplayWarning(UserWarning):

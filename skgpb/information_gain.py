@@ -244,7 +244,13 @@ def norm_bound_beta(optimizer: Any, gain: float, log_odds: float) -> float:
         )
     else:
         share = optimizer.R / sqrt(optimizer.alpha_)
-    return (optimizer.B + share * sqrt(2.0 * (gain + 1.0 + log_odds))) ** 2
+    width = optimizer.B + share * sqrt(2.0 * (gain + 1.0 + log_odds))
+    if not width * width < np.inf:
+        raise ValueError(
+            f"B={optimizer.B!r} and R={optimizer.R!r} make the width of beta='theory' so large "
+            "that its square is not finite"
+        )
+    return width * width
 
 
 class _Gain:

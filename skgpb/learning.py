@@ -318,6 +318,16 @@ def _radial_parts(kernel: Kernel, rows: np.ndarray) -> Callable | None:
     return covariance
 
 
+def check_restarts(kernel: Kernel, n_restarts: int) -> None:
+    """Raise ValueError where starts of a search cannot be drawn from the bounds of a kernel."""
+    if n_restarts > 0 and not np.isfinite(kernel.bounds).all():
+        raise ValueError(
+            f"n_restarts_optimizer={n_restarts} draws starts between the bounds of the "
+            f"hyperparameters, which must be finite and positive; those of {kernel} are "
+            f"{np.exp(kernel.bounds).tolist()}"
+        )
+
+
 def most_probable(
     objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
     starts: list[np.ndarray],

@@ -29,7 +29,7 @@ from sklearn.utils.validation import validate_data
 
 from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
-from skgpb.learning import MOST_ROWS, covariance_of
+from skgpb.learning import MOST_ROWS, check_restarts, covariance_of
 from skgpb.roots import joint_draws
 from skgpb.utils import Integral, Interval, StrOptions, fit_context, warn_at_bounds
 
@@ -947,8 +947,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         bounds = kernel.bounds
         starts = [kernel.theta]
         if self.n_restarts_optimizer > 0:
-            if not np.isfinite(bounds).all():
-                raise ValueError("n_restarts_optimizer > 0 needs finite hyperparameter bounds")
+            check_restarts(kernel, self.n_restarts_optimizer)
             draws = [rng.uniform(*bounds.T) for _ in range(self.n_restarts_optimizer)]
             starts += draws
         optima = [self._minimize(objective, start, bounds) for start in starts]
@@ -979,16 +978,17 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         self._rebuild(noise, targets, ratio)
         self._y_train_mean, self._y_train_std = center, scale
 
+    def _apart(self) -> Self:
+        """Copy that can learn, and factorise anew, without changing this regressor."""
+        apart = OnlineGaussianProcessRegressor.__new__(OnlineGaussianProcessRegressor)
+        apart.__dict__.update(self.__dict__)
+        apart.kernel_ = clone(self.kernel_)
+        return apart
+
     def _adopt(self, theta: np.ndarray, merged: Any, center: float, scale: float) -> None:
         """Take hyperparameters, units and merged observations that were learned outside."""
-        before = self.kernel_.theta
         self.kernel_.theta = theta
-        try:
-            self._factorise(merged.noise, merged.y, merged.counts)
-        except np.linalg.LinAlgError:
-            self.kernel_.theta = before
-            self._prepare_kernel()
-            raise
+        self._factorise(merged.noise, merged.y, merged.counts)
         self._posterior.add_repeat_terms(merged.square, merged.log)
         self._y_train_mean, self._y_train_std = center, scale
 

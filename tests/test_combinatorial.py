@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import warnings
 from itertools import product
 
 import numpy as np
@@ -23,6 +24,7 @@ from skgpb.combinatorial import (
     CostTable,
     knapsack,
 )
+from skgpb.exceptions import AllocationWarning
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
     EIOptimizer,
@@ -466,12 +468,36 @@ def test_costs_may_differ_from_arms():
 def test_other_allocations_may_be_told():
     player = bandit(DAGPUCBOptimizer)
     player.tell([9, 6, 5], [86.0, 80.0, 33.0])  # arms, though never asked for
-    player.tell(np.array([[2.5, 0.3, 19.9]]), [0.0, 0.0, 80.0], alpha=[0.1, 0.2, 0.3])
+    with pytest.warns(AllocationWarning, match=r"costs 22.7, the budget is 20"):
+        player.tell(np.array([[2.5, 0.3, 19.9]]), [0.0, 0.0, 80.0], alpha=[0.1, 0.2, 0.3])
     assert player.history_["choice"].tolist() == [[9, 6, 5], [-1, -1, -1]]
     mean, std = player.predict([[9.0, 6.0, 5.0], [2.5, 0.3, 19.9]], return_std=True)
     np.testing.assert_allclose(mean, [[86, 80, 33], [0, 0, 80]], atol=1.0)
     assert (std < 0.6).all()
     np.testing.assert_array_equal(player.history_["descriptor"][1], [2.5, 0.3, 19.9] * 2)
+
+
+def test_an_answer_is_taken_whatever_it_has_cost():
+    player = bandit(DAGPUCBOptimizer)
+    with pytest.warns(AllocationWarning, match="costs 38, the budget is 20"):
+        player.tell([9, 20, 9], [86.0, 95.0, 40.0])
+    assert player.history_["reward"].tolist() == [[86.0, 95.0, 40.0]]
+    assert abs(player.predict([[9.0, 20.0, 9.0]])[0] - [86, 95, 40]).max() < 1.0
+    assert player.recommend().cost <= 20
+    assert player.ask().cost <= 20
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AllocationWarning)
+        # What was asked for is in order even if the budget has shrunk since; so is the past.
+        asked = player.ask()
+        player.set_params(budget=0.5 * asked.cost)
+        player.tell(asked, [80.0, 60.0, 30.0])
+        player.fit([[9.0, 20.0, 9.0]], [[86.0, 95.0, 40.0]])
+        player.tell([2, 1, 0], [1.0, 2.0, 3.0])
+    # Costs that are not those of arms are not known.
+    player = CombinatorialBandit([campaign()] * 3, 20, [GRID] * 3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AllocationWarning)
+        player.tell([9.5, 19.5, 9.5], [86.0, 95.0, 40.0])
 
 
 def test_a_campaign_may_give_no_report():

@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skgpb.optimizers
+from skgpb.combinatorial import CombinatorialBandit
 from skgpb.exceptions import EvaluationWarning, ReplayWarning
 from skgpb.kernels import CellAverage
 from skgpb.optimizers import (
@@ -196,7 +197,7 @@ def observe(optimizer):
             names = ("depth", "index", "parent", "children", "lower", "upper", "n_evaluations")
             seen["tree"] = [np.asarray(optimizer.tree_[name]).tolist() for name in names]
         seen["prediction"] = [np.asarray(a).tolist() for a in predictions(optimizer)]
-        seen["best"] = key(optimizer.recommend())
+        seen["best"] = key(optimizer.recommend()) if optimizer._informed else None
     seen["ask"] = key(optimizer.ask())
     batch = optimizer.ask(3)
     seen["batch"] = [key(query) for query in batch]
@@ -254,7 +255,6 @@ def test_ask_is_stable_until_tell(name):
         assert hash(first) == hash(second)
         np.testing.assert_array_equal(np.asarray(first), np.asarray(second))
         optimizer.predict(GRID)
-        optimizer.recommend()
         assert optimizer.ask() == first
         optimizer.tell(first, answer(first))
 
@@ -297,6 +297,19 @@ def test_a_batch_is_distinct_and_stable(name):
     assert optimizer.ask(3) == batch
     optimizer.tell(batch, [answer(query) for query in batch])
     assert len(optimizer.history_) == 15
+
+
+@pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer])
+def test_batches_in_a_box_are_distinct_although_candidates_coincide(cls):
+    # 40 candidates of a small box: many that follow the posterior end at the same corner.
+    for seed in range(25):
+        optimizer = cls(bounds=[(0, 1), (0, 1)], n_candidates=40, random_state=seed)
+        rng = np.random.default_rng(seed)
+        for _ in range(8):
+            query = optimizer.ask()
+            optimizer.tell(query, query.points.sum() + 0.1 * rng.standard_normal())
+        batch = optimizer.ask(4)
+        assert len({query.points.tobytes() for query in batch}) == 4
 
 
 def test_the_first_of_a_batch_is_what_a_single_ask_returns(name):
@@ -452,6 +465,117 @@ def test_a_saved_fit_continues_identically(name, told, tmp_path):
     resumed = type(optimizer).load(tmp_path / "run")
     assert play(resumed, 6) == play(optimizer, 6)
     np.testing.assert_array_equal(resumed.predict(GRID), optimizer.predict(GRID))
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+#: Optimizers whose ``ask`` or whose queries differ, with what their ``ask`` takes.
+OTHERS = {
+    "contextual": (
+        ContextualGPTreeOptimizer(
+            context_bounds=BOUNDS[:1], bounds=BOUNDS[1:], diameter=(3.0, 0.6), random_state=0
+        ),
+        [[0.25]],
+    ),
+    "combinatorial": (
+        CombinatorialBandit(
+            [DAGPUCBOptimizer(RBF(0.7), arms=ARMS[::8], alpha=0.1)] * 2, 3.0, 1.0, random_state=0
+        ),
+        [],
+    ),
+    **{
+        cls.__name__: (cls(domain=BOUNDS, n_points=49, alpha=1e-3, random_state=0), [])
+        for cls in sorted(INDIRECT, key=lambda cls: cls.__name__)
+    },
+}
+
+
+def read_everything(optimizer, asked, path):
+    """Call all that only looks, with every option."""
+    X = GRID if optimizer.n_features_in_ == 2 else np.tile(ARMS[::8], 2)
+    Y = f(X) if optimizer.n_features_in_ == 2 else np.zeros((len(X), 2))
+    signature = inspect.signature(optimizer.recommend).parameters
+    optimizer.recommend(*asked)
+    if "rule" in signature:
+        optimizer.recommend("posterior", caution=1.0)
+        optimizer.recommend("posterior", depth=2)
+    for rows in (X, X[:3], X[1:8]):
+        optimizer.predict(rows)
+        for option in ("return_std", "return_cov"):
+            if option in inspect.signature(optimizer.predict).parameters:
+                optimizer.predict(rows, **{option: True})
+    if hasattr(optimizer, "predict_query"):
+        A = np.array([optimizer.history_["a"][0]] * 3)
+        optimizer.predict_query(A)
+        optimizer.predict_query(A[:2], return_std=True)
+    if hasattr(optimizer, "sample_y"):
+        optimizer.sample_y(X, 2)
+    for method in ("scores", "predict_arms", "sample_arms"):
+        if hasattr(optimizer, method):
+            getattr(optimizer, method)()
+    for attribute, value in inspect.getmembers(type(optimizer)):
+        if isinstance(value, property) and not attribute.startswith("_"):
+            getattr(optimizer, attribute)
+    optimizer.score(X, Y)
+    repr(optimizer)
+    optimizer._repr_html_()
+    pickle.dumps(optimizer)
+    copy.deepcopy(optimizer)
+    clone(optimizer)
+    optimizer.save(path)
+
+
+def play_reading(name, rounds, path=None):
+    """Play a varied run, looking at everything wherever it can be done if a path is given."""
+    if name in CASES:
+        optimizer, asked = make(name), []
+    else:
+        optimizer, asked = clone(OTHERS[name][0]), OTHERS[name][1]
+    rng, queries = np.random.default_rng(5), []
+    for i in range(rounds):
+        if i in (4, 7) and name in CASES and has_model(optimizer):
+            # Nothing is asked between two readings: what they refresh nobody else does.
+            optimizer.tell(POOL[i], 0.4)
+        else:
+            query = optimizer.ask(*asked) if i % 3 else optimizer.ask(*asked, 2)[1]
+            queries.append(query)
+            if path is not None and i > 0:
+                read_everything(optimizer, asked, path)
+            reward = answer(query, rng)
+            reward = [reward, 0.3] if name == "combinatorial" else reward
+            optimizer.tell(query, None if i == 5 else reward)
+        if path is not None:
+            read_everything(optimizer, asked, path)
+    return optimizer, queries
+
+
+@pytest.mark.parametrize("name", [*CASES, *OTHERS])
+def test_reading_never_changes_a_run(name, tmp_path):
+    read, queries = play_reading(name, 9, tmp_path / "run")
+    alone, undisturbed = play_reading(name, 9)
+    assert queries == undisturbed
+    assert read.history_.tobytes() == alone.history_.tobytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ReplayWarning)
+        resumed = type(read).load(tmp_path / "run")
+    asked = OTHERS[name][1] if name in OTHERS else []
+    assert resumed.ask(*asked) == read.ask(*asked) == alone.ask(*asked)
+    X = read.bounds_.mean(axis=1)[None]
+    assert resumed.predict(X).tolist() == read.predict(X).tolist() == alone.predict(X).tolist()
+
+
+@pytest.mark.parametrize("cls", [EIOptimizer, GPUCBOptimizer, MESOptimizer])
+def test_a_recommendation_does_not_move_the_candidates_in_a_box(cls, tmp_path):
+    read, alone = (cls(bounds=[(0, 1), (0, 1)], random_state=0) for _ in range(2))
+    for optimizer in (read, alone):
+        for _ in range(5):
+            optimizer.tell(optimizer.ask(), 0.5 * len(getattr(optimizer, "history_", ())))
+    read.recommend()
+    for optimizer in (read, alone):
+        optimizer.tell([0.3, 0.6], 0.4)
+    read.save(tmp_path / "run")
+    assert read.ask() == alone.ask() == cls.load(tmp_path / "run").ask()
 
 
 # Resume, repeat, run -----------------------------------------------------------------------------
@@ -615,6 +739,42 @@ def test_a_failure_teaches_nothing_and_is_retried_later(name):
             optimizer.tell(other, answer(other))
         assert query not in optimizer._pending
         optimizer.tell(query, None)
+
+
+def test_nothing_told_is_nothing_known(name, tmp_path):
+    optimizer = make(name)
+    for _ in range(2):  # before a run and during one
+        with pytest.raises(NotFittedError, match="no answer yet"):
+            optimizer.recommend()
+        optimizer.ask()
+    with pytest.warns(EvaluationWarning, match="5 of 5"):
+        result = optimizer.run(lambda query: 1 / 0, budget=5)
+    assert not result.success
+    assert result.x is None
+    assert np.isnan(result.fun)
+    assert (result.nfev, result.nfail, len(result.history)) == (5, 5, 0)
+    assert "all 5 evaluations failed" in result.message
+    with pytest.raises(NotFittedError, match="no answer yet"):
+        optimizer.recommend()
+    # One answer is something, and so are evaluations given to fit; points alone are not.
+    optimizer.tell(optimizer.ask(), 0.5)
+    optimizer.recommend()
+    with pytest.raises(NotFittedError, match="no answer yet"):
+        optimizer.fit(POOL).recommend()
+    optimizer.fit(POOL[:12], f(POOL[:12])).recommend()
+    # Failures do not take away what is known.
+    with pytest.warns(EvaluationWarning, match="2 of 2"):
+        assert optimizer.run(lambda query: 1 / 0, budget=2).success
+
+
+def test_a_recommendation_that_is_refused_begins_no_run():
+    seeds = np.random.RandomState(0)
+    optimizer = EIOptimizer(bounds=BOUNDS, random_state=seeds)
+    with pytest.raises(NotFittedError, match="no answer yet"):
+        optimizer.recommend()
+    assert not hasattr(optimizer, "bounds_")
+    twin = EIOptimizer(bounds=BOUNDS, random_state=np.random.RandomState(0))
+    assert play(optimizer, 3) == play(twin, 3)
 
 
 def test_run_gives_up_when_everything_fails(name):

@@ -6,18 +6,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal, norm
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import skgpb.optimizers.gaussian
 from skgpb import (
+    CMESOptimizer,
     ContextualGPTreeOptimizer,
     EIOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    IndirectEIOptimizer,
 )
+from skgpb.combinatorial import CombinatorialBandit
+from skgpb.exceptions import LearningWarning
 from skgpb.kernels import CellAverage, boxes_from_points
 from skgpb.learning import (
     LENGTH_SCALE,
@@ -399,3 +404,97 @@ def test_contexts_and_actions_have_scales_of_their_own():
         optimizer.tell(query, float(np.cos(6 * (x[1] - 0.5)) + 0.1 * rng.normal()))
     scales = np.exp(optimizer.surrogate_.kernel_.theta[1:])
     assert scales[0] / 10.0 > scales[1]
+
+
+class Learner:
+    """Moves the hyperparameters a little; fails in the middle of its work at the calls given."""
+
+    def __init__(self, error=None, calls=()):
+        self.error, self.calls, self.n = error, calls, 0
+
+    def __call__(self, objective, start, bounds):
+        self.n += 1
+        objective(start + 1.0)
+        if self.n in self.calls:
+            raise self.error
+        return start - 0.1, objective(start)[0]
+
+
+LEARNING = {
+    "arms": EIOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], n_candidates=40, normalize_y=True),
+    "cells": GPOOOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], alpha=0.1),
+    "balls": GPZoomingOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], anytime=True, budget=8),
+    "queries": CMESOptimizer(domain=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
+    "answers": IndirectEIOptimizer(domain=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
+    "campaigns": CombinatorialBandit(
+        [GPUCBOptimizer(RBF(3.0), arms=np.arange(7.0)[:, None], alpha=0.1)] * 2, 8, random_state=0
+    ),
+}
+
+
+def with_learner(optimizer, learner):
+    """A fresh optimizer that learns so; of campaigns the second."""
+    if isinstance(optimizer, CombinatorialBandit):
+        return clone(optimizer).set_params(campaign_1__optimizer=learner)
+    return clone(optimizer).set_params(optimizer=learner, random_state=0)
+
+
+def hyperparameters(optimizer):
+    """Those in use, noise and units included, as plain numbers."""
+    found = []
+    for part in getattr(optimizer, "optimizers_", [optimizer]):
+        models = [getattr(part, name) for name in ("process_", "surrogate_") if hasattr(part, name)]
+        found += [*(model.kernel_.theta.tolist() for model in models), part.alpha_]
+    return found
+
+
+@pytest.mark.parametrize("error", [np.linalg.LinAlgError("singular"), KeyboardInterrupt()])
+@pytest.mark.parametrize("name", list(LEARNING))
+def test_an_answer_is_taken_whole_although_learning_fails(name, error, tmp_path):
+    optimizer, failures = with_learner(LEARNING[name], Learner(error, (2, 3))), 0
+    expected = LearningWarning if isinstance(error, Exception) else KeyboardInterrupt
+    rng = np.random.default_rng(0)
+    for i in range(20):
+        query = optimizer.ask()
+        before = hyperparameters(optimizer)
+        reward = float(rng.normal())
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", LearningWarning)
+                optimizer.tell(query, [reward, -reward] if name == "campaigns" else reward)
+        except expected:
+            assert hyperparameters(optimizer) == before
+            failures += 1
+        assert len(optimizer.history_) == i + 1
+        assert query not in optimizer._pending
+    assert failures == 2
+    # The file holds the answers, and knows of the failures.
+    if name == "campaigns":
+        again = {"optimizers": with_learner(LEARNING[name], Learner()).optimizers}
+    else:
+        again = {"optimizer": Learner()}
+    optimizer.save(tmp_path / "run", omit=list(again))
+    resumed = type(optimizer).load(tmp_path / "run", **again)
+    assert hyperparameters(resumed) == hyperparameters(optimizer)
+    corners = optimizer.bounds_.T
+    assert_array_equal(resumed.predict(corners), optimizer.predict(corners))
+    assert resumed.ask() == optimizer.ask()
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        EIOptimizer(RBF(0.5, (1e-3, np.inf)), bounds=[(0, 1)], optimizer="fmin_l_bfgs_b"),
+        GPOOOptimizer(RBF(0.5, (0.0, 2.0)), bounds=[(0, 1)], optimizer="fmin_l_bfgs_b"),
+        CMESOptimizer(RBF(0.5, (1e-3, np.inf)), domain=[(0, 1)]),
+        IndirectEIOptimizer(domain=[(0, 1)], answer_kernel=RBF(0.5, (1e-3, np.inf))),
+    ],
+    ids=lambda optimizer: type(optimizer).__name__,
+)
+def test_restarts_between_infinite_bounds_are_refused_before_a_run(optimizer):
+    with np.errstate(divide="ignore"):
+        clone(optimizer).ask()
+        optimizer = clone(optimizer).set_params(n_restarts_optimizer=2)
+        with pytest.raises(ValueError, match="n_restarts_optimizer=2 draws starts between"):
+            optimizer.ask()
+    assert not hasattr(optimizer, "bounds_")

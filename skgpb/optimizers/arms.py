@@ -260,9 +260,15 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     # -- the round --------------------------------------------------------------------------
 
     def _choose(self) -> Arm:
-        scores = self.scores()
+        self._refresh_candidates()
+        scores = self._score(ArmsPosterior(self))
         free = np.ones(len(scores), dtype=bool)
-        free[[slot for slot in map(self._slot_of, self._pending) if slot >= 0]] = False
+        for query in self._pending:
+            if self.arms is not None:
+                free[query.index] = False
+            else:
+                # Candidates that follow the posterior may coincide with others.
+                free &= (self.surrogate_._tracked.rows != query.descriptor).any(axis=1)
         free = np.flatnonzero(free)
         if not len(free):
             raise ValueError(
@@ -270,8 +276,10 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             )
         return self._arm(int(free[first_maximum(scores[free])]))
 
-    def _update(self, target: tuple[Arm | PointsQuery, int], reward: float, alpha: float) -> None:
-        query, slot = target
+    def _update(self, query: Arm | PointsQuery, reward: float, alpha: float) -> None:
+        # Every round has its candidates, whether or not anybody has looked at them.
+        self._refresh_candidates()
+        slot = self._slot_of(query)
         mean, var = self._observe(query, slot, reward, alpha)
         self._downdate(slot, alpha)
         self._record(query, reward, mean, var, False)
@@ -286,6 +294,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     def arms_(self) -> np.ndarray:
         """Arms, or the present candidates in a box, shape (n_arms, n_columns)."""
         check_is_fitted(self, "bounds_")
+        self._refresh_candidates()
         return self.surrogate_._tracked.rows.copy()
 
     def scores(self) -> np.ndarray:
@@ -299,7 +308,12 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         """
         self._ensure_started()
         self._refresh_candidates()
-        return self._score(ArmsPosterior(self))
+        kept = self._covariance
+        try:
+            return self._score(ArmsPosterior(self))
+        finally:
+            # When covariances are computed afresh decides their rounding: only ``ask`` does.
+            self._covariance = kept
 
     def predict_arms(self, return_std: bool = False) -> Any:
         """Posterior of every arm.
@@ -371,6 +385,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         self._counts = self._points_per_axis(kernel, d) if self._over_boxes else None
         self._start_surrogate(kernel, 2 * d if self._over_boxes else d)
         self._candidates_at = -1
+        self._n_candidates = self.n_candidates
         self._adaptive = False
         self._slope: float | None = None
         self._begin_arms()
@@ -420,10 +435,11 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             return query.descriptor[None]
         return self._rows_of(query.points)
 
-    def _resolve(self, query: Arm | PointsQuery) -> tuple[Arm | PointsQuery, int]:
-        block = self._block(query)
+    def _resolve(self, query: Arm | PointsQuery) -> Arm | PointsQuery:
+        self._check_candidates()
         if isinstance(query, PointsQuery):
-            return query, self._slot_of_block(block)
+            return query
+        block = self._block(query)
         tracked = self.surrogate_._tracked
         if block.shape[1] != self.surrogate_.n_features_in_ or query._counts != self._counts:
             known = False
@@ -440,15 +456,13 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
                 f"{query} is not one of this optimizer's arms ({len(tracked)} of "
                 f"{self.surrogate_.n_features_in_} columns)"
             )
-        return query, self._slot_of(query)
+        return query
 
     def _slot_of(self, query: Arm | PointsQuery) -> int:
         """Row of a query in ``arms_``, -1 where it is none of them."""
         if isinstance(query, Arm) and self.arms is not None:
             return query.index
-        return self._slot_of_block(self._block(query))
-
-    def _slot_of_block(self, block: np.ndarray) -> int:
+        block = self._block(query)
         if len(block) != 1:
             return -1
         equal = np.flatnonzero((self.surrogate_._tracked.rows == block).all(axis=1))
@@ -521,6 +535,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
 
     def _refresh_candidates(self) -> None:
         """Choose the candidates of this round, once."""
+        self._check_candidates()
         if self.arms is not None or self._candidates_at == self._round:
             return
         self._candidates_at = self._round
@@ -538,6 +553,15 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             rows = self._rows_of(self._local_points(n_local))
             self.surrogate_._track_blocks(range(n - n_local, n), [row[None] for row in rows])
             self._forget_arms()
+
+    def _check_candidates(self) -> None:
+        """Raise ValueError where their number was changed during the run."""
+        if self.arms is None and self.n_candidates != self._n_candidates:
+            raise ValueError(
+                f"n_candidates was {self._n_candidates} when this run began and is "
+                f"{self.n_candidates!r} now, but the candidates in a box are laid out once: set it "
+                "back, or call fit to start afresh"
+            )
 
     def _theorem_2(self, t: int) -> int:
         """Points per axis in round t."""

@@ -12,13 +12,13 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.optimize import OptimizeResult
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skgpb.exceptions import EvaluationWarning, ReplayWarning
+from skgpb.exceptions import EvaluationWarning, LearningWarning, ReplayWarning
 from skgpb.partition.arm import Arm
 from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, opened, write
 from skgpb.utils import (
@@ -105,7 +105,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         try:
             yield
         except BaseException:
-            self.__dict__.clear()
+            for name in set(self.__dict__) - set(before):
+                del self.__dict__[name]
             self.__dict__.update(before)
             raise
 
@@ -140,6 +141,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
     def _begin_loop(self) -> None:
         """Forget what was asked and told."""
         self._round = 0
+        # Evaluations that were given to fit.
+        self._n_fitted = 0
         self._asked: list[Any] = []
         # What is being evaluated; with a number, what failed and when it may be asked again.
         self._pending: dict[Any, int | None] = {}
@@ -247,6 +250,13 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         ValueError, TypeError
             For rewards that are not finite real numbers, negative noise variances, queries of
             another optimizer and points outside the bounds. The state is then as before.
+
+        Warns
+        -----
+        LearningWarning
+            Where the answer was taken, but learning hyperparameters from it failed: those in use
+            are kept until learning is due again. So they are if it is interrupted (Ctrl-C), which
+            then ends ``tell`` with KeyboardInterrupt.
         """
         if hasattr(self, "bounds_"):
             observations = self._checked_all(query, reward, alpha)
@@ -267,6 +277,48 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         self._pending.pop(query, None)
         self._log.append(("tell", query, value, noise))
         self._told()
+        try:
+            if self._learning_is_due():
+                self._learn_or_keep()
+        finally:
+            self._settle()
+
+    def _learning_is_due(self) -> bool:
+        """Whether hyperparameters are to be learned from what was told by now."""
+        return False
+
+    def _learn(self) -> None:
+        """Learn hyperparameters; what changes is replaced, not changed in place."""
+
+    def _settle(self) -> None:
+        """Prepare the next round, the last answer being taken and learned from."""
+
+    def _learn_or_keep(self) -> None:
+        """Learn; where that fails or is interrupted keep the hyperparameters, not the answer."""
+        when, n_events, failure = (len(self._history),), len(self._log), None
+        replayed = bool(self.__dict__.get("_replayed_learning"))
+        if when not in self.__dict__.get("_replayed_failures", ()):
+            try:
+                with self._unchanged_by_errors():
+                    self._learn()
+                return
+            except BaseException as error:
+                if replayed:  # what a file says was learned is at fault, not the learner
+                    raise
+                failure = error
+        del self._log[n_events:]
+        self._log.append(("unlearned", *when))
+        # It is not tried again before it is due again.
+        self._learned_at = self._round + self._n_fitted
+        if isinstance(failure, Exception):
+            warnings.warn(
+                "learning the hyperparameters failed, those in use are kept: "
+                f"{type(failure).__name__}: {failure}",
+                LearningWarning,
+                stacklevel=5,
+            )
+        elif failure is not None:
+            raise failure
 
     def _fail(self, query: Any, reason: str) -> None:
         """Record a failure, and leave the query out for a while."""
@@ -340,9 +392,31 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         Returns
         -------
         query : query
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
-        self._ensure_started()
+        self._check_informed()
         return self._best()
+
+    @property
+    def _informed(self) -> bool:
+        """Whether an answer was told, or evaluations were given to ``fit``."""
+        return hasattr(self, "bounds_") and bool(self._history or self._n_fitted)
+
+    def _check_informed(self) -> None:
+        """Raise NotFittedError where nothing is known that a recommendation could rest on."""
+        if self._informed:
+            return
+        if not hasattr(self, "bounds_"):
+            # Should more be missing than answers, such as a domain, that is said first.
+            clone(self)._ensure_started()
+        raise NotFittedError(
+            f"This {type(self).__name__} instance has no answer yet that a recommendation could "
+            "rest on: tell it one, run it, or call fit(X, y)."
+        )
 
     def run(
         self,
@@ -387,7 +461,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         result : scipy.optimize.OptimizeResult
             ``x`` (the recommended query), ``fun`` (its posterior or empirical mean), ``nfev``,
             ``nfail`` (how many of these failed), ``history`` (see ``history_``), ``success``
-            and ``message``.
+            and ``message``. Where all evaluations failed and nothing was known before,
+            ``success`` is False, ``x`` None and ``fun`` NaN.
         """
         if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
             raise ValueError(f"budget must be an integer >= 1, got {budget!r}")
@@ -427,7 +502,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         pool = Parallel(n_jobs=n_jobs)
         if checkpoint is not None:
             self.save(checkpoint)
-        bar = _progress_bar(budget) if progress else None
+        bar = progress_bar(budget) if progress else None
         done = failed = in_a_row = 0
         stopped = False
         while done < budget and not stopped:
@@ -470,15 +545,18 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
                 EvaluationWarning,
                 stacklevel=3,
             )
-        best = self._result(batch[-1])
+        best, message = None, f"nothing is known: all {done} evaluations failed"
+        if self._informed:
+            best = self._result(batch[-1])
+            message = "stopped by the callback" if stopped else "the budget is spent"
         return OptimizeResult(
             x=best,
-            fun=self._value_of(best),
+            fun=np.nan if best is None else self._value_of(best),
             nfev=done,
             nfail=failed,
             history=self.history_,
-            success=True,
-            message="stopped by the callback" if stopped else "the budget is spent",
+            success=best is not None,
+            message=message,
         )
 
     def _result(self, last: Any) -> Any:
@@ -533,6 +611,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
                 events.append([kind, *(writer.encode(each, "X") for each in rest)])
             elif kind == "learned":
                 events.append([kind, writer.encode(rest[0], "hyperparameters")])
+            elif kind == "unlearned":
+                events.append([kind, *rest])
             else:
                 query, *numbers = rest
                 numbers = [writer.encode(each, "reward") for each in numbers]
@@ -621,6 +701,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         if document["seed"] is not None:
             self._replayed_seed = document["seed"]
         self._replayed_learning = [reader.decode(e[1]) for e in events if e[0] == "learned"][::-1]
+        self._replayed_failures = {tuple(e[1:]) for e in events if e[0] == "unlearned"}
         if not events or events[0][0] != "fit":
             self._ensure_started()
         for kind, *rest in events:
@@ -628,10 +709,10 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
                 self._refit(*(reader.decode(each) for each in rest))
                 if document["feature_names"] is not None:
                     self.feature_names_in_ = np.array(document["feature_names"], dtype=object)
-            elif kind != "learned":
+            elif kind not in ("learned", "unlearned"):
                 query, *numbers = reader.query(rest[0]), *map(reader.decode, rest[1:])
                 surprises += self._repeat(kind, query, *numbers)
-        del self._replayed_learning
+        del self._replayed_learning, self._replayed_failures
         self.__dict__.pop("_replayed_seed", None)
         self._batch = [reader.query(each) for each in document["batch"]]
         return surprises
@@ -768,14 +849,15 @@ def _with_subclasses(cls: type) -> list[type]:
     return [cls, *(each for child in cls.__subclasses__() for each in _with_subclasses(child))]
 
 
-def _progress_bar(total: int) -> Any:
+def progress_bar(total: float, unit: str = "query") -> Any:
+    """Return a bar of tqdm."""
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
         raise ImportError(
             "progress=True needs tqdm, which is not installed: pip install skgpb[progress]"
         ) from error
-    return tqdm(total=total, unit="query")
+    return tqdm(total=total, unit=unit)
 
 
 def descriptors_of(points: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import ConditionalMean, WindowMean
+from skgpb.optimizers.base import progress_bar
 from skgpb.optimizers.indirect import (
     MaxValueInformation,
     learned_conditional,
@@ -470,7 +471,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         budget : float
             Cost to be spent, > 0. The last query may overshoot it.
         callback, progress, n_jobs, on_error, checkpoint
-            As in the other optimizers; ``progress`` counts queries. Failures cost nothing.
+            As in the other optimizers; ``progress`` shows the cost spent. Failures cost nothing.
 
         Returns
         -------
@@ -483,19 +484,27 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         self._ensure_started()
         start, before = self._spent, len(self._history)
         stops: list[bool] = []
+        bar = progress_bar(budget, "cost") if progress else None
 
         def spent(optimizer: Self) -> bool:
+            if bar is not None:
+                # The last query may overshoot, which a bar cannot show.
+                bar.update(min(optimizer._spent - start, budget) - bar.n)
             stops.append(callback is not None and callback(optimizer) is True)
             return stops[-1] or optimizer._spent - start >= budget
 
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable or None, got {callback!r}")
         most = max(1, int(np.ceil(budget / self._level_costs.min())))
-        result = super().run(
-            objective, most, spent, progress, n_jobs, on_error=on_error, checkpoint=checkpoint
-        )
+        try:
+            result = super().run(
+                objective, most, spent, False, n_jobs, on_error=on_error, checkpoint=checkpoint
+            )
+        finally:
+            if bar is not None:
+                bar.close()
         result.nfev = len(self._history) - before + result.nfail
         result.cost = self._spent - start
-        if not stops[-1]:
+        if result.success and not stops[-1]:
             result.message = "the budget is spent"
         return result

@@ -291,7 +291,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         -------
         query : ContextCell
         """
-        self._ensure_started()
+        self._check_informed()
         context = self._checked_context(context)
         nodes = self._relevant(context)
         means = self.surrogate_._moments([self._candidate(node, context) for node in nodes])
@@ -345,7 +345,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
             on_error,
             checkpoint,
         )
-        if result.nfev == len(rows):
+        if result.success and result.nfev == len(rows):
             result.message = "all contexts were played"
         return result
 

@@ -16,6 +16,7 @@ from skgpb.learning import (
     NOISE,
     Likelihood,
     Samples,
+    check_restarts,
     default_kernel,
     default_prior,
     most_probable,
@@ -92,7 +93,8 @@ class GaussianProcessMixin:
         # Noise variance of answers that come without their own, in units of the surrogate.
         self._noise = NOISE if self.alpha is None else float(self.alpha)
         self._learned_at = 0
-        self._n_fitted = 0
+        if self._prior is not None or self.optimizer is not None:
+            check_restarts(kernel, self.n_restarts_optimizer)
 
     def _default_noise(self) -> float:
         return float(self.alpha) if self.alpha is not None else self.alpha_
@@ -157,12 +159,11 @@ class GaussianProcessMixin:
         return self._noise if isnan(alpha) else alpha / self.surrogate_._factor**2
 
     def _record(self, query: Any, reward: float, mean: float, var: float, expanded: bool) -> None:
-        """Close the round: remember, and learn hyperparameters where it is time."""
+        """Close the round."""
         scale, offset = self.surrogate_._factor, self.surrogate_._offset
         row = (mean * scale + offset, sqrt(var) * scale)
         self._round += 1
         self._history.append((self._descriptor(query), reward, *row, expanded))
-        self._relearn_if_due()
 
     def _expected(self) -> Posterior:
         """Posterior after the answers to pending queries, their values assumed as expected."""
@@ -193,18 +194,15 @@ class GaussianProcessMixin:
 
     # -- learning ---------------------------------------------------------------------------
 
-    def _relearn_if_due(self) -> None:
+    def _learning_is_due(self) -> bool:
         """Follow the schedule of ``relearn``."""
         if not self._learns:
-            return
+            return False
         n = self._round + self._n_fitted
         if self.relearn in GROWTH:
             first = 1 if self._standardizes else FIRST_LEARNING
-            due = n >= max(first, ceil(GROWTH[self.relearn] * self._learned_at))
-        else:
-            due = self.relearn is not None and n - self._learned_at >= self.relearn
-        if due:
-            self._learn()
+            return n >= max(first, ceil(GROWTH[self.relearn] * self._learned_at))
+        return self.relearn is not None and n - self._learned_at >= self.relearn
 
     def _learn(self) -> None:
         """Learn the scale of the rewards and the hyperparameters, and refactorise."""
@@ -215,10 +213,11 @@ class GaussianProcessMixin:
         learned = checked_learned(replayed.pop()) if replayed else self._most_probable()
         center, scale, noise = learned["center"], learned["scale"], learned["noise"]
         merged = self._samples.scaled(center, scale).merged(noise)
-        self.surrogate_._adopt(learned["theta"], merged, center, scale)
-        self._noise = noise
-        self._log.append(("learned", learned))
+        surrogate = self.surrogate_._apart()
+        surrogate._adopt(learned["theta"], merged, center, scale)
+        self.surrogate_, self._noise = surrogate, noise
         self._relearned()
+        self._log.append(("learned", learned))
 
     def _spread_of(self, rewards: np.ndarray) -> tuple[float, float]:
         """Centre and scale of the rewards."""
@@ -254,8 +253,7 @@ class GaussianProcessMixin:
         if prior is not None:
             starts.append(np.concatenate([prior.center, of_noise.center if learns_noise else []]))
         if self.n_restarts_optimizer > 0 and free:
-            if not np.isfinite(bounds).all():
-                raise ValueError("n_restarts_optimizer > 0 needs finite hyperparameter bounds")
+            check_restarts(kernel, self.n_restarts_optimizer)
             rng = check_random_state(self._seed)
             draws = (rng.uniform(*bounds.T) for _ in range(self.n_restarts_optimizer))
             starts += [np.concatenate([draw, noise]) for draw in draws]

@@ -314,9 +314,9 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             self.surrogate_._track_blocks([added], [self._block(self._ball(added))])
 
     def _update(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
-        """Lines 7 to 9, and then what leads up to the next evaluation."""
+        """Lines 7 to 9."""
         # Should the user's function fail, it does before anything has changed.
-        following = self._beta(self._round + 2)
+        self._following = self._beta(self._round + 2)
         ball = query.index if isinstance(query, Ball) else -1
         # A ball that was shrunk since it was asked for answered for its larger self.
         same = ball >= 0 and (self.feedback == "center" or query.depth == self._depth[ball])
@@ -325,11 +325,13 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             self._n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
         self._record(query, reward, mean, var, refined)
+
+    def _settle(self) -> None:
+        """What leads up to the next evaluation."""
         self._settled = self._depth.copy()
         if self.anytime or self._round < self.budget_:
             self._follow_horizon(self._round + 1)
-            if not callable(self.beta):
-                following = self._beta(self._round + 1)
+            following = self._following if callable(self.beta) else self._beta(self._round + 1)
             self._refine(self._round + 1, following)
 
     def recommend(
@@ -359,7 +361,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
             raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
-        self._ensure_started()
+        self._check_informed()
         if rule == "expanded":
             return self._best()
         finest = self.max_depth_ if depth is None else min(depth, self.max_depth_)

@@ -37,7 +37,7 @@ from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import learned_window
-from skgpb.learning import Prior
+from skgpb.learning import Prior, check_restarts
 from skgpb.optimizers.base import BaseBanditOptimizer
 from skgpb.optimizers.gaussian import FIRST_LEARNING, usable
 from skgpb.partition.candidates import even_grid, spread_points
@@ -203,7 +203,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self.n_features_in_ = len(bounds)
         self._set_queries(kernel, A)
         self._begin_loop()
-        self._n_fitted = self._learned_at = 0
+        self._learned_at = 0
         self._spent = 0.0
         # What was asked and answered, and its noise variance: NaN where it is to be learned.
         self._answers: list[tuple[np.ndarray, float, float]] = []
@@ -217,6 +217,8 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             kernel.base = clone(self.kernel)
         elif kernel.base is None:
             kernel.base = smooth_prior(self.bounds_)
+        if self.optimizer is not None:
+            check_restarts(kernel, self.n_restarts_optimizer)
         self._prior_theta = kernel.theta
         self._typical = self._typical_variance(kernel) if self.alpha is None else None
         self.process_ = self._make_process(kernel)
@@ -515,30 +517,28 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self._spent += query.cost
         self._history.append((query.a, reward, mean, std, query.cost))
         self._observed(query, reward, alpha)
-        self._relearn_if_due()
 
-    def _relearn_if_due(self) -> None:
+    @property
+    def _learns(self) -> bool:
+        return self.optimizer is not None or self.normalize_y or self.alpha is None
+
+    def _learning_is_due(self) -> bool:
+        """Follow the schedule of ``relearn``."""
+        if not self._learns:
+            return False
         n = self._round + self._n_fitted
         if self.relearn in GROWTH:
             first = FIRST_LEARNING if self.optimizer is not None or self.alpha is None else 1
-            due = n >= max(
+            return n >= max(
                 1 if self.normalize_y else first, GROWTH[self.relearn] * self._learned_at
             )
-        else:
-            due = self.relearn is not None and n - self._learned_at >= self.relearn
-        if due:
-            self._learn()
+        return self.relearn is not None and n - self._learned_at >= self.relearn
 
     def _learn(self) -> None:
         """Learn the units of the answers, the hyperparameters of f's prior, unknown noise."""
-        if self.optimizer is None and not self.normalize_y and self.alpha is not None:
+        if not self._learns:
             return
-        units = self._offset, self._factor
-        try:
-            self.process_ = self._learned_process()
-        except BaseException:
-            self._offset, self._factor = units
-            raise
+        self.process_ = self._learned_process()
         self._learned_at = self._round + self._n_fitted
         self._track()
         self._learned()

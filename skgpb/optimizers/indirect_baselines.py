@@ -25,6 +25,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
+from skgpb.learning import check_restarts
 from skgpb.optimizers.gaussian import FIRST_LEARNING
 from skgpb.optimizers.indirect import BaseIndirectOptimizer, smooth_prior
 from skgpb.partition.indirect_query import IndirectQuery
@@ -99,6 +100,8 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
     def _begun(self) -> None:
         box = box_around(self._A) if self._free_box is None else self._free_box
         kernel = smooth_prior(box) if self.answer_kernel is None else clone(self.answer_kernel)
+        if self.optimizer is not None:
+            check_restarts(kernel, self.n_restarts_optimizer)
         self.surrogate_ = self._make_surrogate(kernel)
         self.surrogate_.track(self._A)
 
@@ -113,7 +116,7 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
         """The Gaussian process on g with the noise that the model of f has learned."""
         A, z, alphas = (np.array(column) for column in zip(*self._answers, strict=True))
         if not np.isnan(alphas).any():
-            return self.surrogate_
+            return self.surrogate_._apart()
         surrogate = self._make_surrogate(clone(self.surrogate_.kernel_))
         surrogate._add(A, z, np.where(np.isnan(alphas), self._unknown_noise(), alphas))
         surrogate.track(self._A)

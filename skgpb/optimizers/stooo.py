@@ -203,6 +203,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         """Keep point evaluations for ``predict``; a search without a model learns no more."""
+        self._n_fitted = len(X)
         self._outside.extend((np.concatenate([x, x]), float(v)) for x, v in zip(X, y, strict=True))
 
     def _mean_of_node(self, node: int) -> float:

@@ -271,7 +271,8 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
             supports: the leaf or descendant of a leaf with the largest posterior mean minus
             ``caution`` standard deviations.
         depth : int, default=None
-            Finest cells that "posterior" may return; None for ``max_depth_ + 1``.
+            Finest cells that "posterior" may return, also where the tree is finer; None for
+            ``max_depth_ + 1``.
         caution : float, default=0.0
             Number of standard deviations; 0 ranks by the mean.
 
@@ -285,7 +286,7 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
             raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
             raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
-        self._ensure_started()
+        self._check_informed()
         if rule == "expanded":
             return self._best()
         depth = self.max_depth_ + 1 if depth is None else min(depth, self.max_depth_ + 1)
@@ -295,7 +296,9 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
         """Descend from the leaves along the most promising cells, BEAM of them per level."""
         partition = self._partition.copy()
         tree, best, top = partition.tree, 0, -np.inf
-        front = [leaf for leaf in tree.leaves.tolist() if tree.node(leaf)[0] <= finest] or [0]
+        front = [leaf for leaf in tree.leaves.tolist() if tree.node(leaf)[0] <= finest]
+        # Where the tree is finer already, its cells of that depth stand for what lies below.
+        front += [node for node in self._expanded if tree.node(node)[0] == finest]
         while front:
             blocks = [partition.blocks(node, node + 1)[0] for node in front]
             mean, std = self.surrogate_._moments(blocks, std=True)

@@ -106,7 +106,7 @@ class CellMapDisplay:
         Parameters
         ----------
         optimizer : GPOOOptimizer
-            Or another tree search with a Gaussian process, after at least one ``ask``.
+            Or another tree search with a Gaussian process, after at least one answer.
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
         recommended : Cell, default=None

@@ -129,7 +129,8 @@ class PosteriorDisplay:
             raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
         lower, upper = optimizer.bounds_.T
         corners = None
-        if "context_bounds" not in optimizer.get_params(deep=False):
+        contextual = "context_bounds" in optimizer.get_params(deep=False)
+        if optimizer._informed and not contextual:
             best = optimizer.recommend()
             point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
             corners = [getattr(best, name, point) for name in ("lower", "upper")]

@@ -98,7 +98,7 @@ class TreeDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
         recommended : Cell, default=None
-            None for ``optimizer.recommend()``, or nothing where that needs a context.
+            None for ``optimizer.recommend()``, or nothing where that needs a context or an answer.
         value_name : str, default=None
             What the rewards measure.
         **kwargs : dict
@@ -114,7 +114,8 @@ class TreeDisplay:
             )
         check_is_fitted(optimizer, "bounds_")
         tree = optimizer.tree_
-        if recommended is None and "context_bounds" not in optimizer.get_params(deep=False):
+        contextual = "context_bounds" in optimizer.get_params(deep=False)
+        if recommended is None and optimizer._informed and not contextual:
             recommended = optimizer.recommend()
         node = -1
         if recommended is not None:

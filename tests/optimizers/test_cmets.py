@@ -1,6 +1,8 @@
 """CMETS: Algorithm 1's tree, its repair, costs, noises and windows by depth."""
 
 import itertools
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -227,3 +229,34 @@ def test_cells_of_other_trees_are_refused():
 def test_nonsense_parameters_are_named(parameter, bad):
     with pytest.raises((ValueError, TypeError), match=parameter):
         CMETSOptimizer(**SMALL | {parameter: bad}).ask()
+
+
+def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
+    class Bar:
+        def __init__(self, total, unit):
+            self.total, self.unit, self.n, self.seen, self.closed = total, unit, 0, [], False
+            bars.append(self)
+
+        def update(self, n):
+            self.n += n
+            self.seen.append(self.n)
+
+        def close(self):
+            self.closed = True
+
+    bars, spent = [], []
+    tqdm = SimpleNamespace(auto=SimpleNamespace(tqdm=Bar))
+    monkeypatch.setitem(sys.modules, "tqdm", tqdm)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm.auto)
+    optimizer = CMETSOptimizer(domain=[(0, 1)], cost=lambda depth: 0.7 + depth, random_state=0)
+    result = optimizer.run(
+        lambda query: float(np.sin(3 * query.center[0])),
+        budget=4,
+        callback=lambda each: spent.append(each.spent_),
+        progress=True,
+    )
+    (bar,) = bars
+    assert (bar.total, bar.unit, bar.closed) == (4, "cost", True)
+    assert len(bar.seen) == result.nfev
+    np.testing.assert_allclose(bar.seen, np.minimum(spent, 4), rtol=1e-12)
+    assert bar.seen[-1] == 4

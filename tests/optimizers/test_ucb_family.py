@@ -103,7 +103,7 @@ def test_scores_equal_the_naive_reference_to_rounding():
     K = KERNELS["Matern"](ARMS)
     for member in MEMBERS:
         optimizer = make(member, kernel=KERNELS["Matern"])
-        optimizer.recommend()
+        optimizer.scores()
         game = reference.Game(K, ALPHA, seed=optimizer._seed)
         rng = np.random.default_rng(1)
         for arm in rng.integers(100, size=12):
@@ -487,3 +487,29 @@ def test_every_member_finds_the_maximum_of_a_box(member):
     restored = pickle.loads(pickle.dumps(optimizer))
     assert restored.ask(3) == optimizer.ask(3)
     assert len(set(restored.ask(3))) == 3
+
+
+@pytest.mark.parametrize("parameter", ["B", "R"])
+@pytest.mark.parametrize("cls", [IGPUCBOptimizer, GPTSOptimizer])
+def test_widths_beyond_all_numbers_are_refused(cls, parameter):
+    optimizer = cls(arms=ARMS, alpha=0.1, beta="theory", **{parameter: 1e300})
+    with pytest.raises(ValueError, match=rf"{parameter}=1e\+300"):
+        optimizer.ask()
+
+
+def test_the_number_of_candidates_cannot_change_during_a_run():
+    optimizer = EIOptimizer(bounds=[(0, 1)], n_candidates=40, random_state=0)
+    twin = clone(optimizer)
+    play(optimizer, 6)
+    play(twin, 6)
+    optimizer.set_params(n_candidates=400)
+    for call in (optimizer.ask, optimizer.recommend, optimizer.scores):
+        with pytest.raises(ValueError, match="n_candidates was 40 when this run began and is 400"):
+            call()
+    with pytest.raises(ValueError, match="n_candidates"):
+        optimizer.tell([0.5], 0.3)
+    assert len(optimizer.history_) == 6
+    assert optimizer.set_params(n_candidates=40).ask() == twin.ask()
+    optimizer.set_params(n_candidates=400).fit([[0.0], [1.0]], [0.1, 0.2])
+    play(optimizer, 6)
+    assert len(optimizer.arms_) == 400
