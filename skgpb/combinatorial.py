@@ -46,6 +46,7 @@ from skgpb.utils import (
     StrOptions,
     check_noise_variance,
     check_reward,
+    unchanged_by_errors,
     validate_params,
 )
 
@@ -433,7 +434,7 @@ class CombinatorialBandit(BaseBanditOptimizer):
         -------
         self : CombinatorialBandit
         """
-        with self._unchanged_by_errors():
+        with unchanged_by_errors(self):
             validate_params(self)
             if y is None:
                 X = validate_data(self, X, dtype=np.float64)

@@ -10,6 +10,10 @@ class NumericalWarning(RuntimeWarning):
     1e-4 times the largest prior variance that makes the factorisation succeed is added to the
     noise variance of the observations concerned; beyond 1e-4 ``numpy.linalg.LinAlgError`` is
     raised and nothing is changed.
+
+    It covers what the prior knows for certain, as f(0) under ``DotProduct(0.0)``: answers with
+    noise change nothing there, exact ones take jitter, and where no prior variance is above
+    zero, or above what floating-point numbers can divide by, exact answers are refused.
     """
 
 

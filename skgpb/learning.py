@@ -171,17 +171,19 @@ class ScaledSamples:
         variance = np.where(self.unknown, noise, self.alpha)
         i, n = self.functional, int(self.functional.max()) + 1
         counts = np.bincount(i, minlength=n)
-        exact = variance == 0.0
-        # Samples without noise: nothing is more precise, and they agree or nothing can.
-        weight = np.where(exact, 1.0, 1.0 / np.where(exact, 1.0, variance))
-        has_exact = np.bincount(i, exact, n) > 0
-        weight[has_exact[i] & ~exact] = 0.0
+        least = np.full(n, np.inf)
+        np.minimum.at(least, i, variance)
+        # Precisions in units of the largest: nothing overflows, however small a variance is. Of
+        # samples without noise nothing is more precise, and they agree or nothing can.
+        has_exact = least == 0.0
+        weight = least[i] / np.where(has_exact[i], 1.0, variance)
+        weight[variance == 0.0] = 1.0
         total = np.bincount(i, weight, n)
         y = np.bincount(i, weight * self.y, n) / total
-        merged = np.where(has_exact, 0.0, 1.0 / total)
+        merged = least / total
         gap = self.y - y[i]
         noisy = ~has_exact[i]
-        square = float(np.sum(weight[noisy] * gap[noisy] ** 2))
+        square = float(np.sum(gap[noisy] ** 2 / variance[noisy]))
         log_terms = np.log(variance[noisy]).sum() - np.log(merged[~has_exact]).sum()
         extra = noisy.sum() - (~has_exact).sum()
         return Merged(y, merged, counts, square, float(log_terms + extra * log(2.0 * pi)))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +32,14 @@ from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
 from skgpb.learning import MOST_ROWS, check_restarts, covariance_of
 from skgpb.roots import joint_draws
-from skgpb.utils import Integral, Interval, StrOptions, fit_context, warn_at_bounds
+from skgpb.utils import (
+    Integral,
+    Interval,
+    StrOptions,
+    fit_context,
+    unchanged_by_errors,
+    warn_at_bounds,
+)
 
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
 # Measured at condition 1e12, 1e-10 moves predictions by 8e-7 and 1e-6 by 6e-4.
@@ -452,15 +460,16 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         sklearn.exceptions.ConvergenceWarning
             For hyperparameters that learning left at a bound, or where it stopped early.
         """
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-        y = single_or_many(y)
-        n_targets = y.shape[1] if y.ndim == 2 else 1
-        if self.n_targets is not None and n_targets != self.n_targets:
-            raise ValueError(f"y has {n_targets} targets, but n_targets={self.n_targets}")
-        noise = self._noise_of(self.alpha, len(X))
-        kernel = clone(self.kernel) if self.kernel is not None else default_kernel()
-        self._start(kernel, X.shape[1])
-        self._add(X, y, noise, learn=True)
+        with unchanged_by_errors(self):
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            y = single_or_many(y)
+            n_targets = y.shape[1] if y.ndim == 2 else 1
+            if self.n_targets is not None and n_targets != self.n_targets:
+                raise ValueError(f"y has {n_targets} targets, but n_targets={self.n_targets}")
+            noise = self._noise_of(self.alpha, len(X))
+            kernel = clone(self.kernel) if self.kernel is not None else default_kernel()
+            self._start(kernel, X.shape[1])
+            self._add(X, y, noise, learn=True)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -481,19 +490,20 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         -------
         self : OnlineGaussianProcessRegressor
         """
-        first = not hasattr(self, "kernel_")
-        X, y = validate_data(
-            self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=first
-        )
-        y = single_or_many(y)
-        if alpha is None and not first and np.ndim(self.alpha):
-            raise ValueError("pass alpha for these samples: the parameter alpha is an array")
-        noise = self._noise_of(self.alpha if alpha is None else alpha, len(X))
-        if first:
-            self._start(clone(self.kernel) if self.kernel else default_kernel(), X.shape[1])
-        elif len(self._observed) and y.shape[1:] != self._targets_shape:
-            raise ValueError(f"y must have targets of shape {self._targets_shape}, as before")
-        self._add(X, y, noise)
+        with unchanged_by_errors(self):
+            first = not hasattr(self, "kernel_")
+            X, y = validate_data(
+                self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=first
+            )
+            y = single_or_many(y)
+            if alpha is None and not first and np.ndim(self.alpha):
+                raise ValueError("pass alpha for these samples: the parameter alpha is an array")
+            noise = self._noise_of(self.alpha if alpha is None else alpha, len(X))
+            if first:
+                self._start(clone(self.kernel) if self.kernel else default_kernel(), X.shape[1])
+            elif len(self._observed) and y.shape[1:] != self._targets_shape:
+                raise ValueError(f"y must have targets of shape {self._targets_shape}, as before")
+            self._add(X, y, noise)
         return self
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
@@ -772,6 +782,9 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         position = self._position if merge else {}
         fresh = [j for j, s in enumerate(merged.first) if keys[s] not in position]
         old = [j for j, s in enumerate(merged.first) if keys[s] in position]
+        if len(old) > 1 or (old and fresh):
+            # One part may fail after another succeeded: what is changed in place is a copy.
+            self._posterior, self._observed = self._posterior.copy(), self._observed.copy()
         new = Functionals(X.shape[1])
         new.extend(X[[merged.first[j] for j in fresh]])
         center, scale = self._scaling([*self._seen, y])
@@ -797,7 +810,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         if many:
             self._many = y if self._many is None else np.concatenate([self._many, y])
         if self.normalize_y:
-            self._seen.append(y)
+            self._seen = [*self._seen, y]
         self._targets_shape = y.shape[1:]
         self._rescale(center, scale)
 
@@ -838,40 +851,50 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         arguments = (self._cross(new, self._observed), K_new)
         noise = noise + self._nuggets(new)
         K_tracked = self._cross(self._tracked, new)
-        jitter = 0.0
-        if not self._posterior.append_block(*arguments, noise, y, K_tracked, counts):
-            scale = float(np.diag(K_new).max())
-            for relative in JITTERS:
-                jitter = relative * scale
-                if self._posterior.append_block(*arguments, noise + jitter, y, K_tracked, counts):
-                    break
-            else:
-                raise np.linalg.LinAlgError(
-                    f"the Gram matrix of kernel {self.kernel_} is not positive definite even with "
-                    f"jitter {jitter:.1e}; increase alpha"
-                )
-            warn_of_jitter(jitter, len(new))
+
+        def append(jitter: float) -> bool:
+            return self._posterior.append_block(*arguments, noise + jitter, y, K_tracked, counts)
+
+        if not append(0.0):
+            self._append_with_jitter(append, new)
         if self._observed._blocks is None and new.offsets is None:
             self._observed.extend(new.rows)
         else:
             for i in range(len(new)):
                 self._observed.put(len(self._observed), new, i)
 
+    def _append_with_jitter(self, append: Callable[[float], bool], new: Functionals) -> None:
+        """Observe ``new`` with the smallest jitter that helps, or raise and change nothing."""
+        known = (new, self._tracked, self._observed)
+        scale = max(float(self._prior_var(some).max(initial=0.0)) for some in known)
+        for relative in JITTERS:
+            if append(relative * scale):
+                warn_of_jitter(relative * scale, len(new))
+                return
+        raise np.linalg.LinAlgError(
+            f"the Gram matrix of kernel {self.kernel_} is not positive definite even with jitter "
+            f"{JITTERS[-1] * scale:.1e}, the largest prior variance being {scale:.1e}; increase "
+            "alpha"
+        )
+
     def _repeat(self, i: int, y: float, noise: float, count: int = 1) -> None:
         """Observe functional i of the observed ones again."""
-        if self._posterior.repeat(i, noise, y, count):
+        before = self._posterior
+        if before.repeat(i, noise, y, count):
             return
-        jitter = JITTERS[0] * float(self._prior_var_of(self._observed[i]))
-        if not self._posterior.repeat(i, noise + jitter, y, count):
-            raise np.linalg.LinAlgError(
-                f"observation {i} cannot be repeated with noise variance {noise:.1e}: it is known "
-                "already to rounding; increase alpha"
-            )
-        warn_of_jitter(jitter, 1)
-
-    def _prior_var_of(self, block: np.ndarray) -> float:
-        single = Functionals.of([block], block.shape[1])
-        return float(self._prior_var(single)[0])
+        jitter = JITTERS[0] * float(self._prior_var(self._observed.one(i))[0])
+        if noise < jitter and before.repeat(i, noise + jitter, y, count):
+            warn_of_jitter(jitter, 1)
+            return
+        # So much more precise than what was known of it that the digits of an update cancel.
+        targets, noises, counts = before.targets(), before.noises(), before.counts()
+        square, log = before.repeat_terms()
+        total, gap = noises[i] + noise, y - targets[i]
+        targets[i] += gap * (noises[i] / total)
+        noises[i] *= noise / total
+        counts[i] += count
+        self._factorise(noises, targets, counts)
+        self._posterior.add_repeat_terms(square + gap**2 / total, log + np.log(2 * np.pi * total))
 
     def _observe_tracked(self, slot: int, y: float, noise: float) -> None:
         """Observe a tracked functional; y and noise in normalised units. O(m t)."""
@@ -884,10 +907,9 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         k_tracked = self._cross(self._tracked, single)[:, 0].copy()
         if self._white:
             noise += self._nuggets(single)[0]
-        if not self._posterior.append_tracked(slot, k_tracked, noise, y):
-            jitter = JITTERS[0] * k_tracked[slot]
-            self._posterior.append_tracked(slot, k_tracked, noise, y, jitter)
-            warn_of_jitter(jitter, 1)
+        append = partial(self._posterior.append_tracked, slot, k_tracked, noise, y)
+        if not append():
+            self._append_with_jitter(append, single)
         self._position.setdefault(key, len(self._observed))
         self._observed.put(len(self._observed), self._tracked, slot)
 
@@ -1069,5 +1091,5 @@ def warn_of_jitter(jitter: float, n: int) -> None:
         f"the Gram matrix is not numerically positive definite: jitter {jitter:.1e} was added to "
         f"the noise variance of {n} observation(s); near-duplicates need a larger alpha",
         NumericalWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from traceback import walk_tb
 from typing import Any
@@ -31,9 +33,11 @@ __all__ = [
     "check_noise_variance",
     "check_numbers",
     "check_reward",
+    "check_unmasked",
     "failed_fits",
     "fit_context",
     "insert_error_scores",
+    "unchanged_by_errors",
     "validate_params",
     "warn_at_bounds",
     "warn_or_raise_about_fit_failures",
@@ -43,6 +47,19 @@ __all__ = [
 def validate_params(estimator: Any) -> None:
     """Check constructor parameters against the class's ``_parameter_constraints``."""
     estimator._validate_params()
+
+
+@contextmanager
+def unchanged_by_errors(estimator: Any) -> Iterator[None]:
+    """Restore the attributes if the block, which must not change them in place, fails."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        for name in set(estimator.__dict__) - set(before):
+            del estimator.__dict__[name]
+        estimator.__dict__.update(before)
+        raise
 
 
 def warn_at_bounds(kernel: Kernel) -> None:
@@ -91,12 +108,19 @@ def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
 
 def check_numbers(values: Any, name: str, ensure_2d: bool = True) -> np.ndarray:
     """Return finite real numbers as a float array; an error names the parameter."""
+    check_unmasked(values, name)
     try:
         if np.asarray(values).dtype.kind not in "fiu":
             raise ValueError(f"expected real numbers, got {values!r}")
         return check_array(values, dtype=np.float64, ensure_2d=ensure_2d, input_name=name)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name} must be an array of finite numbers: {error}") from error
+
+
+def check_unmasked(values: Any, name: str) -> None:
+    """Raise ValueError for masked entries, whose values NumPy and scikit-learn would take."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries, and a masked number is none: {values!r}")
 
 
 def check_callable_value(function: Any, argument: int, name: str) -> float:
@@ -133,6 +157,7 @@ def check_reward(reward: Any, name: str = "reward") -> float:
     ValueError, TypeError
         For anything else, naming what was given.
     """
+    check_unmasked(reward, name)
     if isinstance(reward, np.ndarray) and reward.size == 1 and reward.dtype.kind in "fiu":
         reward = reward.item()
     if isinstance(reward, (bool, np.bool_)) or not isinstance(reward, (Real, np.number)):

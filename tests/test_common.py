@@ -851,6 +851,8 @@ def test_without_a_domain_the_error_says_what_to_pass(cls, method):
         getattr(cls(), method)(*arguments)
 
 
+HALF_MASKED = np.ma.array([[0.0, 1.0], [0.5, 2.0]], mask=[[0, 0], [0, 1]])
+
 BAD_PARAMETERS = {
     "bounds": [
         "unit",
@@ -864,8 +866,9 @@ BAD_PARAMETERS = {
         [(0.0, 1.0), (0.0,)],
         [(0.0, None)],
         3,
+        np.ma.array([(0.0, 1.0), (0.0, 1.0)], mask=[(0, 1), (0, 0)]),
     ],
-    "pool": ["table", [1.0, 2.0], [[np.nan, 1.0]], [], [[[1.0]]], np.empty((0, 2))],
+    "pool": ["table", [1.0, 2.0], [[np.nan, 1.0]], [], [[[1.0]]], np.empty((0, 2)), HALF_MASKED],
     "n_children": [1, 0, -2, 2.5, "2", None, np.nan],
     "feedback": ["median", 3, None, RBF],
     "n_representatives": [0, -1, 2.5, "3", (2,), (2, 0), (2, 2, 2), (2, 1.5)],
@@ -904,7 +907,7 @@ BAD_PARAMETERS = {
     "max_balls": [0, 1.5, "3", None],
     "metric": ["manhattan", None],
     "r_min": [-1.0, np.nan, "0.1"],
-    "arms": ["a", [1.0], [], [[np.nan]]],
+    "arms": ["a", [1.0], [], [[np.nan]], HALF_MASKED],
     "n_candidates": [0, 1.5, "3"],
     "weights": ["x", 3, None],
     "n_draws": [0, 1.5],
@@ -995,13 +998,15 @@ def play_constant(optimizer, n_rounds):
 BAD_REWARDS = [
     np.nan, np.inf, -np.inf, "1.0", 1j, 1.0 + 0j, object(), {}, [], [1.0, 2.0], 10**400,
     np.array([1.0, 2.0]), np.array([[1.0], [2.0]]), np.array("x"), True, np.complex128(1.0),
+    np.ma.masked, np.ma.array(0.5, mask=True), np.ma.array([0.5], mask=True),
 ]  # fmt: skip
-BAD_ALPHAS = [-1.0, np.nan, np.inf, "0.1", 1j, [0.1, 0.1], object(), -1e-300]
+BAD_ALPHAS = [-1.0, np.nan, np.inf, "0.1", 1j, [0.1, 0.1], object(), -1e-300, np.ma.masked]
 BAD_QUERIES = [
     None, "cell", 3, 0.5, object(), {}, (0.0,), np.nan, [], np.empty((0, 2)), np.zeros(3),
     np.zeros((2, 3)), np.zeros((2, 2, 2)), np.zeros((1, 1)), np.array([0.0, np.nan]),
     np.array([[0.0, np.inf]]), np.array([[0.0, 1.0], [0.0, 3.1]]), np.array([-1.0001, 1.0]),
     np.array([0.0, 1.0 + 1j]), np.array(["0", "1"]), np.array([None, None]),
+    np.ma.array([0.0, 1.0], mask=[0, 1]),
 ]  # fmt: skip
 
 

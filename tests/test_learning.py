@@ -178,6 +178,29 @@ def test_exact_samples_outweigh_all_others():
     assert_array_equal(merged.counts, [3, 1])
 
 
+def test_samples_of_any_precision_merge_without_overflow():
+    samples = Samples()
+    for functional, reward, alpha in [(0, 1e100, 0.5), (0, 0.25, 1e-300), (1, 3.0, 1e300)]:
+        samples.append(functional, reward, alpha)
+    with np.errstate(all="raise", under="ignore"):
+        merged = samples.scaled(0.0, 1.0).merged(0.7)
+    assert_allclose(merged.y, [0.25, 3.0])
+    assert_allclose(merged.noise, [1e-300, 1e300])
+
+
+@pytest.mark.parametrize("large", [1e8, 1e200])
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPUCBOptimizer])
+def test_an_almost_exact_answer_after_a_large_one_leaves_numbers(cls, large):
+    optimizer = cls(bounds=[(0, 1)], random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        optimizer.tell(optimizer.ask(), large)
+        optimizer.tell(optimizer.ask(), 0.25, 1e-300)
+        optimizer.tell(optimizer.ask(), 0.5)
+    for numbers in optimizer.predict([[0.1], [0.6]], return_std=True):
+        assert np.isfinite(numbers).all()
+
+
 def test_the_default_kernel_scales_with_the_sides_and_the_dimension():
     kernel = default_kernel(np.array([[0.0, 2.0], [5.0, 5.0], [0.0, 1e-3], [-1.0, 1.0]]))
     assert isinstance(kernel.k2, Matern)

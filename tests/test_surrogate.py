@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb import OnlineGaussianProcessRegressor
+from skgpb import GPOOOptimizer, GPUCBOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.surrogate import Functionals, log_likelihood
@@ -239,6 +239,73 @@ def test_duplicates_without_noise_follow_the_jitter_policy():
     exact = OnlineGaussianProcessRegressor(RBF(1.0), alpha=0.0, optimizer=None)
     exact.fit(X[[0, 0, 2]], [1.0, 3.0, 2.0])
     assert_allclose(exact.predict(X[[0, 2]]), [2.0, 2.0], atol=1e-10)
+
+
+@pytest.mark.parametrize("first", [1e3, 1e7, 1e9, 1e16])
+@pytest.mark.parametrize("second", [0.0, 0.1])
+def test_a_repeat_may_be_more_precise_by_any_order_of_magnitude(first, second):
+    X, y, T = make(n=12, repeats=False)
+    gpr = OnlineGaussianProcessRegressor(RBF(0.3), alpha=0.01, optimizer=None)
+    gpr.fit(X, y).track(T)
+    gpr.partial_fit(T[:1], [9.0], alpha=first).partial_fit(T[:1], [5.0], alpha=second)
+    merged = [np.average([9.0, 5.0], weights=[second, first])]
+    noise = np.append(np.full(12, 0.01), first * (second / (first + second)))
+    batch = GaussianProcessRegressor(RBF(0.3), alpha=noise, optimizer=None)
+    batch.fit(np.vstack([X, T[:1]]), np.append(y, merged))
+    mean, std = batch.predict(T, return_std=True)
+    assert_allclose(gpr.predict_tracked(), mean, atol=1e-8)
+    assert_allclose(gpr._posterior.tracked_var(), std**2, atol=1e-8)
+    samples = OnlineGaussianProcessRegressor(
+        RBF(0.3), alpha=np.append(np.full(12, 0.01), [first, second]), optimizer=None
+    )
+    samples.fit(np.vstack([X, T[:1], T[:1]]), np.append(y, [9.0, 5.0]))
+    value = samples.log_marginal_likelihood_value_
+    assert_allclose(gpr.log_marginal_likelihood_value_, value, rtol=1e-8)
+
+
+def test_what_the_prior_knows_is_told_without_noise():
+    # f(0) = 0 for certain: jitter relative to what is not known, whatever way it is told.
+    X, y = np.array([[0.0], [1.0]]), [0.5, 2.0]
+    for tracked in (False, True):
+        gpr = OnlineGaussianProcessRegressor(DotProduct(0.0), alpha=0.0, optimizer=None)
+        gpr.partial_fit(X[1:], y[1:])
+        if tracked:
+            gpr.track(X)
+            with pytest.warns(NumericalWarning, match="jitter 1.0e-10"):
+                gpr._observe_tracked(0, y[0], 0.0)
+        else:
+            with pytest.warns(NumericalWarning, match="jitter 1.0e-10"):
+                gpr.partial_fit(X[:1], y[:1])
+        assert len(gpr.X_train_) == gpr._posterior.n == 2
+        assert_allclose(gpr.predict(X), [0.0, 2.0])
+
+
+@pytest.mark.parametrize("kernel", [ConstantKernel(1e-320) * RBF(0.2), DotProduct(0.0)], ids=str)
+def test_refused_observations_leave_no_trace(kernel):
+    X = np.zeros((1, 1))
+    gpr = OnlineGaussianProcessRegressor(kernel, alpha=0.0, optimizer=None)
+    before = pickle.dumps(gpr)
+    for tell in (gpr.fit, gpr.partial_fit):
+        with pytest.raises(np.linalg.LinAlgError, match="largest prior variance"):
+            tell(X, [1.0])
+        assert pickle.dumps(gpr) == before
+    gpr.partial_fit(X, [0.3], alpha=0.1).track(X)
+    before = pickle.dumps(gpr)
+    with pytest.raises(np.linalg.LinAlgError, match="largest prior variance"):
+        gpr.partial_fit([[0.0], [0.0], [-0.0]], [1.0, 2.0, 3.0])
+    assert pickle.dumps(gpr) == before
+
+
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPUCBOptimizer])
+def test_a_prior_without_variance_refuses_exact_answers_and_ignores_others(cls):
+    optimizer = cls(ConstantKernel(1e-320) * RBF(0.2), bounds=[(0, 1)], alpha=0.0)
+    query, before = optimizer.ask(), pickle.dumps(optimizer)
+    with pytest.raises(np.linalg.LinAlgError, match="increase alpha"):
+        optimizer.tell(query, 0.3)
+    assert pickle.dumps(optimizer) == before
+    optimizer.tell(query, 0.3, alpha=0.1)
+    assert optimizer.history_["reward"].tolist() == [0.3]
+    assert_allclose(optimizer.predict([[0.2]]), 0.0, atol=1e-300)
 
 
 class Broken(RBF):

@@ -46,6 +46,10 @@ from skgpb._core._blas cimport (
 cdef Py_ssize_t RELEASED = 2 ** 15
 # A pivot below this multiple of the prior variance is rounding, not information.
 cdef double RELATIVE_PIVOT = 10 * 2.220446049250313e-16
+# Answers over pivots below this may overflow.
+cdef double SMALLEST_PIVOT = 1e-290
+# A repeat that would leave less of a pivot than this cancels half of its digits.
+cdef double SMALLEST_SHARE = 1e-7
 
 
 cdef Py_ssize_t grown(Py_ssize_t capacity, Py_ssize_t needed) noexcept nogil:
@@ -61,7 +65,7 @@ cdef double downdate(const double[:, ::1] L, Py_ssize_t n, Py_ssize_t i, double 
     """Prepare M for d = delta at (i, i): fill g = L^-1 e_i and, for k = i..n-1, in terms of s_k,
 
     r = sqrt(s_{k-1} / s_k), q = delta g_k r / s_{k-1} and e = delta g_k / sqrt(s_{k-1} s_k).
-    Return s_n, or -1 where the downdate would lose positive definiteness.
+    Return s_n, or -1 where the downdate would lose too many digits.
     """
     cdef Py_ssize_t k, w = n - i
     cdef double before = 1.0, after
@@ -71,7 +75,7 @@ cdef double downdate(const double[:, ::1] L, Py_ssize_t n, Py_ssize_t i, double 
     trsv_lower(w, &L[i, i], L.shape[1], g)
     for k in range(w):
         after = before - delta * g[k] * g[k]
-        if not after > RELATIVE_PIVOT:
+        if not after > SMALLEST_SHARE:
             return -1.0
         r[k] = sqrt(before / after)
         q[k] = delta * g[k] * r[k] / before
@@ -267,7 +271,7 @@ cdef class Posterior:
                              const double[::1] k_tracked):
         cdef Py_ssize_t n = self.n, m = self.m
         cdef double pivot2 = var + noise, pivot, zn
-        if not pivot2 > RELATIVE_PIVOT * (diag + noise):
+        if not pivot2 > RELATIVE_PIVOT * (diag + noise) + SMALLEST_PIVOT:
             return False
         pivot = sqrt(pivot2)
         self.L[n, n] = pivot
@@ -326,6 +330,7 @@ cdef class Posterior:
         self.reserve(n + b, m)
         ld = self.L.shape[1]
         cdef double[:, ::1] C = np.array(K_tracked)
+        cdef double pivot2
         with nogil:
             for i in range(b):
                 for j in range(n):
@@ -340,7 +345,8 @@ cdef class Posterior:
         if info != 0:
             return False
         for i in range(b):
-            if not self.L[n + i, n + i] ** 2 > RELATIVE_PIVOT * (K_new[i, i] + noise[i]):
+            pivot2 = self.L[n + i, n + i] ** 2
+            if not pivot2 > RELATIVE_PIVOT * (K_new[i, i] + noise[i]) + SMALLEST_PIVOT:
                 return False
         with nogil:
             for i in range(b):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +28,8 @@ from skgpb.utils import (
     check_noise_variance,
     check_numbers,
     check_reward,
+    check_unmasked,
+    unchanged_by_errors,
     validate_params,
 )
 
@@ -86,8 +87,10 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         self : BaseBanditOptimizer
             Everything told before is forgotten.
         """
-        with self._unchanged_by_errors():
+        with unchanged_by_errors(self):
             validate_params(self)
+            check_unmasked(X, "X")
+            check_unmasked(y, "y")
             if y is None:
                 X = validate_data(self, X, dtype=np.float64)
             else:
@@ -97,18 +100,6 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
             if y is not None:
                 self._condition(X, np.asarray(y, dtype=np.float64))
         return self
-
-    @contextmanager
-    def _unchanged_by_errors(self) -> Iterator[None]:
-        """Restore the attributes if the block, which must not change them in place, fails."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            for name in set(self.__dict__) - set(before):
-                del self.__dict__[name]
-            self.__dict__.update(before)
-            raise
 
     def _domain(self) -> np.ndarray | None:
         """Bounds (d, 2) from the parameters, or None where they give no domain."""
@@ -163,7 +154,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
     def _ensure_started(self) -> None:
         if not hasattr(self, "bounds_"):
-            with self._unchanged_by_errors():
+            with unchanged_by_errors(self):
                 validate_params(self)
                 self._start(None)
 
@@ -261,7 +252,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         if hasattr(self, "bounds_"):
             observations = self._checked_all(query, reward, alpha)
         else:
-            with self._unchanged_by_errors():
+            with unchanged_by_errors(self):
                 self._ensure_started()
                 observations = self._checked_all(query, reward, alpha)
         for observation in observations:
@@ -299,7 +290,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         replayed = bool(self.__dict__.get("_replayed_learning"))
         if when not in self.__dict__.get("_replayed_failures", ()):
             try:
-                with self._unchanged_by_errors():
+                with unchanged_by_errors(self):
                     self._learn()
                 return
             except BaseException as error:

@@ -128,7 +128,8 @@ class GaussianProcessMixin:
         """Variance of answers that is typical under the prior, in units of the surrogate."""
         if self._standardizes:
             return 1.0
-        return float(self.surrogate_._prior_var(self.surrogate_._tracked).mean()) or 1.0
+        variance = float(self.surrogate_._prior_var(self.surrogate_._tracked).mean())
+        return variance if SMALLEST_UNIT**2 < variance < SMALLEST_UNIT**-2 else 1.0
 
     def _observe(self, query: Any, slot: int, reward: float, alpha: float) -> tuple[float, float]:
         """Condition on a reward; the query's mean and variance before it, normalised.

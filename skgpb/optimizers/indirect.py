@@ -54,6 +54,8 @@ from skgpb.utils import (
     check_noise_variance,
     check_numbers,
     check_reward,
+    check_unmasked,
+    unchanged_by_errors,
     validate_params,
 )
 
@@ -149,7 +151,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self : BaseIndirectOptimizer
             Everything told before is forgotten.
         """
-        with self._unchanged_by_errors():
+        with unchanged_by_errors(self):
             validate_params(self)
             X, y = self._checked_points(X, y, queries is not None)
             A = None if queries is None else check_numbers(queries, "queries")
@@ -166,6 +168,8 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self.fit(X, y, queries=queries)
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
+        check_unmasked(X, "X")
+        check_unmasked(y, "y")
         if y is None:
             return validate_data(self, X, dtype=np.float64), None
         if not paired:
@@ -557,8 +561,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             if n == 1:
                 # One answer says nothing of the spread but, at best, its order of magnitude.
                 spread = max(spread, abs(float(values[0])))
-            unit = usable(spread) if self.alpha is None else spread or 1.0
-            self._offset, self._factor = float(values.mean()), unit
+            self._offset, self._factor = float(values.mean()), usable(spread)
         kernel = clone(self.process_.kernel_)
         if n >= FIRST_LEARNING and self.optimizer is not None:
             # A likelihood of few answers has several maxima: each search starts from the prior,

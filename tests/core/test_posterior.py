@@ -173,6 +173,25 @@ def test_repeats_without_noise():
     assert_allclose(p.tracked_mean(), [2.0, 1.0])
 
 
+def test_a_repeat_that_would_cancel_is_refused_and_changes_nothing():
+    s = Session(3)
+    s.append_tracked(0, 1e9)
+    s.append_tracked(1, 0.1)
+    before = pickle.dumps(s.p)
+    assert not s.p.repeat(0, 0.1, 1.0)
+    assert pickle.dumps(s.p) == before
+
+
+def test_an_answer_over_no_variance_is_refused_and_changes_nothing():
+    p = Posterior()
+    p.track(np.zeros((1, 0)), np.full(1, 1e-320), np.arange(1))
+    before = pickle.dumps(p)
+    assert not p.append_tracked(0, np.full(1, 1e-320), 0.0, 1.0)
+    zero = np.zeros((1, 1))
+    assert not p.append_block(np.zeros((1, 0)), zero, np.zeros(1), np.ones(1), zero)
+    assert pickle.dumps(p) == before
+
+
 def test_empty_posterior_survives_everything():
     p = Posterior()
     assert p.tracked_mean().shape == p.weights().shape == (0,)
