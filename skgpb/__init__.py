@@ -5,30 +5,37 @@ average over a cell, its integral. See :mod:`skgpb.optimizers` for the algorithm
 :mod:`skgpb.kernels` for the kinds of feedback and :mod:`skgpb.surrogate` for the posterior.
 """
 
-from skgpb.combinatorial import CombinatorialBandit
-from skgpb.optimizers import (
-    CMESOptimizer,
-    CMETSOptimizer,
-    ContextualGPTreeOptimizer,
-    DAGPUCBOptimizer,
-    EIOptimizer,
-    ESTOptimizer,
-    GPOOOptimizer,
-    GPTreeOptimizer,
-    GPTSOptimizer,
-    GPUCBOptimizer,
-    GPZoomingOptimizer,
-    IGPUCBOptimizer,
-    IndirectEIOptimizer,
-    IndirectMESOptimizer,
-    IndirectPIOptimizer,
-    IndirectUCBOptimizer,
-    MESOptimizer,
-    PIOptimizer,
-    StoOOOptimizer,
-    URGPUCBOptimizer,
-)
-from skgpb.surrogate import OnlineGaussianProcessRegressor
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skgpb.combinatorial import CombinatorialBandit
+    from skgpb.optimizers import (
+        CMESOptimizer,
+        CMETSOptimizer,
+        ContextualGPTreeOptimizer,
+        DAGPUCBOptimizer,
+        EIOptimizer,
+        ESTOptimizer,
+        GPOOOptimizer,
+        GPTreeOptimizer,
+        GPTSOptimizer,
+        GPUCBOptimizer,
+        GPZoomingOptimizer,
+        IGPUCBOptimizer,
+        IndirectEIOptimizer,
+        IndirectMESOptimizer,
+        IndirectPIOptimizer,
+        IndirectUCBOptimizer,
+        MESOptimizer,
+        PIOptimizer,
+        StoOOOptimizer,
+        URGPUCBOptimizer,
+    )
+    from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 __version__ = "0.1.0"
 
@@ -57,3 +64,21 @@ __all__ = [
     "URGPUCBOptimizer",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: the command line starts before SciPy does."""
+    if name in __all__:
+        home = {
+            "CombinatorialBandit": "skgpb.combinatorial",
+            "OnlineGaussianProcessRegressor": "skgpb.surrogate",
+        }.get(name, "skgpb.optimizers")
+        value = globals()[name] = getattr(import_module(home), name)
+        return value
+    if not name.startswith("__") and find_spec(f"skgpb.{name}") is not None:
+        return import_module(f"skgpb.{name}")
+    raise AttributeError(f"module 'skgpb' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

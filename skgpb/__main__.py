@@ -1,10 +1,24 @@
 """Run the command line: ``python -m skgpb``."""
 
+from __future__ import annotations
+
+import signal
 import sys
 
-from skgpb.cli import main
-
 __all__ = ["main"]
+
+
+def main() -> int:
+    """Run the command that the process was given; return its exit status."""
+    # Nothing is at stake while modules load: an interrupt ends the process without a word.
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from skgpb.cli import main as run
+
+    signal.signal(signal.SIGINT, handler)
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

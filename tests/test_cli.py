@@ -1,6 +1,8 @@
 """The command line: what it finds, what it writes, and how it refuses."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -81,7 +83,8 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
     assert parameters["min_members"] == 9 and parameters["max_depth"] == 5
     assert parameters["kernel"] == "matern52" and "Matern" in parameters["kernel_learned"]
     printed = capsys.readouterr().out
-    assert f"{result['n_members']} rows" in printed and "computed only for this report" in printed
+    assert f"{result['n_members']} rows, " in printed and "questions asked       40 on " in printed
+    assert "computed only for this report" in printed
     assert "rows averaged singly  0 %" in printed
 
 
@@ -110,6 +113,76 @@ def test_target_without_variation_is_no_problem(tmp_path):
     path.write_text("x,value\n" + "".join(f"{i},7\n" for i in range(50)))
     assert search(path, "--output", output, features=["x"]) == 0
     assert_allclose(json.loads(output.read_text())["posterior_mean"], 7.0)
+
+
+@pytest.mark.parametrize(("budget", "noise"), [(1, 0.0), (2, 0.0), (3, 0.02), (4, 0.3), (8, 0.3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_group_known_to_be_worse_than_the_table_is_recommended(budget, noise, seed):
+    rows = peaked(seed=seed)
+    oracle = GroupAverages(rows[:, 2], noise, seed)
+    region = find_region(rows[:, :2], oracle, budget, noise=noise, seed=seed)
+    known = [region.optimizer.predict(group.points).mean() for group in oracle.asked.values()]
+    assert oracle.asked[0, 0].depth == 0
+    assert region.mean == max(known)
+
+
+def test_exact_answers_are_asked_for_once(tmp_path, capsys):
+    rows = peaked(64)
+    oracle = GroupAverages(rows[:, 2], 0.0, 0)
+    region = find_region(rows[:, :2], oracle, 200, noise=0.0, min_members=4)
+    # 16 groups of 4 rows, and the larger ones that they are halves of, as far as they were asked.
+    assert oracle.n_answers == len(oracle.asked) <= 31 and region.exhausted
+    assert {index for depth, index in oracle.asked if depth == 4} == set(range(16))
+    finest = [rows[group.members, 2].mean() for group in oracle.asked.values()]
+    assert rows[region.group.members, 2].mean() == max(finest)
+
+
+@pytest.fixture
+def gridded(tmp_path):
+    """A table whose features have few values, so that cuts go through equal ones."""
+    path, rng = tmp_path / "grid.csv", np.random.default_rng(0)
+    places = rng.integers(5, size=(200, 2))
+    value = places.sum(axis=1) + rng.normal(size=200)
+    lines = [f"{x},{y},{v!r},kept" for (x, y), v in zip(places, value.tolist(), strict=True)]
+    path.write_text("\n".join(["x,y,value,note", *lines]) + "\n")
+    return path, lines
+
+
+def test_rows_are_saved_where_bounds_do_not_tell_them(gridded, tmp_path, capsys):
+    path, lines = gridded
+    output, rows = tmp_path / "result.json", tmp_path / "rows.csv"
+    assert search(path, "--output", output, "--save-rows", rows, budget="30") == 0
+    result = json.loads(output.read_text())
+    expected = [lines[i] for i in result["members"]]
+    assert rows.read_text() == "\n".join(["x,y,value,note", *expected]) + "\n"
+    table = np.array([line.split(",")[:2] for line in lines], dtype=float)
+    inside = ((table >= result["lower"]) & (table <= result["upper"])).all(axis=1).sum()
+    assert result["n_rows_within_bounds"] == inside > result["n_members"]
+    printed = capsys.readouterr().out
+    assert f"{inside - result['n_members']} other rows of the table are within" in printed
+    assert f"rows in {rows}" in printed
+
+
+def test_nothing_is_said_of_other_rows_where_there_are_none(table, capsys):
+    assert search(table, budget="30") == 0
+    assert "other row" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0 %"), (0.0163, "1.6 %"), (0.5, "50 %"), (0.9999, "99.99 %"), (1.0, "100 %")],
+)
+def test_shares_are_written_without_exponents(share, text):
+    assert commands._percent(share) == text
+
+
+def test_one_row_is_no_rows(tmp_path, capsys):
+    path = tmp_path / "few.csv"
+    path.write_text("x,value\n" + "".join(f"{i},{i * i}\n" for i in range(8)))
+    assert search(path, "--min-members", 1, features=["x"], budget="30") == 0
+    printed = capsys.readouterr().out
+    assert "recommended group     1 row, 12.5 % of the table" in printed
+    assert "smallest group asked  1 row\n" in printed
 
 
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
@@ -333,9 +406,10 @@ def test_a_table_with_a_byte_order_mark_and_spaces_is_read(tmp_path):
 def test_files_that_cannot_be_read(tmp_path, capsys):
     assert "cannot read" in refused(capsys, search(tmp_path / "nothing.csv"))
     assert "cannot read" in refused(capsys, search(tmp_path))
+    assert "cannot read" in refused(capsys, search(tmp_path / ("x" * 300)))
 
 
-@pytest.mark.parametrize("option", ["--output", "--plot"])
+@pytest.mark.parametrize("option", ["--output", "--plot", "--save-rows"])
 def test_files_that_cannot_be_written(table, tmp_path, capsys, monkeypatch, option):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(commands, "find_region", lambda *a, **k: pytest.fail("asked something"))
@@ -343,6 +417,8 @@ def test_files_that_cannot_be_written(table, tmp_path, capsys, monkeypatch, opti
     assert "there is no folder" in refused(capsys, search(table, option, gone))
     assert "it is a directory" in refused(capsys, search(table, option, tmp_path))
     assert "would overwrite the table" in refused(capsys, search(table, option, table))
+    assert "name too long" in refused(capsys, search(table, option, "x" * 300)).replace("N", "n")
+    assert "ot a directory" in refused(capsys, search(table, option, table / "map.png"))
     monkeypatch.setattr(commands.os, "access", lambda *a: False)
     denied = search(table, option, tmp_path / "file.png")
     assert "permission denied" in refused(capsys, denied)
@@ -399,6 +475,55 @@ def test_help_and_version(capsys):
     assert capsys.readouterr().out == f"skgpb {skgpb.__version__}\n"
     assert main(["search", "--help"]) == 0
     assert "--min-members" in capsys.readouterr().out
+
+
+def run_program(arguments, **streams):
+    command = [sys.executable, "-m", "skgpb", *arguments]
+    return subprocess.run(command, text=True, check=False, **streams)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes as POSIX has them")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_is_no_traceback(monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = run_program(["search", "--help"], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_one_line(table, tmp_path, monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    output, device = tmp_path / "result.json", Path("/dev/full")
+    asked = ["search", str(table), "--features", "x", "y", "--target", "value", "--budget", "3"]
+    with device.open("w") as full:
+        done = run_program([*asked, "--output", output], stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 2
+        assert done.stderr.startswith("skgpb: error: cannot write the report: No space left")
+        assert done.stderr.count("\n") == 1
+        assert json.loads(output.read_text())["n_rounds"] == 3
+        assert run_program(["seek"], stdout=subprocess.PIPE, stderr=full).returncode == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_an_interrupt_while_modules_load_is_not_a_traceback():
+    # NumPy is imported for the first time after the command line's own first line.
+    code = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import runpy
+runpy.run_module("skgpb", run_name="__main__", alter_sys=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
 def test_module_runs_as_a_program():

@@ -8,6 +8,8 @@ import importlib.metadata
 import importlib.resources
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +59,13 @@ def test_typing_marker_and_declarations_are_installed():
     package = importlib.resources.files("skgpb")
     assert (package / "py.typed").is_file()
     assert (package / "_core" / "_posterior.pxd").is_file()
+
+
+def test_names_are_imported_when_they_are_asked_for():
+    code = "import sys, skgpb; assert 'numpy' not in sys.modules; skgpb.kernels, skgpb.EIOptimizer"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert set(skgpb.__all__) <= set(dir(skgpb))
+    assert not hasattr(skgpb, "nothing")
 
 
 @pytest.mark.parametrize("name", PUBLIC)

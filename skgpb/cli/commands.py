@@ -1,7 +1,8 @@
 """Arguments, messages and files of ``python -m skgpb search`` and ``demo``.
 
 Whatever is wrong with what the user gave is one line on stderr and exit status 2; it is found
-before the first question is asked wherever that is possible.
+before the first question is asked wherever that is possible. An interrupt and a reader that goes
+away are no mistakes: the status is what a shell reports for the signal.
 """
 
 from __future__ import annotations
@@ -10,21 +11,24 @@ import argparse
 import json
 import math
 import os
+import stat
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import numpy as np
 
 import skgpb
 from skgpb.cli.region import KERNELS, N_CHILDREN, GroupAverages, Region, find_region, group_size
-from skgpb.datasets import load_flower, read_table
+from skgpb.datasets import copy_rows, load_flower, read_table
 
 # A search needs two groups of two rows.
 FEWEST_ROWS = 4
 LARGEST_SEED = 2**32 - 1
+# 128 and the numbers of SIGINT and SIGPIPE.
+INTERRUPTED, READER_GONE = 130, 141
 PIXELS = ["column (pixels)", "row (pixels)"]
 # A recommended group narrower than this share of the map gets a close-up of so many times its
 # own size on every side.
@@ -45,6 +49,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # The inherited one is silent where help cannot be written.
+        print(message, end="", file=file)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
@@ -57,20 +65,51 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     status : int
-        0, 2 where an argument or a file is wrong, 130 after an interrupt.
+        0, 2 where an argument or a file is wrong, 130 after an interrupt, 141 where standard
+        output is a pipe that was closed.
     """
+    try:
+        try:
+            return _run_command(argv)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except OSError as error:
+        _give_up(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            return READER_GONE
+        _complain(f"error: cannot write the report: {error.strerror}")
+        return 2
+
+
+def _run_command(argv: Sequence[str] | None) -> int:
     try:
         arguments = _parser().parse_args(argv)
         arguments.run(arguments)
     except UsageError as error:
-        print(f"skgpb: error: {' '.join(str(error).split())}", file=sys.stderr)
+        _complain(f"error: {' '.join(str(error).split())}")
         return 2
     except KeyboardInterrupt:
-        print("skgpb: interrupted", file=sys.stderr)
-        return 130
+        _complain("interrupted")
+        return INTERRUPTED
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
     return 0
+
+
+def _complain(what: str) -> None:
+    """Say on stderr what is wrong; where that cannot be written to, the exit status has to do."""
+    if sys.stderr is None:
+        return
+    try:
+        print(f"skgpb: {what}", file=sys.stderr, flush=True)
+    except OSError:
+        _give_up(sys.stderr)
+
+
+def _give_up(stream: TextIO) -> None:
+    """Let the rest of a stream vanish: at the end Python would try to write it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 # -- arguments ----------------------------------------------------------------------------------
@@ -139,6 +178,11 @@ def _add_search(commands: Any) -> None:
         type=_whole(1),
         metavar="M",
         help="fewest rows of a group that is asked for (default: a 64th of the table)",
+    )
+    add(
+        "--save-rows",
+        metavar="FILE.csv",
+        help="write the rows of the recommended group, as they are in the table",
     )
     _add_common(search, None, None)
 
@@ -226,12 +270,14 @@ def _search(arguments: argparse.Namespace) -> None:
         raise UsageError(f"cannot read {arguments.data}: {error.strerror or error}") from error
     except ValueError as error:
         raise UsageError(str(error)) from error
+    if arguments.save_rows is not None and not os.path.isfile(arguments.data):
+        raise UsageError(f"--save-rows reads the table again: {arguments.data} must be a file")
     table, values = columns[:, :-1], columns[:, -1]
     _check_sizes(table, arguments)
     region = _run(table, values, arguments)
     result = _result(region, values, arguments, features, target, arguments.data)
-    _print_summary(result, region, f"{arguments.data}, {len(values):,} rows")
-    _write(arguments, result, lambda: _draw_table(region, table, features, target))
+    summary = _summary(result, region, f"{arguments.data}, {_count(len(values), 'row')}")
+    _report(arguments, result, summary, lambda: _draw_table(region, table, features, target))
 
 
 def _demo(arguments: argparse.Namespace) -> None:
@@ -241,18 +287,20 @@ def _demo(arguments: argparse.Namespace) -> None:
     except ImportError as error:
         raise UsageError(str(error)) from error
     arguments.kernel, arguments.alpha = "matern52", None
-    arguments.max_depth, arguments.min_members = DEMO_DEPTH, None
+    arguments.max_depth, arguments.min_members, arguments.save_rows = DEMO_DEPTH, None, None
     region = _run(places, brightness, arguments)
     result = _result(region, brightness, arguments, PIXELS, "brightness", "flower.jpg")
     height, width = image.shape[:2]
-    _print_summary(result, region, f"a photograph of {width} x {height} pixels")
-    _write(arguments, result, lambda: _draw_photograph(region, places, image))
+    summary = _summary(result, region, f"a photograph of {width} x {height} pixels")
+    _report(arguments, result, summary, lambda: _draw_photograph(region, places, image))
 
 
 def _check_sizes(table: np.ndarray, arguments: argparse.Namespace) -> None:
     n = len(table)
     if n < FEWEST_ROWS:
-        raise UsageError(f"{arguments.data} has {n} rows, a search needs at least {FEWEST_ROWS}")
+        raise UsageError(
+            f"{arguments.data} has {_count(n, 'row')}, a search needs at least {FEWEST_ROWS}"
+        )
     if not np.ptp(table, axis=0).any():
         raise UsageError("no groups can be formed: every feature has one and the same value")
     least, depth = arguments.min_members, arguments.max_depth
@@ -295,7 +343,7 @@ def _run(table: np.ndarray, values: np.ndarray, arguments: argparse.Namespace) -
 
 def _progress_bar(total: int) -> Any:
     """Return a bar on a terminal where tqdm is installed, else None."""
-    if not sys.stderr.isatty() or find_spec("tqdm") is None:
+    if sys.stderr is None or not sys.stderr.isatty() or find_spec("tqdm") is None:
         return None
     from tqdm import tqdm
 
@@ -308,6 +356,8 @@ def _progress_bar(total: int) -> Any:
 def _check_outputs(arguments: argparse.Namespace, data: str | None = None) -> None:
     """Find what would keep the results from being written, before anything is spent."""
     named = {"--output": arguments.output, "--plot": arguments.plot}
+    if data is not None:
+        named["--save-rows"] = arguments.save_rows
     taken = {} if data is None else {os.path.realpath(data): "the table"}
     for option, name in named.items():
         if name is None:
@@ -317,14 +367,26 @@ def _check_outputs(arguments: argparse.Namespace, data: str | None = None) -> No
         if place in taken:
             raise UsageError(f"{option} {name} would overwrite {taken[place]}")
         taken[place] = option
-        if path.is_dir():
-            raise UsageError(f"cannot write {option} {name}: it is a directory")
-        if not path.parent.is_dir():
-            raise UsageError(f"cannot write {option} {name}: there is no folder {path.parent}")
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise UsageError(f"cannot write {option} {name}: permission denied")
+        reason = _obstacle(path)
+        if reason:
+            raise UsageError(f"cannot write {option} {name}: {reason}")
     if arguments.plot is not None:
         _check_format(arguments.plot)
+
+
+def _obstacle(path: Path) -> str | None:
+    """Say what would keep a file from being written."""
+    there = path
+    try:
+        if stat.S_ISDIR(path.stat().st_mode):
+            return "it is a directory"
+    except FileNotFoundError:
+        there = path.parent
+        if not there.is_dir():
+            return f"there is no folder {there}"
+    except OSError as error:  # such as a name that is too long
+        return error.strerror
+    return None if os.access(there, os.W_OK) else "permission denied"
 
 
 def _check_format(name: str) -> None:
@@ -343,19 +405,35 @@ def _check_format(name: str) -> None:
         )
 
 
-def _write(arguments: argparse.Namespace, result: dict[str, Any], draw: Callable) -> None:
+def _report(
+    arguments: argparse.Namespace, result: dict[str, Any], summary: list[str], draw: Callable
+) -> None:
+    """Write the files that were asked for and print the summary, each even if the other fails."""
+    try:
+        summary += _write(arguments, result, draw)
+    finally:
+        print("\n".join(summary))
+
+
+def _write(arguments: argparse.Namespace, result: dict[str, Any], draw: Callable) -> list[str]:
+    """Write the files; lines that say where they are."""
+    written = [""]
     try:
         if arguments.output is not None:
             lines = (f"  {json.dumps(k)}: {_json(v)}" for k, v in result.items())
             text = "{\n" + ",\n".join(lines) + "\n}\n"
             Path(arguments.output).write_text(text, encoding="utf-8")
-            print(f"\nresult in {arguments.output}")
+            written.append(f"result in {arguments.output}")
+        if arguments.save_rows is not None:
+            copy_rows(arguments.data, result["members"], arguments.save_rows)
+            written.append(f"rows in {arguments.save_rows}")
         if arguments.plot is not None:
             draw().savefig(arguments.plot, dpi=150)
-            print(f"map in {arguments.plot}")
+            written.append(f"map in {arguments.plot}")
     except OSError as error:
         name = error.filename or "the results"
         raise UsageError(f"cannot write {name}: {error.strerror or error}") from error
+    return written if len(written) > 1 else []
 
 
 def _json(value: Any) -> str:
@@ -382,6 +460,7 @@ def _result(
         "members": members.tolist(),
         "lower": region.lower.tolist(),
         "upper": region.upper.tolist(),
+        "n_rows_within_bounds": region.n_inside,
         "posterior_mean": region.mean,
         "posterior_std": region.std,
         "interval_95": list(region.interval),
@@ -414,12 +493,16 @@ def _result(
 # -- what people see ----------------------------------------------------------------------------
 
 
-def _print_summary(result: dict[str, Any], region: Region, source: str) -> None:
+def _summary(result: dict[str, Any], region: Region, source: str) -> list[str]:
+    """Lines that say what was found."""
     low, high = result["interval_95"]
-    share = result["n_members"] / result["n_rows"]
     noise = result["parameters"]["noise"]
     rows = [
-        ("recommended group", f"{result['n_members']:,} rows, {100 * share:.2g} % of the table"),
+        (
+            "recommended group",
+            f"{_count(result['n_members'], 'row')}, "
+            f"{_percent(result['n_members'] / result['n_rows'])} of the table",
+        ),
         *(
             (f"  {name}", f"{_number(lower)} to {_number(upper)}")
             for name, lower, upper in zip(
@@ -433,26 +516,58 @@ def _print_summary(result: dict[str, Any], region: Region, source: str) -> None:
         ),
         (
             "questions asked",
-            f"{result['n_rounds']:,}, about {result['n_groups_asked']:,} different groups, "
+            f"{result['n_rounds']:,} on {_count(result['n_groups_asked'], 'group')}, "
             + (f"each answer with noise of {_number(noise)}" if noise else "answered exactly"),
         ),
-        ("smallest group asked", f"{result['smallest_group_asked']:,} rows"),
-        ("rows averaged singly", f"{100 * result['share_of_rows_averaged_singly']:.2g} %"),
+        ("smallest group asked", _count(result["smallest_group_asked"], "row")),
+        ("rows averaged singly", _percent(result["share_of_rows_averaged_singly"])),
         (
             "true average",
             f"{_number(result['true_average'])}, of the whole table "
             f"{_number(result['true_average_of_table'])} (computed only for this report)",
         ),
     ]
-    print(f"Highest average of {result['target']} in {source}\n")
     width = max(len(name) for name, _ in rows)
-    for name, text in rows:
-        print(f"{name:<{width}}  {text}")
-    if region.group.depth <= region.optimizer.max_depth_:
-        print(
-            "\nThe budget was too small to reach the smallest groups: a larger one may find a "
-            "smaller group with a higher average."
-        )
+    return [
+        f"Highest average of {result['target']} in {source}",
+        "",
+        *(f"{name:<{width}}  {text}" for name, text in rows),
+        *_remarks(result, region),
+    ]
+
+
+def _remarks(result: dict[str, Any], region: Region) -> list[str]:
+    """Say what the numbers do not."""
+    remarks = []
+    others = result["n_rows_within_bounds"] - result["n_members"]
+    if others:
+        which = "" if result["command"] == "demo" else ", which --save-rows writes"
+        remarks += [
+            "",
+            f"{_count(others, 'other row')} of the table "
+            f"{'is' if others == 1 else 'are'} within the same bounds, for the cuts go through "
+            f"equal values; they are not in the group{which}.",
+        ]
+    group, oracle = region.group, region.oracle
+    if group.depth == 0 and len(oracle.asked) > 1:
+        remarks += ["", "No group that was asked for is better than the whole table."]
+    if group.depth <= region.optimizer.max_depth_ and not region.exhausted:
+        remarks += [
+            "",
+            "The budget was too small to settle on one of the smallest groups: a larger one may "
+            "find a higher average.",
+        ]
+    return remarks
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _percent(share: float) -> str:
+    """Two significant digits, more of what is close to all."""
+    percent = 100.0 * share
+    return f"{percent:.2g} %" if percent < 10.0 else f"{percent:.4g} %"
 
 
 def _number(x: float) -> str:
@@ -488,8 +603,8 @@ def _draw_table(region: Region, table: np.ndarray, features: list[str], target: 
         low, high = region.lower - margin, region.upper + margin
         axes[1].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), title="close-up")
     figure.suptitle(
-        f"{len(region.group.members):,} of {len(table):,} rows recommended after "
-        f"{region.oracle.n_answers:,} noisy averages of {target}"
+        f"{len(region.group.members):,} of {_count(len(table), 'row')} recommended after "
+        f"{_count(region.oracle.n_answers, 'average')} of {target}"
     )
     return figure
 
@@ -513,6 +628,6 @@ def _draw_photograph(region: Region, places: np.ndarray, image: np.ndarray) -> A
     low, high = region.lower, region.upper
     left.add_patch(Rectangle(low, *(high - low), fill=False, edgecolor=display.color, lw=2.5))
     left.set(title="the photograph, unknown to the search", xlabel=PIXELS[0], ylabel=PIXELS[1])
-    right.set(title=f"what {region.oracle.n_answers} noisy averages tell", aspect="equal")
+    right.set(title=f"what {_count(region.oracle.n_answers, 'average')} tell", aspect="equal")
     right.set(xlim=left.get_xlim(), ylim=left.get_ylim())
     return figure

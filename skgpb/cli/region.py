@@ -5,7 +5,9 @@ no knowledge of the table. They were chosen by measurement on tables of many sha
 tuned to one of them.
 
 - *Groups.* The table is halved at medians until groups have n / 64 rows, six levels down.
-  Those are the finest groups that are ever asked for, and the ones recommended.
+  Those are the finest groups that are ever asked for. Of all groups asked for the one with the
+  highest posterior mean is recommended, which is a coarse one, or the whole table, only while
+  nothing finer is known to be better.
 - *Coordinates.* Every feature is scaled to [0, 1]: one length scale serves all. Learning one
   for each feature was no better, for they have to be learned from averages.
 - *Prior.* A Matern kernel with nu = 5/2, amplitude and length scale learned whenever the number
@@ -89,7 +91,7 @@ class GroupAverages:
 
     def __init__(self, values: np.ndarray, noise: float, seed: int) -> None:
         self._values = values
-        self._noise = noise
+        self.noise = noise
         self._rng = np.random.default_rng(seed)
         self.asked: dict[tuple[int, int], Cell] = {}
         self.n_answers = 0
@@ -98,7 +100,7 @@ class GroupAverages:
         """Answer with the average over the members of a group, plus noise."""
         self.asked[group.depth, group.index] = group
         self.n_answers += 1
-        return float(self._values[group.members].mean() + self._noise * self._rng.normal())
+        return float(self._values[group.members].mean() + self.noise * self._rng.normal())
 
     @property
     def smallest(self) -> int:
@@ -121,7 +123,10 @@ class Region:
     group : Cell
         The recommended group; ``members`` are its rows.
     lower, upper : ndarray of shape (d,)
-        Its corners, in units of the features.
+        Corners of the smallest box around them, in units of the features.
+    n_inside : int
+        Number of rows in that box: the members, and rows that share a value with some of them
+        where the cut goes through equal values.
     mean, std : float
         Posterior of its average, in units of the column.
     alpha : float
@@ -130,16 +135,20 @@ class Region:
         The state of the search, over features scaled to [0, 1].
     oracle : GroupAverages
         What was asked.
+    exhausted : bool
+        Whether every group was asked for, and answered exactly.
     """
 
     group: Cell
     lower: np.ndarray
     upper: np.ndarray
+    n_inside: int
     mean: float
     std: float
     alpha: float
     optimizer: GPOOOptimizer
     oracle: GroupAverages
+    exhausted: bool
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -175,7 +184,7 @@ def find_region(
     oracle : GroupAverages
         Answers the questions.
     budget : int
-        Number of questions.
+        Number of questions; fewer are asked where the answers are exact and no group is left.
     noise : float
         Standard deviation of the noise that the oracle adds.
     alpha : float, default=None
@@ -195,7 +204,7 @@ def find_region(
     Returns
     -------
     region : Region
-        Of the finest groups asked for, the one with the highest posterior mean.
+        Of the groups asked for, the one with the highest posterior mean.
     """
     if min_members is None:
         min_members = group_size(len(table), max_depth)
@@ -223,27 +232,45 @@ def find_region(
         # Splitting goes on after the next answer.
         warnings.simplefilter("ignore", RefinementWarning)
         for _ in range(budget):
-            group = optimizer.ask()
+            group = _next_group(optimizer, oracle)
+            if group is None:
+                break
             answers.append(oracle(group))
             if alpha is None:
                 variance = max(noise**2, (NOISE_FLOOR * float(np.std(answers))) ** 2)
-            optimizer.tell(group, answers[-1], alpha=variance)
+            # Not for this answer alone: pending groups are expected to have the same noise.
+            optimizer.set_params(alpha=variance).tell(group, answers[-1])
             if tick is not None:
                 tick()
     group, mean, std = _best(optimizer, oracle)
     rows = table[group.members]
-    return Region(group, rows.min(axis=0), rows.max(axis=0), mean, std, variance, optimizer, oracle)
+    lower, upper = rows.min(axis=0), rows.max(axis=0)
+    n_inside = int(((table >= lower) & (table <= upper)).all(axis=1).sum())
+    exhausted = oracle.n_answers < budget
+    return Region(group, lower, upper, n_inside, mean, std, variance, optimizer, oracle, exhausted)
+
+
+def _next_group(optimizer: GPOOOptimizer, oracle: GroupAverages) -> Cell | None:
+    """Return what to ask for; what was answered exactly stays pending, and is not asked again."""
+    if oracle.noise > 0.0:
+        return optimizer.ask()
+    n = 1
+    try:
+        while ((group := optimizer.ask(n)[-1]).depth, group.index) in oracle.asked:
+            n += 1
+    except ValueError:
+        return None  # no group is left
+    return group
 
 
 def _best(optimizer: GPOOOptimizer, oracle: GroupAverages) -> tuple[Cell, float, float]:
-    """Of the finest groups asked for, the one with the highest posterior mean.
+    """Of the groups asked for, the one with the highest posterior mean.
 
-    The paper's rule takes the deepest *split* cells, which are one level above the finest.
+    The paper's rule takes the deepest *split* cells, which are one level above the finest, and
+    does not know whether they are better than the whole table.
     """
-    finest = max(depth for depth, _ in oracle.asked)
     found = []
-    for (depth, _), group in sorted(oracle.asked.items()):
-        if depth == finest:
-            mean, cov = optimizer.predict(group.points, return_cov=True)
-            found.append((group, float(mean.mean()), float(np.sqrt(max(0.0, cov.mean())))))
+    for _, group in sorted(oracle.asked.items()):
+        mean, cov = optimizer.predict(group.points, return_cov=True)
+        found.append((group, float(mean.mean()), float(np.sqrt(max(0.0, cov.mean())))))
     return max(found, key=lambda each: each[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +70,44 @@ def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
     if not rows:
         raise ValueError(f"{path} has a header but no rows")
     return np.array(rows)
+
+
+def copy_rows(path: str | Path, rows: Collection[int], to: str | Path) -> None:
+    r"""Copy the header and some rows of a file of comma-separated values to another file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, in UTF-8.
+    rows : collection of int
+        Which rows, counted from 0 without the header and blank lines, as by :func:`read_table`.
+    to : str or Path
+        The file to write.
+
+    Raises
+    ------
+    OSError
+        Where a file cannot be read or written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from skgpb.datasets import copy_rows
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path, some = pathlib.Path(folder) / "towns.csv", pathlib.Path(folder) / "some.csv"
+    ...     _ = path.write_text("town,east,north\nA,1,2.5\nB,3,4\n")
+    ...     copy_rows(path, [1], some)
+    ...     some.read_text().split()
+    ['town,east,north', 'B,3,4']
+    """
+    wanted = set(rows)
+    with (
+        open(path, newline="", encoding="utf-8-sig") as source,
+        open(to, "w", newline="", encoding="utf-8") as copy,
+    ):
+        lines, writer = filter(None, csv.reader(source)), csv.writer(copy, lineterminator="\n")
+        writer.writerow(next(lines))
+        writer.writerows(cells for i, cells in enumerate(lines) if i in wanted)
 
 
 def _places(header: list[str], columns: Sequence[str], path: str | Path) -> list[int]:
