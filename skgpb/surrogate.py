@@ -1076,13 +1076,13 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         var = self._prior_var(several) - np.einsum("ij,ij->i", K, K)
         return mean, np.sqrt(np.maximum(var, 0.0)) * self._factor
 
-    def _deviation(self, block: np.ndarray, rows: np.ndarray) -> float:
-        """Largest prior standard deviation of f at ``rows`` minus a functional."""
+    def _deviations(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Prior standard deviations of f at each of ``rows`` minus a functional, shape (n,)."""
         single, points = Functionals(block.shape[1]), Functionals(rows.shape[1])
         single[0] = block
         points.extend(rows)
         var = self._prior_var(points) + self._prior_var(single)
-        return float(np.sqrt(max(0.0, (var - 2 * self._cross(points, single)[:, 0]).max())))
+        return np.sqrt(np.maximum(var - 2 * self._cross(points, single)[:, 0], 0.0))
 
 
 def warn_of_jitter(jitter: float, n: int) -> None:

@@ -14,8 +14,15 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb.optimizers import variation_bound
-from skgpb.optimizers.variation import cell_deviations, h_max, smoothness_exponent
+from skgpb.kernels import Columns
+from skgpb.optimizers import (
+    ContextualGPTreeOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPZoomingOptimizer,
+    variation_bound,
+)
+from skgpb.optimizers.variation import cell_deviations, h_max, largest_within, smoothness_exponent
 
 BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)], 3: [(0, 1), (2.0, 2.5), (-1, 1)]}
 
@@ -61,8 +68,8 @@ def test_deviations_bound_those_of_points_of_the_cell(kernel):
             X = np.vstack([center, center + offsets])
             K = kernel(X, X.copy())
             d = np.sqrt(np.maximum(K[0, 0] + np.diag(K) - 2 * K[0], 0.0))
-            # A periodic process has its maximum inside large cells: met to a tenth.
-            assert g[h] >= d.max() * (0.9 if isinstance(kernel, ExpSineSquared) else 1 - 1e-12)
+            # A periodic process has its maximum inside large cells: met to a percent.
+            assert g[h] >= d.max() * (0.99 if isinstance(kernel, ExpSineSquared) else 1 - 1e-12)
 
 
 def test_draws_vary_less_than_the_bound_with_the_stated_probability():
@@ -99,3 +106,100 @@ def test_h_max_is_equation_3_4():
     for n, alpha, K, d in [(80, 1.0, 2, 1), (300, 0.5, 3, 2), (2, 1.0, 5, 4)]:
         assert h_max(n, alpha, K, d) == pytest.approx(depth_limit(n, alpha, K, d), rel=1e-13)
     assert h_max(1024, 1.0, 2, 1) == pytest.approx(10.0)
+
+
+# diameter="kernel" ---------------------------------------------------------------------------
+
+#: Smooth and rough, periodic with periods from several times to a hundredth of the domain, one of
+#: which fits every cell a whole number of times, sums and products, and what is not stationary.
+KERNELS = [
+    RBF(0.2),
+    Matern(0.3, nu=0.5),
+    ExpSineSquared(0.8, 0.5),
+    ExpSineSquared(0.5, 0.25),
+    ExpSineSquared(0.8, 3.0),
+    ExpSineSquared(0.8, 0.02),
+    ExpSineSquared(0.9, 1 / 64),
+    RBF(0.5) + 0.3 * ExpSineSquared(0.5, 0.125),
+    RBF(0.5) + 0.3 * ExpSineSquared(0.5, 0.031),
+    RBF(0.5) * ExpSineSquared(0.5, 0.125),
+    ExpSineSquared(0.5, 0.25) * ExpSineSquared(0.7, 0.1),
+    ExpSineSquared(0.5, 0.25) + ExpSineSquared(0.7, 1 / 3),
+    Matern(0.5, nu=1.5) * ExpSineSquared(0.9, 0.2),
+    DotProduct(0.3) ** 2,
+    DotProduct(0.2) * ExpSineSquared(0.5, 0.125),
+]
+
+
+@pytest.mark.parametrize("feedback", ["center", "average"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_no_cell_of_a_draw_strays_farther_than_delta(kernel, feedback):
+    """|f(x) - answer| <= delta(h) at all x of all cells of all depths at once."""
+    n, n_draws, depth, per_axis = 512, 200, 5, 4
+    opt = GPOOOptimizer(
+        kernel,
+        bounds=[(0, 1)],
+        alpha=0.01,
+        feedback=feedback,
+        n_representatives=per_axis,
+        max_depth=depth - 1,
+    )
+    opt.ask()
+    grid = np.arange(n + 1) / n  # holds the corners, centres and representatives of all cells
+    values, vectors = np.linalg.eigh(kernel(grid[:, None]))
+    rng = np.random.default_rng(0)
+    draws = (vectors * np.sqrt(np.maximum(values, 0.0))) @ rng.normal(size=(n + 1, n_draws))
+    inside = np.ones(n_draws, dtype=bool)
+    for h in range(depth + 1):
+        width = n // 2**h
+        starts = np.arange(0, n, width)
+        cells = draws[starts[:, None] + np.arange(width + 1)]
+        if feedback == "center":
+            answers = cells[:, [width // 2]]
+        else:
+            places = (2 * np.arange(per_axis) + 1) * width // (2 * per_axis)
+            answers = cells[:, places].mean(axis=1, keepdims=True)
+        # a draw of a smooth kernel that hardly varies is good to the root of rounding
+        inside &= (np.abs(cells - answers) <= opt._delta[h] + 1e-6).all(axis=(0, 1))
+    # Each draw is outside with a probability of at most 0.1: three standard deviations are 13.
+    assert (~inside).sum() <= 20 + 13
+    assert (np.diff(opt._delta) <= 0.0).all()
+
+
+def test_a_periodic_process_is_refined_and_not_asked_again_and_again():
+    opt = GPTreeOptimizer(ExpSineSquared(0.8, 0.5), bounds=[(0, 1)], alpha=0.01)
+    rng = np.random.default_rng(0)
+    opt.run(lambda cell: np.sin(4 * np.pi * cell.center[0]) + 0.1 * rng.normal(), budget=60)
+    assert opt.tree_.depth.max() >= 5
+    assert opt.tree_.n_evaluations.max() <= 10
+
+
+@pytest.mark.parametrize("cls", [GPTreeOptimizer, GPZoomingOptimizer, ContextualGPTreeOptimizer])
+@pytest.mark.parametrize("diameter", ["kernel", "theory"])
+def test_whole_periods_from_centre_to_corner_are_no_sign_of_constancy(cls, diameter):
+    settings = {"alpha": 0.01, "diameter": diameter, "bounds": [(0, 1)]}
+    if cls is ContextualGPTreeOptimizer:
+        settings["context_bounds"] = [(0, 1)]
+        kernel = Columns(RBF(0.3), [0]) * Columns(ExpSineSquared(0.8, 0.5), [1])
+        opt = cls(kernel, **settings)
+        opt.ask([0.5])
+    else:
+        opt = cls(ExpSineSquared(0.8, 0.5), **settings)
+        opt.ask()
+    widths = opt._variation if cls is GPZoomingOptimizer else opt._delta
+    # sd(f(x) - f(c)) is 1.26 for x half a period from c
+    assert widths[0] > 1.25
+
+
+def test_the_largest_deviation_of_parts_is_found_axis_by_axis():
+    """A product is farthest at a corner along some axes and inside along others."""
+    rng = np.random.default_rng(0)
+    for d in (2, 3, 5):
+        peaks = np.where(rng.uniform(size=d) < 0.5, 1.0, rng.uniform(-0.9, 0.9, size=d))
+        heights = rng.uniform(0.1, 1.0, size=d)
+
+        def deviations(t, peaks=peaks, heights=heights):
+            return np.sqrt(1.0 - np.exp(-heights / (1.0 + np.abs(t - peaks))).prod(axis=1))
+
+        exact = float(np.sqrt(1.0 - np.exp(-heights.sum())))
+        assert 0.98 * exact <= largest_within(deviations, d) <= exact

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import Rule, axis_counts, corners, gauss_legendre_rule
 from skgpb.kernels._cell import CellKernel, is_point
 from skgpb.kernels._gaussian_products import GaussianProducts
+from skgpb.kernels._windows import WindowEvaluator
 from skgpb.kernels.window_mean import WindowMean
 
 #: Nodes along each axis of a box over which features are averaged.
@@ -123,8 +125,25 @@ class CellIntegral(CellKernel):
             return super()._generic_noise_diag(boxes)
         return self._windows().noise_diag(as_windows(boxes))
 
-    def _windows(self) -> WindowMean:
-        return WindowMean(self._checked_base(), window="uniform", tolerance=self.tolerance)
+    def _windows(self) -> BoxWindow:
+        """Windows of the base as it is now; kept, because they search for numbers of nodes."""
+        base, kept = self._checked_base(), self.__dict__.get("_kept")
+        if kept is None or kept.tolerance != self.tolerance or kept.base != base:
+            kept = BoxWindow(clone(base), window="uniform", tolerance=self.tolerance)
+            self._kept = kept
+        return kept
+
+
+class BoxWindow(WindowMean):
+    """A window whose base never changes, and whose evaluators are kept therefore."""
+
+    def evaluator(self, n_columns: int) -> WindowEvaluator:
+        """Return the evaluation of rows of so many columns."""
+        kept = self.__dict__.get("_evaluator")
+        # A shallow copy with another base has the evaluator of the first.
+        if kept is None or kept.base is not self.base or kept.d != n_columns // 2:
+            self._evaluator = kept = super().evaluator(n_columns)
+        return kept
 
 
 def as_windows(boxes: np.ndarray) -> np.ndarray:

@@ -583,7 +583,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
                     side[axis] if x[axis] < upper[axis] - side[axis] / 2 else -side[axis]
                 )
                 pair = self._rows_of(np.stack([x, x + step]))
-                slopes.append(self.surrogate_._deviation(pair[:1], pair[1:]) / PROBE_STEP)
+                slopes.append(self.surrogate_._deviations(pair[:1], pair[1:])[0] / PROBE_STEP)
         return max(slopes)
 
     def _local_points(self, n: int) -> np.ndarray:

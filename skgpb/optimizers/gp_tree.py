@@ -33,6 +33,7 @@ from skgpb.optimizers.variation import (
     cell_deviations,
     claim_2,
     h_max,
+    never_increasing,
     smoothness_exponent,
 )
 from skgpb.partition import Cell
@@ -107,8 +108,8 @@ class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
         n = self.max_depth_ + 2
         if self.pool is None:
             prior = self._point_kernel(self.surrogate_.kernel_)
-            return cell_deviations(prior, self.bounds_, self._n_children, n)
-        return np.array([self._largest_deviation(depth) for depth in range(n)])
+            return cell_deviations(prior, self.bounds_, self._n_children, n, self._stationary)
+        return never_increasing(np.array([self._largest_deviation(depth) for depth in range(n)]))
 
     def _point_kernel(self, kernel: Kernel) -> Callable:
         """Prior covariance of f between points, from that of the answers to queries."""

@@ -36,7 +36,12 @@ from skgpb.kernels import CellAverage, CellIntegral, boxes_from_points
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery, descriptors_of
 from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.optimizers.tree_search import BEAM, first_maximum
-from skgpb.optimizers.variation import FRACTIONS, claim_2, smoothness_exponent
+from skgpb.optimizers.variation import (
+    claim_2,
+    largest_within,
+    never_increasing,
+    smoothness_exponent,
+)
 from skgpb.partition import Ball, ChebyshevCovering, EuclideanCovering
 from skgpb.partition.box import points_per_axis
 from skgpb.partition.covering import LEVELS
@@ -456,7 +461,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         elif isinstance(self.diameter, str):
             quantile = sqrt(2.0 * (self._log_balls - log(self.failure_probability)))
             g = np.array([self._deviation(r) for r in radii])
-            self._variation = quantile * np.minimum.accumulate(g)
+            self._variation = quantile * never_increasing(g)
         else:
             if callable(self.diameter):
                 given = [check_callable_value(self.diameter, r, "diameter") for r in radii]
@@ -468,26 +473,25 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     def _deviation(self, radius: float, of_answer: bool = True) -> float:
         """Largest prior sd of f(y) minus the answer to a ball, or f at its centre; y inside.
 
-        Balls around the centre and two opposite corners of the domain are looked at, in the
-        directions in which they reach the farthest.
+        Balls around the centre and two opposite corners of the domain are looked at.
         """
         d = self.n_features_in_
-        alternate = np.where(np.arange(d) % 2, -1.0, 1.0)
-        directions = np.stack([np.ones(d), alternate])
-        if self.metric == "euclidean":
-            directions = np.concatenate([directions / sqrt(d), np.eye(d)])
-        reach = radius * np.concatenate([np.outer(FRACTIONS, step) for step in directions])
         depth = round(np.log2(self.covering_.diameter / radius))
-        largest = 0.0
+        found = []
         for center in (np.full(d, 0.5), np.zeros(d), np.ones(d)):
-            points = np.clip(np.concatenate([center + reach, center - reach]), 0.0, 1.0)
             if of_answer:
                 block = self._block(self._ball_at(center, depth, -1))
             else:
                 block = self._rows_of(self._place(center[None]))
-            rows = self._rows_of(self._place(points))
-            largest = max(largest, self.surrogate_._deviation(block, rows))
-        return largest
+
+            def deviations(t: np.ndarray, center=center, block=block) -> np.ndarray:
+                if self.metric == "euclidean":
+                    t = t / np.maximum(1.0, np.linalg.norm(t, axis=1, keepdims=True))
+                points = np.clip(center + radius * t, 0.0, 1.0)
+                return self.surrogate_._deviations(block, self._rows_of(self._place(points)))
+
+            found.append(largest_within(deviations, d))
+        return max(found)
 
     def _room(self, t: int) -> bool:
         """Whether another ball may be needed before evaluation t.

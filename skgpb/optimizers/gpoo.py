@@ -119,8 +119,10 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     index, is asked.
 
     *diameter="kernel".* delta(h) = sqrt(2 log(M / theta)) times the largest prior standard
-    deviation of f(x) minus the average over the cell, for x at the centre and corners of cells
-    of depth h: the union bound over the M cells of the tree that Lemma 1 takes as well.
+    deviation of f(x) minus the average over the cell, for x anywhere in cells of depth h or
+    deeper: the union bound over the M cells of the tree that Lemma 1 takes as well. Where the
+    kernel is stationary one cell tells of all; otherwise a sample of cells does. In a pool x is a
+    member, of a sample of cells.
 
     *Advice.* ``expansion="posterior"`` and ``recommend("posterior")`` are better on average
     than the paper's rules at every budget we tried, and on boxes so is ``beta=4.0`` than

@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
+from skgpb.kernels._cell import CellKernel
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
 from skgpb.optimizers.gaussian import GaussianProcessMixin
+from skgpb.optimizers.variation import largest_within, never_increasing
 from skgpb.partition import BoxPartition, Cell, PoolPartition
 from skgpb.partition.box import points_per_axis
 from skgpb.surrogate import contains_white_noise
@@ -392,17 +394,30 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
         if self.diameter != "kernel":
             return self._given_diameter() / self.surrogate_._factor
         quantile = sqrt(2.0 * (self._log_cells - log(self.failure_probability)))
-        delta, last = [], np.inf
-        for depth in range(self.max_depth_ + 2):
-            last = min(last, quantile * self._largest_deviation(depth))
-            delta.append(last)
-        return np.array(delta)
+        g = [self._largest_deviation(depth) for depth in range(self.max_depth_ + 2)]
+        return quantile * never_increasing(np.array(g))
 
     def _largest_deviation(self, depth: int) -> float:
         """Largest prior sd of f(x) minus the query, over a sample of cells of a depth."""
-        sample = self._partition.deviation_blocks(depth)
-        stds = [self.surrogate_._deviation(block, points) for block, points in sample]
-        return max(stds, default=0.0)
+        if self.pool is not None:
+            sample = self._partition.deviation_blocks(depth)
+            found = [self.surrogate_._deviations(*item).max() for item in sample]
+            return float(max(found, default=0.0))
+        found = []
+        for block, lower, upper in self._partition.deviation_cells(depth, not self._stationary):
+            center, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+
+            def deviations(t: np.ndarray, block=block, c=center, r=half) -> np.ndarray:
+                return self.surrogate_._deviations(block, self._rows_of(c + r * t))
+
+            found.append(largest_within(deviations, len(center)))
+        return max(found)
+
+    @property
+    def _stationary(self) -> bool:
+        """Whether all cells of a depth have the same prior, as far as kernels say so."""
+        kernel = self.surrogate_.kernel_
+        return isinstance(kernel, CellKernel) and bool(kernel.base.is_stationary())
 
     def _relearned(self) -> None:
         self._delta = self._diameter()

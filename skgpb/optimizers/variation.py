@@ -15,15 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log, pi
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.partition.box import sample_cells
+from skgpb.partition.candidates import spread_points
+
 # The constants of Claim 2 that the paper does not give.
 C2 = C3 = 1.0
-# Where a cell is compared with its centre: these fractions of the way to its corners.
-FRACTIONS = np.arange(1, 9) / 8.0
+# Points all over a cell at which f is compared with the answer to it.
+SPREAD = 32
+# Along an axis of [-1, 1]: its ends and its middle, points spread evenly, and points as dense as
+# they are near the ends, to find the right place in the last of many periods.
+EVEN = spread_points(np.array([[-1.0, 1.0]]), 36, np.zeros(1))[:, 0]
+NEAR = 1.0 - 10.0 ** -np.linspace(0.3, 2.5, 10)
+LINE = np.concatenate([[-1.0, 0.0, 1.0], EVEN, NEAR, -NEAR])
 # Step of the numerical exponent, in units of the sides of the domain.
 STEP = 1e-4
 
@@ -79,7 +88,8 @@ def variation_bound(
     array([18.3, 17.3, 11.4,  6.6])
     """
     bounds = np.asarray(bounds, dtype=np.float64)
-    g = cell_deviations(kernel, bounds, n_children, max_depth + 2)
+    stationary = isinstance(kernel, Kernel) and kernel.is_stationary()
+    g = cell_deviations(kernel, bounds, n_children, max_depth + 2, stationary)
     return claim_2(g, n_children, len(bounds), failure_probability)
 
 
@@ -94,25 +104,62 @@ def claim_2(g: np.ndarray, n_children: int, d: int, failure_probability: float) 
 
 
 def cell_deviations(
-    kernel: Kernel | Callable, bounds: np.ndarray, n_children: int, n_depths: int
+    kernel: Kernel | Callable,
+    bounds: np.ndarray,
+    n_children: int,
+    n_depths: int,
+    stationary: bool = False,
 ) -> np.ndarray:
     """g_h for h = 0..n_depths - 1: the largest sd of f(x) - f(centre), x in a cell of depth h.
 
-    Cells at the centre and at two opposite corners of the domain are looked at (a stationary
-    kernel needs no more than one), along their two main diagonals.
+    One cell of every depth is looked at if the kernel is ``stationary``, else a sample of them.
     """
-    d, side = len(bounds), bounds[:, 1] - bounds[:, 0]
-    g = np.empty(n_depths)
+    g = np.zeros(n_depths)
     for h in range(n_depths):
-        cuts = (h - np.arange(d) + d - 1) // d  # axis a is cut at depths a, a + d, a + 2 d, ...
-        half = 0.5 * side * float(n_children) ** -cuts
-        centers = np.stack([bounds.mean(axis=1), bounds[:, 0] + half, bounds[:, 1] - half])
-        alternate = np.where(np.arange(d) % 2, -1.0, 1.0) * half
-        offsets = np.concatenate(
-            [np.outer(sign * FRACTIONS, step) for sign in (-1.0, 1.0) for step in (half, alternate)]
-        )
-        g[h] = max(_deviations(kernel, center, center + offsets).max() for center in centers)
-    return np.minimum.accumulate(g)
+        for lower, upper in sample_cells(bounds, n_children, h, not stationary):
+            center, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+
+            def deviations(t: np.ndarray, c: np.ndarray = center, r: np.ndarray = half) -> Any:
+                return _deviations(kernel, c, c + r * t)
+
+            g[h] = max(g[h], largest_within(deviations, len(bounds)))
+    return never_increasing(g)
+
+
+def never_increasing(g: np.ndarray) -> np.ndarray:
+    """Raise g_h to the largest of g_h, g_{h+1}, ..., so that no level is promised too little.
+
+    Finer cells may stray farther from their average: a periodic f over one period and a half,
+    say, does so more than over two.
+    """
+    return np.maximum.accumulate(g[::-1])[::-1]
+
+
+def largest_within(deviations: Callable[[np.ndarray], np.ndarray], d: int) -> float:
+    """Largest of ``deviations(t)``, t (n, d) in the cube [-1, 1]^d, up to a few percent.
+
+    Corners are the farthest where covariance falls with distance, but a periodic process may be
+    the same there. From the best of corners and points spread over the cube, two rounds look
+    along all axes at once and take the best of every axis, which is the maximum wherever it is a
+    monotone function of a sum or product over the axes. The points are no lattice, which a period
+    could fit.
+    """
+    if d == 1:
+        return float(deviations(LINE[:, None]).max())
+    alternate = np.where(np.arange(d) % 2, -1.0, 1.0)
+    corners = np.stack([np.zeros(d), np.ones(d), -np.ones(d), alternate, -alternate])
+    cube, axis = np.tile([-1.0, 1.0], (d, 1)), np.arange(d)
+    points = np.concatenate([corners, spread_points(cube, SPREAD, np.zeros(d))])
+    values = deviations(points)
+    for _ in range(2):
+        best = points[int(np.argmax(values))]
+        lines = np.tile(best, (d, len(LINE), 1))
+        lines[axis, :, axis] = LINE
+        along = deviations(lines.reshape(-1, d)).reshape(d, -1)
+        place = np.unravel_index(along.argmax(), along.shape)
+        points = np.stack([best, lines[place], LINE[along.argmax(axis=1)]])
+        values = deviations(points)
+    return float(values.max())
 
 
 def smoothness_exponent(kernel: Kernel | Callable, bounds: np.ndarray) -> float:

@@ -9,11 +9,14 @@ import numpy as np
 
 from skgpb._core._tree import Tree
 from skgpb.kernels._boxes import boxes_from_points
+from skgpb.partition.candidates import spread_points
 from skgpb.partition.cell import Cell
 from skgpb.utils import Integral
 
 # As many representatives as a cell gets where nobody says how many: per axis, and in all.
 PER_AXIS, IN_ALL = 10, 100
+# Cells of a level, beside those in the middle and in corners, that stand for all of them.
+SPREAD_CELLS = 3
 
 
 def points_per_axis(given: Any, d: int) -> tuple[int, ...]:
@@ -30,6 +33,28 @@ def points_per_axis(given: Any, d: int) -> tuple[int, ...]:
             f"got {given!r}"
         )
     return tuple(int(s) for s in counts)
+
+
+def sample_cells(
+    bounds: np.ndarray, n_children: int, depth: int, everywhere: bool
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Corners of the cell in the middle at a depth, and of cells ``everywhere`` if so.
+
+    All cells of a depth are translates of one, so that one is enough for what is stationary.
+    Otherwise those at the ends of two diagonals are looked at too, and some that are spread.
+    """
+    d, side = len(bounds), bounds[:, 1] - bounds[:, 0]
+    cuts = (depth - np.arange(d) + d - 1) // d  # axis a is cut at depths a, a + d, a + 2 d, ...
+    counts = float(n_children) ** cuts
+    places = np.full((1, d), 0.5)
+    if everywhere:
+        unit = np.tile([0.0, 1.0], (d, 1))
+        diagonals = np.stack([np.ones(d), np.arange(d) % 2.0])
+        spread = spread_points(unit, SPREAD_CELLS, places[0])
+        places = np.concatenate([places, diagonals, 1.0 - diagonals, spread])
+    index = np.unique(np.minimum(np.floor(places * counts), counts - 1.0), axis=0)
+    lower = bounds[:, 0] + side * (index / counts)
+    return list(zip(lower, lower + side / counts, strict=True))
 
 
 class BoxPartition:
@@ -119,17 +144,18 @@ class BoxPartition:
         """Descriptor rows (S, 2 d) of an average over points (S, d)."""
         return boxes_from_points(points)
 
-    def deviation_blocks(self, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Sample of cells at a depth: (block of the cell, descriptor rows of points in it).
-
-        The points are the centre and two opposite corners, where a stationary process strays
-        the farthest from the mean over the cell.
-        """
-        K, sample = self.tree.n_children, []
-        for index in sorted({0, K**depth // 2, K**depth - 1}):
-            cell = self.cell_at(depth, index)
-            points = np.stack([cell.lower, cell.center, cell.upper])
-            sample.append((self.block_of(cell), self.points_block(points)))
+    def deviation_cells(
+        self, depth: int, everywhere: bool
+    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Sample of cells at a depth: (block, lower corner, upper corner), see ``sample_cells``."""
+        bounds = np.stack(np.split(self.tree.box(0, 1)[0], 2), axis=1)
+        sample = []
+        for lower, upper in sample_cells(bounds, self.tree.n_children, depth, everywhere):
+            if self.at_center:
+                block = boxes_from_points(0.5 * (lower + upper)[None])
+            else:
+                block = np.concatenate([lower, upper])[None]
+            sample.append((block, lower, upper))
         return sample
 
     def _cell(self, depth: int, index: int, tree: Tree, node: int) -> Cell:
