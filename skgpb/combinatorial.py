@@ -45,6 +45,8 @@ from skgpb.utils import (
     Real,
     StrOptions,
     check_noise_variance,
+    check_numbers,
+    check_one_each,
     check_reward,
     unchanged_by_errors,
     validate_params,
@@ -561,13 +563,18 @@ class CombinatorialBandit(BaseBanditOptimizer):
         costs = self.costs
         if isinstance(costs, Real):
             return [np.full(len(each), float(costs)) for each in arms]
-        if np.ndim(costs[0] if len(costs) else 0.0) == 0:
-            costs = [costs] * len(arms)
+        if not hasattr(costs, "__len__") or isinstance(costs, (str, bytes, dict, set)):
+            raise TypeError(f"costs must be None, a number or arrays of numbers, got {costs!r}")
+        each_alike = all(isinstance(each, Real) for each in costs)
+        costs = [costs] * len(arms) if each_alike else list(costs)
         if len(costs) != len(arms):
             raise ValueError(
                 f"there are costs of {len(costs)} campaigns, but {len(arms)} campaigns"
             )
-        costs = [np.array(each, dtype=np.float64) for each in costs]
+        costs = [
+            check_numbers(each, f"costs of campaign {i}", ensure_2d=False)
+            for i, each in enumerate(costs)
+        ]
         for i, (cost, rows) in enumerate(zip(costs, arms, strict=True)):
             if cost.shape != (len(rows),):
                 raise ValueError(
@@ -733,45 +740,26 @@ class CombinatorialBandit(BaseBanditOptimizer):
         return cost
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
-        rewards = None
+        n, rewards = len(self.optimizers_), None
         if reward is not None:
-            rewards = self._one_per_campaign(reward, "reward")
+            rewards = check_one_each(reward, n, "reward", "campaigns")
             rewards = [None if each is None else check_reward(each) for each in rewards]
             if all(each is None for each in rewards):
                 raise ValueError("reward holds None for every campaign")
-        alphas = alpha
-        if alpha is None or np.ndim(alpha) == 0:
-            alphas = [alpha] * len(self.optimizers_)
+        alphas = check_one_each(alpha, n, "alpha", "campaigns", shared=True)
         alphas = [
             optimizer._told_noise() if each is None else check_noise_variance(each)
-            for optimizer, each in zip(
-                self.optimizers_, self._one_per_campaign(alphas, "alpha"), strict=True
-            )
+            for optimizer, each in zip(self.optimizers_, alphas, strict=True)
         ]
         if not isinstance(query, Allocation):
             query = self._as_query(query)
         return query, self._resolve(query), rewards, alphas
 
     def _checked_list(self, queries: list, rewards: Any, alphas: Any) -> list[tuple]:
-        if alphas is None or np.ndim(alphas) == 0:
-            alphas = [alphas] * len(queries)
-        for name, given in (("reward", rewards), ("alpha", alphas)):
-            if not hasattr(given, "__len__") or len(given) != len(queries):
-                raise ValueError(
-                    f"{name} must hold one entry for each of {len(queries)} allocations, got "
-                    f"{given!r}"
-                )
+        n = len(queries)
+        rewards = check_one_each(rewards, n, "reward", "allocations")
+        alphas = check_one_each(alphas, n, "alpha", "allocations", shared=True)
         return [self._checked(*each) for each in zip(queries, rewards, alphas, strict=True)]
-
-    def _one_per_campaign(self, given: Any, name: str) -> list:
-        n = len(self.optimizers_)
-        if isinstance(given, (str, bytes, dict, set)) or not hasattr(given, "__len__"):
-            raise TypeError(f"{name} must hold one number for each of {n} campaigns, got {given!r}")
-        if len(given) != n:
-            raise ValueError(
-                f"{name} must hold one number for each of {n} campaigns, got {given!r}"
-            )
-        return list(given)
 
     def _resolve(self, query: Allocation | PointsQuery) -> list[Arm | PointsQuery]:
         """The query of each campaign."""

@@ -32,6 +32,7 @@ __all__ = [
     "check_inside",
     "check_noise_variance",
     "check_numbers",
+    "check_one_each",
     "check_reward",
     "check_unmasked",
     "failed_fits",
@@ -171,6 +172,25 @@ def check_reward(reward: Any, name: str = "reward") -> float:
     if not -np.inf < value < np.inf:
         raise ValueError(f"{name} must be finite, got {value!r}")
     return value
+
+
+def check_one_each(values: Any, n: int, name: str, owners: str, shared: bool = False) -> list[Any]:
+    """Return ``values`` as a list of n entries, whatever these are; one for all if ``shared``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no sequence, or one of another length, naming what was given.
+    """
+    single = not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0
+    if single and shared:
+        return [values] * n
+    message = f"{name} must hold one number for each of {n} {owners}, got {values!r}"
+    if single or isinstance(values, (str, bytes, dict, set)):
+        raise TypeError(message)
+    if len(values) != n:
+        raise ValueError(message)
+    return list(values)
 
 
 def check_noise_variance(alpha: Any) -> float:

@@ -463,6 +463,9 @@ def test_costs_may_differ_from_arms():
     ]:
         with pytest.raises(ValueError, match=match):
             CombinatorialBandit(optimizers, 3.1, wrong).ask()
+    for wrong in ("costs", {0: 1.0}, np.random.default_rng(0)):
+        with pytest.raises(TypeError, match="costs must be"):
+            CombinatorialBandit(optimizers, 3.1, wrong).ask()
 
 
 def test_other_allocations_may_be_told():

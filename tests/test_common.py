@@ -358,6 +358,17 @@ def test_lists_are_told_as_if_one_after_another(name):
     assert key(together.ask()) == key(apart.ask())
 
 
+def test_rewards_in_a_list_are_as_different_as_single_ones(name):
+    """Some are numbers, some arrays of one, which NumPy would not put into one array."""
+    optimizer = make(name)
+    batch = optimizer.ask(3)
+    optimizer.tell(batch, [0.5, np.array([0.25]), None], [0.0, np.array([0.5]), None])
+    np.testing.assert_array_equal(optimizer.history_["reward"], [0.5, 0.25])
+    for wrong in (0.5, "abc", [0.5], [[0.5, 0.5, 0.5]], {0.1, 0.2, 0.3}, np.array(0.5)):
+        with pytest.raises((ValueError, TypeError), match="one number for each of 3 queries"):
+            optimizer.tell(optimizer.ask(3), wrong)
+
+
 def test_every_reward_is_recorded(name):
     optimizer = make(name)
     rng = np.random.default_rng(3)

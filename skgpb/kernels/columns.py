@@ -58,15 +58,16 @@ class Columns(WrapperKernel):
         K : ndarray of shape (n, m)
         K_gradient : ndarray of shape (n, n, p), only with ``eval_gradient``
         """
-        return self.base(self._select(X), None if Y is None else self._select(Y), eval_gradient)
+        base = self._checked_base()
+        return base(self._select(X), None if Y is None else self._select(Y), eval_gradient)
 
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the diagonal of ``self(X)``, shape (n,)."""
-        return self.base.diag(self._select(X))
+        return self._checked_base().diag(self._select(X))
 
     def is_stationary(self) -> bool:
         """Return whether the base kernel is stationary."""
-        return self.base.is_stationary()
+        return self._checked_base().is_stationary()
 
     def _select(self, X: ArrayLike) -> np.ndarray:
         X = np.atleast_2d(np.asarray(X, dtype=np.float64))

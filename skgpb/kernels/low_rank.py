@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.roots import next_pivot
-from skgpb.utils import check_numbers
+from skgpb.utils import Integral, Real, check_numbers
 
 #: Numbers in one block of base evaluations (32 MB).
 BLOCK_SIZE = 2**22
@@ -308,9 +308,9 @@ class LowRank(WrapperKernel):
             raise ValueError(
                 f"candidates must have {n_features} columns like X, got {candidates.shape[1]}"
             )
-        if not 0.0 < self.tolerance < 1.0:
-            raise ValueError(f"tolerance must be in (0, 1), got {self.tolerance!r}")
-        if not isinstance(self.max_rank, int | np.integer) or self.max_rank < 1:
+        if not (isinstance(self.tolerance, Real) and 0.0 < self.tolerance < 1.0):
+            raise ValueError(f"tolerance must be a number in (0, 1), got {self.tolerance!r}")
+        if not isinstance(self.max_rank, Integral) or self.max_rank < 1:
             raise ValueError(f"max_rank must be an integer >= 1, got {self.max_rank!r}")
         features = FeatureMap(clone(self.base), candidates, self.tolerance, int(self.max_rank))
         if features.error > features.target * (1.0 + 1e-6):

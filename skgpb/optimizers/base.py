@@ -27,6 +27,7 @@ from skgpb.utils import (
     check_inside,
     check_noise_variance,
     check_numbers,
+    check_one_each,
     check_reward,
     check_unmasked,
     unchanged_by_errors,
@@ -343,16 +344,9 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         return query, self._resolve(query), value, noise
 
     def _checked_list(self, queries: list, rewards: Any, alphas: Any) -> list[tuple]:
-        if np.ndim(rewards) != 1 or len(rewards) != len(queries):
-            raise ValueError(
-                f"reward must hold one number for each of {len(queries)} queries, got {rewards!r}"
-            )
-        if alphas is None or np.ndim(alphas) == 0:
-            alphas = [alphas] * len(queries)
-        if len(alphas) != len(queries):
-            raise ValueError(
-                f"alpha must hold one number for each of {len(queries)} queries, got {alphas!r}"
-            )
+        n = len(queries)
+        rewards = check_one_each(rewards, n, "reward", "queries")
+        alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)
         return [self._checked(*each) for each in zip(queries, rewards, alphas, strict=True)]
 
     def _as_query(self, points: Any) -> Any:

@@ -294,7 +294,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         self._leaves, self._next = {(0, 0)}, set()
         self._asked_cells: set[tuple[int, int]] = set()
         self._next = {child for leaf in self._leaves for child in self._children(leaf)}
-        kernel.queries(np.array([self._cell((0, 0)).a]))
+        self._check_kernel(kernel, np.array([self._cell((0, 0)).a]))
 
     def _level_cost(self, depth: int) -> float:
         value = check_callable_value(self.cost or default_cost, depth, "cost")

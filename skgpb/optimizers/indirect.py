@@ -326,9 +326,19 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         self._A = np.ascontiguousarray(candidates)
         self._query_box = box if self.continuous else None
         self._free_box = box
-        # A kernel that cannot take the candidates says so before anything is asked.
-        kernel.queries(self._A)
+        self._check_kernel(kernel, self._A)
         self._costs = self._costs_of(self._A)
+
+    def _check_kernel(self, kernel: Kernel, A: np.ndarray) -> None:
+        """Raise before anything is asked where a kernel does not relate queries to the domain."""
+        n_columns = kernel.queries(A).shape[1]
+        points = kernel.points(self.bounds_.T[:1] if self._arms is None else self._arms[:1])
+        if n_columns != points.shape[1]:
+            raise ValueError(
+                f"the domain has {len(self.bounds_)} dimensions, but queries lead to points of "
+                "another number: conditional, or the location of windows, must say which points "
+                "of the domain a query averages"
+            )
 
     def _costs_of(self, A: np.ndarray) -> np.ndarray:
         """Cost of each of A (n, q)."""

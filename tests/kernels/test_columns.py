@@ -87,3 +87,9 @@ def test_cells_average_it():
 def test_columns_that_x_has_not_are_named(columns):
     with pytest.raises(ValueError, match="columns"):
         Columns(RBF(), columns)(X)
+
+
+@pytest.mark.parametrize("evaluate", ["__call__", "diag"])
+def test_a_base_that_is_no_kernel_is_named(evaluate):
+    with pytest.raises(TypeError, match="base of Columns must be a kernel"):
+        getattr(Columns((0.5, 0.5), [0]), evaluate)(np.zeros((2, 2)))

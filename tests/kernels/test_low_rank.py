@@ -192,6 +192,7 @@ def test_gpoo_over_whole_cells_of_a_pool_chooses_as_with_exact_covariances():
         ({"base": RBF() + WhiteKernel()}, "WhiteKernel"),
         ({"base": "rbf"}, "base of LowRank"),
         ({"tolerance": 0.0}, "tolerance"),
+        ({"tolerance": (0.5, 0.5)}, "tolerance"),
         ({"max_rank": 0}, "max_rank"),
         ({"candidates": np.zeros((5, 3))}, "candidates"),
         ({"candidates": [[np.nan, 0.0]]}, "candidates"),

@@ -225,3 +225,10 @@ def test_windows_of_bad_scale_are_refused():
     for scale in (-0.1, np.nan, lambda A: np.full(len(A), -1.0)):
         with pytest.raises(ValueError, match="scale"):
             make(CMESOptimizer, conditional=WindowMean(scale=scale)).ask()
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer])
+def test_queries_that_lead_out_of_the_domain_are_refused_at_the_start(cls):
+    """Without ``conditional`` or ``location`` a number is no point of a square."""
+    with pytest.raises(ValueError, match="domain has 2 dimensions"):
+        cls(domain=[(0, 1), (0, 1)], query_bounds=[(0, 1)]).ask()
