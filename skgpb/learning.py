@@ -292,7 +292,8 @@ def _radial_parts(kernel: Kernel, rows: np.ndarray) -> Callable | None:
         return None
     if base.n_dims != 1 + np.size(shape.length_scale):
         return None
-    isotropic, X = np.size(shape.length_scale) == 1, points
+    # Only differences matter, and squares of coordinates far from zero would cancel.
+    isotropic, X = np.size(shape.length_scale) == 1, points - points.mean(axis=0)
 
     def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
         Z = X / np.exp(theta[1:])

@@ -19,6 +19,9 @@ from sklearn.model_selection._validation import (
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array
 
+# Searches take steps of a hundred thousandth of a side.
+LEAST_RESOLUTION = 10**6
+
 __all__ = [
     "BaseSearchCV",
     "Integral",
@@ -33,6 +36,7 @@ __all__ = [
     "check_noise_variance",
     "check_numbers",
     "check_one_each",
+    "check_resolution",
     "check_reward",
     "check_unmasked",
     "failed_fits",
@@ -87,7 +91,8 @@ def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
     Raises
     ------
     ValueError
-        Unless every row is finite with its first entry below its second.
+        Unless every row is finite with its first entry below its second, and with enough
+        floating-point numbers between them.
     """
     array = check_numbers(bounds, name, ensure_2d=False)
     if array.ndim != 2 or array.shape[1] != 2:
@@ -104,7 +109,21 @@ def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
         )
     if not np.isfinite(array[:, 1] - array[:, 0]).all():
         raise ValueError(f"{name} are so wide that upper - lower overflows")
+    check_resolution(array, name)
     return array
+
+
+def check_resolution(bounds: np.ndarray, name: str) -> None:
+    """Raise ValueError for a box (d, 2) in which floating-point numbers lie too far apart."""
+    gaps = (bounds[:, 1] - bounds[:, 0]) / np.spacing(np.abs(bounds).max(axis=1))
+    coarse = np.flatnonzero(gaps < LEAST_RESOLUTION)
+    if len(coarse):
+        a = coarse[0]
+        raise ValueError(
+            f"{name} must leave room for {LEAST_RESOLUTION:.0e} floating-point numbers on every "
+            f"side; between lower={bounds[a, 0]!r} and upper={bounds[a, 1]!r} of dimension {a} "
+            f"there are about {gaps[a]:.0f}. Shift or scale the coordinates, to [0, 1] for example"
+        )
 
 
 def check_numbers(values: Any, name: str, ensure_2d: bool = True) -> np.ndarray:

@@ -878,6 +878,8 @@ BAD_PARAMETERS = {
         [(0.0, None)],
         3,
         np.ma.array([(0.0, 1.0), (0.0, 1.0)], mask=[(0, 1), (0, 0)]),
+        [(0.0, 5e-324), (0.0, 1.0)],
+        [(0.0, 1.0), (1e15, 1e15 + 1.0)],
     ],
     "pool": ["table", [1.0, 2.0], [[np.nan, 1.0]], [], [[[1.0]]], np.empty((0, 2)), HALF_MASKED],
     "n_children": [1, 0, -2, 2.5, "2", None, np.nan],
@@ -971,6 +973,39 @@ def test_a_start_that_fails_leaves_no_trace(cls):
     assert vars(optimizer) == before
     optimizer.set_params(kernel=Matern(0.5))
     assert optimizer.ask() == cls(kernel=Matern(0.5), bounds=BOUNDS, random_state=0).ask()
+
+
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
+@pytest.mark.parametrize("kernel", [None, RBF(0.2)], ids=str)
+def test_a_box_far_from_zero_is_played_like_one_at_zero(cls, kernel):
+    # Corners, centres and the points predicted at are exact in both places.
+    far, grid = 2.0**30, np.linspace(0, 1, 17)[:, None]
+    answers = []
+    for origin in (0.0, far):
+        optimizer = cls(kernel, bounds=[(origin, origin + 1.0)], alpha=0.01, random_state=0)
+        queries = []
+        for _ in range(15):
+            queries.append(optimizer.ask())
+            x = queries[-1].center - origin
+            optimizer.tell(queries[-1], float(np.sin(5 * x[0])))
+        centers = [query.center[0] - origin for query in queries]
+        answers.append((centers, *optimizer.predict(grid + origin, return_std=True)))
+    np.testing.assert_array_equal(answers[0][0], answers[1][0])
+    # Points enter scikit-learn's kernels in units of the length scale, half an ulp of 2^30 / 0.2
+    # or 6e-7 apart from where they are.
+    np.testing.assert_allclose(answers[0][1:], answers[1][1:], atol=1e-5)
+
+
+@pytest.mark.parametrize("cls", LOOPING)
+def test_a_box_between_few_numbers_says_so(cls):
+    for bounds in ([(1e15, 1e15 + 1)], [(0.0, 5e-324)], [(-1.0, -1.0 + 1e-12)]):
+        with pytest.raises(ValueError, match=r"bounds must leave room .* dimension 0 there are"):
+            cls(bounds=bounds).ask()
+    x = 1e15 + np.arange(4.0)[:, None]
+    with pytest.raises(ValueError, match="bounds of X must leave room"):
+        cls().fit(x)
+    wide = [(-1e300, 1e300), (1e15, 1e16), (0.0, 1e-300)]
+    cls(bounds=wide).ask()
 
 
 def cells_of_others(optimizer):

@@ -31,8 +31,11 @@ cdef Py_ssize_t RELEASED = 128
 cdef double NEGLIGIBLE = 708.0
 # Relative size at which the remaining terms of a decreasing sequence are dropped.
 cdef double DROPPED = 1e-22
-# Widths that agree to this, relative to the coordinates, are equal up to how boxes were computed.
+# Widths that agree to this, relative to the coordinates, are equal up to how boxes were computed,
 cdef double SAME_WIDTH = 4 * 2.220446049250313e-16
+# and are taken for equal where that moves no point by more than this, in length scales: far from
+# zero coordinates have few digits, but they are what was asked.
+cdef double SAME_PLACE = 1e-12
 # The antiderivatives cancel like machine epsilon over the product of the widths (in length
 # scales), or over the width where the other interval is a point; and a narrow interval against
 # one of a thousand length scales loses the digits of its width. Keep all of it near 1e-14.
@@ -219,7 +222,7 @@ cdef double grid_mean(double q, Py_ssize_t s, double al, double au, double bl,
     if wb == 0.0:
         return overlapping_mean(q, x, wb, wa, 1, s)
     scale = fabs(al) + fabs(au) + fabs(bl) + fabs(bu)
-    if fabs(wa - wb) <= SAME_WIDTH * scale:
+    if fabs(wa - wb) <= SAME_WIDTH * scale and q * (wa - wb) * (wa - wb) <= SAME_PLACE ** 2:
         return same_width_mean(q, x, 0.5 * (wa + wb) / s, s)
     gap = x - 0.5 * (wa + wb) * (s - 1) / s
     if gap >= 0.0:
@@ -234,8 +237,9 @@ cdef double grid_mean_slope(double q, Py_ssize_t s, double al, double au, double
     """M(q) as ``grid_mean``, term by term, and dM/dq in ``slope``."""
     cdef Py_ssize_t i, j, sa = s if au > al else 1, sb = s if bu > bl else 1
     cdef double ha = (au - al) / sa, hb = (bu - bl) / sb, x0 = 0.5 * ((al - bl) + (au - bu))
-    cdef double x, weight, term, total = 0.0, squares = 0.0
-    if sa == sb and fabs(ha - hb) * s <= SAME_WIDTH * (fabs(al) + fabs(au) + fabs(bl) + fabs(bu)):
+    cdef double x, weight, term, total = 0.0, squares = 0.0, gap = fabs(ha - hb) * s
+    cdef double scale = fabs(al) + fabs(au) + fabs(bl) + fabs(bu)
+    if sa == sb and gap <= SAME_WIDTH * scale and q * gap * gap <= SAME_PLACE ** 2:
         for i in range(1 - sa, sa):
             x = x0 + 0.5 * i * (ha + hb)
             weight = sa - (i if i >= 0 else -i)

@@ -583,7 +583,8 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
                     side[axis] if x[axis] < upper[axis] - side[axis] / 2 else -side[axis]
                 )
                 pair = self._rows_of(np.stack([x, x + step]))
-                slopes.append(self.surrogate_._deviations(pair[:1], pair[1:])[0] / PROBE_STEP)
+                taken = abs((x + step - x)[axis]) / side[axis]
+                slopes.append(self.surrogate_._deviations(pair[:1], pair[1:])[0] / taken)
         return max(slopes)
 
     def _local_points(self, n: int) -> np.ndarray:

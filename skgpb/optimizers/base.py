@@ -28,6 +28,7 @@ from skgpb.utils import (
     check_noise_variance,
     check_numbers,
     check_one_each,
+    check_resolution,
     check_reward,
     check_unmasked,
     unchanged_by_errors,
@@ -117,6 +118,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
                     "fit(X, y), which takes the bounds from X."
                 )
             bounds = box_around(X)
+            check_resolution(bounds, "the bounds of X")
         elif X is not None:
             if X.shape[1] != len(bounds):
                 raise ValueError(

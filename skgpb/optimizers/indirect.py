@@ -53,6 +53,7 @@ from skgpb.utils import (
     check_inside,
     check_noise_variance,
     check_numbers,
+    check_resolution,
     check_reward,
     check_unmasked,
     unchanged_by_errors,
@@ -295,6 +296,8 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
                 "bounds of x, to the constructor, or call fit(X, queries=A), which takes the "
                 "bounds from X."
             )
+        if self._arms is None:
+            check_resolution(bounds, "the domain")
         if X is not None and self.domain is not None and X.shape[1] == len(bounds):
             check_inside(X, bounds)
         return bounds
@@ -322,6 +325,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
                 "candidates= or query_bounds= to the constructor."
             )
         if box is not None:
+            check_resolution(box, "the box of queries")
             candidates, _ = points_in(box, self.n_candidates)
         self._A = np.ascontiguousarray(candidates)
         self._query_box = box if self.continuous else None

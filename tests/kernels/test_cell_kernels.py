@@ -482,3 +482,19 @@ def test_input_is_read_only_and_any_layout(make):
     assert_array_equal(kernel(X.tolist()), K)
     assert_array_equal(kernel(np.repeat(X, 2, axis=0)[::2]), K)
     assert_allclose(kernel(X.astype(np.float32)), K, rtol=1e-5)
+
+
+@pytest.mark.parametrize("make", [lambda base: CellAverage(base, 10), CellIntegral])
+def test_averages_of_gaussians_do_not_depend_on_where_boxes_lie(make):
+    # Ternary cells, whose widths are not equal to the last digit, and least of all far from zero.
+    lower = np.concatenate([np.arange(n) / n for n in (1, 3, 9, 27)])
+    upper = np.concatenate([(np.arange(n) + 1) / n for n in (1, 3, 9, 27)])
+    far = 2.0**40
+    boxes = far + np.column_stack([lower, upper])
+    kernel = make(ConstantKernel(1.0) * RBF(0.2))
+    K, gradient = kernel(boxes, eval_gradient=True)
+    near, near_gradient = kernel(boxes - far, eval_gradient=True)
+    assert_allclose(K, near, rtol=0, atol=1e-12)
+    assert_allclose(gradient, near_gradient, rtol=0, atol=1e-12)
+    assert_allclose(kernel(boxes, boxes), near, rtol=0, atol=1e-12)
+    assert np.linalg.eigvalsh(K).min() > -1e-12
