@@ -541,7 +541,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
             return mean
         self._posterior.solve_rows(K)
         if return_cov:
-            return self._predictions(mean, self.kernel_(X) - K @ K.T, scale, False)
+            return self._predictions(mean, self.kernel_(self._relative(X)) - K @ K.T, scale, False)
         var = self.kernel_.diag(X) - np.einsum("ij,ij->i", K, K)
         return self._predictions(mean, np.maximum(var, 0.0), scale, True)
 
@@ -694,6 +694,8 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         """Begin without observations."""
         self.kernel_ = kernel
         self.n_features_in_ = n_columns
+        # What stationary kernels may subtract from rows far from zero, set by optimizers.
+        self._origin: np.ndarray | None = None
         self._y_train_mean = 0.0
         self._y_train_std = 1.0
         self._seen: list[np.ndarray] = []
@@ -750,8 +752,13 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         if self._cells is not None:
             K = self._cells.cross(A.rows, B.rows)
         else:
-            K = np.asarray(self.kernel_(A.rows, B.rows), dtype=np.float64, order="C")
+            K = self.kernel_(self._relative(A.rows), self._relative(B.rows))
+            K = np.asarray(K, dtype=np.float64, order="C")
         return block_means(block_means(K, A.offsets, 0), B.offsets, 1)
+
+    def _relative(self, rows: np.ndarray) -> np.ndarray:
+        """Descriptor rows as a kernel takes them that sees nothing but differences."""
+        return rows if self._origin is None else rows - self._origin
 
     def _cross_observed(self, X: np.ndarray) -> np.ndarray:
         functionals = Functionals(X.shape[1])
@@ -766,9 +773,9 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         if self._cells is not None and functionals.offsets is None:
             return self._cells.diag(functionals.rows)
         if functionals.offsets is None:
-            diag = np.asarray(self.kernel_.diag(functionals.rows), dtype=np.float64)
-            return diag - self._nuggets(functionals)
-        blocks = [functionals[i] for i in range(len(functionals))]
+            diag = self.kernel_.diag(self._relative(functionals.rows))
+            return np.asarray(diag, dtype=np.float64) - self._nuggets(functionals)
+        blocks = [self._relative(functionals[i]) for i in range(len(functionals))]
         return np.array([np.mean(self.kernel_(b, b.copy())) for b in blocks])
 
     def _add(self, X: np.ndarray, y: np.ndarray, noise: np.ndarray, learn: bool = False) -> None:
@@ -1017,7 +1024,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
     def _covariance_of_observed(self, free: bool) -> Callable:
         """Covariance of what was observed, as a ``Likelihood`` takes it; constant unless free."""
         functionals = self._observed.thinned(MOST_ROWS)
-        rows, offsets = functionals.rows, functionals.offsets
+        rows, offsets = self._relative(functionals.rows), functionals.offsets
 
         def means(K: np.ndarray) -> np.ndarray:
             return block_means(block_means(K, offsets, 0), offsets, 1)

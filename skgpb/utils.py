@@ -119,10 +119,11 @@ def check_resolution(bounds: np.ndarray, name: str) -> None:
     coarse = np.flatnonzero(gaps < LEAST_RESOLUTION)
     if len(coarse):
         a = coarse[0]
+        lower, upper = bounds[a].tolist()
         raise ValueError(
             f"{name} must leave room for {LEAST_RESOLUTION:.0e} floating-point numbers on every "
-            f"side; between lower={bounds[a, 0]!r} and upper={bounds[a, 1]!r} of dimension {a} "
-            f"there are about {gaps[a]:.0f}. Shift or scale the coordinates, to [0, 1] for example"
+            f"side; between lower={lower!r} and upper={upper!r} of dimension {a} there are about "
+            f"{gaps[a]:.0f}. Shift or scale the coordinates, to [0, 1] for example"
         )
 
 

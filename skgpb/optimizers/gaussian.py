@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._posterior import Posterior
+from skgpb.kernels._cell import CellKernel
 from skgpb.learning import (
     NOISE,
     Likelihood,
@@ -29,6 +30,8 @@ from skgpb.utils import Integral, Interval, Real, StrOptions
 FIRST_LEARNING = 4
 # Growth of the number of observations after which they are learned again.
 GROWTH = {"growing": 1.25, "doubling": 2.0}
+# A domain is far from zero at this many of its sides.
+FAR = 1e3
 # Rewards in units whose squares are no normal numbers are not scaled.
 SMALLEST_UNIT = 1e-150
 
@@ -86,6 +89,7 @@ class GaussianProcessMixin:
         alpha = 1e-10 if self.alpha is None else self.alpha
         self.surrogate_ = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
         self.surrogate_._start(kernel, n_columns)
+        self.surrogate_._origin = origin_of(kernel, self.bounds_)
         self._samples = Samples()
         # A kernel that the user did not choose is ours, to be learned under our priors.
         chosen = self.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
@@ -323,6 +327,20 @@ def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:
     if numbers.dtype.kind not in "fi" or not (np.isfinite(numbers).all() and scale > 0 <= noise):
         raise ValueError(f"these units and hyperparameters cannot be learned: {learned}")
     return learned
+
+
+def origin_of(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
+    """Middle of a domain far from zero, once per corner, where the kernel sees differences alone.
+
+    scikit-learn's kernels divide coordinates by length scales, which costs the digits that tell
+    the points of such a domain apart. Others, as DotProduct, depend on where zero is.
+    """
+    over_boxes = isinstance(kernel, CellKernel)
+    far = np.abs(bounds).max(axis=1) > FAR * (bounds[:, 1] - bounds[:, 0])
+    if not far.any() or not (kernel.base if over_boxes else kernel).is_stationary():
+        return None
+    middle = np.where(far, bounds[:, 0] + 0.5 * (bounds[:, 1] - bounds[:, 0]), 0.0)
+    return np.tile(middle, 2) if over_boxes else middle
 
 
 def usable(scale: float) -> float:
