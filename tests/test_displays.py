@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 
+import skgpb.optimizers
 from skgpb import (
     CMESOptimizer,
     ContextualGPTreeOptimizer,
@@ -19,7 +23,9 @@ from skgpb import (
     StoOOOptimizer,
 )
 from skgpb.metrics import cumulative_regret, instant_regret
-from skgpb.plotting import PosteriorDisplay, RegretDisplay, TreeDisplay
+from skgpb.optimizers.base import BaseBanditOptimizer
+from skgpb.optimizers.tree_search import GaussianTreeSearchOptimizer, TreeSearchOptimizer
+from skgpb.plotting import CellMapDisplay, PosteriorDisplay, RegretDisplay, TreeDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -254,6 +260,60 @@ def test_bad_input_to_the_posterior():
     stochastic.ask()
     with pytest.raises(TypeError, match="StoOOOptimizer has no posterior"):
         PosteriorDisplay.from_optimizer(stochastic)
+
+
+# Every display of every optimizer ----------------------------------------------------------------
+
+OPTIMIZERS = [
+    value
+    for name in skgpb.optimizers.__all__
+    if inspect.isclass(value := getattr(skgpb.optimizers, name))
+    and issubclass(value, BaseEstimator)
+    and not name.startswith("Base")
+]
+
+
+@functools.cache
+def played(cls, d):
+    """An optimizer after three rounds on the unit cube."""
+    parameters, box = inspect.signature(cls).parameters, [(0, 1)] * d
+    if "domain" in parameters:
+        A = np.random.default_rng(0).uniform(size=(20, d))
+        candidates = {"candidates": A[:5]} if "candidates" in parameters else {}
+        opt = cls(domain=box, random_state=0, **candidates).fit(0.5 * A + 0.2, queries=A)
+    else:
+        context = {"context_bounds": box} if "context_bounds" in parameters else {}
+        opt = cls(bounds=box, **context)
+    for _ in range(3):
+        query = opt.ask([0.5] * d) if "context_bounds" in parameters else opt.ask()
+        opt.tell(query, f(getattr(query, "a", query)))
+    return opt
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("cls", OPTIMIZERS, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("display", [CellMapDisplay, PosteriorDisplay, RegretDisplay, TreeDisplay])
+def test_every_optimizer_is_drawn_or_refused_in_plain_words(display, cls, d):
+    opt = played(cls, d)
+    needed = {
+        CellMapDisplay: GaussianTreeSearchOptimizer,
+        PosteriorDisplay: BaseBanditOptimizer if cls is not StoOOOptimizer else (),
+        RegretDisplay: BaseBanditOptimizer,
+        TreeDisplay: TreeSearchOptimizer,
+    }[display]
+    if not issubclass(cls, needed):
+        with pytest.raises(TypeError, match=f"{cls.__name__} has no"):
+            display.from_optimizer(opt)
+        return
+    arguments = {}
+    if cls is ContextualGPTreeOptimizer and display in (CellMapDisplay, RegretDisplay):
+        name = "recommended" if display is CellMapDisplay else "optimum"
+        with pytest.raises(ValueError, match=f"{name} must be given.* depends on the context"):
+            display.from_optimizer(opt)
+        arguments = {name: opt.recommend([0.5] * d) if name == "recommended" else 1.0}
+    drawn = display.from_optimizer(opt, **arguments)
+    drawn.figure_.canvas.draw()
+    assert drawn.ax_.has_data()
 
 
 @pytest.mark.parametrize("display", [PosteriorDisplay, RegretDisplay, TreeDisplay])

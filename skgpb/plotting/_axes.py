@@ -1,4 +1,4 @@
-"""What the displays share: axes, and a message where matplotlib is missing."""
+"""What the displays share: axes, and messages where there is nothing to draw or to draw with."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from typing import Any
 RECOMMENDED = "#d62728"
 # Half width of a 95 % interval of a normal distribution, in standard deviations.
 QUANTILE_95 = 1.96
+
+
+def check_draws(optimizer: Any, cls: type, what: str) -> None:
+    """Raise TypeError unless an optimizer is one whose picture can be drawn."""
+    if not isinstance(optimizer, cls):
+        raise TypeError(f"{what} to draw, {type(optimizer).__name__} has none")
 
 
 def make_axes(ax: Any) -> Any:

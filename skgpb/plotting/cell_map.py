@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from skgpb.optimizers.tree_search import GaussianTreeSearchOptimizer
 from skgpb.partition import Cell
-from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, make_axes
+from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, check_draws, make_axes
 
 
 class CellMapDisplay:
@@ -110,7 +111,7 @@ class CellMapDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
         recommended : Cell, default=None
-            None for ``optimizer.recommend()``.
+            None for ``optimizer.recommend()``; must be given where that needs a context.
         pool : array-like of shape (n, d), default=None
             The members of a pool in the units of the map, where the optimizer's own are scaled
             linearly.
@@ -123,8 +124,13 @@ class CellMapDisplay:
         -------
         display : CellMapDisplay
         """
+        has_cells = "a tree search with a Gaussian process has cells with a posterior"
+        check_draws(optimizer, GaussianTreeSearchOptimizer, has_cells)
         check_is_fitted(optimizer, "surrogate_")
-        recommended = optimizer.recommend() if recommended is None else recommended
+        if recommended is None:
+            if "context_bounds" in optimizer.get_params(deep=False):
+                raise ValueError("recommended must be given: what is best depends on the context")
+            recommended = optimizer.recommend()
         partition, tree = optimizer._partition, optimizer._tree
         leaves = np.flatnonzero(optimizer.tree_.children[:, 0] < 0)
         blocks = [partition.blocks(leaf, leaf + 1)[0] for leaf in leaves.tolist()]

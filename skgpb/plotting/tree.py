@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.plotting._axes import RECOMMENDED, make_axes
+from skgpb.optimizers.tree_search import TreeSearchOptimizer
+from skgpb.plotting._axes import RECOMMENDED, check_draws, make_axes
 
 # Area of a node that was never asked, and what the node asked most often adds to it, in points;
 # with more than so many nodes the former shrinks.
@@ -108,10 +109,7 @@ class TreeDisplay:
         -------
         display : TreeDisplay
         """
-        if not hasattr(type(optimizer), "tree_"):
-            raise TypeError(
-                f"a tree search has a tree to draw, {type(optimizer).__name__} has none"
-            )
+        check_draws(optimizer, TreeSearchOptimizer, "a tree search has a tree of cells")
         check_is_fitted(optimizer, "bounds_")
         tree = optimizer.tree_
         contextual = "context_bounds" in optimizer.get_params(deep=False)
