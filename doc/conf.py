@@ -7,12 +7,16 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import matplotlib
+import scipy.linalg  # noqa: F401  # the limit is for libraries that are loaded already
 from docutils.nodes import Element, SkipNode
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from threadpoolctl import threadpool_limits
 
+# The examples' matrices are small: on a busy machine threads would wait for each other for minutes.
+threadpool_limits(1, user_api="blas")
 matplotlib.use("Agg")
 logger = logging.getLogger(__name__)
 

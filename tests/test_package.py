@@ -6,6 +6,7 @@ import doctest
 import importlib
 import importlib.metadata
 import importlib.resources
+import os
 import pkgutil
 import re
 import subprocess
@@ -136,3 +137,16 @@ def test_files_in_the_table_of_the_readme_exist():
     assert len(links) > 5
     in_checkout("setup.py")
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_documentation_builds_with_one_blas_thread():
+    pytest.importorskip("sphinx")
+    script = (
+        "import runpy, scipy.linalg, threadpoolctl\n"
+        "runpy.run_path('doc/conf.py')\n"
+        "pools = threadpoolctl.threadpool_info()\n"
+        "print({pool['num_threads'] for pool in pools if pool['user_api'] == 'blas'})"
+    )
+    threads = {"OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    run = {"cwd": ROOT, "env": os.environ | threads, "capture_output": True, "text": True}
+    assert subprocess.run([sys.executable, "-c", script], check=True, **run).stdout == "{1}\n"

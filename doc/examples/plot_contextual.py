@@ -70,7 +70,7 @@ contexts = np.linspace(0, 1, 60)
 advice = [opt.recommend(c).actions[0, 0] for c in contexts]
 left.plot(contexts, advice, "w.", ms=4, label="recommended")
 left.set(xlabel="material (context)", ylabel="setting (action)")
-left.legend(loc="lower left")
+left.legend(loc="lower left", facecolor="0.2", labelcolor="w")
 right.plot(np.arange(1, 101), regret)
 right.set(xlabel="batches", ylabel="cumulative contextual regret", xlim=(1, 100), ylim=0)
 plt.show()

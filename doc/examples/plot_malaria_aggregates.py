@@ -122,6 +122,7 @@ for ax, (title, image) in zip(axes, images.items(), strict=True):
     extent = (0, 200, 0, 200)
     picture = ax.imshow(image.reshape(101, 101), origin="lower", extent=extent, norm=norm)
     ax.set(title=title, xlabel="km", xlim=(0, 200), ylim=(0, 200), aspect="equal")
+axes[0].set_ylabel("km")
 axes[0].plot(*locations.T, ".", ms=1.5, color="red")
 for ax in axes[1:]:
     ax.plot(*opt.recommend(), "r+", ms=14, mew=2, label="recommended")

@@ -140,7 +140,7 @@ figure.colorbar(picture, ax=axes[:2], label="brightness", shrink=0.8)
 for field in fields:
     box = Rectangle(field.lower, *(field.upper - field.lower), fill=False, ec="white", lw=0.7)
     axes[0].add_patch(box)
-axes[0].set(title="the sky, and what was exposed")
+axes[0].set(title="the sky, and what was exposed", ylabel="arc minutes")
 axes[1].plot(*result.x, "r+", ms=14, mew=2, label="recommended")
 axes[1].legend(loc="upper right")
 axes[1].set(title=f"posterior mean after {result.nfev} exposures")
