@@ -105,6 +105,9 @@ class CMESOptimizer(MaxValueInformation):
     Queries that tie, as all do before the first answer, are asked from the centre of the
     candidates outwards.
 
+    Where no query tells anything of f*, as where answers are blurred so much that they stay far
+    below it, the one whose answer is known least per unit cost is asked.
+
     A round costs O((n + m) t) for n points and m candidates, plus the samples of f*, plus
     O(m ``n_max_values``) for eq. 7.
 

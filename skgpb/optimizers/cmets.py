@@ -139,6 +139,9 @@ n_restarts_optimizer, relearn, normalize_y, random_state
     Scores that agree within 1e-9 tie: the lowest depth, then the lowest index is asked. Once all
     cells were asked, they may be asked again.
 
+    Where no cell tells anything of f*, as where answers are blurred so much that they stay far
+    below it, the one whose answer is known least per unit cost is asked.
+
     References
     ----------
     .. [Zhang2025] M. Zhang, S. Bouabid, C. S. Ong, S. Flaxman and D. Sejdinovic, "Indirect
@@ -374,13 +377,16 @@ n_restarts_optimizer, relearn, normalize_y, random_state
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 
-    def _choose(self) -> IndirectCell:
+    def _best_query(self) -> IndirectCell:
         cells = [self._cell(node) for node in self._active()]
         rows = np.array([cell.a for cell in cells])
         costs = np.array([cell.cost for cell in cells])
         mean, std = self._moments(rows)
         noise = self.process_.noise_of(self._scaled_alphas_of(cells))
-        value = self._information(rows, mean, std, noise, self._round_state()) / costs
+        value = self._information(rows, mean, std, noise, self._round_state())
+        if self._is_silent(value):
+            value = std / self._unit
+        value = value / costs
         return cells[int(np.flatnonzero(value >= value.max() - TIE_TOLERANCE)[0])]
 
     def _observed(self, query: IndirectCell, reward: float, alpha: float) -> None:

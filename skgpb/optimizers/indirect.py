@@ -394,7 +394,17 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
 
     # -- asking -----------------------------------------------------------------------------
 
+    # While a query is chosen, the one copy of the process that knows the pending queries.
+    _forks: list[ConditionalMeanProcess] | None = None
+
     def _choose(self) -> IndirectQuery:
+        self._forks = []
+        try:
+            return self._best_query()
+        finally:
+            del self._forks
+
+    def _best_query(self) -> IndirectQuery:
         state = self._round_state()
         value = self._scores(None, state)
         value = self._per_cost(value, self._costs)
@@ -448,11 +458,16 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         """The process after the answers to pending queries, their values as expected."""
         if not self._pending:
             return self.process_
+        if self._forks:
+            return self._forks[0]
         fork = deepcopy(self.process_)
         rows = np.array([query.a for query in self._pending])
-        return fork.condition_query(
+        fork.condition_query(
             rows, fork.predict_query(rows), alpha=self._scaled_alphas_of(self._pending)
         )
+        if self._forks is not None:
+            self._forks.append(fork)
+        return fork
 
     def _scaled_alphas_of(self, queries: Any) -> np.ndarray:
         return self._scaled_alphas(np.array([query.a for query in queries]))
@@ -823,10 +838,16 @@ class MaxValueInformation(BaseIndirectOptimizer):
         mean, std = self._moments(A)
         value = self._information(A, mean, std, self._noise(A), state)
         if A is None:
-            self._silent = self._round > 0 and not value.max() > TIE_TOLERANCE
-        # Where answers stay far below f*, as blurred ones do, being below it tells nothing and
-        # all queries would tie, although f is not known: ask for what is known least.
+            self._silent = self._is_silent(value)
         return std / self._unit if self._silent else value
+
+    def _is_silent(self, value: np.ndarray) -> bool:
+        """Whether no query would tell anything of f*, so that what is known least is asked.
+
+        Where answers stay far below f*, as blurred ones do, being below it tells nothing and all
+        queries would tie, although f is not known.
+        """
+        return self._round > 0 and not value.max() > TIE_TOLERANCE
 
 
 def learned_conditional(

@@ -260,3 +260,40 @@ def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
     assert len(bar.seen) == result.nfev
     np.testing.assert_allclose(bar.seen, np.minimum(spent, 4), rtol=1e-12)
     assert bar.seen[-1] == 4
+
+
+def test_where_all_cells_are_silent_the_least_known_is_asked(monkeypatch):
+    """Two narrow humps under X = 1 - A + 0.07 noise: answers stay far below the largest f."""
+
+    def f(x):
+        return np.exp(-0.5 * ((x - 0.25) / 0.06) ** 2) + 0.8 * np.exp(
+            -0.5 * ((x - 0.75) / 0.06) ** 2
+        )
+
+    rng = np.random.default_rng(0)
+    A = rng.uniform(size=(300, 1))
+    X = np.clip(1.0 - A + 0.07 * rng.normal(size=A.shape), 0.0, 1.0)
+    optimizer = CMETSOptimizer(
+        domain=[(0, 1)], query_bounds=[(0, 1)], alpha=1e-4, max_depth=5, random_state=0
+    ).fit(X, queries=A)
+    told = []
+    information = optimizer._information
+
+    def recorded(*args):
+        told.append(information(*args))
+        return told[-1]
+
+    monkeypatch.setattr(optimizer, "_information", recorded)
+    silent = 0
+    for _ in range(20):
+        cells = [optimizer._cell(node) for node in optimizer._active()]
+        cell = optimizer.ask()
+        if optimizer.history_.size and not told[-1].max() > 1e-9:
+            silent += 1
+            std = optimizer.predict_query(np.array([c.a for c in cells]), return_std=True)[1]
+            gain = std / np.array([c.cost for c in cells])
+            assert gain[cells.index(cell)] >= gain.max() - 1e-8
+        x = 1.0 - cell.center[0] + 0.07 * rng.normal(size=2000)
+        optimizer.tell(cell, f(x).mean() + 0.01 * rng.normal())
+    assert silent >= 5
+    assert abs(optimizer.recommend()[0] - 0.25) < 0.05

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-import skgpb.optimizers
+import skgpb.optimizers.indirect
 from skgpb.exceptions import EvaluationWarning
 from skgpb.kernels import PolicyMean, WindowMean
 from skgpb.optimizers import (
@@ -291,3 +291,23 @@ def test_rejected_calls_leave_no_trace(name):
     with pytest.raises(ValueError, match="NaN"):
         optimizer.predict(np.full((2, 2), np.nan))
     same(optimizer, twin)
+
+
+def test_a_batch_copies_the_process_once_for_each_query_beyond_the_first(name, monkeypatch):
+    """A local search scores its points by dozens, given the same expected answers."""
+    copies = []
+
+    def counted(process):
+        copies.append(1)
+        return copy.deepcopy(process)
+
+    optimizer, twin = make(name), make(name)
+    play(optimizer, 3)
+    play(twin, 3)
+    # A twin that keeps nothing while it chooses, and copies whenever it asks.
+    monkeypatch.setattr(twin, "_choose", twin._best_query)
+    expected = twin.ask(3)
+    monkeypatch.setattr(skgpb.optimizers.indirect, "deepcopy", counted)
+    assert optimizer.ask(3) == expected
+    assert len(copies) <= 2
+    assert "_forks" not in vars(optimizer)
