@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skgpb._core import _knapsack
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.exceptions import AllocationWarning
+from skgpb.locks import locked
 from skgpb.optimizers.arms import (
     ArmsPosterior,
     BaseArmsOptimizer,
@@ -420,6 +421,7 @@ class CombinatorialBandit(BaseBanditOptimizer):
 
     # -- starting -----------------------------------------------------------------------------
 
+    @locked
     def fit(self, X: Any, y: Any = None) -> Self:
         """Start afresh, with what was spent and received before, if there is any.
 
@@ -454,6 +456,8 @@ class CombinatorialBandit(BaseBanditOptimizer):
     def _start(self, X: np.ndarray | None, y: np.ndarray | None = None) -> None:
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]
+        for optimizer in optimizers:
+            optimizer._lock = self._lock
         if self.random_state is not None:
             rng = check_random_state(self.random_state)
             for optimizer in optimizers:
@@ -688,6 +692,7 @@ class CombinatorialBandit(BaseBanditOptimizer):
 
     # -- what is told -------------------------------------------------------------------------
 
+    @locked
     def tell(self, query: Any, reward: Any, alpha: Any = None) -> Self:
         """Report the rewards of an allocation; nothing changes if anything is wrong with them.
 
@@ -812,6 +817,7 @@ class CombinatorialBandit(BaseBanditOptimizer):
             raise interrupt
 
     @property
+    @locked
     def history_(self) -> np.ndarray:
         """Every allocation told since the start, a structured array.
 
@@ -839,6 +845,7 @@ class CombinatorialBandit(BaseBanditOptimizer):
         """Columns of X (n, n_features) that belong to each campaign."""
         return np.split(X, self._ends[:-1], axis=1)
 
+    @locked
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Posterior of the value of each campaign; campaigns are independent.
 

@@ -27,6 +27,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
 from skgpb.learning import NOISE, Prior, noise_prior
+from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws, next_pivot
 from skgpb.surrogate import Functionals, OnlineGaussianProcessRegressor
 from skgpb.utils import Integral, Interval, Real, StrOptions, check_numbers, validate_params
@@ -110,8 +111,8 @@ class _EmbeddedRegressor(OnlineGaussianProcessRegressor):
         C = 0.5 * (C + C.T) - K @ K.T
         return mean, C * self._factor**2
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = {**super().__getstate__(), "_memory": []}
+    def _state(self) -> dict[str, Any]:
+        state = {**super()._state(), "_memory": []}
         state.pop("_evaluator", None)
         return state
 
@@ -232,7 +233,7 @@ def _lbfgs(objective: Callable, start: np.ndarray, bounds: np.ndarray) -> Any:
     return OnlineGaussianProcessRegressor()._minimize(objective, start, bounds)
 
 
-class ConditionalMeanProcess(BaseEstimator):
+class ConditionalMeanProcess(Guarded, BaseEstimator):
     r"""Posterior of f and of g(a) = E[f(X) | A = a] from answers and values, in any order.
 
     Parameters
@@ -335,6 +336,7 @@ class ConditionalMeanProcess(BaseEstimator):
 
     # -- observing --------------------------------------------------------------------------
 
+    @locked
     def condition_query(self, A: ArrayLike, z: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Observe answers z about queries A. O(t^2) each.
 
@@ -354,10 +356,12 @@ class ConditionalMeanProcess(BaseEstimator):
         """
         return self._condition(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
 
+    @locked
     def condition_point(self, X: ArrayLike, y: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Observe values y of f at points X (n, d); otherwise as :meth:`condition_query`."""
         return self._condition(self._prepared().points(one_or_more(X, "X")), y, alpha, False)
 
+    @locked
     def condition_tracked(self, i: int, z: float, alpha: float | None = None) -> Self:
         """Observe an answer about tracked query number i. O(m t), no solve."""
         if not hasattr(self, "A_tracked_") or not 0 <= i < len(self.A_tracked_):
@@ -370,6 +374,7 @@ class ConditionalMeanProcess(BaseEstimator):
         self._log(rows, values, noises, True)
         return self
 
+    @locked
     def learn(self) -> Self:
         """Maximise the marginal likelihood of all observations over the hyperparameters of f.
 
@@ -401,6 +406,7 @@ class ConditionalMeanProcess(BaseEstimator):
 
     # -- predicting -------------------------------------------------------------------------
 
+    @locked
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
         """Posterior mean of f at points X (n, d), with deviations or covariance on demand.
 
@@ -419,17 +425,20 @@ class ConditionalMeanProcess(BaseEstimator):
         """
         return self._moments(self._prepared().points(X), return_std, return_cov)
 
+    @locked
     def predict_query(
         self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> Any:
         """Posterior mean of g at queries A (n, q); otherwise as :meth:`predict`."""
         return self._moments(self._prepared().queries(A), return_std, return_cov)
 
+    @locked
     def predict_joint(self, X: ArrayLike, A: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Joint posterior mean (n + m,) and covariance (n + m, n + m) of f(X), then g(A)."""
         kernel = self._prepared()
         return self._moments(np.vstack((kernel.points(X), kernel.queries(A))), False, True)
 
+    @locked
     def covariance(self, X: ArrayLike, A: ArrayLike) -> np.ndarray:
         """Posterior covariance (n, m) between f at points X (n, d) and g at queries A (m, q)."""
         kernel = self._prepared()
@@ -445,22 +454,26 @@ class ConditionalMeanProcess(BaseEstimator):
         (E, K), (F, M) = sides
         return (gpr._cross(E, F) - K @ M.T) * self.scale_**2
 
+    @locked
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw f at points X (n, d) from the joint posterior, shape (n, n_samples)."""
         mean, cov = self.predict(X, return_cov=True)
         return joint_draws(mean, cov, n_samples, random_state)
 
+    @locked
     def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
         mean, cov = self.predict_query(A, return_cov=True)
         return joint_draws(mean, cov, n_samples, random_state)
 
+    @locked
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
         """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
         self._prepared()
         return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
 
     @property
+    @locked
     def alpha_(self) -> float:
         """Noise variance in use where none is told: ``alpha``, or what was learned."""
         if self.alpha is not None:
@@ -471,23 +484,27 @@ class ConditionalMeanProcess(BaseEstimator):
         return self._level * self.scale_**2
 
     @property
+    @locked
     def model_noise_(self) -> float:
         """Variance added to the noise of answers, in units of the observations."""
         self._prepared()
         return self._own_noise * self.scale_**2
 
     @property
+    @locked
     def n_observations_(self) -> int:
         """Number of answers and values observed."""
         return sum(len(part[0]) for part in getattr(self, "_seen", []))
 
     @property
+    @locked
     def log_marginal_likelihood_value_(self) -> float:
         """Log marginal likelihood of everything observed, in units of the scaled targets."""
         return self._gpr.log_marginal_likelihood_value_
 
     # -- tracked points and queries ---------------------------------------------------------
 
+    @locked
     def track(self, X: ArrayLike | None = None, A: ArrayLike | None = None) -> Self:
         """Follow f at points X (n, d) and g at queries A (m, q) from now on, O(t) each a round.
 
@@ -504,14 +521,17 @@ class ConditionalMeanProcess(BaseEstimator):
         self._track_rows()
         return self
 
+    @locked
     def predict_tracked(self, return_std: bool = False) -> Any:
         """Posterior mean (n,), and deviation, of f at the tracked points. No solve."""
         return self._tracked_moments(slice(0, len(self.X_tracked_)), return_std)
 
+    @locked
     def predict_query_tracked(self, return_std: bool = False) -> Any:
         """Posterior mean (m,), and deviation, of g at the tracked queries. No solve."""
         return self._tracked_moments(slice(len(self.X_tracked_), None), return_std)
 
+    @locked
     def sample_tracked(
         self, n_samples: int, random_state: Any = 0, queries: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -550,6 +570,7 @@ class ConditionalMeanProcess(BaseEstimator):
         n = len(self.X_tracked_)
         return (draws[:n], draws[n:]) if queries else draws
 
+    @locked
     def covariance_tracked(self, points: ArrayLike, weights: ArrayLike) -> np.ndarray:
         """Posterior covariance (m,) of g at the tracked queries and a weighted sum of f.
 
@@ -567,6 +588,7 @@ class ConditionalMeanProcess(BaseEstimator):
         prior = evaluator.cross(evaluator.embed(rows[n:]), evaluator.embed(rows[points]))
         return (prior @ weights - V[n:] @ (V[points].T @ weights)) * self.scale_**2
 
+    @locked
     def imagine(self, A: ArrayLike, alpha: ArrayLike | None = None) -> np.ndarray:
         """Deviations (m,) of g at the tracked queries after further answers, whatever these are.
 
@@ -692,6 +714,7 @@ class ConditionalMeanProcess(BaseEstimator):
             n_restarts_optimizer=self.n_restarts_optimizer,
             random_state=self.random_state,
         )
+        gpr._lock = self._lock
         gpr._start(kernel, n_columns)
         self._gpr = gpr
 
@@ -789,8 +812,8 @@ class ConditionalMeanProcess(BaseEstimator):
 
         return column, evaluator.diag(everything)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
+    def _state(self) -> dict[str, Any]:
+        state = super()._state()
         return {**state, "_roots": {}} if "_roots" in state else state
 
 

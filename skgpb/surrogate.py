@@ -31,6 +31,7 @@ from sklearn.utils.validation import validate_data
 from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
 from skgpb.learning import MOST_ROWS, check_restarts, covariance_of
+from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
 from skgpb.utils import (
     Integral,
@@ -323,7 +324,7 @@ class Merged:
             self.noise[i] *= variance / total
 
 
-class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Gaussian process regression that takes observations one at a time, in O(t^2).
 
     A drop-in for :class:`sklearn.gaussian_process.GaussianProcessRegressor` on inputs that are
@@ -435,6 +436,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
     # -- scikit-learn's face ----------------------------------------------------------------
 
+    @locked
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, learn the hyperparameters and condition on (X, y).
@@ -472,6 +474,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
             self._add(X, y, noise, learn=True)
         return self
 
+    @locked
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, alpha: float | np.ndarray | None = None) -> Self:
         """Append observations, keeping the hyperparameters. O(t^2) for each.
@@ -506,6 +509,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
             self._add(X, y, noise)
         return self
 
+    @locked
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Posterior mean at X, with standard deviations or covariance on demand.
 
@@ -553,6 +557,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         second = second[..., None] * scale**2 if mean.ndim > 1 else second * scale[0] ** 2
         return mean, np.sqrt(second) if std else second
 
+    @locked
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw joint samples from the posterior at X.
 
@@ -580,6 +585,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         draws = [joint_draws(mean[:, j], cov[..., j], n_samples, rng) for j in range(mean.shape[1])]
         return np.stack(draws, axis=1)
 
+    @locked
     def log_marginal_likelihood(
         self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
     ) -> Any:
@@ -611,11 +617,13 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         return (result[0] + constant, result[1]) if eval_gradient else result + constant
 
     @property
+    @locked
     def X_train_(self) -> np.ndarray:
         """Distinct inputs observed so far, shape (n_distinct, n_features)."""
         return self._observed.rows.copy()
 
     @property
+    @locked
     def y_train_(self) -> np.ndarray:
         """Normalised targets of the distinct inputs."""
         if self._many is not None:
@@ -623,11 +631,13 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         return self._posterior.targets()
 
     @property
+    @locked
     def L_(self) -> np.ndarray:
         """Lower Cholesky factor of the Gram matrix plus noise."""
         return self._posterior.factor()
 
     @property
+    @locked
     def alpha_(self) -> np.ndarray:
         """Dual coefficients."""
         if self._many is None:
@@ -638,6 +648,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         return rows.T
 
     @property
+    @locked
     def log_marginal_likelihood_value_(self) -> float:
         """Log marginal likelihood of all observations at the hyperparameters of ``kernel_``."""
         if self._many is not None:
@@ -651,6 +662,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
     # -- tracked candidates -----------------------------------------------------------------
 
+    @locked
     def track(self, X: Any) -> Self:
         """Follow the posterior at candidates X from now on, in O(t) each per observation.
 
@@ -674,6 +686,7 @@ class OnlineGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         self._track_blocks(range(len(X)), [x[None] for x in X])
         return self
 
+    @locked
     def predict_tracked(self, return_std: bool = False) -> Any:
         """Posterior mean, and standard deviation without noise, of the tracked candidates.
 

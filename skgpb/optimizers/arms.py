@@ -33,6 +33,7 @@ from skgpb.acquisition.ucb import own_reduction
 from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.kernels._cell import CellKernel
+from skgpb.locks import locked
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
 from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.partition.arm import Arm
@@ -291,12 +292,14 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     # -- what users and other algorithms read --------------------------------------------------
 
     @property
+    @locked
     def arms_(self) -> np.ndarray:
         """Arms, or the present candidates in a box, shape (n_arms, n_columns)."""
         check_is_fitted(self, "bounds_")
         self._refresh_candidates()
         return self.surrogate_._tracked.rows.copy()
 
+    @locked
     def scores(self) -> np.ndarray:
         """Score of every arm in the round about to be played.
 
@@ -315,6 +318,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             # When covariances are computed afresh decides their rounding: only ``ask`` does.
             self._covariance = kept
 
+    @locked
     def predict_arms(self, return_std: bool = False) -> Any:
         """Posterior of every arm.
 
@@ -333,6 +337,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         self._refresh_candidates()
         return self.surrogate_.predict_tracked(return_std=return_std)
 
+    @locked
     def sample_arms(self, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw all arms jointly from the posterior.
 

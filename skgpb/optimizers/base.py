@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb.exceptions import EvaluationWarning, LearningWarning, ReplayWarning
+from skgpb.locks import Guarded, locked
 from skgpb.partition.arm import Arm
 from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, opened, write
 from skgpb.utils import (
@@ -39,11 +40,12 @@ from skgpb.utils import (
 MOST_FAILURES = 10
 
 
-class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
+class BaseBanditOptimizer(Guarded, RegressorMixin, BaseEstimator, ABC):
     """Ask for queries, tell rewards, recommend; it maximises.
 
     A subclass implements the algorithm in ``_begin``, ``_choose``, ``_resolve``, ``_update``
-    and ``_best``, none of which has to validate anything.
+    and ``_best``, none of which has to validate anything. Public methods hold the lock of the
+    optimizer (:mod:`skgpb.locks`), except for ``run``, which evaluates in between.
     """
 
     # -- the algorithm ----------------------------------------------------------------------
@@ -74,6 +76,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
     # -- fitting ----------------------------------------------------------------------------
 
+    @locked
     def fit(self, X: Any, y: Any = None) -> Self:
         """Start afresh, learning from X and y what can be learned before the first query.
 
@@ -163,6 +166,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
     # -- the loop ---------------------------------------------------------------------------
 
+    @locked
     def ask(self, n: int | None = None) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
@@ -216,6 +220,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         self._log.append(("ask", query))
         return query
 
+    @locked
     def tell(self, query: Any, reward: Any, alpha: Any = None) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
@@ -373,6 +378,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         """Noise variance of an answer told without its own, NaN for one that is learned."""
         return self._default_noise()
 
+    @locked
     def recommend(self) -> Any:
         """Return the best query found so far, by the algorithm's own rule.
 
@@ -505,7 +511,8 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
                 if error is None:
                     self.tell(query, reward)
                 else:
-                    self._fail(query, error)
+                    with self._lock:
+                        self._fail(query, error)
                 done += 1
                 in_a_row = in_a_row + 1 if reward is None else 0
                 failed += reward is None
@@ -552,6 +559,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
 
     # -- files ------------------------------------------------------------------------------
 
+    @locked
     def save(self, path: str | os.PathLike, *, omit: Collection[str] = ()) -> None:
         """Write the run to a file from which :meth:`load` continues it identically.
 
@@ -758,6 +766,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         return descriptors_of(np.asarray(query))
 
     @property
+    @locked
     def failed_(self) -> np.ndarray:
         """Every failed evaluation since the start, a structured array.
 
@@ -772,6 +781,7 @@ class BaseBanditOptimizer(RegressorMixin, BaseEstimator, ABC):
         return np.array(rows, dtype=dtype)
 
     @property
+    @locked
     def history_(self) -> np.ndarray:
         """Every observation told since the start, a structured array.
 

@@ -26,6 +26,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import ConditionalMean, WindowMean
+from skgpb.locks import locked
 from skgpb.optimizers.base import progress_bar
 from skgpb.optimizers.indirect import (
     MaxValueInformation,
@@ -366,11 +367,13 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         return free or sorted(self._asked_cells) or sorted(nodes)
 
     @property
+    @locked
     def leaves_(self) -> list[tuple[int, int]]:
         """L of Algorithm 1, as (depth, index)."""
         return sorted(self._leaves)
 
     @property
+    @locked
     def next_leaves_(self) -> list[tuple[int, int]]:
         """L' of Algorithm 1, the children of leaves, as (depth, index)."""
         return sorted(self._next)

@@ -30,6 +30,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import boxes_from_points
+from skgpb.locks import locked
 from skgpb.optimizers.base import PointsQuery
 from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTreeOptimizer
 from skgpb.partition import Cell
@@ -255,6 +256,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
 
     # -- the loop ---------------------------------------------------------------------------
 
+    @locked
     def ask(self, context: ArrayLike, n: int | None = None) -> Any:
         """Return the action to play in a context, or a list of n different ones.
 
@@ -280,6 +282,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
             mine.append(self._ask_for(self._choose_for, context))
         return mine[0] if n is None else mine[:n]
 
+    @locked
     def recommend(self, context: ArrayLike) -> ContextCell:
         """Return the relevant cell with the highest posterior mean in a context.
 

@@ -23,6 +23,7 @@ from skgpb.learning import (
     most_probable,
     noise_prior,
 )
+from skgpb.locks import locked
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
@@ -88,6 +89,7 @@ class GaussianProcessMixin:
         self._seed = self._draw_seed()
         alpha = 1e-10 if self.alpha is None else self.alpha
         self.surrogate_ = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
+        self.surrogate_._lock = self._lock
         self.surrogate_._start(kernel, n_columns)
         self.surrogate_._origin = origin_of(kernel, self.bounds_)
         self._samples = Samples()
@@ -107,6 +109,7 @@ class GaussianProcessMixin:
         return float("nan") if self.alpha is None else float(self.alpha)
 
     @property
+    @locked
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
         check_is_fitted(self, "surrogate_")
@@ -278,6 +281,7 @@ class GaussianProcessMixin:
     def _value_of(self, query: Any) -> float:
         return float(self.surrogate_._moments([self._block(query)])[0])
 
+    @locked
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Posterior of f at points.
 
@@ -299,6 +303,7 @@ class GaussianProcessMixin:
         rows = self._rows_of(X)
         return self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
 
+    @locked
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw samples of f from the posterior at points.
 

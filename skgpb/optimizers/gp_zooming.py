@@ -33,6 +33,7 @@ from skgpb._core._posterior import Posterior
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, boxes_from_points
+from skgpb.locks import locked
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery, descriptors_of
 from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.optimizers.tree_search import BEAM, first_maximum
@@ -339,6 +340,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             following = self._following if callable(self.beta) else self._beta(self._round + 1)
             self._refine(self._round + 1, following)
 
+    @locked
     def recommend(
         self, rule: str = "expanded", *, depth: int | None = None, caution: float = 0.0
     ) -> Ball:
@@ -588,6 +590,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         return close and mine._spec == query._spec
 
     @property
+    @locked
     def tree_(self) -> Bunch:
         """The balls so far, as arrays with one entry per ball, oldest first.
 

@@ -38,6 +38,7 @@ from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import learned_window
 from skgpb.learning import Prior, check_restarts
+from skgpb.locks import locked
 from skgpb.optimizers.base import BaseBanditOptimizer
 from skgpb.optimizers.gaussian import FIRST_LEARNING, usable
 from skgpb.partition.candidates import even_grid, spread_points
@@ -133,6 +134,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
 
     # -- fitting ----------------------------------------------------------------------------
 
+    @locked
     def fit(self, X: Any, y: Any = None, *, queries: Any = None) -> Self:
         """Start afresh, learning p(x | a) from pairs and f from evaluations where given.
 
@@ -240,6 +242,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
             n_restarts_optimizer=self.n_restarts_optimizer,
             random_state=self._seed,
         )
+        process._lock = self._lock
         # A share of the answers' spread, the one learned last: better units keep it.
         begun = bool(self._answers) or self._points is not None
         level = self.process_._level if begun else None
@@ -625,6 +628,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         x.flags.writeable = False
         return x
 
+    @locked
     def recommend(self) -> np.ndarray:
         """Return the x, shape (d,), at which the posterior mean of f is largest.
 
@@ -641,6 +645,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         return float(self.predict(query[np.newaxis])[0])
 
     @property
+    @locked
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
         if callable(self.alpha):
@@ -659,12 +664,14 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         return self.process_._level * self._factor**2
 
     @property
+    @locked
     def spent_(self) -> float:
         """Cost of all answers told since the start."""
         check_is_fitted(self, "bounds_")
         return self._spent
 
     @property
+    @locked
     def history_(self) -> np.ndarray:
         """Every answer told since the start, a structured array.
 
@@ -679,6 +686,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         ]
         return np.array([(i + 1, *row) for i, row in enumerate(self._history)], dtype=dtype)
 
+    @locked
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Posterior of f at points.
 
@@ -708,6 +716,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         mean, second = result
         return mean * self._factor + self._offset, second * self._factor**power
 
+    @locked
     def predict_query(self, A: Any, return_std: bool = False) -> Any:
         """Posterior of g, the noiseless answers.
 
@@ -727,6 +736,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         A = check_numbers(A, "A")
         return self._in_users_units(self.process_.predict_query(A, return_std=return_std))
 
+    @locked
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw samples of f from the posterior at points.
 

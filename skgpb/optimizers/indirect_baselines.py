@@ -109,6 +109,7 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
         surrogate = OnlineGaussianProcessRegressor(
             n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
         )
+        surrogate._lock = self._lock
         surrogate._start(kernel, self._A.shape[1])
         return surrogate
 

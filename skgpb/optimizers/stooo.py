@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.locks import locked
 from skgpb.optimizers.base import PointsQuery
 from skgpb.optimizers.tree_search import TreeSearchOptimizer, first_maximum
 from skgpb.partition import Cell
@@ -215,6 +216,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     # -- a regressor for f ------------------------------------------------------------------
 
+    @locked
     def predict(self, X: Any) -> np.ndarray:
         """Empirical mean of the smallest observed cell or point nearest to each x.
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
 from skgpb.kernels._cell import CellKernel
+from skgpb.locks import locked
 from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery
 from skgpb.optimizers.gaussian import GaussianProcessMixin
 from skgpb.optimizers.variation import largest_within, never_increasing
@@ -211,6 +212,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer):
         return nodes[np.argsort(self._tree.index[nodes])]
 
     @property
+    @locked
     def tree_(self) -> Bunch:
         """The partition so far, as arrays with one entry per node.
 
@@ -260,6 +262,7 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
 
     # -- recommending -----------------------------------------------------------------------
 
+    @locked
     def recommend(
         self, rule: str = "expanded", *, depth: int | None = None, caution: float = 0.0
     ) -> Cell:

@@ -1,0 +1,74 @@
+"""One lock for each optimizer and all that it is made of, so that threads may share it.
+
+The extension modules change buffers in place, outside the interpreter's own lock: two threads in
+one posterior would corrupt memory. Every public method therefore holds the lock of its object.
+Objects that share state, such as an optimizer and its posterior, share their lock; those that do
+not never wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import wraps
+from threading import RLock
+from typing import Any, Self
+
+
+class StateLock(type(RLock())):
+    """A reentrant lock of which copies and pickles are new ones, not held by anybody."""
+
+    #: Whether what it guards is a copy that nobody else knows, on its way into a pickle.
+    private = False
+
+    def __reduce__(self) -> tuple:
+        return StateLock, ()
+
+
+def locked(method: Callable) -> Callable:
+    """Let a method, or the function of a property, of a :class:`Guarded` class hold its lock."""
+
+    @wraps(method)
+    def holding(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return holding
+
+
+class Guarded:
+    """An estimator with a lock around its state; copies and pickles show it at one moment."""
+
+    _lock: StateLock
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Give the object its lock: ``__init__`` of an estimator only stores parameters."""
+        self = super().__new__(cls)
+        self._lock = StateLock()
+        return self
+
+    def _state(self) -> dict[str, Any]:
+        """What is copied and pickled."""
+        return super().__getstate__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            if self._lock.private:
+                return self._state()
+            # It is pickled when the lock is free again. Parameters are never written.
+            parameters = self.get_params(deep=False).values()
+            state = deepcopy(self._state(), {id(value): value for value in parameters})
+        state["_lock"].private = True
+        return state
+
+    def __copy__(self) -> Self:
+        twin = type(self).__new__(type(self))
+        with self._lock:
+            twin.__dict__.update(self.__dict__)  # one state, one lock
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = memo[id(self)] = type(self).__new__(type(self))
+        with self._lock:
+            twin.__setstate__(deepcopy(self._state(), memo))
+        return twin
