@@ -1,8 +1,9 @@
 """Whether intervals of 50, 80 and 95 % hold as often as they say, with everything learned.
 
-``python -m benchmarks.calibration [--problems N] [--answers N]`` draws fresh problems: functions
-from Gaussian processes of three kinds of smoothness that are not the model's, of one to four
-dimensions, any scale and offset, with noise of 1 to 50 % of their spread. An optimizer that knows
+``python -m benchmarks.calibration [--runs 100] [--seed 0] [--answers 10 30 100] [--output DIR]``
+draws fresh problems: functions from Gaussian processes of three kinds of smoothness that are not
+the model's, of one to four dimensions, any scale and offset, with noise of 1 to 50 % of their
+spread. An optimizer that knows
 the bounds only is told noisy answers: averages over random cells of a partition, or values at
 points. Then the posterior of *noiseless* averages over other cells (or of values at other points)
 is compared with the truth.
@@ -13,13 +14,13 @@ and by the optimizer itself, which looks where it expects much and so is optimis
 
 from __future__ import annotations
 
-import argparse
 import warnings
 
 import numpy as np
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
+from benchmarks._common import argument_parser, positive_int, write_csv
 from skgpb import GPOOOptimizer, GPUCBOptimizer
 from skgpb.optimizers.base import BaseBanditOptimizer
 
@@ -109,30 +110,36 @@ def standard_scores(
     return np.array(scores), optimizer.alpha_ / problem.noise**2
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print coverages."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--problems", type=int, default=100)
-    parser.add_argument("--answers", type=int, nargs="+", default=[10, 30, 100])
-    options = parser.parse_args()
+    parser = argument_parser("calibration", __doc__, 100, what="problems")
+    parser.add_argument(
+        "--answers", type=positive_int, nargs="+", default=[10, 30, 100], help="default 10 30 100"
+    )
+    options = parser.parse_args(arguments)
+    seeds, rows = range(options.seed, options.seed + options.runs), []
     warnings.simplefilter("ignore")
-    print(f"{options.problems} problems, {N_HELD_OUT} held-out queries each")
+    print(f"{options.runs} problems, {N_HELD_OUT} held-out queries each")
     print(f"{'answers to':12s} {'chosen':12s} {'n':>4s}  50 %  80 %  95 %   noise variance / true")
     for feedback in ("cells", "points"):
         for chosen in (False, True):
             for n in options.answers:
-                runs = [standard_scores(feedback, chosen, n, i) for i in range(options.problems)]
+                runs = [standard_scores(feedback, chosen, n, i) for i in seeds]
                 z = np.abs(np.concatenate([scores for scores, _ in runs]))
-                covered = "  ".join(
-                    f"{100 * np.mean(z <= norm.ppf(0.5 + level / 2)):4.1f}" for level in LEVELS
-                )
+                shares = [100 * np.mean(z <= norm.ppf(0.5 + level / 2)) for level in LEVELS]
+                covered = "  ".join(f"{share:4.1f}" for share in shares)
                 low, middle, high = np.quantile([ratio for _, ratio in runs], [0.1, 0.5, 0.9])
                 how = "by itself" if chosen else "at random"
+                rows.append((feedback, how, n, *shares, low, middle, high))
                 print(
                     f"{feedback:12s} {how:12s} {n:4d}  {covered}   "
                     f"{middle:.2f} ({low:.2f} to {high:.2f})",
                     flush=True,
                 )
+    path = options.output / "calibration.csv"
+    columns = ["answers_to", "chosen", "n", *(f"covered_{100 * level:g}" for level in LEVELS)]
+    write_csv(path, [*columns, "noise_ratio_10", "noise_ratio_50", "noise_ratio_90"], rows)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

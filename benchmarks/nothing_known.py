@@ -1,8 +1,10 @@
 """What is lost where neither scale, noise nor length scales are known.
 
-``python -m benchmarks.nothing_known [--seeds N] [--budget N] [--peers] [--output results.json]``
+``python -m benchmarks.nothing_known [--runs 20] [--seed 0] [--budget 100] [--peers]
+[--output DIR]``
+
 plays Branin and Hartmann-6 with noise of 10 % of their range and prints, with standard errors over
-seeds, the mean regret of all evaluations and the regret of each method's own recommendation, and
+runs, the mean regret of all evaluations and the regret of each method's own recommendation, and
 the CPU time of a round. Ours is told the bounds and nothing else; the loop around scikit-learn's
 GaussianProcessRegressor is told the noise and a fitting length scale. ``--peers`` adds what is
 installed of BoTorch, Optuna, scikit-optimize, bayesian-optimization and PyXAB, which are told the
@@ -11,15 +13,13 @@ noise where they have a parameter for it. All see the same noise.
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
+from benchmarks._common import argument_parser, mean_and_error, write_csv
 from benchmarks.peers.measure import point_regret
 from benchmarks.peers.methods import PEERS, Method, Skgpb, available, quiet, single_threaded
 from benchmarks.peers.problems import point_problems
@@ -77,14 +77,12 @@ class ScikitLearnLoop(Method):
         return self.X[int(np.argmax(self.model().predict(np.array(self.X))))]
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--budget", type=int, default=100)
+def main(arguments: list[str] | None = None) -> None:
+    """Print the table, and write every single run."""
+    parser = argument_parser("nothing_known", __doc__, 20, budget=100)
     parser.add_argument("--peers", action="store_true", help="the installed ones too")
-    parser.add_argument("--output", type=Path, help="where to write every single run")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    path = options.output / "nothing_known.csv"
     quiet()
     single_threaded()
     methods: list[type[Method]] = [NothingKnown, NothingKnownEI, ScikitLearnLoop]
@@ -92,29 +90,32 @@ def main() -> None:
         present, missing = available(PEERS)
         methods += present
         if missing:
-            print(f"not installed: {', '.join(missing)}")
-    print(f"{options.budget} evaluations, noise of 10 % of the range, {options.seeds} seeds")
+            print(f"not installed, skipped: {', '.join(missing)}")
+    print(
+        f"{options.budget} evaluations, noise of 10 % of the range, {options.runs} runs, "
+        f"seed {options.seed}"
+    )
     print(f"{'':12s} {'':26s} {'regret per round':>20s} {'of recommendation':>20s} {'ms':>8s}")
     every = []
     for problem in point_problems():
         for method in methods:
             rows = [
                 row
-                for seed in range(options.seeds)
+                for seed in range(options.seed, options.seed + options.runs)
                 for row in point_regret(method, problem, options.budget, [options.budget], seed)
             ]
-            every += [{"problem": problem.name, "method": method.label, **row} for row in rows]
+            every += [(problem.name, method.label, *row.values()) for row in rows]
             cells = []
             for key in ("per_round", "recommended"):
-                values = np.array([row[key] for row in rows])
-                error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
-                cells.append(f"{values.mean():10.3f} ± {error:7.3f}")
+                mean, error = mean_and_error(np.array([row[key] for row in rows]))
+                cells.append(f"{mean:10.3f}" + f" ± {error:7.3f}" * (len(rows) > 1))
             ms = 1e3 * float(np.mean([row["seconds"] for row in rows]))
             print(
-                f"{problem.name:12s} {method.label:26s} {cells[0]} {cells[1]} {ms:8.2f}", flush=True
+                f"{problem.name:12s} {method.label:26s} {cells[0]:>20s} {cells[1]:>20s} {ms:8.2f}",
+                flush=True,
             )
-            if options.output is not None:
-                options.output.write_text(json.dumps(every, indent=1))
+            write_csv(path, ("problem", "method", *rows[0]), every)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

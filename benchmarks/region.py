@@ -1,19 +1,20 @@
 """The groups that ``python -m skgpb search`` recommends, on tables of many shapes.
 
-    python -m benchmarks.region [--budget 150 --noise 0.1 --seeds 10] [--csv FILE A B TARGET]
+    python -m benchmarks.region [--budget 150 --noise 0.1 --runs 10 --seed 0 --output DIR]
+        [--csv FILE A B TARGET]
 
 For each table: the share of the gain that the best of the finest groups has over the table's
-mean, the mean and the worst of the seeds, and how often the 95 % interval held the true average.
+mean, the mean and the worst of the runs, and how often the 95 % interval held the true average.
 The noise is given in standard deviations of the column.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks._common import argument_parser, write_csv
 from skgpb.cli.region import GROUPS, N_CHILDREN, GroupAverages, find_region, group_size
 from skgpb.datasets import read_table
 from skgpb.partition import PoolPartition
@@ -71,14 +72,17 @@ def best_group(X: np.ndarray, y: np.ndarray) -> float:
     return max(y[partition.cell_at(depth, i).members].mean() for i in range(GROUPS))
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--budget", type=int, default=150)
-    parser.add_argument("--noise", type=float, default=0.1)
-    parser.add_argument("--seeds", type=int, default=10)
+    parser = argument_parser("region", __doc__, 10, budget=150)
+    parser.add_argument(
+        "--noise",
+        type=float,
+        default=0.1,
+        help="in standard deviations of the column (default 0.1)",
+    )
     parser.add_argument("--csv", nargs="+", help="a table of your own: file, features, target")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     chosen = list(tables())
     if options.csv:
         path, *features, target = options.csv
@@ -86,15 +90,16 @@ def main() -> None:
         chosen.append((path, columns[:, :-1], columns[:, -1]))
     print(f"{options.budget} questions, noise of {options.noise:.0%} of the standard deviation")
     print(f"{'table':24s} {'rows':>6s} {'group':>6s} {'mean':>6s} {'worst':>6s} {'covered':>8s}")
-    everything = []
+    everything, rows = [], []
     for name, X, y in chosen:
         noise, best, shares, covered = options.noise * y.std(), best_group(X, y), [], []
-        for seed in range(options.seeds):
+        for seed in range(options.seed, options.seed + options.runs):
             oracle = GroupAverages(y, noise, seed)
             found = find_region(X, oracle, options.budget, noise=noise, seed=seed)
             true = y[found.group.members].mean()
             shares.append((true - y.mean()) / (best - y.mean()))
             covered.append(found.interval[0] <= true <= found.interval[1])
+            rows.append((name, seed, shares[-1], int(covered[-1])))
         everything += shares
         size = group_size(len(X), None)
         print(
@@ -103,6 +108,9 @@ def main() -> None:
             flush=True,
         )
     print(f"{'all':38s} {np.mean(everything):6.3f} {min(everything):6.3f}")
+    path = options.output / "region.csv"
+    write_csv(path, ("table", "seed", "share_of_gain", "covered"), rows)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,20 @@
 """BanditSearchCV against RandomizedSearchCV and HalvingRandomSearchCV at equal numbers of fits.
 
-    python -m benchmarks.search_cv [--space svc|mixed --seeds 10 --n-iter 30 --folds 5]
+    python -m benchmarks.search_cv [--space svc|mixed --runs 10 --seed 0 --n-iter 30 --folds 5
+        --samples N --output DIR]
 
 A pipeline with an SVC on the digits data. "svc" tunes C and gamma on logarithmic scales after a
 StandardScaler; "mixed" also the scaler (categories), the number of principal components (an
 integer) and the kernel, whose degree and offset exist for one kernel only. A quarter of the data is
-held out. For each method: the mean and the best over the seeds of the cross-validated score of its
-best setting and of the accuracy on the data held out, and standard errors. All methods see
-the same folds; the seed is that of the search. Successive halving draws as many settings as give
-it the same number of fits, most of them on fewer samples; its best setting is scored on all.
+held out. For each method: the mean and the best over the runs of the cross-validated score of its
+best setting and of the accuracy on the data held out, and standard errors. All methods see the same
+folds; run r has the seed ``--seed`` + r, which is that of the search. Successive halving draws as
+many settings as give it the same number of fits, most of them on fewer samples; its best setting is
+scored on all.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from math import ceil, floor, log
 from typing import Any
@@ -34,6 +35,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
+from benchmarks._common import argument_parser, estimate, mean_and_error, positive_int, write_csv
 from skgpb.model_selection import BanditSearchCV
 
 C, GAMMA = loguniform(1e-3, 1e4), loguniform(1e-6, 1e1)
@@ -94,26 +96,23 @@ def searches(space_name: str, n_iter: int, common: dict[str, Any]) -> dict[str, 
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--space", choices=list(SPACES), default="svc")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--n-iter", type=int, default=30)
-    parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--samples", type=int, default=None, help="of the digits; all by default")
-    parser.add_argument("--n-jobs", type=int, default=1)
-    arguments = parser.parse_args()
+def main(arguments: list[str] | None = None) -> None:
+    """Print every search, then the table."""
+    parser = argument_parser("search_cv", __doc__, 10, n_jobs=True, n_iter=30, folds=5)
+    parser.add_argument("--space", choices=list(SPACES), default="svc", help="default svc")
+    parser.add_argument("--samples", type=positive_int, help="of the digits; all by default")
+    options = parser.parse_args(arguments)
 
     X, y = load_digits(return_X_y=True)
-    X, y = X[: arguments.samples], y[: arguments.samples]
+    X, y = X[: options.samples], y[: options.samples]
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
-    cv = StratifiedKFold(arguments.folds, shuffle=True, random_state=0)
-    common = {"cv": cv, "n_jobs": arguments.n_jobs}
-    print(f"{len(X)} samples, {arguments.n_iter} settings x {arguments.folds} folds", flush=True)
+    cv = StratifiedKFold(options.folds, shuffle=True, random_state=0)
+    common = {"cv": cv, "n_jobs": options.n_jobs}
+    print(f"{len(X)} samples, {options.n_iter} settings x {options.folds} folds", flush=True)
     print("method                 seed  fits  cv score  held out  seconds  setting")
     table: dict[str, list[tuple[float, float, float]]] = {}
-    for name, make in searches(arguments.space, arguments.n_iter, common).items():
-        for seed in range(arguments.seeds):
+    for name, make in searches(options.space, options.n_iter, common).items():
+        for seed in range(options.seed, options.seed + options.runs):
             start = time.perf_counter()
             search = make(seed, len(X)).fit(X, y)
             seconds = time.perf_counter() - start
@@ -135,12 +134,18 @@ def main() -> None:
     print("\nmethod                 cv score: mean (s.e.)   best     held out: mean (s.e.)  best")
     for name, rows in table.items():
         scores = np.array(rows)
-        error = scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else [0, 0]
-        mean, best = scores.mean(axis=0), scores.max(axis=0)
+        mean, error = mean_and_error(scores)
+        best = scores.max(axis=0)
         print(
-            f"{name:22} {mean[0]:.5f} ({error[0]:.5f})      {best[0]:.5f}  "
-            f"{mean[1]:.5f} ({error[1]:.5f})     {best[1]:.5f}"
+            f"{name:22} {estimate(mean[0], error[0], 5):22} {best[0]:.5f}  "
+            f"{estimate(mean[1], error[1], 5):21} {best[1]:.5f}"
         )
+    path = options.output / f"search_cv_{options.space}.csv"
+    every = [
+        (name, options.seed + r, *row) for name, rows in table.items() for r, row in enumerate(rows)
+    ]
+    write_csv(path, ("method", "seed", "cv_score", "held_out", "seconds"), every)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

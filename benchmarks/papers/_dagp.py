@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers._common import format_table, mean_and_error, write_csv
+from benchmarks._common import (
+    draw_curve,
+    estimates,
+    format_table,
+    mean_and_error,
+    save,
+    write_csv,
+)
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
     EIOptimizer,
@@ -26,6 +33,8 @@ from skgpb.optimizers import (
 )
 
 FAILURE_PROBABILITY = 0.1
+#: Drawn once more below the paper's curves, for comparison.
+REPEATED = ("DAGP-UCB", "GP-UCB")
 SHRINKING = 0.3
 
 
@@ -35,6 +44,7 @@ class Member:
 
     ``parameters(n_arms, norm)`` gives the settings; ``norm`` is the norm of the function under
     the kernel, which two of the theories ask for and nobody knows outside a simulation.
+    ``in_paper`` says which rows Figures 3 and 4 of the paper have.
     """
 
     label: str
@@ -90,7 +100,7 @@ MEMBERS = [
         "--",
         parameters=lambda n_arms, norm: {"beta": "theory", "B": norm},
     ),
-    Member("URGP-UCB, own", URGPUCBOptimizer, "#d1600a", in_paper=True),
+    Member("URGP-UCB, own", URGPUCBOptimizer, "#d1600a"),
     Member("URGP-UCB, mean", URGPUCBOptimizer, "#d1600a", "--", False, settings(weights="mean")),
     Member("URGP-UCB, sum", URGPUCBOptimizer, "#d1600a", ":", False, settings(weights="sum")),
     Member("EI", EIOptimizer, "#222222"),
@@ -99,11 +109,8 @@ MEMBERS = [
     Member("MES", MESOptimizer, "#888888", "--"),
 ]
 
-
-def row_of(runs: NDArray[np.float64], rounds: Sequence[int], digits: int) -> list[str]:
-    """Mean and standard error after each of some rounds, as cells of a table."""
-    mean, error = mean_and_error(runs)
-    return [f"{mean[t - 1]:.{digits}f} ({error[t - 1]:.{digits}f})" for t in rounds]
+#: What Figures 3 and 4 of the paper show.
+IN_PAPER = tuple(member.label for member in MEMBERS if member.in_paper)
 
 
 def print_regrets(
@@ -118,7 +125,7 @@ def print_regrets(
     rows = []
     for label, runs in curves.items():
         share = 100 * (runs[:, -1].mean() / reference - 1)
-        rows.append((label, [*row_of(runs, rounds, digits), f"{share:+.0f} %"]))
+        rows.append((label, [*estimates(runs, rounds, digits), f"{share:+.0f} %"]))
     header = [*(f"t = {t}" for t in rounds), f"to {baseline}"]
     print(format_table(title, header, rows), end="\n\n")
 
@@ -139,28 +146,37 @@ def save_curves(path: Path, cases: Mapping[str, Mapping[str, NDArray[np.float64]
 
 
 def draw_regrets(
-    axis: Any, curves: Mapping[str, NDArray[np.float64]], members: Sequence[Member] = MEMBERS
-) -> None:
-    """Draw mean regrets, those of the paper's algorithms with a band of one standard error."""
-    styles = {member.label: member for member in members}
-    for label, runs in curves.items():
-        member = styles[label]
-        mean, error = mean_and_error(runs)
-        t = np.arange(1, len(mean) + 1)
-        width = 2.0 if member.in_paper else 1.1
-        axis.plot(t, mean, member.style, color=member.color, lw=width, label=label)
-        if member.in_paper:
-            axis.fill_between(t, mean - error, mean + error, color=member.color, alpha=0.15, lw=0)
-    axis.set(xlabel="round t", xlim=(1, runs.shape[1]))
-    axis.set_ylim(bottom=0)
-    axis.grid(alpha=0.3)
+    figure: Any, cases: Mapping[str, Mapping[str, NDArray[np.float64]]], shown: Sequence[str]
+) -> Any:
+    """Draw one column per case: what the paper shows above, the variants and others below.
+
+    The curves above are those whose labels are ``shown``, with a band of one standard error; below
+    DAGP-UCB and GP-UCB are repeated as thin lines to compare with. Returns the axes.
+    """
+    axes = figure.subplots(2, len(cases), sharex=True, sharey="col", squeeze=False)
+    members = {member.label: member for member in MEMBERS}
+    for (top, bottom), (case, curves) in zip(axes.T, cases.items(), strict=True):
+        for label, runs in curves.items():
+            member = members[label.partition(", per campaign")[0]]
+            style = member.style if label == member.label else "--"
+            line = {"color": member.color, "ls": style, "label": label}
+            t = np.arange(1, runs.shape[1] + 1)
+            if label in shown:
+                draw_curve(top, t, runs, lw=2.0, **line)
+            if label not in shown or label in REPEATED:
+                bottom.plot(t, runs.mean(axis=0), lw=0.8 if label in shown else 1.5, **line)
+        top.set_title(case)
+        bottom.set(xlabel="round t", xlim=(1, runs.shape[1]))
+        for axis in (top, bottom):
+            axis.grid(alpha=0.3)
+    for axis, what in zip(axes[:, 0], ("the paper's", "variants and others"), strict=True):
+        axis.set_ylabel(f"cumulative regret: {what}")
+    return axes
 
 
-def finish_figure(plt: Any, figure: Any, axis: Any, title: str, path: Path) -> None:
-    """Put the legend of one axis below all of them, and write the file."""
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=5, frameon=False)
+def finish_figure(plt: Any, figure: Any, axes: Any, title: str, path: Path) -> None:
+    """Put the legend of each row beside it, and write the file."""
+    for axis in axes[:, -1]:
+        axis.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
     figure.suptitle(title)
-    figure.tight_layout(rect=(0, 0.15, 1, 1))
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    save(plt, figure, path)

@@ -1,6 +1,7 @@
 """Contextual regret of Algorithm 3 of the adaptive discretization paper, section 5.2.
 
-``python -m benchmarks.papers.contextual [--runs 10] [--seed 0] [--n-jobs 1] [--output DIR]``
+``python -m benchmarks.papers.contextual [--runs 10] [--seed 0] [--contexts 300] [--n-jobs 1]
+[--output DIR]``
 
 The paper has no experiment on contexts; this is ours. In each run f is a draw from a Gaussian
 process over contexts and actions (RBF, length scale 0.5 of the side for contexts and 0.3 for
@@ -33,12 +34,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
-from benchmarks.papers._common import (
+from benchmarks._common import (
     argument_parser,
+    draw_curve,
+    estimate,
+    estimates,
     format_table,
     import_pyplot,
     mean_and_error,
     replicate,
+    save,
     spawn_seeds,
     write_csv,
 )
@@ -48,8 +53,9 @@ from skgpb.optimizers import ContextualGPTreeOptimizer, GPTreeOptimizer
 from skgpb.optimizers.variation import cell_deviations
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 
-T = 300
-REPORTED = range(50, T + 1, 50)
+REPORTED = (50, 100, 150, 200, 250, 300)
+#: The exponent is fitted from here on.
+FITTED_FROM = 50
 NOISE = 0.1
 FAILURE_PROBABILITY = 0.1
 #: Number of contexts and of actions, and grid points per axis of the actions.
@@ -105,8 +111,8 @@ class GridUCB:
         return self.actions[np.argmax(mean + np.sqrt(beta) * std)]
 
 
-def one_run(problem: str, algorithm: str, seed: int) -> NDArray[np.float64]:
-    """Return the cumulative contextual regret after each context, (T,), and the seconds spent."""
+def one_run(problem: str, algorithm: str, T: int, seed: int) -> NDArray[np.float64]:
+    """Return the cumulative contextual regret after each of T contexts, and the seconds spent."""
     d, per_axis = PROBLEMS[problem]
     rng = np.random.default_rng(seed)
     f, contexts, noise = Draw(d, rng), rng.uniform(size=(T, d)), NOISE * rng.normal(size=T)
@@ -157,34 +163,42 @@ def one_run(problem: str, algorithm: str, seed: int) -> NDArray[np.float64]:
 
 
 def exponent(curve: NDArray[np.float64]) -> float:
-    """Slope of log regret against log t over the reported range."""
-    t = np.arange(REPORTED[0], T + 1)
+    """Slope of log regret against log t, NaN where the run is too short for one."""
+    t = np.arange(FITTED_FROM, len(curve) + 1)
+    if len(t) < 2:
+        return np.nan
     return float(np.polyfit(np.log(t), np.log(curve[t - 1]), 1)[0])
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the comparison from the command line."""
-    options = argument_parser("contextual", __doc__, 10).parse_args(arguments)
+    parser = argument_parser("papers.contextual", __doc__, 10, n_jobs=True, contexts=300)
+    options = parser.parse_args(arguments)
+    T = options.contexts
+    reported = [t for t in REPORTED if t <= T] or [T]
 
     start = time.perf_counter()
     cases = [(problem, algorithm) for problem in PROBLEMS for algorithm in ALGORITHMS]
-    results = replicate(one_run, cases, spawn_seeds(options.seed, options.runs), options.n_jobs)
+    arguments = [(*case, T) for case in cases]
+    results = replicate(one_run, arguments, spawn_seeds(options.seed, options.runs), options.n_jobs)
     curves = {case: runs[:, :T] for case, runs in zip(cases, results, strict=True)}
     seconds = {case: runs[:, T].mean() for case, runs in zip(cases, results, strict=True)}
-    print(f"Cumulative contextual regret, mean (standard error) over {options.runs} runs\n")
+    print(
+        "Cumulative contextual regret, mean (standard error) over "
+        f"{options.runs} runs, seed {options.seed}\n"
+    )
     rows = []
     for problem in PROBLEMS:
         table = []
         for algorithm in ALGORITHMS:
             mean, error = mean_and_error(curves[problem, algorithm])
-            cells = [f"{mean[t - 1]:.1f} ({error[t - 1]:.1f})" for t in REPORTED]
-            cells += [f"{exponent(mean):.2f}", f"{seconds[problem, algorithm]:.1f}"]
+            cells = estimates(curves[problem, algorithm], reported, 1)
+            cells += [estimate(exponent(mean), np.nan, 2), f"{seconds[problem, algorithm]:.1f}"]
             table.append((algorithm, cells))
             rows += [[problem, algorithm, t + 1, mean[t], error[t]] for t in range(T)]
-        header = [f"t = {t}" for t in REPORTED] + ["exponent", "seconds"]
+        header = [f"t = {t}" for t in reported] + ["exponent", "seconds"]
         title = f"{problem} dimensions of contexts and actions"
         print(format_table(title, header, table), end="\n\n")
-    options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / "contextual.csv"
     write_csv(path, ["problem", "algorithm", "t", "mean", "standard_error"], rows)
     print(f"Written: {path}")
@@ -193,16 +207,12 @@ def main(arguments: list[str] | None = None) -> None:
         figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
         for ax, problem in zip(axes, PROBLEMS, strict=True):
             for algorithm in ALGORITHMS:
-                mean, error = mean_and_error(curves[problem, algorithm])
-                t = np.arange(1, T + 1)
-                ax.plot(t, mean, label=algorithm)
-                ax.fill_between(t, mean - error, mean + error, alpha=0.15, lw=0)
+                runs = curves[problem, algorithm]
+                draw_curve(ax, np.arange(1, T + 1), runs, label=algorithm)
             ax.set(title=f"{problem} dimensions", xlabel="contexts t", xlim=(1, T))
             ax.set(ylabel="cumulative contextual regret")
         axes[0].legend(frameon=False)
-        figure.savefig(path.with_suffix(".png"), dpi=120)
-        plt.close(figure)
-        print(f"Written: {path.with_suffix('.png')}")
+        save(plt, figure, path.with_suffix(".png"))
     print(f"{len(cases) * options.runs} runs in {time.perf_counter() - start:.1f} s")
 
 

@@ -25,11 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from benchmarks.papers._common import (
+from benchmarks._common import (
     argument_parser,
+    estimate,
     format_table,
     import_pyplot,
     mean_and_error,
+    save,
     spawn_seeds,
     write_csv,
 )
@@ -87,8 +89,7 @@ def draw(axis: Any, member: Member, problem: ArmsProblem, seed: int) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = argument_parser("dagp_fig1", __doc__, 30).parse_args(arguments)
-    options.output.mkdir(parents=True, exist_ok=True)
+    options = argument_parser("papers.dagp_fig1", __doc__, 30, n_jobs=True).parse_args(arguments)
     start = time.perf_counter()
     seeds = spawn_seeds(options.seed, options.runs)
     rows = []
@@ -103,7 +104,7 @@ def main(arguments: list[str] | None = None) -> None:
         table = []
         for member, runs in zip(MEMBERS, numbers, strict=True):
             mean, error = mean_and_error(runs)
-            cells = [f"{m:.2f} ({e:.2f})" for m, e in zip(mean, error, strict=True)]
+            cells = [estimate(m, e, 2) for m, e in zip(mean, error, strict=True)]
             table.append((member.label, cells))
             for name, m, e in zip(COLUMNS, mean, error, strict=True):
                 rows.append([f"[0, {width:g}]", member.label, name, options.runs, m, e])
@@ -129,9 +130,7 @@ def main(arguments: list[str] | None = None) -> None:
         figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False)
         figure.suptitle(f"What is known after {N_ROUNDS} rounds")
         figure.tight_layout(rect=(0, 0.05, 1, 1))
-        figure.savefig(options.output / "dagp_fig1.png", dpi=120)
-        plt.close(figure)
-        print(f"Written: {options.output / 'dagp_fig1.png'}")
+        save(plt, figure, options.output / "dagp_fig1.png")
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -26,7 +26,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.papers._common import argument_parser, import_pyplot
+from benchmarks._common import argument_parser, import_pyplot
 from benchmarks.papers._dagp import (
     MEMBERS,
     draw_regrets,
@@ -42,6 +42,8 @@ BUDGET = 50
 REPORTED = (5, 10, 20, 30, 50)
 WIDTHS = (1.0, 10.0)
 N_ARMS = 100
+#: The three algorithms of the figure, URGP-UCB in both readings.
+SHOWN = ("DAGP-UCB", "GP-UCB", "URGP-UCB, own", "URGP-UCB, sum")
 
 
 def drawn(width: float, seed: int, n_functions: int) -> list[ArmsProblem]:
@@ -53,8 +55,7 @@ def drawn(width: float, seed: int, n_functions: int) -> list[ArmsProblem]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = argument_parser("dagp_fig2", __doc__, 100).parse_args(arguments)
-    options.output.mkdir(parents=True, exist_ok=True)
+    options = argument_parser("papers.dagp_fig2", __doc__, 100, n_jobs=True).parse_args(arguments)
     start = time.perf_counter()
     policies = {member.label: partial(build, member) for member in MEMBERS}
     cases = {}
@@ -66,10 +67,11 @@ def main(arguments: list[str] | None = None) -> None:
             random_state=options.seed,
             n_jobs=options.n_jobs,
         )
-        case = f"[0, {width:g}]"
+        case = f"arms in [0, {width:g}]"
         cases[case] = {label: runs[:, 0] for label, runs in result.regret.items()}
         print_regrets(
-            f"Arms in {case}: cumulative regret, mean (standard error) over {options.runs} runs",
+            f"{case.capitalize()}: cumulative regret, mean (standard error) over "
+            f"{options.runs} runs, seed {options.seed}",
             cases[case],
             REPORTED,
         )
@@ -77,15 +79,13 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"Written: {options.output / 'dagp_fig2.csv'}")
     plt = import_pyplot()
     if plt is not None:
-        figure, axes = plt.subplots(1, 2, figsize=(12, 6))
-        for axis, (case, curves) in zip(axes, cases.items(), strict=True):
-            draw_regrets(axis, curves)
-            axis.set_title(f"arms in {case}")
+        figure = plt.figure(figsize=(12, 9), layout="constrained")
+        axes = draw_regrets(figure, cases, SHOWN)
+        for axis, curves in zip(axes[0], cases.values(), strict=True):
+            # Members whose regret is many times GP-UCB's would flatten all others.
             axis.set_ylim(0, 1.6 * curves["GP-UCB"].mean(axis=0)[-1])
-        axes[0].set_ylabel("cumulative regret")
-        title = f"Cumulative regret, squared exponential kernel, {options.runs} functions"
-        finish_figure(plt, figure, axes[0], title, options.output / "dagp_fig2.png")
-        print(f"Written: {options.output / 'dagp_fig2.png'}")
+        title = f"Squared exponential kernel, {options.runs} functions"
+        finish_figure(plt, figure, axes, title, options.output / "dagp_fig2.png")
     print(f"{time.perf_counter() - start:.0f} s")
 
 

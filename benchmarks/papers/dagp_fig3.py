@@ -28,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers._common import argument_parser, import_pyplot
+from benchmarks._common import argument_parser, import_pyplot
 from benchmarks.papers._dagp import (
+    IN_PAPER,
     MEMBERS,
     Member,
     draw_regrets,
@@ -62,8 +63,8 @@ def functions(kernel: str, seed: int, n_functions: int) -> list[ArmsProblem]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = argument_parser("dagp_fig3", __doc__, 10, functions=10).parse_args(arguments)
-    options.output.mkdir(parents=True, exist_ok=True)
+    parser = argument_parser("papers.dagp_fig3", __doc__, 10, n_jobs=True, functions=10)
+    options = parser.parse_args(arguments)
     start = time.perf_counter()
     policies = {member.label: partial(build, member) for member in MEMBERS}
     cases = {}
@@ -79,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
         cases[title] = {label: runs.mean(axis=1) for label, runs in result.regret.items()}
         print_regrets(
             f"{title}: cumulative regret, mean (standard error) over {options.functions} functions "
-            f"of the mean of {options.runs} runs",
+            f"of the mean of {options.runs} runs, seed {options.seed}",
             cases[title],
             REPORTED,
         )
@@ -87,16 +88,13 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"Written: {options.output / 'dagp_fig3.csv'}")
     plt = import_pyplot()
     if plt is not None:
-        figure, axes = plt.subplots(1, 3, figsize=(15, 6))
-        for axis, (title, curves) in zip(axes, cases.items(), strict=True):
-            draw_regrets(axis, curves)
-            axis.set_title(title)
+        figure = plt.figure(figsize=(15, 9), layout="constrained")
+        axes = draw_regrets(figure, cases, IN_PAPER)
+        for axis, curves in zip(axes[0], cases.values(), strict=True):
             # Members whose regret is many times GP-UCB's would flatten all others.
             axis.set_ylim(0, 1.6 * curves["GP-UCB"].mean(axis=0)[-1])
-        axes[0].set_ylabel("cumulative regret")
-        title = f"Cumulative regret on {options.functions} functions, {options.runs} runs each"
-        finish_figure(plt, figure, axes[0], title, options.output / "dagp_fig3.png")
-        print(f"Written: {options.output / 'dagp_fig3.png'}")
+        title = f"{options.functions} functions, {options.runs} runs each"
+        finish_figure(plt, figure, axes, title, options.output / "dagp_fig3.png")
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -1,6 +1,7 @@
 """Reproduce Figure 4 of the DAGP-UCB paper: cumulative regret in advertising.
 
-``python -m benchmarks.papers.dagp_fig4 [--runs 30] [--seed 0] [--n-jobs 1] [--output DIR]``
+``python -m benchmarks.papers.dagp_fig4 [--runs 30] [--seed 0] [--length-scale 4] [--days 50]
+[--n-jobs 1] [--output DIR]``
 
 prints the mean cumulative pseudo-regret in clicks and its standard error for every member of the
 family, each playing three campaigns under one budget, and writes ``dagp_fig4.csv`` and
@@ -9,7 +10,7 @@ family, each playing three campaigns under one budget, and writes ``dagp_fig4.cs
 Settings (section 6.3): 21 budgets per campaign, 20 to spend a day, T = 50 days, Matérn kernel with
 nu = 1.5, noise variance 0.1 per campaign. Neither the scale nor the length scale of the kernel is
 stated. The scale (the prior standard deviation of the clicks, which run up to 100) decides who
-wins, so three are played; the length scale is a fifth of the budget, 4 (``--length-scale``).
+wins, so three are played; the length scale is a fifth of the budget, 4.
 
 Members of the UCB family and GP-TS give an index to every arm of every campaign and the knapsack
 adds them up. EI, PI, EST and MES do not add up and score whole allocations.
@@ -27,8 +28,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.papers._common import argument_parser, format_table, import_pyplot
+from benchmarks._common import argument_parser, format_table, import_pyplot
 from benchmarks.papers._dagp import (
+    IN_PAPER,
     MEMBERS,
     Member,
     draw_regrets,
@@ -40,7 +42,6 @@ from skgpb.combinatorial import CombinatorialBandit
 from skgpb.problems import AdvertisingBudget
 from skgpb.simulation import simulate
 
-BUDGET = 50
 REPORTED = (5, 10, 20, 30, 40, 50)
 SCALES = (10.0, 30.0, 100.0)
 
@@ -70,8 +71,9 @@ def policy(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = argument_parser("dagp_fig4", __doc__, 30, **{"length-scale": 4}).parse_args(arguments)
-    options.output.mkdir(parents=True, exist_ok=True)
+    parser = argument_parser("papers.dagp_fig4", __doc__, 30, n_jobs=True, length_scale=4, days=50)
+    options = parser.parse_args(arguments)
+    reported = [t for t in REPORTED if t <= options.days] or [options.days]
     start = time.perf_counter()
     problem, members = AdvertisingBudget(), rows()
     print(
@@ -83,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
         result = simulate(
             {m.label: policy(m, problem, scale, options.length_scale) for m in members},
             problem,
-            BUDGET,
+            options.days,
             n_runs=options.runs,
             random_state=options.seed,
             n_jobs=options.n_jobs,
@@ -92,35 +94,33 @@ def main(arguments: list[str] | None = None) -> None:
         cases[case] = {label: runs[0] for label, runs in result.regret.items()}
         ends[case] = {label: values[0] for label, values in result.recommended.items()}
         print_regrets(
-            f"{case}: cumulative regret in clicks, mean (standard error) over {options.runs} runs",
+            f"{case}: cumulative regret in clicks, mean (standard error) over "
+            f"{options.runs} runs, seed {options.seed}",
             cases[case],
-            REPORTED,
+            reported,
             digits=0,
         )
     found = [
         (m.label, [f"{np.mean(ends[c][m.label] > problem.optimum - 1e-9):.0%}" for c in cases])
         for m in members
     ]
-    title = f"Share of runs that recommend the best allocation after {BUDGET} days"
+    title = f"Share of runs that recommend the best allocation after {options.days} days"
     print(format_table(title, list(cases), found), end="\n\n")
     save_curves(options.output / "dagp_fig4.csv", cases)
     print(f"Written: {options.output / 'dagp_fig4.csv'}")
     plt = import_pyplot()
     if plt is not None:
-        figure, axes = plt.subplots(1, len(SCALES), figsize=(15, 6))
-        for axis, (case, curves) in zip(axes, cases.items(), strict=True):
-            draw_regrets(axis, curves, members)
-            axis.set_title(case)
+        figure = plt.figure(figsize=(15, 9), layout="constrained")
+        axes = draw_regrets(figure, cases, IN_PAPER)
+        for axis in axes[0]:
             # The best members lose a fiftieth of what the worst lose.
             axis.set_yscale("log")
             axis.set_ylim(30, 4500)
             axis.set_yticks([50, 100, 200, 500, 1000, 2000, 4000])
             axis.yaxis.set_major_formatter("{x:g}")
             axis.minorticks_off()
-        axes[0].set_ylabel("cumulative regret in clicks (log scale)")
-        title = f"Three campaigns under one budget, mean of {options.runs} runs"
-        finish_figure(plt, figure, axes[0], title, options.output / "dagp_fig4.png")
-        print(f"Written: {options.output / 'dagp_fig4.png'}")
+        title = f"Three campaigns under one budget, clicks, mean of {options.runs} runs"
+        finish_figure(plt, figure, axes, title, options.output / "dagp_fig4.png")
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -3,10 +3,10 @@
 ``python -m benchmarks.papers.gp_tree_toy [--runs 20] [--seed 0] [--n-jobs 1] [--output DIR]``
 
 Both processes on [0, 1] are sums of independent Gaussians times fixed bumps (equations 1.6 and
-1.7), with the amplitudes a_i of Appendix A for delta = 0.1, cut after 12 and 7 scales. Their
-information gain grows linearly, which makes information-type bounds on the regret vacuous, while
-the maximum is easy to find: the paper argues for a regret of O(1) on the first and of O(log n) on
-the second. Printed is the mean cumulative regret (equation 1.2) after t = 10, 25, 50 and 100
+1.7), with the amplitudes a_i of Appendix A for delta = 0.1, cut after 12 and 7 scales. The paper
+argues that their information gain grows linearly, which makes information-type bounds on the regret
+vacuous, while the maximum is easy to find: a regret of O(1) on the first and of O(log n) on the
+second. Printed is the mean cumulative regret (equation 1.2) after t = 10, 25, 50 and 100
 evaluations, of
 
 - "GPTree": Algorithm 1 with K = 3 and the exact kernel of the process, beta = 4, and V_h twice the
@@ -15,6 +15,14 @@ evaluations, of
 - "GP-UCB": mean + 2 std over 729 grid points,
 - "the paper's": the strategy in Appendix A, taken literally: one look at the middle of a cell for
   each scale, then the outer third on the side that the sign of the answer tells.
+
+Below stands what the paper sets against it: the maximum information gain gamma_n (equation 1.5), in
+nats, and the information-type bound sqrt(n gamma_n log n) of equation 1.4 with a constant of 1.
+gamma_n is that of the whole process, with n scales, as those that are cut off are what makes it
+large: evaluations are chosen greedily among one point for each scale. On the first example, whose
+scales are independent and each largest there, that is gamma_n; on the second it is a lower bound.
+Appendix A.2 assumes noise below a_n there, hence the row with a noise of a_100. "as played" is the
+gain of the process that is cut and of the noise that the algorithms meet.
 
 References
 ----------
@@ -26,18 +34,22 @@ from __future__ import annotations
 
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel
 
-from benchmarks.papers._common import (
+from benchmarks._common import (
     argument_parser,
+    draw_curve,
+    estimates,
     format_table,
     import_pyplot,
     mean_and_error,
     replicate,
+    save,
     spawn_seeds,
     write_csv,
 )
@@ -53,7 +65,14 @@ DELTA = 0.1
 N_SCALES = {1: 12, 2: 7}
 #: Standard deviation of the noise; Appendix A.2 needs a_n / sqrt(2) for the second.
 NOISE = {1: 0.1, 2: 0.01}
-ALGORITHMS = ["GPTree", "GPTree, theory", "GP-UCB", "the paper's"]
+#: Colour, line style and width of each algorithm; on the first example all curves coincide.
+STYLES = {
+    "GPTree": ("#0b5394", "-", 5.0),
+    "GPTree, theory": ("#6fa8dc", "-", 3.0),
+    "GP-UCB": ("#d1600a", "--", 2.0),
+    "the paper's": ("#2a9d56", ":", 2.0),
+}
+ALGORITHMS = list(STYLES)
 
 
 def bump(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,15 +80,24 @@ def bump(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where((x >= 0) & (x <= 1), 1.0 - 4.0 * (x - 0.5) ** 2, 0.0)
 
 
-def features(example: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def amplitudes(example: int, n_scales: int) -> NDArray[np.float64]:
+    """Return a_1, ..., a_n of Appendix A."""
+    i = np.arange(1, n_scales + 1)
+    if example == 2:
+        return 1.0 / (i**2 * np.sqrt(2.0 * np.log(np.pi**2 * i**2 / (3.0 * DELTA))))
+    a = 1.0 / (2.0 * np.sqrt(2.0 * np.log(np.pi**2 * i**2 / (6.0 * DELTA))))
+    a[0] = 1.0 / norm.ppf((1.0 + DELTA) / 2.0)
+    return a
+
+
+def features(
+    example: int, x: NDArray[np.float64], n_scales: int | None = None
+) -> NDArray[np.float64]:
     """Return a_i times the bumps of scale i, (n, n_scales): f = features @ X, X standard normal."""
-    i = np.arange(1, N_SCALES[example] + 1)
+    a = amplitudes(example, n_scales or N_SCALES[example])
     if example == 1:
-        a = 1.0 / (2.0 * np.sqrt(2.0 * np.log(np.pi**2 * i**2 / (6.0 * DELTA))))
-        a[0] = 1.0 / norm.ppf((1.0 + DELTA) / 2.0)
-        y = x[:, None] * 3.0**i
+        y = x[:, None] * 3.0 ** np.arange(1, len(a) + 1)
         return a * (bump(y - 1.0) - bump(y - 2.0))
-    a = 1.0 / (i**2 * np.sqrt(2.0 * np.log(np.pi**2 * i**2 / (3.0 * DELTA))))
     columns, where, inside = [], x.copy(), np.ones(len(x), dtype=bool)
     for scale in a:
         # phi_1 on the present cell, then the first and the last third are cells of the next scale.
@@ -78,6 +106,20 @@ def features(example: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
         inside &= (where <= 1.0 / 3.0) | (where >= 2.0 / 3.0)
         where = np.where(where >= 2.0 / 3.0, y - 2.0, y)
     return np.column_stack(columns)
+
+
+def information_gains(example: int, n_scales: int, noise: float) -> NDArray[np.float64]:
+    """Information gain of 1, ..., N evaluations at the points where one scale each is largest."""
+    i = np.arange(1, n_scales + 1)
+    # Next to 0, where numbers are dense enough for any scale.
+    F = features(example, 1.5 * 3.0**-i, n_scales) / noise
+    gains, precision = np.empty(N), np.eye(n_scales)
+    for t in range(N):
+        information = 0.5 * np.log1p(np.einsum("ij,ji->i", F, np.linalg.solve(precision, F.T)))
+        best = int(np.argmax(information))
+        precision += np.outer(F[best], F[best])
+        gains[t] = information[best]
+    return np.cumsum(gains)
 
 
 class BumpKernel(Kernel):
@@ -179,44 +221,81 @@ def one_run(example: int, algorithm: str, seed: int) -> NDArray[np.float64]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = argument_parser("gp_tree_toy", __doc__, 20).parse_args(arguments)
+    parser = argument_parser("papers.gp_tree_toy", __doc__, 20, n_jobs=True)
+    options = parser.parse_args(arguments)
 
     start = time.perf_counter()
     cases = [(example, algorithm) for example in (1, 2) for algorithm in ALGORITHMS]
     results = replicate(one_run, cases, spawn_seeds(options.seed, options.runs), options.n_jobs)
     curves, rows = dict(zip(cases, results, strict=True)), []
-    print(f"Cumulative regret, mean (standard error) over {options.runs} runs\n")
+    gains = {
+        1: {
+            "gamma_n": information_gains(1, N, NOISE[1]),
+            "gamma_n, as played": information_gains(1, N_SCALES[1], NOISE[1]),
+        },
+        2: {
+            "gamma_n": information_gains(2, N, NOISE[2]),
+            "gamma_n, noise a_100": information_gains(2, N, amplitudes(2, N)[-1]),
+            "gamma_n, as played": information_gains(2, N_SCALES[2], NOISE[2]),
+        },
+    }
+    t = np.arange(1, N + 1)
+    print(
+        f"Cumulative regret, mean (standard error) over {options.runs} runs, seed {options.seed}\n"
+    )
     for example in (1, 2):
         table = []
         for algorithm in ALGORITHMS:
-            mean, error = mean_and_error(curves[example, algorithm])
-            cells = [f"{mean[t - 1]:.2f} ({error[t - 1]:.2f})" for t in REPORTED]
-            table.append((algorithm, cells))
-            rows += [[example, algorithm, t + 1, mean[t], error[t]] for t in range(N)]
-        print(format_table(f"Example {example}", [f"t = {t}" for t in REPORTED], table), "\n")
-    options.output.mkdir(parents=True, exist_ok=True)
+            runs = curves[example, algorithm]
+            table.append((algorithm, estimates(runs, REPORTED, 2)))
+            mean, error = mean_and_error(runs)
+            rows += [[example, algorithm, *each] for each in zip(t, mean, error, strict=True)]
+        for name, gain in gains[example].items():
+            table.append((name, [f"{gain[n - 1]:.1f}" for n in REPORTED]))
+            rows += [[example, name, n, gain[n - 1], np.nan] for n in t]
+        bound = np.sqrt(t * gains[example]["gamma_n"] * np.log(t))
+        table.append(("sqrt(n gamma_n log n)", [f"{bound[n - 1]:.1f}" for n in REPORTED]))
+        header = [f"t = {n}" for n in REPORTED]
+        print(format_table(f"Example {example}", header, table), end="\n\n")
     path = options.output / "gp_tree_toy.csv"
-    write_csv(path, ["example", "algorithm", "t", "mean", "standard_error"], rows)
+    write_csv(path, ["example", "quantity", "t", "mean", "standard_error"], rows)
     print(f"Written: {path}")
-    plt = import_pyplot()
-    if plt is not None:
-        figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained")
-        x = np.linspace(0.0, 1.0, 6001)
-        for (top, bottom), example in zip(axes.T, (1, 2), strict=True):
-            X = np.random.default_rng(options.seed + 3).normal(size=N_SCALES[example])
-            top.plot(x, features(example, x) @ X, color="0.2")
-            top.set(title=f"Example {example}: one draw", xlabel="x", ylabel="f(x)", xlim=(0, 1))
-            for algorithm in ALGORITHMS:
-                mean, error = mean_and_error(curves[example, algorithm])
-                t = np.arange(1, N + 1)
-                bottom.plot(t, mean, label=algorithm)
-                bottom.fill_between(t, mean - error, mean + error, alpha=0.15, lw=0)
-            bottom.set(xlabel="evaluations t", ylabel="cumulative regret", xlim=(1, N))
-        axes[1, 0].legend(frameon=False)
-        figure.savefig(path.with_suffix(".png"), dpi=120)
-        plt.close(figure)
-        print(f"Written: {path.with_suffix('.png')}")
+    save_figure(path.with_suffix(".png"), curves, gains, options.seed)
     print(f"{len(cases) * options.runs} runs in {time.perf_counter() - start:.1f} s")
+
+
+def save_figure(path: Path, curves: dict, gains: dict, seed: int) -> None:
+    """Draw one function, the regrets and the gains of each example, where there is matplotlib."""
+    plt = import_pyplot()
+    if plt is None:
+        return
+    figure, axes = plt.subplots(3, 2, figsize=(12, 11), layout="constrained")
+    x, t = np.linspace(0.0, 1.0, 6001), np.arange(1, N + 1)
+    for (top, middle, bottom), example in zip(axes.T, (1, 2), strict=True):
+        X = np.random.default_rng(seed + 3).normal(size=N_SCALES[example])
+        top.plot(x, features(example, x) @ X, color="0.2")
+        top.set(title=f"Example {example}: one draw", xlabel="x", ylabel="f(x)", xlim=(0, 1))
+        for algorithm, (color, style, width) in STYLES.items():
+            line = {"color": color, "ls": style, "lw": width, "label": algorithm}
+            draw_curve(middle, t, curves[example, algorithm], **line)
+        middle.set(xlabel="evaluations t", ylabel="cumulative regret", xlim=(1, N))
+        if example == 1:
+            middle.set_ylim(bottom=0)
+        else:  # some methods lose many times what others lose
+            middle.set_yscale("log")
+        colors = ("#0b5394", "#d1600a", "#2a9d56")
+        for (name, gain), color in zip(gains[example].items(), colors, strict=False):
+            style = "--" if name.endswith("played") else "-"
+            bottom.plot(t, gain, style, color=color, label=name)
+        bottom.set(xlabel="evaluations n", ylabel="information gain in nats", xlim=(1, N))
+        bottom.set_yscale("log")
+        bottom.legend(frameon=False)
+        for axis in (middle, bottom):
+            axis.grid(alpha=0.3)
+    figure.legend(
+        *axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+    )
+    save(plt, figure, path)
 
 
 if __name__ == "__main__":

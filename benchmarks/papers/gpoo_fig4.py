@@ -1,4 +1,4 @@
-"""Reproduce Figure 4 of the GPOO paper: aggregated regret of GPOO and StoOO.
+"""Reproduce Figure 4 of the GPOO paper: aggregated regret of GPOO, StoOO and GPTree.
 
 ``python -m benchmarks.papers.gpoo_fig4 [--runs 30] [--seed 0] [--n-jobs 1] [--output DIR]``
 
@@ -16,6 +16,9 @@ cell, S = 10 for the average over ten points.
   interval that decides on the expansion has seen the reward of the round.
 - The paper does not say which delta StoOO and AVE-StoOO run with; they get the same as GPOO, and
   the width of equation (12) for rewards in [0, 1].
+- GPTree has "all parameters as listed in its theoretical analysis" (beta_n, V_h and h_max for
+  n = 80) and, as "small", the width above at t = n, which does not grow with the rounds either.
+- The last rows are not in the paper: zooming, with the diameter of its theory and of the kernel.
 
 References
 ----------
@@ -33,17 +36,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
-from benchmarks.papers._common import (
+from benchmarks._common import (
     argument_parser,
+    draw_curve,
+    estimates,
     format_table,
     import_pyplot,
     mean_and_error,
     replicate,
+    save,
     spawn_seeds,
     write_csv,
 )
 from skgpb.metrics import aggregated_regret
-from skgpb.optimizers import GPOOOptimizer, StoOOOptimizer
+from skgpb.optimizers import (
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPZoomingOptimizer,
+    StoOOOptimizer,
+)
 from skgpb.problems import gpoo_function
 
 BUDGET = 80
@@ -67,13 +78,13 @@ class Algorithm:
     n_representatives: int
     beta: str | None = None
     expansion: str | None = None
+    diameter: str | None = None
 
     @property
     def label(self) -> str:
-        """Name and settings for tables and legends."""
-        if self.beta is None:
-            return f"{self.name}, S = {self.n_representatives}"
-        return f"{self.name}, S = {self.n_representatives}, {self.beta}, {self.expansion}"
+        """Name and settings for tables."""
+        settings = (f"S = {self.n_representatives}", self.beta, self.expansion, self.diameter)
+        return ", ".join([self.name, *filter(None, settings)])
 
     def build(self) -> Any:
         """Return the optimizer."""
@@ -82,15 +93,21 @@ class Algorithm:
             "n_children": 2,
             "feedback": "average",
             "n_representatives": self.n_representatives,
-            "diameter": DIAMETER,
-            "max_depth": MAX_DEPTH,
             "failure_probability": FAILURE_PROBABILITY,
         }
-        if self.beta is None:
-            return StoOOOptimizer(width="anytime", reward_range=(0.0, 1.0), **common)
+        if self.name.endswith("StoOO"):
+            given = {"diameter": DIAMETER, "max_depth": MAX_DEPTH}
+            return StoOOOptimizer(width="anytime", reward_range=(0.0, 1.0), **given, **common)
+        common |= {"kernel": 0.1 * RBF(0.05), "alpha": 0.1**2}
+        if self.name == "GPTree":
+            beta = "theory" if self.beta == "theory" else small_beta(BUDGET)
+            return GPTreeOptimizer(budget=BUDGET, beta=beta, diameter="theory", **common)
+        if self.name == "zooming":
+            del common["n_children"]
+            return GPZoomingOptimizer(budget=BUDGET, diameter=self.diameter, **common)
         return GPOOOptimizer(
-            kernel=0.1 * RBF(0.05),
-            alpha=0.1**2,
+            diameter=DIAMETER,
+            max_depth=MAX_DEPTH,
             beta="theory" if self.beta == "Lemma 1" else small_beta,
             expansion=self.expansion,
             **common,
@@ -102,7 +119,10 @@ ALGORITHMS = [
     for S in (1, 10)
     for beta in ("Lemma 1", "small")
     for expansion in ("before", "after")
-] + [Algorithm("StoOO", 1), Algorithm("AVE-StoOO", 10)]
+]
+ALGORITHMS += [Algorithm("StoOO", 1), Algorithm("AVE-StoOO", 10)]
+ALGORITHMS += [Algorithm("GPTree", 1, "theory"), Algorithm("GPTree", 1, "small")]
+ALGORITHMS += [Algorithm("zooming", 1, diameter=name) for name in ("theory", "kernel")]
 
 
 def regret_curve(
@@ -129,11 +149,10 @@ def print_tables(curves: dict[tuple[int, bool, Algorithm], NDArray[np.float64]])
     """Print one table per function: mean (standard error) per algorithm and number of rounds."""
     header = [f"t = {t}" for t in REPORTED]
     for number, mirrored in FUNCTIONS:
-        rows = []
-        for algorithm in ALGORITHMS:
-            mean, error = mean_and_error(curves[number, mirrored, algorithm])
-            cells = [f"{mean[t - 1]:.3f} ({error[t - 1]:.3f})" for t in REPORTED]
-            rows.append((algorithm.label, cells))
+        rows = [
+            (algorithm.label, estimates(curves[number, mirrored, algorithm], REPORTED))
+            for algorithm in ALGORITHMS
+        ]
         print(format_table(function_name(number, mirrored), header, rows), end="\n\n")
 
 
@@ -144,13 +163,13 @@ def save_csv(path: Path, curves: dict[tuple[int, bool, Algorithm], NDArray[np.fl
         mean, error = mean_and_error(runs)
         columns = (mean, error, error * np.sqrt(len(runs)), np.median(runs, axis=0))
         case = [number, int(mirrored), algorithm.name, algorithm.n_representatives]
-        case += [algorithm.beta or "", algorithm.expansion or ""]
+        case += [algorithm.beta or "", algorithm.expansion or "", algorithm.diameter or ""]
         rows += [
             [*case, t + 1, len(runs), *(float(column[t]) for column in columns)]
             for t in range(BUDGET)
         ]
     header = ["function", "mirrored", "algorithm", "n_representatives", "beta", "expansion"]
-    header += ["t", "n_runs", "mean", "standard_error", "standard_deviation", "median"]
+    header += ["diameter", "t", "n_runs", "mean", "standard_error", "standard_deviation", "median"]
     write_csv(path, header, rows)
 
 
@@ -162,16 +181,26 @@ STYLES = {
     ("GPOO", 10, "small"): ("#2a9d56", "--"),
     ("StoOO", 1, None): ("#d1600a", "-"),
     ("AVE-StoOO", 10, None): ("#d1600a", "--"),
+    ("GPTree", 1, "theory"): ("#8e44ad", "-"),
+    ("GPTree", 1, "small"): ("#8e44ad", ":"),
+}
+
+
+WIDTHS = {
+    "Lemma 1": r", Lemma 1's $\beta_t$",
+    "theory": r", its theory's $\beta_n$",
+    "small": r", small $\beta$",
+    None: "",
 }
 
 
 def save_figure(
     path: Path, curves: dict[tuple[int, bool, Algorithm], NDArray[np.float64]], n_runs: int
-) -> bool:
-    """Draw the functions above, the mean regrets with bands below; False without matplotlib."""
+) -> None:
+    """Draw the functions above, the mean regrets with bands below, where there is matplotlib."""
     plt = import_pyplot()
     if plt is None:
-        return False
+        return
     figure, axes = plt.subplots(
         2, len(FUNCTIONS), figsize=(14, 7), sharey="row", height_ratios=[1, 1.5], squeeze=False
     )
@@ -184,15 +213,14 @@ def save_figure(
         top.plot(problem.argmax, problem.optimum, "o", color="#c1121f", label="optimum")
         top.set(title=function_name(number, mirrored), xlabel="x", xlim=(0, 1))
         for algorithm in ALGORITHMS:
-            if algorithm.expansion == "after":
+            if algorithm.expansion == "after" or algorithm.diameter:
                 continue
             key = (algorithm.name, algorithm.n_representatives, algorithm.beta)
             color, style = STYLES[key]
-            mean, error = mean_and_error(curves[number, mirrored, algorithm])
-            width = {"Lemma 1": r", Lemma 1's $\beta_t$", "small": r", small $\beta_t$", None: ""}
-            label = f"{algorithm.name}, S = {algorithm.n_representatives}" + width[algorithm.beta]
-            bottom.plot(rounds, mean, style, color=color, label=label)
-            bottom.fill_between(rounds, mean - error, mean + error, color=color, alpha=0.15, lw=0)
+            label = f"{algorithm.name}, S = {algorithm.n_representatives}"
+            label += WIDTHS[algorithm.beta]
+            runs = curves[number, mirrored, algorithm]
+            draw_curve(bottom, rounds, runs, ls=style, color=color, label=label)
         # Logarithmic where regrets differ by orders of magnitude, linear around zero because they
         # may be negative.
         bottom.set_yscale("symlog", linthresh=0.01, linscale=0.6)
@@ -204,20 +232,18 @@ def save_figure(
     axes[0, 0].legend(loc="upper center", frameon=False)
     axes[1, 0].set_ylabel("aggregated regret (log scale above 0.01)")
     handles, labels = axes[1, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False, fontsize=11)
+    figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, fontsize=10)
     figure.suptitle(
         f"Aggregated regret of the recommended cell: mean of {n_runs} runs, "
         "band of one standard error"
     )
     figure.tight_layout(rect=(0, 0.09, 1, 1))
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return True
+    save(plt, figure, path)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    options = argument_parser("gpoo_fig4", __doc__, 30).parse_args(arguments)
+    options = argument_parser("papers.gpoo_fig4", __doc__, 30, n_jobs=True).parse_args(arguments)
 
     start = time.perf_counter()
     cases = [
@@ -231,12 +257,10 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"Aggregated regret, mean (standard error) over {options.runs} runs, seed {options.seed}")
     print(f"GPOO: beta_t, reading of line 6. delta(h) = {DIAMETER[0]:g} * 2^-h for all.\n")
     print_tables(curves)
-    options.output.mkdir(parents=True, exist_ok=True)
     table, picture = options.output / "gpoo_fig4.csv", options.output / "gpoo_fig4.png"
     save_csv(table, curves)
     print(f"Written: {table}")
-    if save_figure(picture, curves, options.runs):
-        print(f"Written: {picture}")
+    save_figure(picture, curves, options.runs)
     print(f"{len(cases) * options.runs} runs in {time.perf_counter() - start:.1f} s")
 
 

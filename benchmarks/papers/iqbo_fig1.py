@@ -38,12 +38,16 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.papers._common import (
+from benchmarks._common import (
     argument_parser,
+    draw_curve,
+    estimate,
+    estimates,
     format_table,
     import_pyplot,
     mean_and_error,
     replicate,
+    save,
     spawn_seeds,
     write_csv,
 )
@@ -154,8 +158,7 @@ def print_tables(results: dict[str, dict[str, NDArray[np.float64]]], rounds: int
             for name, runs in curves.items():
                 if which and name.endswith("default model"):
                     continue
-                mean, error = mean_and_error(runs[:, which])
-                rows.append((name, [f"{mean[t - 1]:.3f} ({error[t - 1]:.3f})" for t in reported]))
+                rows.append((name, estimates(runs[:, which], reported)))
             print(format_table(f"{label}, {title}", header, rows), end="\n\n")
 
 
@@ -174,11 +177,10 @@ def print_verdict(results: dict[str, dict[str, NDArray[np.float64]]], rounds: in
                 best = min(rivals, key=lambda name: rivals[name].mean())
                 ours = curves["CMES"][:, 0, t - 1]
                 gap = ours - rivals[best]
-                error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
                 print(
                     f"  {label:3s} t = {t:3d}: {ours.mean():.3f} against "
-                    f"{rivals[best].mean():.3f} ({best}), paired difference {gap.mean():+.3f} "
-                    f"({error:.3f})"
+                    f"{rivals[best].mean():.3f} ({best}), paired difference "
+                    f"{estimate(*mean_and_error(gap))}"
                 )
         print()
 
@@ -209,33 +211,29 @@ COLORS = {
 }
 
 
-def save_figure(path: Path, results: dict[str, dict[str, NDArray[np.float64]]]) -> bool:
-    """Draw simple (left) and instant (right) regrets; False without matplotlib."""
+def save_figure(path: Path, results: dict[str, dict[str, NDArray[np.float64]]]) -> None:
+    """Draw simple (left) and instant (right) regrets, where there is matplotlib."""
     plt = import_pyplot()
     if plt is None:
-        return False
+        return
     figure, axes = plt.subplots(2, 2, figsize=(11, 7), sharex=True, layout="constrained")
     for row, (label, curves) in zip(axes, results.items(), strict=False):
         for name, color in COLORS.items():
             for which, ax in enumerate(row):
-                mean, error = mean_and_error(curves[name][:, which])
-                t = np.arange(1, len(mean) + 1)
-                ax.plot(t, mean, color=color, label=name)
-                ax.fill_between(t, mean - error, mean + error, color=color, alpha=0.15, lw=0)
+                runs = curves[name][:, which]
+                draw_curve(ax, np.arange(1, runs.shape[1] + 1), runs, color=color, label=name)
         for ax, kind in zip(row, ("simple regret", "instant regret"), strict=True):
             ax.set(title=f"{label}, {kind}", yscale="log", ylabel=kind)
             ax.grid(alpha=0.3)
     for ax in axes[-1]:
         ax.set_xlabel("round t")
     axes[0, 0].legend(frameon=False)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return True
+    save(plt, figure, path)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    parser = argument_parser("iqbo_fig1", __doc__, 10, rounds=100)
+    parser = argument_parser("papers.iqbo_fig1", __doc__, 10, n_jobs=True, rounds=100)
     parser.add_argument("--variants", action="store_true", help="compare variants of CMES")
     options = parser.parse_args(arguments)
     if options.rounds <= N_INITIAL:
@@ -255,13 +253,12 @@ def main(arguments: list[str] | None = None) -> None:
     print_tables(results, options.rounds)
     if not options.variants:
         print_verdict(results, options.rounds)
-    options.output.mkdir(parents=True, exist_ok=True)
     name = "iqbo_fig1_variants" if options.variants else "iqbo_fig1"
     table, picture = options.output / f"{name}.csv", options.output / f"{name}.png"
     save_csv(table, results)
     print(f"Written: {table}")
-    if not options.variants and save_figure(picture, results):
-        print(f"Written: {picture}")
+    if not options.variants:
+        save_figure(picture, results)
     print(f"{time.perf_counter() - start:.1f} s")
 
 

@@ -3,9 +3,11 @@
 ``python -m benchmarks.papers.iqbo_fig2 [--runs 10] [--seed 0] [--budget 20] [--n-jobs 1]
 [--output DIR]``
 
-prints, for the linear (LT) and the nonlinear (NLT) transformation, the mean simple regret after
-spending at most 5, 10, 20, ..., with standard errors, and writes ``iqbo_fig2.csv`` and
-``iqbo_fig2.png``. A method that could not afford a query yet recommends the centre of the domain.
+prints, for the linear (LT) and the nonlinear (NLT) transformation, the mean simple regret
+(Definition 1: the best x recommended so far) and the mean instant regret (Definition 2: the best
+query so far) after spending at most 5, 10, 20, ..., with standard errors, and writes
+``iqbo_fig2.csv`` and ``iqbo_fig2.png``. A method that could not afford a query yet recommends the
+centre of the domain and has no instant regret.
 
 Settings of the paper: a quadtree of depth 6, cost 0.5 log2(1 / d) with d = 2^-(depth + 1), noise
 standard deviation 0.5 / cost. Answers average f over a Gaussian of standard deviation 0.5 / cost
@@ -36,12 +38,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.papers._common import (
+from benchmarks._common import (
     argument_parser,
+    draw_curve,
+    estimates,
     format_table,
     import_pyplot,
     mean_and_error,
     replicate,
+    save,
     spawn_seeds,
     write_csv,
 )
@@ -68,6 +73,7 @@ FLAT = {
     "MES": IndirectMESOptimizer,
 }
 METHODS = ("CMETS", "CMETS, literal", *FLAT)
+KINDS = ("simple", "instant")
 STEP = 0.5
 REPORTED = (2.5, 5, 10, 15, 20, 30, 40)
 AXIS = (np.arange(2**MAX_DEPTH) + 0.5) / 2**MAX_DEPTH
@@ -114,10 +120,13 @@ def build(method: str, known: bool, problem: MultiResolutionBranin, rng: Any, se
     )
 
 
-def regret_curve(
+def regret_curves(
     label: str, known: bool, method: str, budget: float, seed: int
 ) -> NDArray[np.float64]:
-    """Return the simple regret of one run after spending at most STEP, 2 STEP, ..., budget."""
+    """Return simple and instant regret of one run after spending at most STEP, 2 STEP, ..., budget.
+
+    The shape is (2, budget / STEP).
+    """
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         problem = MultiResolutionBranin(TRANSFORMATIONS[label])
@@ -125,16 +134,17 @@ def regret_curve(
         noise = np.random.default_rng(noise_seed)
         optimizer = build(method, known, problem, np.random.default_rng(start), seed)
         center = problem.bounds.mean(axis=1)
-        best, curve = float(problem.f(center[np.newaxis])[0]), []
+        best, curve = np.array([float(problem.f(center[np.newaxis])[0]), np.nan]), []
         while True:
             query = optimizer.ask()
             spent = optimizer.spent_ + query.cost
             while len(curve) < round(budget / STEP) and (len(curve) + 1) * STEP < spent - 1e-9:
                 curve.append(best)
             if spent > budget + 1e-9:
-                return problem.optimum - np.array(curve)
+                return problem.optimum - np.array(curve).T
             optimizer.tell(query, problem.observe(as_cell(query), noise))
-            best = max(best, float(problem.f(optimizer.recommend()[np.newaxis])[0]))
+            x = float(problem.f(optimizer.recommend()[np.newaxis])[0])
+            best = np.fmax(best, [x, problem.value(as_cell(query))])
 
 
 def as_cell(query: Any) -> Any:
@@ -149,14 +159,15 @@ def print_tables(curves: dict[tuple, NDArray[np.float64]], budget: float) -> Non
     """Print mean (standard error) per method and amount spent."""
     reported = [b for b in REPORTED if b <= budget]
     header = [f"spent {b:g}" for b in reported]
+    at = [round(b / STEP) for b in reported]
     for label, known in sorted({key[:2] for key in curves}):
-        rows = []
-        for method in METHODS:
-            mean, error = mean_and_error(curves[label, known, method])
-            at = [round(b / STEP) - 1 for b in reported]
-            rows.append((method, [f"{mean[i]:.3f} ({error[i]:.3f})" for i in at]))
-        title = f"{label}, p(x | a) {'known' if known else 'learned'}, simple regret"
-        print(format_table(title, header, rows), end="\n\n")
+        for which, kind in enumerate(KINDS):
+            rows = [
+                (method, estimates(curves[label, known, method][:, which], at))
+                for method in METHODS
+            ]
+            title = f"{label}, p(x | a) {'known' if known else 'learned'}, {kind} regret"
+            print(format_table(title, header, rows), end="\n\n")
 
 
 def print_verdict(curves: dict[tuple, NDArray[np.float64]], budget: float) -> None:
@@ -164,7 +175,7 @@ def print_verdict(curves: dict[tuple, NDArray[np.float64]], budget: float) -> No
     at = round(min(20.0, budget) / STEP) - 1
     print(f"At a budget of {(at + 1) * STEP:g}, mean simple regret of CMETS as a share of")
     for label, known in sorted({key[:2] for key in curves}):
-        mean = {m: curves[label, known, m][:, at].mean() for m in METHODS}
+        mean = {m: curves[label, known, m][:, 0, at].mean() for m in METHODS}
         rivals = {m: mean[m] for m in FLAT if m != "CMES"}
         best = min(rivals, key=rivals.get)
         print(
@@ -181,11 +192,14 @@ def save_csv(path: Path, curves: dict[tuple, NDArray[np.float64]]) -> None:
     for (label, known, method), runs in curves.items():
         mean, error = mean_and_error(runs)
         middle = np.median(runs, axis=0)
-        rows += [
-            [label, int(known), method, (i + 1) * STEP, len(runs), mean[i], error[i], middle[i]]
-            for i in range(runs.shape[1])
-        ]
-    header = ["transformation", "known", "method", "spent", "n_runs", "mean", "standard_error"]
+        for which, kind in enumerate(KINDS):
+            columns = (mean[which], error[which], middle[which])
+            rows += [
+                [label, int(known), method, kind, (i + 1) * STEP, len(runs), *each]
+                for i, each in enumerate(zip(*columns, strict=True))
+            ]
+    header = ["transformation", "known", "method", "regret", "spent", "n_runs", "mean"]
+    header += ["standard_error"]
     write_csv(path, [*header, "median"], rows)
 
 
@@ -199,33 +213,33 @@ COLORS = {
 }
 
 
-def save_figure(path: Path, curves: dict[tuple, NDArray[np.float64]]) -> bool:
-    """Draw simple regret against the amount spent; False without matplotlib."""
+def save_figure(path: Path, curves: dict[tuple, NDArray[np.float64]]) -> None:
+    """Draw both regrets against the amount spent, where there is matplotlib."""
     plt = import_pyplot()
     if plt is None:
-        return False
-    figure, axes = plt.subplots(2, 2, figsize=(11, 7), sharex=True, layout="constrained")
+        return
+    figure, axes = plt.subplots(2, 4, figsize=(17, 8), sharex=True, layout="constrained")
     for row, label in zip(axes, TRANSFORMATIONS, strict=True):
-        for ax, known in zip(row, (True, False), strict=True):
+        panels = [(known, which) for known in (True, False) for which in range(len(KINDS))]
+        for ax, (known, which) in zip(row, panels, strict=True):
             for method, color in COLORS.items():
-                mean, error = mean_and_error(curves[label, known, method])
-                spent = STEP * np.arange(1, len(mean) + 1)
-                ax.plot(spent, mean, color=color, label=method)
-                ax.fill_between(spent, mean - error, mean + error, color=color, alpha=0.15, lw=0)
+                runs = curves[label, known, method][:, which]
+                spent = STEP * np.arange(1, runs.shape[1] + 1)
+                draw_curve(ax, spent, runs, color=color, label=method)
             title = f"{label}, p(x | a) {'known' if known else 'learned'}"
-            ax.set(title=title, yscale="log", ylabel="simple regret")
+            ax.set(title=title, yscale="log", ylabel=f"{KINDS[which]} regret")
             ax.grid(alpha=0.3)
     for ax in axes[-1]:
         ax.set_xlabel("cost of all queries")
-    axes[0, 0].legend(frameon=False)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return True
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False
+    )
+    save(plt, figure, path)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    parser = argument_parser("iqbo_fig2", __doc__, 10)
+    parser = argument_parser("papers.iqbo_fig2", __doc__, 10, n_jobs=True)
     parser.add_argument("--budget", type=float, default=20.0, help="cost to be spent (default 20)")
     options = parser.parse_args(arguments)
     if not 3.5 <= options.budget < np.inf:
@@ -240,18 +254,16 @@ def main(arguments: list[str] | None = None) -> None:
     ]
     arguments = [(*case, options.budget) for case in cases]
     results = replicate(
-        regret_curve, arguments, spawn_seeds(options.seed, options.runs), options.n_jobs
+        regret_curves, arguments, spawn_seeds(options.seed, options.runs), options.n_jobs
     )
     curves = dict(zip(cases, results, strict=True))
     print(f"Mean (standard error) over {options.runs} runs, seed {options.seed}\n")
     print_tables(curves, options.budget)
     print_verdict(curves, options.budget)
-    options.output.mkdir(parents=True, exist_ok=True)
     table, picture = options.output / "iqbo_fig2.csv", options.output / "iqbo_fig2.png"
     save_csv(table, curves)
     print(f"Written: {table}")
-    if save_figure(picture, curves):
-        print(f"Written: {picture}")
+    save_figure(picture, curves)
     print(f"{time.perf_counter() - start:.1f} s")
 
 

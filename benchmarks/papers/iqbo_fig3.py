@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +37,22 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.papers._common import (
+from benchmarks._common import (
     argument_parser,
+    draw_curve,
+    estimates,
     format_table,
     import_pyplot,
     mean_and_error,
     replicate,
+    save,
     spawn_seeds,
     write_csv,
 )
 from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import WindowMean
 from skgpb.optimizers.cmes import CMESOptimizer
-from skgpb.optimizers.indirect import most_probable, smooth_prior
+from skgpb.optimizers.indirect import search_with_prior, smooth_prior
 from skgpb.optimizers.indirect_baselines import IndirectEIOptimizer
 
 DOMAIN = np.array([[0.0, 4.0]])
@@ -119,11 +123,12 @@ def instant_regrets(rounds: int, seed: int) -> NDArray[np.float64]:
     curves = []
     for falling in WINDOWS.values():
         rng = np.random.default_rng(seed)
+        prior = smooth_prior(DOMAIN)
         process = ConditionalMeanProcess(
-            smooth_prior(DOMAIN),
+            prior,
             WindowMean(),
             alpha=NOISE_STD**2,
-            optimizer=most_probable,
+            optimizer=partial(search_with_prior, center=prior.theta),
             normalize_y=True,
         )
         answers, place = [], rng.uniform(*DOMAIN[0])
@@ -157,7 +162,6 @@ def print_tables(curves: NDArray[np.float64], rounds: int) -> None:
     header = ["argmax g", "max g", "f* - max g", "f* - f(argmax g)"]
     print(format_table("f (tau = 0) and its averages", header, rows), end="\n\n")
     reported = [t for t in REPORTED if t <= rounds]
-    mean, error = mean_and_error(curves)
     for title, names, first in (
         (f"Simple regret, tau = {TAU}", FOUND, 0),
         ("Regret of the recommendation of round t", FOUND, len(FOUND)),
@@ -165,7 +169,7 @@ def print_tables(curves: NDArray[np.float64], rounds: int) -> None:
     ):
         rows = []
         for i, name in enumerate(names, first):
-            rows.append((name, [f"{mean[i, t - 1]:.3f} ({error[i, t - 1]:.3f})" for t in reported]))
+            rows.append((name, estimates(curves[:, i], reported)))
         print(format_table(title, [f"t = {t}" for t in reported], rows), end="\n\n")
 
 
@@ -180,11 +184,11 @@ def save_csv(path: Path, curves: NDArray[np.float64]) -> None:
     write_csv(path, ["curve", "t", "n_runs", "mean_regret", "standard_error"], rows)
 
 
-def save_figure(path: Path, curves: NDArray[np.float64]) -> bool:
-    """Draw f with its averages and both regrets; False without matplotlib."""
+def save_figure(path: Path, curves: NDArray[np.float64]) -> None:
+    """Draw f with its averages and both regrets, where there is matplotlib."""
     plt = import_pyplot()
     if plt is None:
-        return False
+        return
     figure, axes = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
     x = np.linspace(*DOMAIN[0], 801)
     colors = ("#000000", "#0b5394", "#d1600a")
@@ -195,16 +199,12 @@ def save_figure(path: Path, curves: NDArray[np.float64]) -> bool:
         axes[0].plot(a, g(a, tau), "o", color=color)
         axes[0].axvline(a, color=color, lw=0.8, ls=":")
     axes[0].set(title="f and its averages", xlabel="x, a")
-    mean, error = mean_and_error(curves)
-    t = np.arange(1, mean.shape[1] + 1)
+    t = np.arange(1, curves.shape[2] + 1)
     shades = ("#0b5394", "#6fa8dc", "#d1600a", "#7f7f7f", "#8e44ad", "#2a9d56")
     groups = [(axes[1], FOUND, len(FOUND), shades), (axes[2], WINDOWS, 2 * len(FOUND), shades[4:])]
     for ax, names, first, colors in groups:
         for i, (name, color) in enumerate(zip(names, colors, strict=False), first):
-            ax.plot(t, mean[i], color=color, label=name)
-            ax.fill_between(
-                t, mean[i] - error[i], mean[i] + error[i], color=color, alpha=0.15, lw=0
-            )
+            draw_curve(ax, t, curves[:, i], color=color, label=name)
     floor = BEST - float(g(optimum(TAU), TAU))
     axes[2].axhline(floor, color=shades[4], lw=0.8, ls=":", label=r"$f^* - \max g$, $\tau = 0.3$")
     axes[1].set(title="regret of the recommendation, tau = 0.3", xlabel="round t")
@@ -214,14 +214,12 @@ def save_figure(path: Path, curves: NDArray[np.float64]) -> bool:
     for ax in axes:
         ax.legend(frameon=False)
         ax.grid(alpha=0.3)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return True
+    save(plt, figure, path)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the reproduction from the command line."""
-    parser = argument_parser("iqbo_fig3", __doc__, 10, rounds=40)
+    parser = argument_parser("papers.iqbo_fig3", __doc__, 10, n_jobs=True, rounds=40)
     options = parser.parse_args(arguments)
     if options.rounds < REPORTED[0]:
         parser.error(f"rounds must be at least {REPORTED[0]}")
@@ -231,12 +229,10 @@ def main(arguments: list[str] | None = None) -> None:
     curves = replicate(one_run, [(options.rounds,)], seeds, options.n_jobs)[0]
     print(f"Mean (standard error) over {options.runs} runs, seed {options.seed}\n")
     print_tables(curves, options.rounds)
-    options.output.mkdir(parents=True, exist_ok=True)
     table, picture = options.output / "iqbo_fig3.csv", options.output / "iqbo_fig3.png"
     save_csv(table, curves)
     print(f"Written: {table}")
-    if save_figure(picture, curves):
-        print(f"Written: {picture}")
+    save_figure(picture, curves)
     print(f"{time.perf_counter() - start:.1f} s")
 
 

@@ -1,6 +1,7 @@
 """delta(h) from the kernel, and recommendations from the posterior, against c = 14.
 
-    python -m benchmarks.papers.smoothness [--runs 30 --draws 50 --seed 0 --n-jobs 1]
+    python -m benchmarks.papers.smoothness [--runs 30 --draws 50 --rounds 80 --seed 0 --n-jobs 1
+        --output DIR]
 
 Mean aggregated regret at t = 20, 40 and 80 over the paper's two functions, their mirror images
 and fresh draws from Gaussian processes in one and two dimensions, with S = 1 and S = 5 points
@@ -13,20 +14,24 @@ columns say by which factor the regret fell.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
-from benchmarks.papers._common import (
+from benchmarks._common import (
     argument_parser,
+    estimate,
     format_table,
+    mean_and_error,
     replicate,
     spawn_seeds,
     write_csv,
 )
 from skgpb import GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer
+from skgpb.exceptions import RefinementWarning
 from skgpb.problems import gpoo_function
 
 TIMES = (20, 40, 80)
@@ -88,15 +93,20 @@ def unit_grid(n: int, dimension: int) -> NDArray[np.float64]:
 
 
 def regrets(
-    variant: str, source: type, arguments: tuple[Any, ...], representatives: int, seed: int
+    variant: str,
+    source: type,
+    arguments: tuple[Any, ...],
+    representatives: int,
+    times: tuple[int, ...],
+    seed: int,
 ) -> NDArray[np.float64]:
-    """Aggregated regret of one run at the three times."""
+    """Aggregated regret of one run at some times."""
     problem = source(*arguments)
     optimizer_class, parameters, rule = VARIANTS[variant]
     if optimizer_class is GPOOOptimizer:
         parameters = {"max_depth": 10, **parameters}
     else:
-        parameters = {"budget": TIMES[-1], **parameters}
+        parameters = {"budget": times[-1], **parameters}
     optimizer = optimizer_class(
         problem.kernel,
         bounds=[(0, 1)] * problem.dimension,
@@ -107,41 +117,55 @@ def regrets(
     )
     rng = np.random.default_rng(seed)
     found = []
-    for t in range(1, TIMES[-1] + 1):
-        query = optimizer.ask()
-        optimizer.tell(query, problem.f(query.points).mean() + NOISE * rng.normal())
-        if t in TIMES:
-            found.append(problem.optimum - problem.f(optimizer.recommend(**rule).points).mean())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RefinementWarning)
+        for t in range(1, times[-1] + 1):
+            query = optimizer.ask()
+            optimizer.tell(query, problem.f(query.points).mean() + NOISE * rng.normal())
+            if t in times:
+                found.append(problem.optimum - problem.f(optimizer.recommend(**rule).points).mean())
     return np.array(found)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    options = argument_parser("smoothness", __doc__, 30, draws=50).parse_args(arguments)
+    parser = argument_parser(
+        "papers.smoothness", __doc__, 30, n_jobs=True, draws=50, rounds=TIMES[-1]
+    )
+    options = parser.parse_args(arguments)
+    times = tuple(t for t in TIMES if t <= options.rounds)
+    if not times:
+        parser.error(f"rounds must be at least {TIMES[0]}")
     run_seeds = spawn_seeds(options.seed, options.runs)
     draw_seeds = spawn_seeds(options.seed + 1, options.draws)
     paper = [(i, mirrored) for i in (1, 2) for mirrored in (False, True)]
 
     rows, table, base = [], [], None
     for variant in VARIANTS:
-        tasks = [(variant, PaperFunction, p, S) for p in paper for S in (1, 5)]
+        tasks = [(variant, PaperFunction, p, S, times) for p in paper for S in (1, 5)]
         curves = replicate(regrets, tasks, run_seeds, options.n_jobs)
         draws = [
-            (variant, Draw, (d, seed), S) for d in (1, 2) for seed in draw_seeds for S in (1, 5)
+            (variant, Draw, (d, seed), S, times)
+            for d in (1, 2)
+            for seed in draw_seeds
+            for S in (1, 5)
         ]
         curves += replicate(regrets, draws, [options.seed + 2], options.n_jobs)
         each = np.array([curve.mean(axis=0) for curve in curves])
-        mean, error = each.mean(axis=0), each.std(axis=0, ddof=1) / np.sqrt(len(each))
+        mean, error = mean_and_error(each)
         if variant.endswith("c=14"):
             base = mean
-        cells = [f"{m:.4f} ({e:.4f})" for m, e in zip(mean, error, strict=True)]
+        cells = [estimate(m, e, 4) for m, e in zip(mean, error, strict=True)]
         cells += [f"{b / m:.1f}" for b, m in zip(base, mean, strict=True)]
         table.append((variant, cells))
-        rows += [(variant, t, m, e) for t, m, e in zip(TIMES, mean, error, strict=True)]
-        print(f"{variant:26s}", *cells, flush=True)
-    header = [f"t = {t}" for t in TIMES] + [f"x{t}" for t in TIMES]
-    title = f"mean aggregated regret (standard error) over {len(each)} problems"
-    print("\n" + format_table(title, header, table))
-    write_csv(options.output / "smoothness.csv", ("variant", "t", "mean", "error"), rows)
+        rows += [(variant, t, m, e) for t, m, e in zip(times, mean, error, strict=True)]
+    header = [f"t = {t}" for t in times] + [f"x{t}" for t in times]
+    title = (
+        f"Aggregated regret, mean (standard error) over {len(each)} problems, seed {options.seed}"
+    )
+    print(format_table(title, header, table), end="\n\n")
+    path = options.output / "smoothness.csv"
+    write_csv(path, ("variant", "t", "mean", "standard_error"), rows)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

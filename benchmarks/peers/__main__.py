@@ -1,6 +1,6 @@
 """skgpb next to the optimizers that people would use instead, in one run.
 
-    python -m benchmarks.peers [--seeds 20] [--evaluations 50] [--output DIR] [--quick]
+    python -m benchmarks.peers [--runs 20] [--seed 0] [--evaluations 50] [--output DIR] [--quick]
 
 1. CPU seconds of one ask and tell after t = 50..1,000 observations in 2 and 10 dimensions, with
    the same fixed kernel for all where the package allows it.
@@ -16,13 +16,13 @@ writes the page and the figures of the documentation from them.
 
 from __future__ import annotations
 
-import argparse
 import csv
 from collections.abc import Iterable
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import DEFAULT_OUTPUT, argument_parser, positive_int
 from benchmarks.peers import measure, methods, problems, report
 
 PARTS = ("timing", "points", "averages")
@@ -51,24 +51,28 @@ def append(path: Path, rows: Iterable[dict]) -> None:
         writer.writerows(rows)
 
 
-def time_all(path: Path, dimensions: list[int], times: list[int], which: list[type]) -> None:
+def time_all(
+    path: Path, dimensions: list[int], times: list[int], which: list[type], seed: int
+) -> None:
     done = {(row["problem"], row["method"]) for row in read(path) if row["part"] == "timing"}
     for d in dimensions:
         for method in which:
             problem = f"d = {d}"
             if (problem, method.label) in done:
                 continue
-            found = measure.seconds_per_round(method, d, times)
-            base = {"part": "timing", "problem": problem, "method": method.label, "seed": 0}
+            found = measure.seconds_per_round(method, d, times, seed)
+            base = {"part": "timing", "problem": problem, "method": method.label, "seed": seed}
             append(path, [base | {"t": t, "seconds": s} for t, s in found.items()])
             print(problem, method.label, {t: f"{1e3 * s:.3g} ms" for t, s in found.items()})
 
 
-def compete(path: Path, part: str, cases: list, which: list[type], seeds: int, budget: int) -> None:
+def compete(
+    path: Path, part: str, cases: list, which: list[type], seeds: range, budget: int
+) -> None:
     """Play every method on every problem; seeds are the outer loop."""
     done = {(r["part"], r["problem"], r["method"], r["seed"]) for r in read(path)}
     checkpoints = sorted({max(1, budget * k // 5) for k in range(1, 6)})
-    for seed in range(seeds):
+    for seed in seeds:
         for problem in cases:
             for method in which:
                 key = (part, problem.name, method.label, seed)
@@ -88,25 +92,29 @@ def compete(path: Path, part: str, cases: list, which: list[type], seeds: int, b
                 )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def main(arguments: list[str] | None = None) -> None:
+    parser = argument_parser("peers", __doc__, 20, what="runs of each method with points")
     parser.add_argument("--parts", default=",".join(PARTS), help="which of %(default)s to run")
-    parser.add_argument("--seeds", type=int, default=20, help="runs of each method with points")
-    parser.add_argument("--average-seeds", type=int, default=10, help="and with averages")
-    parser.add_argument("--evaluations", type=int, default=50, help="budget of a run")
-    parser.add_argument("--times", default="50,100,200,500,1000")
-    parser.add_argument("--dimensions", default="2,10")
-    parser.add_argument("--sides", default="0.25,0.1", help="of the cells around points")
+    parser.add_argument(
+        "--average-runs", type=positive_int, default=10, help="and with averages (default 10)"
+    )
+    parser.add_argument(
+        "--evaluations", type=positive_int, default=50, help="budget of a run (default 50)"
+    )
+    parser.add_argument("--times", default="50,100,200,500,1000", help="default %(default)s")
+    parser.add_argument("--dimensions", default="2,10", help="default %(default)s")
+    parser.add_argument(
+        "--sides", default="0.25,0.1", help="of the cells around points (default %(default)s)"
+    )
     parser.add_argument("--methods", default="", help="labels that contain one of these, by commas")
-    parser.add_argument("--quick", action="store_true", help="a few seeds, rounds and sizes")
-    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/peers"))
+    parser.add_argument("--quick", action="store_true", help="a few runs, rounds and sizes")
+    parser.set_defaults(output=DEFAULT_OUTPUT / "peers")
     parser.add_argument("--report", type=Path, help="folder for the page and the figures")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.quick:
-        options.seeds = options.average_seeds = 1
+        options.runs = options.average_runs = 1
         options.evaluations, options.times, options.dimensions = 12, "50,100", "2"
         options.sides = "0.25"
-    options.output.mkdir(parents=True, exist_ok=True)
     path, parts = options.output / "runs.csv", options.parts.split(",")
     methods.quiet()
     methods.single_threaded()
@@ -114,6 +122,9 @@ def main() -> None:
     def chosen(which: list[type]) -> list[type]:
         names = [name for name in options.methods.split(",") if name]
         return [m for m in which if not names or any(name in m.label for name in names)]
+
+    def seeds(runs: int) -> range:
+        return range(options.seed, options.seed + runs)
 
     peers, missing = methods.available(methods.PEERS)
     if missing:
@@ -123,18 +134,20 @@ def main() -> None:
             numbers = (
                 [int(x) for x in text.split(",")] for text in (options.dimensions, options.times)
             )
-            time_all(path, *numbers, chosen(methods.OURS_TIMED + peers))
+            time_all(path, *numbers, chosen(methods.OURS_TIMED + peers), options.seed)
         if "points" in parts:
             which = chosen([*methods.OURS, methods.Random, *peers])
             cases = problems.point_problems()
-            compete(path, "points", cases, which, options.seeds, options.evaluations)
+            compete(path, "points", cases, which, seeds(options.runs), options.evaluations)
         if "averages" in parts:
             which = chosen([*methods.OURS_AVERAGES, methods.Random, *peers])
             sides = [float(side) for side in options.sides.split(",")]
             cases = [p for side in sides for p in problems.aggregated_problems(side)]
-            compete(path, "averages", cases, which, options.average_seeds, options.evaluations)
+            runs = seeds(options.average_runs)
+            compete(path, "averages", cases, which, runs, options.evaluations)
     rows = read(path)
     print(report.text(rows, missing))
+    print(f"Written: {path}")
     if options.report:
         report.write(rows, missing, options.report)
 

@@ -1,9 +1,10 @@
 """Milliseconds per ask+tell round of CMES with a learned conditional.
 
-    python -m benchmarks.speed.cmes [--rounds 110] [--pairs 1000] [--seed 0]
+    python -m benchmarks.speed.cmes [--rounds 110] [--pairs 1000] [--side 50] [--runs 1]
+        [--seed 0]
 
-One process, one thread, CPU time. Branin behind a linear map, learned from 1,000 pairs; 2,500
-candidates, f* from 100 joint draws on a 50 x 50 grid. The columns:
+One process, one thread, CPU time. Branin behind a linear map, learned from 1,000 pairs; 50 x 50
+candidates (``--side``), f* from 100 joint draws on a grid of the same size. The columns:
 
 round     CMESOptimizer with the operator of eq. 5: one ask and one tell, the median of the ten
           rounds up to t, among which at most two learn hyperparameters
@@ -21,7 +22,6 @@ BoTorch's GP is one of point evaluations, as it has no other: what it computes i
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from time import process_time
 from typing import Any
@@ -31,6 +31,7 @@ from scipy.special import log_ndtr
 from sklearn.gaussian_process.kernels import Kernel
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import argument_parser, write_csv
 from skgpb import CMESOptimizer
 from skgpb.problems.indirect import IndirectBranin
 
@@ -38,12 +39,18 @@ TIMES = (10, 25, 50, 100, 200)
 # Rounds whose median and mean are a figure: those up to and including t.
 AROUND = 10
 N_DRAWS = 100
-AXIS = np.linspace(0.0, 1.0, 50)
-UNIT_GRID = np.stack(np.meshgrid(AXIS, AXIS, indexing="ij"), -1).reshape(-1, 2)
 REPEATS = 3
 
 
-def play(operator: str, rounds: int, n_pairs: int, seed: int) -> tuple[np.ndarray, CMESOptimizer]:
+def unit_grid(side: int) -> np.ndarray:
+    """Candidates and the grid of f*, over the unit square."""
+    axis = np.linspace(0.0, 1.0, side)
+    return np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
+
+
+def play(
+    operator: str, rounds: int, n_pairs: int, candidates: np.ndarray, seed: int
+) -> tuple[np.ndarray, CMESOptimizer]:
     """Seconds of every round, and the optimizer after the last."""
     problem = IndirectBranin("linear")
     rng = np.random.default_rng(seed)
@@ -51,8 +58,8 @@ def play(operator: str, rounds: int, n_pairs: int, seed: int) -> tuple[np.ndarra
     optimizer = CMESOptimizer(
         operator=operator,
         domain=problem.bounds,
-        candidates=UNIT_GRID,
-        n_points=2500,
+        candidates=candidates,
+        n_points=len(candidates),
         n_max_values=N_DRAWS,
         alpha=problem.noise_std**2,
         random_state=seed,
@@ -73,15 +80,23 @@ class Direct:
     """Equations 5 and 7 as they stand, for a prior mean of zero."""
 
     def __init__(
-        self, k: Kernel, ell: Kernel, ridge: float, X: np.ndarray, A: np.ndarray, grid: np.ndarray
+        self,
+        k: Kernel,
+        ell: Kernel,
+        ridge: float,
+        X: np.ndarray,
+        A: np.ndarray,
+        grid: np.ndarray,
+        candidates: np.ndarray,
     ) -> None:
         self.k, self.ell, self.ridge, self.X, self.A, self.grid = k, ell, ridge, X, A, grid
+        self.candidates = candidates
 
     def prepare(self) -> None:
         """Compute what does not depend on the answers."""
         N = len(self.X)
         L = self.ell(self.A) + N * self.ridge * np.eye(N)
-        self.W = np.linalg.solve(L, self.ell(self.A, UNIT_GRID))
+        self.W = np.linalg.solve(L, self.ell(self.A, self.candidates))
         across = self.k(self.grid, self.X)
         self.Q = self.W.T @ self.k(self.X) @ self.W
         self.across = across @ self.W
@@ -102,13 +117,15 @@ class Direct:
         return int((0.5 * gamma * mills - log_cdf).mean(axis=0).argmax())
 
 
-def direct_rounds(optimizer: CMESOptimizer, times: list[int]) -> dict[int, tuple[float, float]]:
+def direct_rounds(
+    optimizer: CMESOptimizer, times: list[int], candidates: np.ndarray
+) -> dict[int, tuple[float, float]]:
     """Seconds of a direct round after t answers: from nothing, and with W known."""
     kernel = optimizer.process_.kernel_
     operator = kernel.operator_
     history = optimizer.history_
     z = (history["reward"] - history["reward"].mean()) / history["reward"].std()
-    asked = np.array([np.argmin(((UNIT_GRID - a) ** 2).sum(1)) for a in history["a"]])
+    asked = np.array([np.argmin(((candidates - a) ** 2).sum(1)) for a in history["a"]])
     low, high = optimizer.bounds_.T
     direct = Direct(
         kernel.base,
@@ -116,7 +133,8 @@ def direct_rounds(optimizer: CMESOptimizer, times: list[int]) -> dict[int, tuple
         operator.regularization,
         np.asarray(kernel.X),
         np.asarray(kernel.A),
-        low + UNIT_GRID * (high - low),
+        low + candidates * (high - low),
+        candidates,
     )
     found = {}
     for t in times:
@@ -133,7 +151,9 @@ def direct_rounds(optimizer: CMESOptimizer, times: list[int]) -> dict[int, tuple
     return found
 
 
-def botorch_rounds(optimizer: CMESOptimizer, times: list[int]) -> dict[int, float]:
+def botorch_rounds(
+    optimizer: CMESOptimizer, times: list[int], candidates: np.ndarray
+) -> dict[int, float]:
     """Seconds of a round of BoTorch's max-value entropy search; empty where it is missing."""
     try:
         import torch
@@ -144,7 +164,7 @@ def botorch_rounds(optimizer: CMESOptimizer, times: list[int]) -> dict[int, floa
         print(f"BoTorch is left out ({error}); python -m pip install botorch\n")
         return {}
     torch.set_num_threads(1)
-    grid = torch.tensor(UNIT_GRID)
+    grid = torch.tensor(candidates)
     history = optimizer.history_
     z = (history["reward"] - history["reward"].mean()) / history["reward"].std()
     found = {}
@@ -174,30 +194,32 @@ def botorch_rounds(optimizer: CMESOptimizer, times: list[int]) -> dict[int, floa
     return found
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=110, help="length of a run, at least 10")
-    parser.add_argument("--pairs", type=int, default=1000, help="size of D1 (default 1000)")
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    parser = argument_parser("speed.cmes", __doc__, 1, rounds=110, pairs=1000, side=50)
+    options = parser.parse_args(arguments)
     times = [t for t in TIMES if t <= options.rounds]
     if not times or options.pairs < 2:
         parser.error("rounds must be at least 10 and pairs at least 2")
+    grid = unit_grid(options.side)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jitter and early stops of the likelihood
-        play("embedding", 10, options.pairs, options.seed)  # warm up
-        ours, optimizer = play("embedding", options.rounds, options.pairs, options.seed)
-        window, _ = play("auto", options.rounds, options.pairs, options.seed)
-        direct = direct_rounds(optimizer, times)
-        peer = botorch_rounds(optimizer, times)
+        play("embedding", 10, options.pairs, grid, options.seed)  # warm up
+        seeds = range(options.seed, options.seed + options.runs)
+        plays = [play("embedding", options.rounds, options.pairs, grid, seed) for seed in seeds]
+        optimizer = plays[0][1]
+        ours = np.array([seconds for seconds, _ in plays])
+        window = np.array([play("auto", options.rounds, options.pairs, grid, s)[0] for s in seeds])
+        direct = direct_rounds(optimizer, times, grid)
+        peer = botorch_rounds(optimizer, times, grid)
     print(f"CMES, |D1| = {options.pairs}: ms of CPU per round after t answers")
     print(
         f"{'t':>5}{'round':>9}{'all':>9}{'window':>9}{'NumPy':>10}{'ratio':>7}{'W known':>10}"
         f"{'ratio':>7}{'BoTorch':>10}{'ratio':>7}"
     )
+    rows = []
     for t in times:
-        part = slice(t - AROUND, t)
+        part = np.s_[:, t - AROUND : t]
         typical, mean = np.median(ours[part]), ours[part].mean()
         everything, known = direct[t]
         cells = f"{t:>5}{1e3 * typical:>9.1f}{1e3 * mean:>9.1f}{1e3 * window[part].mean():>9.1f}"
@@ -208,6 +230,13 @@ def main() -> None:
                 else f"{1e3 * other:>10.0f}{other / mean:>7.0f}"
             )
         print(cells)
+        seconds = (typical, mean, window[part].mean(), everything, known, peer.get(t, np.nan))
+        rows.append((t, *(1e3 * s for s in seconds)))
+    path = options.output / "speed_cmes.csv"
+    write_csv(
+        path, ("t", "round_ms", "all_ms", "window_ms", "numpy_ms", "known_ms", "botorch_ms"), rows
+    )
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
 """How close the hot paths come to what the memory and the BLAS of this machine allow.
 
-    python -m benchmarks.speed.limit [--repeats 15]
+    python -m benchmarks.speed.limit [--runs 15] [--seed 0]
 
 First the rates: the fastest matrix product, and how fast a matrix-vector product and a triangular
 solve read matrices of several sizes. Then each step of a round for n distinct observations and as
 many tracked cells: its floating-point operations, the bytes that it has to move at least, its time,
 the bandwidth that results, and the share of the best bandwidth measured for a matrix of that size.
-One thread; the best of all repeats counts.
+One thread; the best of all runs counts.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from time import perf_counter
 
@@ -21,6 +20,8 @@ from skgpb._core._cells import GaussianCells
 from skgpb._core._posterior import Posterior
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
+
+from benchmarks._common import argument_parser, write_csv
 
 SIZES = (100, 200, 500, 1000, 2000)
 NOISE = 0.01
@@ -47,9 +48,9 @@ def best(function: Callable[[], object], repeats: int, prepare: Callable | None 
     return out
 
 
-def rates(repeats: int) -> dict[int, float]:
+def rates(repeats: int, seed: int) -> dict[int, float]:
     """Print the rates of this machine; the best bandwidth for an n x n matrix, in bytes/s."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng([seed, 0])
     n = 1000
     A = np.asfortranarray(rng.random((n, n)))
     seconds = best(lambda: dgemm(1.0, A, A), repeats)
@@ -70,9 +71,9 @@ def rates(repeats: int) -> dict[int, float]:
     return found
 
 
-def posterior(n: int) -> tuple[Posterior, np.ndarray]:
+def posterior(n: int, seed: int) -> tuple[Posterior, np.ndarray]:
     """Posterior of n observed and as many tracked points in the plane, and their covariances."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng([seed, 1])
     X, T = rng.random((n, 2)), rng.random((n, 2))
     kernel, p = RBF(0.2), Posterior()
     noise, y = np.full(n, NOISE), rng.normal(size=n)
@@ -81,8 +82,9 @@ def posterior(n: int) -> tuple[Posterior, np.ndarray]:
     return p, kernel(np.vstack([T, X]), T[:2])
 
 
-def steps(n: int, repeats: int, bandwidth: float) -> None:
-    p, K = posterior(n)
+def steps(n: int, repeats: int, seed: int, bandwidth: float) -> list[tuple]:
+    """Print the steps of a round; return their names and seconds."""
+    p, K = posterior(n, seed)
     column, slots = K[:n, 0].copy(), np.array([0, n])
     copies: list[Posterior] = []
 
@@ -93,7 +95,7 @@ def steps(n: int, repeats: int, bandwidth: float) -> None:
     n1 = n + 1
     last, middle = n, n // 2
     own = K[:n, 1].copy()
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng([seed, 2])
     children = 0.1 * rng.random((2, n1))
     todo = (
         ("observe a tracked cell", 2 * n * n1, 8 * n * n1,
@@ -105,6 +107,7 @@ def steps(n: int, repeats: int, bandwidth: float) -> None:
         ("repeat a query halfway", 8 * n * (n1 - middle), 16 * n * (n1 - middle) * 1.25,
          lambda: copies[0].repeat(middle, NOISE, 0.1)),
     )  # fmt: skip
+    found = []
     for name, flops, moved, call in todo:
         seconds = best(call, repeats, fresh)
         rate = moved / seconds
@@ -112,11 +115,13 @@ def steps(n: int, repeats: int, bandwidth: float) -> None:
             f"{n:6d}  {name:24s} {1e-3 * flops:10.0f}  {1e-3 * moved:10.0f}  {1e6 * seconds:9.1f}  "
             f"{1e-9 * rate:6.1f}  {rate / bandwidth:6.0%}"
         )
+        found.append((n, name, flops, moved, seconds))
+    return found
 
 
-def pairs(repeats: int) -> None:
+def pairs(repeats: int, seed: int) -> None:
     """Nanoseconds of one covariance between two cells."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng([seed, 3])
     values = rng.random(10_000)
     scratch = np.empty_like(values)
     seconds = best(lambda: np.exp(-values, out=scratch), repeats) / len(values)
@@ -132,16 +137,18 @@ def pairs(repeats: int) -> None:
         print(f"{'':26s} {d:3d}  {name:8s} {1e9 * seconds:6.0f}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=15)
-    options = parser.parse_args()
+def main(arguments: list[str] | None = None) -> None:
+    options = argument_parser("speed.limit", __doc__, 15).parse_args(arguments)
+    rows = []
     with threadpool_limits(1):
-        bandwidth = rates(options.repeats)
+        bandwidth = rates(options.runs, options.seed)
         print("\n     n  step                        kflop   kB moved         us    GB/s  of best")
         for n in SIZES:
-            steps(n, options.repeats, bandwidth[n])
-        pairs(options.repeats)
+            rows += steps(n, options.runs, options.seed, bandwidth[n])
+        pairs(options.runs, options.seed)
+    path = options.output / "speed_limit.csv"
+    write_csv(path, ("n", "step", "flop", "bytes", "seconds"), rows)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

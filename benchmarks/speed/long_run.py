@@ -1,6 +1,7 @@
 """Long runs of GPOO with repeated queries: seconds, distinct queries and memory.
 
     python -m benchmarks.speed.long_run [--rounds 10000] [--representatives 5] [--diameter kernel]
+        [--noise 0.5] [--length-scale 0.2] [--runs 1] [--seed 0]
 
 One process, one thread, CPU time of all asks and tells; the peak memory is that of the whole
 process, interpreter and libraries included, whose share is printed first. The table shows what
@@ -17,6 +18,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import argument_parser, write_csv
 from skgpb import GPOOOptimizer
 
 
@@ -37,8 +39,9 @@ def objective(points: np.ndarray) -> float:
     return float(np.mean(np.sin(9 * x) * np.cos(7 * y) + 0.3 * np.sin(31 * x * y)))
 
 
-def play(options: argparse.Namespace) -> None:
-    rng = np.random.default_rng(options.seed)
+def play(options: argparse.Namespace, seed: int) -> list[tuple]:
+    """Print one run; return its marks."""
+    rng = np.random.default_rng(seed)
     optimizer = GPOOOptimizer(
         RBF(options.length_scale),
         bounds=[(0, 1), (0, 1)],
@@ -48,10 +51,10 @@ def play(options: argparse.Namespace) -> None:
         max_depth=20,
     )
     marks = {options.rounds * k // 10 for k in (1, 2, 5, 10)}
-    print(f"before the first round: {peak_memory():.0f} MB\n")
+    print(f"seed {seed}, before the first round: {peak_memory():.0f} MB\n")
     print("        N  distinct  leaves  seconds   us per round since the last line    MB")
     total = spent = 0.0
-    last = 0
+    last, rows = 0, []
     for t in range(1, options.rounds + 1):
         start = process_time()
         cell = optimizer.ask()
@@ -70,7 +73,9 @@ def play(options: argparse.Namespace) -> None:
                 f"{peak_memory():4.0f}",
                 flush=True,
             )
+            rows.append((seed, t, distinct, leaves, total, peak_memory()))
             spent, last = total, t
+    return rows
 
 
 def diameter(text: str) -> object:
@@ -80,16 +85,19 @@ def diameter(text: str) -> object:
     return c, rho
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=10_000)
-    parser.add_argument("--representatives", type=int, default=5, help="per axis")
+def main(arguments: list[str] | None = None) -> None:
+    parser = argument_parser("speed.long_run", __doc__, 1, rounds=10_000, representatives=5)
     parser.add_argument("--diameter", type=diameter, default="kernel", help="'kernel' or c,rho")
-    parser.add_argument("--noise", type=float, default=0.5, help="standard deviation")
-    parser.add_argument("--length-scale", type=float, default=0.2)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--noise", type=float, default=0.5, help="standard deviation (default 0.5)")
+    parser.add_argument("--length-scale", type=float, default=0.2, help="default 0.2")
+    options, rows = parser.parse_args(arguments), []
     with threadpool_limits(1):
-        play(parser.parse_args())
+        for run in range(options.runs):
+            rows += play(options, options.seed + run)
+            print()
+    path = options.output / "speed_long_run.csv"
+    write_csv(path, ("seed", "N", "distinct", "leaves", "seconds", "MB"), rows)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

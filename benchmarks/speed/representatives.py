@@ -1,6 +1,6 @@
 """Milliseconds of a GPOO round for cells that average very many points.
 
-    python -m benchmarks.speed.representatives [--rounds 100]
+    python -m benchmarks.speed.representatives [--rounds 100] [--runs 1] [--seed 0]
 
 CPU time of one ask and tell, the mean over a run in which every query is new and over its last ten
 rounds, which leave out what is set up once. Boxes: averages over s^d representatives, which
@@ -10,7 +10,6 @@ Pools: cells that average all of their 20,000 members.
 
 from __future__ import annotations
 
-import argparse
 from time import process_time
 from typing import Any
 
@@ -18,12 +17,14 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, Matern
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import argument_parser, write_csv
 from skgpb import GPOOOptimizer
 from skgpb.kernels import LowRank
 
 
-def play(name: str, rounds: int, **settings: Any) -> None:
-    rng = np.random.default_rng(0)
+def play(rounds: int, seed: int, settings: dict[str, Any]) -> tuple[float, float]:
+    """Milliseconds of a round, over all of them and over the last ten."""
+    rng = np.random.default_rng(seed)
     start = process_time()
     optimizer = GPOOOptimizer(alpha=0.01, diameter=(50.0, 0.9), **settings)
     seconds, total = [], 0.0
@@ -36,15 +37,12 @@ def play(name: str, rounds: int, **settings: Any) -> None:
         total += process_time() - start
         seconds.append(total)
         total, start = 0.0, process_time()
-    mean, last = 1e3 * np.mean(seconds), 1e3 * np.mean(seconds[-10:])
-    print(f"{name:58s} {mean:10.3f} {last:10.3f}", flush=True)
+    return 1e3 * float(np.mean(seconds)), 1e3 * float(np.mean(seconds[-10:]))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=100)
-    options = parser.parse_args()
-    rng = np.random.default_rng(0)
+def main(arguments: list[str] | None = None) -> None:
+    options = argument_parser("speed.representatives", __doc__, 1, rounds=100).parse_args(arguments)
+    rng = np.random.default_rng(options.seed)
     pool, square, cube = rng.random((20_000, 2)), rng.random((4000, 2)), rng.random((8000, 4))
     two = {"bounds": [(0, 1)] * 2, "max_depth": 20}
     four = {"bounds": [(0, 1)] * 4, "max_depth": 20}
@@ -66,10 +64,17 @@ def main() -> None:
         ("pool of 20,000, all members, Matern by features",
          {"kernel": rough, "pool": pool, "feedback": "integral"}),
     )  # fmt: skip
+    rows = []
     with threadpool_limits(1):
         print(f"{'ms per round':58s} {'mean':>10s} {'last ten':>10s}")
         for name, settings in cases:
-            play(name, options.rounds, **settings)
+            runs = [play(options.rounds, options.seed + r, settings) for r in range(options.runs)]
+            mean, last = np.mean(runs, axis=0)
+            print(f"{name:58s} {mean:10.3f} {last:10.3f}", flush=True)
+            rows.append((name, mean, last))
+    path = options.output / "speed_representatives.csv"
+    write_csv(path, ("case", "mean_ms", "last_ten_ms"), rows)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Microseconds of a GPOO round in one dimension with S = 10, and the share of arithmetic in them.
 
-    python -m benchmarks.speed.small_rounds [--runs 40]
+    python -m benchmarks.speed.small_rounds [--runs 40] [--seed 0]
 
 Wall time of one ask and tell, validation included, averaged over the rounds around t; of each
 round the lower quartile over the runs counts. What it costs with next to nothing to compute, at
@@ -11,25 +11,25 @@ that every query is new and splits its cell, the most a round can cost.
 
 from __future__ import annotations
 
-import argparse
 from time import perf_counter
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import argument_parser, write_csv
 from skgpb import GPOOOptimizer
 
 REGIMES = {"paper": ((14.0, 0.5), 10), "new": ((50.0, 0.99), 20)}
 TIMES = (5, 50, 100, 200, 500, 1000)
 
 
-def seconds(diameter: tuple, max_depth: int, runs: int) -> np.ndarray:
+def seconds(diameter: tuple, max_depth: int, runs: int, seed: int) -> np.ndarray:
     """Lower quartile of the wall time of every round."""
     rounds = int(1.1 * TIMES[-1]) + 1
     taken = np.empty((runs, rounds))
     for run in range(runs):
-        noise = 0.1 * np.random.default_rng(0).normal(size=rounds)
+        noise = 0.1 * np.random.default_rng(seed).normal(size=rounds)
         optimizer = GPOOOptimizer(
             0.1 * RBF(0.05),
             bounds=[(0, 1)],
@@ -49,19 +49,22 @@ def seconds(diameter: tuple, max_depth: int, runs: int) -> np.ndarray:
     return np.quantile(taken, 0.25, axis=0)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=int, default=40)
-    options = parser.parse_args()
+def main(arguments: list[str] | None = None) -> None:
+    options = argument_parser("speed.small_rounds", __doc__, 40).parse_args(arguments)
+    rows = []
     with threadpool_limits(1):
         print("         t   us per round   arithmetic")
         for name, (diameter, max_depth) in REGIMES.items():
-            each = seconds(diameter, max_depth, options.runs)
+            each = seconds(diameter, max_depth, options.runs, options.seed)
             overhead = None
             for t in TIMES:
                 mean = each[max(2, int(0.9 * t)) - 1 : int(1.1 * t) + 1].mean()
                 overhead = mean if overhead is None else min(overhead, mean)
                 print(f"{name:6s} {t:5d}  {1e6 * mean:12.1f}  {1 - overhead / mean:10.0%}")
+                rows.append((name, t, 1e6 * mean, 1 - overhead / mean))
+    path = options.output / "speed_small_rounds.csv"
+    write_csv(path, ("regime", "t", "microseconds", "arithmetic"), rows)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Two optimizers in two threads of one process, and optimizers under joblib.
 
-    python -m benchmarks.speed.threads [--repeats 5]
+    python -m benchmarks.speed.threads [--runs 15] [--seed 0] [--times 100 300 1000 2000]
 
 1. The wall time of the rounds of two GPOO after t of them, one optimizer after the other, over that
    of the same rounds side by side in two threads, whose inner loops release the interpreter's lock.
-   The best of all repeats counts, because other jobs can only slow a run down: two cores have
+   The best of all runs counts, because other jobs can only slow a run down: two cores have
    to be idle.
 2. How many BLAS threads a worker sees under joblib's backends: processes get their share of the
    cores and threads none of their own, so that nothing is oversubscribed.
@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import argparse
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
@@ -21,6 +20,7 @@ from joblib import Parallel, delayed, parallel_config
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from benchmarks._common import argument_parser, positive_int, write_csv
 from skgpb import GPOOOptimizer
 
 TIMES = (100, 300, 1000, 2000)
@@ -49,19 +49,19 @@ def after(rounds: int, seed: int) -> GPOOOptimizer:
     return optimizer
 
 
-def side_by_side(t: int, repeats: int) -> tuple[float, float]:
+def side_by_side(t: int, repeats: int, seed: int) -> tuple[float, float]:
     """Best wall time of ``ROUNDS`` rounds of two optimizers, one by one and in two threads."""
     alone = together = np.inf
     with ThreadPoolExecutor(2) as threads:
         for _ in range(repeats):
-            optimizers = [after(t, seed) for seed in (0, 1)]
+            optimizers = [after(t, seed + i) for i in (0, 1)]
             start = perf_counter()
             for optimizer in optimizers:
-                play(optimizer, ROUNDS, 2)
+                play(optimizer, ROUNDS, seed + 2)
             alone = min(alone, perf_counter() - start)
-            optimizers = [after(t, seed) for seed in (0, 1)]
+            optimizers = [after(t, seed + i) for i in (0, 1)]
             start = perf_counter()
-            list(threads.map(play, optimizers, [ROUNDS] * 2, [2] * 2))
+            list(threads.map(play, optimizers, [ROUNDS] * 2, [seed + 2] * 2))
             together = min(together, perf_counter() - start)
     return alone, together
 
@@ -71,15 +71,18 @@ def blas_threads() -> list[int]:
     return [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=15)
-    options = parser.parse_args()
+def main(arguments: list[str] | None = None) -> None:
+    parser = argument_parser("speed.threads", __doc__, 15)
+    parser.add_argument(
+        "--times", type=positive_int, nargs="+", default=TIMES, help="default 100 300 1000 2000"
+    )
+    options, rows = parser.parse_args(arguments), []
     print(f"{ROUNDS} rounds of two optimizers, d = 2, S = 5 x 5, one BLAS thread each")
     print("     t   one by one   in two threads   speed-up")
     with threadpool_limits(1):
-        for t in TIMES:
-            alone, together = side_by_side(t, options.repeats)
+        for t in options.times:
+            alone, together = side_by_side(t, options.runs, options.seed)
+            rows.append((t, alone, together))
             print(
                 f"{t:6d}  {alone:9.4f} s  {together:13.4f} s  {alone / together:9.2f}", flush=True
             )
@@ -90,6 +93,9 @@ def main() -> None:
             print(f"in two {backend} workers: {seen}")
     with parallel_config("loky", inner_max_num_threads=2), Parallel(n_jobs=1) as pool:
         print(f"inner_max_num_threads=2, one worker: {pool([delayed(blas_threads)()])}")
+    path = options.output / "speed_threads.csv"
+    write_csv(path, ("t", "one_by_one_seconds", "in_two_threads_seconds"), rows)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Milliseconds per ask+tell round of GP-UCB and DAGP-UCB over many arms.
 
-    python -m benchmarks.speed.ucb [--arms 500 1000 2000] [--times 50 100 200 400] [--seed 0]
+    python -m benchmarks.speed.ucb [--arms 500 1000 2000] [--times 50 100 200 400]
+        [--runs 1] [--seed 0]
     python -m benchmarks.speed.ucb --memory [--arms 20000] [--times 300]
 
 One process, one thread, CPU time, median of the rounds around t. The columns:
@@ -27,6 +28,7 @@ from scipy.special import ndtr
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import argument_parser, positive_int, write_csv
 from benchmarks.speed.long_run import peak_memory
 from skgpb import DAGPUCBOptimizer, GPTSOptimizer, GPUCBOptimizer
 
@@ -101,8 +103,9 @@ def run_in_memory(cls: type, n_arms: int, n_rounds: int, seed: int) -> tuple[flo
     return process_time() - start, peak_memory()
 
 
-def print_memory(options: argparse.Namespace) -> None:
-    """Print what runs over many arms need."""
+def print_memory(options: argparse.Namespace) -> list[tuple]:
+    """Print what runs over many arms need, and return it."""
+    rows = []
     print(f"{'':16}{'arms':>8}{'rounds':>8}{'CPU s':>8}{'peak MB':>9}")
     for cls in (GPUCBOptimizer, GPTSOptimizer):
         for n in options.arms or [20_000]:
@@ -111,20 +114,13 @@ def print_memory(options: argparse.Namespace) -> None:
                 job = process.submit(run_in_memory, cls, n, rounds, options.seed)
                 seconds, peak = job.result()
             print(f"{cls.__name__:16}{n:8d}{rounds:8d}{seconds:8.1f}{peak:9.0f}", flush=True)
+            rows.append((cls.__name__, n, rounds, seconds, peak))
+    return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--arms", type=int, nargs="+", help="default 500 1000 2000")
-    parser.add_argument("--times", type=int, nargs="+", help="default 50 100 200 400")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--memory", action="store_true", help="peak memory, 20,000 arms")
-    options = parser.parse_args()
-    if options.memory:
-        print_memory(options)
-        return
-    options.arms = options.arms or [500, 1000, 2000]
-    options.times = options.times or [50, 100, 200, 400]
+def print_times(options: argparse.Namespace) -> list[tuple]:
+    """Print milliseconds per round, and return them."""
+    times, seeds, rows = options.times or [50, 100, 200, 400], range(options.runs), []
     for name, kernel in KERNELS.items():
         for cls in (GPUCBOptimizer, DAGPUCBOptimizer):
             print(f"\n{cls.__name__}, {name}: ms per round")
@@ -133,25 +129,53 @@ def main() -> None:
                 f"{'arms / half':>13}"
             )
             known: dict[tuple[int, int], float] = {}
-            for n in options.arms:
+            for n in options.arms or [500, 1000, 2000]:
                 arms = np.linspace(0, 1, n)[:, None]
                 f = draw_function(kernel, arms, np.random.default_rng(options.seed))
-                ours, pulled, y = play(cls, kernel, f, arms, options.times, options.seed)
-                for t in options.times:
+                plays = [play(cls, kernel, f, arms, times, options.seed + r) for r in seeds]
+                _, pulled, y = plays[0]
+                for t in times:
                     pairs = cls is DAGPUCBOptimizer
-                    rounds = [numpy_round(pairs, kernel, arms, pulled[:t], y[:t]) for _ in range(3)]
-                    naive, known[n, t] = float(np.median(rounds)), ours[t]
+                    naive = float(
+                        np.median(
+                            [numpy_round(pairs, kernel, arms, pulled[:t], y[:t]) for _ in range(3)]
+                        )
+                    )
+                    ours = known[n, t] = float(np.mean([each[0][t] for each in plays]))
                     growth = [
-                        f"{ours[t] / known[key]:.2f}" if key in known else "-"
+                        f"{ours / known[key]:.2f}" if key in known else "-"
                         for key in ((n, t // 2), (n // 2, t))
                     ]
                     print(
-                        f"{n:>6}{t:>6}{ours[t]:>9.2f}{naive:>9.1f}{naive / ours[t]:>8.1f}"
+                        f"{n:>6}{t:>6}{ours:>9.2f}{naive:>9.1f}{naive / ours:>8.1f}"
                         f"{growth[0]:>10}{growth[1]:>13}",
                         flush=True,
                     )
+                    rows.append((cls.__name__, name, n, t, ours, naive))
+    return rows
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argument_parser("speed.ucb", __doc__, 1)
+    parser.add_argument(
+        "--arms", type=positive_int, nargs="+", help="default 500 1000 2000, 20000 with --memory"
+    )
+    parser.add_argument(
+        "--times", type=positive_int, nargs="+", help="default 50 100 200 400, 300 with --memory"
+    )
+    parser.add_argument("--memory", action="store_true", help="peak memory of GP-UCB and GP-TS")
+    options = parser.parse_args(arguments)
+    path = options.output / "speed_ucb.csv"
+    if options.memory:
+        path = path.with_stem("speed_ucb_memory")
+        rows, header = print_memory(options), ("class", "arms", "rounds", "seconds", "MB")
+    else:
+        with threadpool_limits(1):
+            rows = print_times(options)
+        header = ("class", "kernel", "arms", "t", "skgpb_ms", "numpy_ms")
+    write_csv(path, header, rows)
+    print(f"Written: {path}")
 
 
 if __name__ == "__main__":
-    with threadpool_limits(1):
-        main()
+    main()

@@ -1,4 +1,4 @@
-"""What the reproductions share: seeds, replications, tables, CSV files and figures."""
+"""What the benchmarks share: options, seeds, replications, tables, CSV files and figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-DEFAULT_OUTPUT = Path(__file__).resolve().parents[1] / "results"
+DEFAULT_OUTPUT = Path(__file__).resolve().parent / "results"
 
 
 def positive_int(text: str) -> int:
@@ -24,21 +24,44 @@ def positive_int(text: str) -> int:
     return value
 
 
-def argument_parser(name: str, doc: str, runs: int, **extra: int) -> argparse.ArgumentParser:
-    """Return a parser of the options that all figures share, and of further positive numbers.
+class BenchmarkParser(argparse.ArgumentParser):
+    """Options that all benchmarks share; the directory for files exists once they are parsed."""
 
-    ``doc`` is the docstring of the script; ``runs`` and ``extra`` hold defaults.
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the options and create the directory."""
+        options = super().parse_args(args, namespace)
+        options.output.mkdir(parents=True, exist_ok=True)
+        return options
+
+
+def argument_parser(
+    name: str, doc: str, runs: int, *, what: str = "runs", n_jobs: bool = False, **extra: int
+) -> BenchmarkParser:
+    """Return a parser of --runs, --seed, --output, and of further positive numbers.
+
+    ``name`` is that of the module below ``benchmarks``, ``doc`` its docstring; ``runs`` and
+    ``extra`` hold defaults. ``what`` says what is repeated, ``n_jobs`` whether in processes.
     """
-    parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.papers.{name}", description=doc.splitlines()[0]
+    description = doc.split("\n\n")[0].replace("\n", " ")
+    parser = BenchmarkParser(prog=f"python -m benchmarks.{name}", description=description)
+    parser.add_argument(
+        "--runs", type=positive_int, default=runs, help=f"number of {what} (default {runs})"
     )
-    for option, default in {"runs": runs, **extra}.items():
+    for option, default in extra.items():
         parser.add_argument(
-            f"--{option}", type=positive_int, default=default, help=f"default {default}"
+            f"--{option.replace('_', '-')}",
+            type=positive_int,
+            default=default,
+            help=f"default {default}",
         )
-    parser.add_argument("--seed", type=int, default=0, help="seed of everything (default 0)")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)")
-    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files")
+    parser.add_argument("--seed", type=int, default=0, help="of everything (default 0)")
+    if n_jobs:
+        parser.add_argument(
+            "--n-jobs", type=int, default=1, help="processes, -1 for all (default 1)"
+        )
+    parser.add_argument(
+        "--output", type=Path, default=DEFAULT_OUTPUT, help="directory for files, made if need be"
+    )
     return parser
 
 
@@ -80,6 +103,20 @@ def mean_and_error(curves: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return mean, curves.std(axis=0, ddof=1) / np.sqrt(n_runs)
 
 
+def estimate(mean: float, error: float, digits: int = 3) -> str:
+    """Return "mean (standard error)", the mean alone where the error is not known, "-" for NaN."""
+    if np.isnan(mean):
+        return "-"
+    text = f"{mean:.{digits}f}"
+    return text if np.isnan(error) else f"{text} ({error:.{digits}f})"
+
+
+def estimates(runs: NDArray[np.float64], rounds: Iterable[int], digits: int = 3) -> list[str]:
+    """Return mean and standard error of curves (n_runs, n_rounds) after some rounds."""
+    mean, error = mean_and_error(runs)
+    return [estimate(mean[t - 1], error[t - 1], digits) for t in rounds]
+
+
 def format_table(
     title: str, header: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
 ) -> str:
@@ -94,11 +131,12 @@ def format_table(
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows to path; floats with their shortest exact representation."""
+    """Write rows to path; floats with their shortest exact representation, NaN as nothing."""
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(header)
-        writer.writerows(rows)
+        # Only NaN differs from itself.
+        writer.writerows([cell if cell == cell else "" for cell in row] for row in rows)
 
 
 def import_pyplot() -> Any | None:
@@ -116,3 +154,17 @@ def import_pyplot() -> Any | None:
     import matplotlib.pyplot
 
     return matplotlib.pyplot
+
+
+def draw_curve(axis: Any, x: Any, runs: NDArray[np.float64], **style: Any) -> None:
+    """Draw the mean of curves (n_runs, n) over x, with a band of one standard error."""
+    mean, error = mean_and_error(runs)
+    (line,) = axis.plot(x, mean, **style)
+    axis.fill_between(x, mean - error, mean + error, color=line.get_color(), alpha=0.15, lw=0)
+
+
+def save(plt: Any, figure: Any, path: Path) -> None:
+    """Write a figure, forget it, and say where it is."""
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+    print(f"Written: {path}")

@@ -1,0 +1,137 @@
+"""Every benchmark starts, with the smallest run it can do, and writes what it prints."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "benchmarks"
+if not FOLDER.is_dir():
+    pytest.skip("the benchmarks are not part of this tree", allow_module_level=True)
+
+
+def commands() -> list[str]:
+    """Return the names below ``benchmarks`` of all modules that can be run."""
+    names = []
+    for path in sorted(FOLDER.rglob("*.py")):
+        # ``documented`` runs the others, see test_documented.py.
+        if path.stem != "documented" and '== "__main__":' in path.read_text(encoding="utf-8"):
+            parts = path.relative_to(FOLDER).with_suffix("").parts
+            names.append(".".join(part for part in parts if part != "__main__"))
+    return names
+
+
+#: Options with which a command takes seconds, beside ``--runs 1 --seed 1``; several for several.
+SMALLEST: dict[str, list[str]] = {
+    "calibration": ["--answers 10"],
+    "nothing_known": ["--budget 3"],
+    "papers.contextual": ["--contexts 3"],
+    "papers.dagp_fig1": [""],
+    "papers.dagp_fig2": [""],
+    "papers.dagp_fig3": ["--functions 1"],
+    "papers.dagp_fig4": ["--days 2"],
+    "papers.gp_tree_dimension": ["--budget 3 --evaluations 3"],
+    "papers.gp_tree_toy": [""],
+    "papers.gpoo_fig4": [""],
+    "papers.gpoo_fig5": [""],
+    "papers.gpoo_fig6": [""],
+    "papers.iqbo_fig1": ["--rounds 5", "--rounds 5 --variants"],
+    "papers.iqbo_fig2": ["--budget 3.5"],
+    "papers.iqbo_fig3": ["--rounds 6"],
+    "papers.smoothness": ["--draws 1 --rounds 20"],
+    "peers": [
+        "--average-runs 1 --evaluations 3 --times 20 --dimensions 2 --sides 0.25 --methods skgpb"
+    ],
+    "region": ["--budget 5"],
+    "search_cv": [
+        f"--space {space} --samples 300 --n-iter 3 --folds 2" for space in ("svc", "mixed")
+    ],
+    "speed.cmes": ["--rounds 10 --pairs 20 --side 10"],
+    "speed.gpoo": ["--rounds 50"],
+    "speed.limit": [""],
+    "speed.long_run": ["--rounds 20 --diameter 4,0.7", "--rounds 20"],
+    "speed.representatives": ["--rounds 3"],
+    "speed.small_rounds": [""],
+    "speed.threads": ["--times 5"],
+    "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
+}
+CASES = [(name, options) for name, several in SMALLEST.items() for options in several]
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, list[str]], None]:
+    """Run a command in this process, as ``python -m benchmarks.NAME`` does in one of its own."""
+    monkeypatch.syspath_prepend(ROOT)
+
+    def run(name: str, options: list[str]) -> None:
+        module = f"benchmarks.{name}" + ".__main__" * (FOLDER / name).is_dir()
+        importlib.import_module(module).main(options)
+
+    return run
+
+
+def test_every_command_is_played_and_documented() -> None:
+    assert commands() == sorted(SMALLEST)
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert [name for name in commands() if f"python -m benchmarks.{name}" not in page] == []
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_explains_every_option(name: str, start: Callable, capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        start(name, ["--help"])
+    assert end.value.code == 0
+    page = capsys.readouterr().out
+    assert f"python -m benchmarks.{name}" in page
+    options = page[page.index("\noptions:") :]
+    assert {"--runs", "--seed", "--output"} <= set(re.findall(r"^  (--[a-z-]+)", options, re.M))
+    # Help stands beside the option or on the next line, further to the right.
+    assert re.findall(r"^  -.*\n(?! {10})(?=  -|\Z)", options, re.M) == re.findall(
+        r"^  -.*\S {2,}\S.*\n(?! {10})(?=  -|\Z)", options, re.M
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_smallest_run(name: str, options: str, start: Callable, tmp_path: Path, capsys) -> None:
+    output = tmp_path / "not" / "there"
+    start(name, [*options.split(), "--runs", "1", "--seed", "1", "--output", str(output)])
+    printed = capsys.readouterr().out
+    assert re.search(r"\bnan\b", printed, re.I) is None
+    tables = list(output.glob("*.csv"))
+    assert tables
+    for path in tables:
+        assert str(path) in printed
+        with path.open(newline="", encoding="utf-8") as stream:
+            header, *rows = csv.reader(stream)
+        assert rows and {len(row) for row in rows} == {len(header)}
+    for path in output.glob("*.png"):
+        assert str(path) in printed and path.stat().st_size > 10_000
+
+
+def asv_benchmarks() -> list[str]:
+    text = (FOLDER / "asv" / "rounds.py").read_text(encoding="utf-8")
+    return re.findall(r"^class (\w+)", text, re.M)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", asv_benchmarks())
+def test_first_parameters_of_what_asv_follows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    cls = getattr(importlib.import_module("benchmarks.asv.rounds"), name)
+    parameters = next(itertools.product(*getattr(cls, "params", [])))
+    methods = [each for each in vars(cls) if each.startswith(("time_", "track_", "peakmem_"))]
+    assert methods
+    for method in methods:
+        benchmark = cls()
+        if hasattr(benchmark, "setup"):
+            benchmark.setup(*parameters)
+        result = getattr(benchmark, method)(*parameters)
+        assert result is None or result == pytest.approx(0.5, abs=0.5)
