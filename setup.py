@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -20,6 +21,18 @@ DIRECTIVES = {
 }
 
 
+# Nothing is written among the sources. Where they are read-only, all of the build goes elsewhere.
+if os.access(".", os.W_OK):
+    build, options = Path("build"), {}
+else:
+    scratch = tempfile.TemporaryDirectory()
+    build = Path(scratch.name)
+    options = {"egg_info": {"egg_base": scratch.name}, "build": {"build_base": scratch.name}}
+
+# Directives change the C code of sources that did not change: each kind has its own directory.
+generated = build / ("cython-checked" if DIRECTIVES["boundscheck"] else "cython")
+
+
 def write_blas_int() -> None:
     """Write the one-line include that names BLAS's integer type.
 
@@ -34,7 +47,8 @@ def write_blas_int() -> None:
         if "blas_int" in declarations
         else "ctypedef int blas_int\n"
     )
-    target = CORE / "_blas_int.pxi"
+    target = generated / "blas_int.pxi"
+    target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists() or target.read_text() != line:
         target.write_text(line)
 
@@ -60,4 +74,12 @@ extensions = [
     for path in sorted(CORE.glob("*.pyx"))
 ]
 
-setup(ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES))
+setup(
+    ext_modules=cythonize(
+        extensions,
+        compiler_directives=DIRECTIVES,
+        build_dir=str(generated),
+        include_path=[str(generated)],
+    ),
+    options=options,
+)

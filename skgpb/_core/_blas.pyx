@@ -1,6 +1,6 @@
 """The only caller of SciPy's BLAS and LAPACK; see ``_blas.pxd`` for the conventions."""
 
-include "_blas_int.pxi"
+include "blas_int.pxi"
 
 from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dgemv, dtrsm, dtrsv
 from scipy.linalg.cython_lapack cimport dpotrf

@@ -1,0 +1,103 @@
+"""Building from source: what is written where, and what a source distribution holds."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+# As setup.py sees it where nothing can be written, whoever runs the tests.
+READ_ONLY = """
+import os, runpy
+os.access = lambda path, mode: False
+runpy.run_path("setup.py", run_name="__main__")
+"""
+
+if not (ROOT / "setup.py").exists():
+    pytest.skip("the sources are not beside the tests", allow_module_level=True)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A copy of the sources, with one tiny extension module in the place of all others."""
+    pytest.importorskip("Cython")
+    pytest.importorskip("setuptools")
+    source = tmp_path / "source"
+    core = source / "skgpb" / "_core"
+    core.mkdir(parents=True)
+    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    (core / "_tiny.pyx").write_text('include "blas_int.pxi"\ncdef blas_int n = 1\n')
+    for package in (core, core.parent):
+        (package / "__init__.py").touch()
+    ignore = shutil.ignore_patterns("_build", "gallery", "generated", "__pycache__")
+    shutil.copytree(ROOT / "doc", source / "doc", ignore=ignore)
+    return source
+
+
+def run(source, *command, **environment):
+    result = subprocess.run(
+        [sys.executable, *command],
+        cwd=source,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def files(source):
+    return {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
+
+
+def new_files(source, before):
+    """New files that are neither in the build directory nor metadata."""
+    return [f for f in sorted(files(source) - before) if not re.match(r"build/|skgpb.egg-info/", f)]
+
+
+def test_a_build_in_place_adds_only_the_extension_module(source):
+    before = files(source)
+    run(source, "setup.py", "build_ext", "--inplace")
+    (module,) = new_files(source, before)
+    assert re.fullmatch(r"skgpb/_core/_tiny\..*(so|pyd)", module.replace(os.sep, "/"))
+    # Checks change the C code of a source that did not change.
+    run(source, "setup.py", "egg_info", SKGPB_BOUNDSCHECK="1")
+    assert (source / "build" / "cython-checked" / "skgpb" / "_core" / "_tiny.c").exists()
+    assert new_files(source, before) == [module]
+
+
+def test_read_only_sources_build(source, tmp_path):
+    before = files(source)
+    run(source, "-c", READ_ONLY, "build", "--build-lib", str(tmp_path / "out"), "egg_info")
+    assert files(source) == before
+    assert list((tmp_path / "out" / "skgpb" / "_core").glob("_tiny.*.*"))
+
+
+def test_the_source_distribution_holds_all_that_the_documentation_includes(source, tmp_path):
+    run(source, "setup.py", "sdist", "--dist-dir", str(tmp_path))
+    (archive,) = tmp_path.glob("skgpb-*.tar.gz")
+    with tarfile.open(archive) as tar:
+        held = {name.partition("/")[2] for name in tar.getnames()}
+    included = set()
+    for page in [*ROOT.glob("doc/**/*.rst"), *ROOT.glob("doc/**/*.inc")]:
+        text = page.read_text(encoding="utf-8")
+        for target in re.findall(r"^\s*\.\. (?:\w+)::\s+(\S+\.(?:inc|svg|rst|py))$", text, re.M):
+            included.add(os.path.relpath(page.parent / target, ROOT))
+    assert len(included) >= 5
+    assert included <= held
+    assert not [name for name in held if name.endswith((".c", ".pxi", ".so"))]
+
+
+def test_every_bound_on_matplotlib_goes_with_numpy_2():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    bounds = re.findall(r'"matplotlib>=([\d.]+)"', text)
+    assert bounds
+    assert min(tuple(map(int, bound.split("."))) for bound in bounds) >= (3, 8, 4)
