@@ -87,15 +87,31 @@ def test_public_names_are_in_the_api_reference(name):
     assert public <= set(listed)
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings_run(name):
+def needs(name: str) -> str | None:
+    """Return the library without which the examples of a module cannot run."""
     if name.startswith("skgpb.integrations."):
         # The module has the name of the library that it needs.
-        pytest.importorskip(name.rsplit(".", 1)[1])
+        return name.rsplit(".", 1)[1]
+    return "matplotlib" if name.startswith("skgpb.plotting.") else None
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name):
+    if needs(name):
+        pytest.importorskip(needs(name))
     module = importlib.import_module(name)
     with np.printoptions():
         result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("skgpb.plotting.")])
+def test_examples_that_draw_are_skipped_without_matplotlib(name, monkeypatch):
+    for loaded in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(pytest.skip.Exception, match="matplotlib"):
+        test_examples_in_docstrings_run(name)
 
 
 @pytest.mark.parametrize(
