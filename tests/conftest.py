@@ -1,16 +1,39 @@
-"""Shared set-up: the naive references are importable, and small matrices get one BLAS thread."""
+"""Shared set-up: importable references, other seeds on request, one BLAS thread.
+
+``SKGPB_TEST_SEED=3 python -m pytest`` runs the suite with other random numbers: every seed that
+tests and optimizers give to ``numpy.random.default_rng`` gets the 3 as a second part. A test that
+fails then has a tolerance that its number of draws does not justify, or has found something.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401  # the limit is for libraries that are loaded already
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+def _reseed(offset: int) -> None:
+    default_rng = np.random.default_rng
+
+    def reseeded(seed: Any = None) -> np.random.Generator:
+        known = isinstance(seed, (int, np.integer, list, tuple))
+        return default_rng([*np.atleast_1d(seed), offset] if known else seed)
+
+    np.random.default_rng = reseeded
+
+
+# Before any test module is imported, since some draw their data at once.
+if int(os.environ.get("SKGPB_TEST_SEED", "0")):
+    _reseed(int(os.environ["SKGPB_TEST_SEED"]))
 
 
 @pytest.fixture(scope="session", autouse=True)
