@@ -215,8 +215,9 @@ class Game:
     def est(self, t, mean, C):
         std = std_of(C)
         m = max(expected_maximum(mean, std), mean.max())
-        with np.errstate(divide="ignore"):
-            return -(m - mean) / std
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # An arm that is known to have the value sought is 0 deviations from it.
+            return np.where(mean == m, 0.0, -(m - mean) / std)
 
     def mes(self, t, mean, C):
         std = std_of(C)
