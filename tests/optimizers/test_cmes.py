@@ -112,6 +112,7 @@ def observe(optimizer):
 def test_ask_is_stable_and_parameters_are_never_written(name):
     optimizer = make(name)
     before = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
+    play(optimizer, 1)
     for _ in range(4):
         query = optimizer.ask()
         optimizer.recommend()
