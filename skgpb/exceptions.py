@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class NumericalWarning(RuntimeWarning):
-    """The Gram matrix was not numerically positive definite and jitter was added.
+    """Digits were lost: jitter was added, a variance clipped, or means are less exact than said.
 
     The message says how much. The policy, in one sentence: the smallest of 1e-10, 1e-9, ...,
     1e-4 times the largest prior variance that makes the factorisation succeed is added to the
@@ -14,6 +14,9 @@ class NumericalWarning(RuntimeWarning):
     It covers what the prior knows for certain, as f(0) under ``DotProduct(0.0)``: answers with
     noise change nothing there, exact ones take jitter, and where no prior variance is above
     zero, or above what floating-point numbers can divide by, exact answers are refused.
+
+    Variances are clipped at zero in silence within 1e-6 of the largest prior variance, and means
+    may be moved by rounding in silence by 1e-6 prior deviations or ten of their own.
     """
 
 

@@ -882,6 +882,8 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         else:
             for i in range(len(new)):
                 self._observed.put(len(self._observed), new, i)
+        if self._posterior.clipped or self._posterior.doubtful:
+            self._report_losses()
 
     def _append_with_jitter(self, append: Callable[[float], bool], new: Functionals) -> None:
         """Observe ``new`` with the smallest jitter that helps, or raise and change nothing."""
@@ -895,6 +897,23 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
             f"the Gram matrix of kernel {self.kernel_} is not positive definite even with jitter "
             f"{JITTERS[-1] * scale:.1e}, the largest prior variance being {scale:.1e}; increase "
             "alpha"
+        )
+
+    def _report_losses(self) -> None:
+        """Warn of what rounding cost, as ``skgpb.exceptions.NumericalWarning`` promises."""
+        posterior, factor = self._posterior, self._factor
+        clipped, doubtful = posterior.clipped * factor**2, posterior.doubtful * factor
+        posterior.forget_losses()
+        if clipped:
+            message = f"a variance came out as {-clipped:.1e} and was set to 0: kernel "
+            message += f"{self.kernel_} is no covariance, or alpha is too small for its rounding"
+        else:
+            message = f"rounding may move means by {doubtful:.1e}, more than their deviations say: "
+            message += f"alpha is too small for covariances of kernel {self.kernel_}"
+        warnings.warn(
+            message,
+            NumericalWarning,
+            stacklevel=4,
         )
 
     def _repeat(self, i: int, y: float, noise: float, count: int = 1) -> None:
@@ -932,6 +951,8 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
             self._append_with_jitter(append, single)
         self._position.setdefault(key, len(self._observed))
         self._observed.put(len(self._observed), self._tracked, slot)
+        if self._posterior.clipped or self._posterior.doubtful:
+            self._report_losses()
 
     def _observe(self, block: np.ndarray, y: float, noise: float) -> None:
         """Observe any functional; y and noise in normalised units. O(t^2 + m t)."""
@@ -950,6 +971,8 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         self._posterior.track(self._cross(new, self._observed), self._prior_var(new), slots)
         for i, slot in enumerate(slots.tolist()):
             self._tracked.put(slot, new, i)
+        if self._posterior.clipped:
+            self._report_losses()
 
     def _imagine(self, blocks: list[np.ndarray], noises: list[float]) -> Posterior:
         """Posterior of the tracked functionals after observing its own mean at further ones."""

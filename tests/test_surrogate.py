@@ -424,3 +424,33 @@ def test_hyperparameters_left_at_a_bound_are_reported_by_fit():
     boxes = np.hstack([X, X + 0.1])
     with pytest.warns(ConvergenceWarning, match=r"length_scale is close to the specified lower"):
         OnlineGaussianProcessRegressor(cells, alpha=0.01).fit(boxes, y)
+
+
+def test_means_less_exact_than_their_deviations_are_reported():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((12, 1)), rng.normal(size=12)
+    with pytest.warns(NumericalWarning, match="rounding may move means"):
+        OnlineGaussianProcessRegressor(RBF(1e4), alpha=1e-14, optimizer=None).fit(X, y)
+    one_by_one = OnlineGaussianProcessRegressor(RBF(1e4), alpha=1e-14, optimizer=None)
+    one_by_one.partial_fit(X[:1], y[:1]).track(X)
+    with pytest.warns(NumericalWarning, match="rounding may move means"):
+        for slot in range(1, 12):
+            one_by_one._observe_tracked(slot, y[slot], 1e-14)
+    # What agrees with the prior is as exact as its deviation says.
+    OnlineGaussianProcessRegressor(RBF(1e4), alpha=1e-14, optimizer=None).fit(X, np.ones(12))
+    OnlineGaussianProcessRegressor(RBF(1.0), optimizer=None).fit(X, np.sin(X[:, 0]))
+
+
+class Negative(RBF):
+    """Covariances larger than the variances allow."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        K = super().__call__(X, Y)
+        return np.where(K > 0.999, K, 1.2 * K)
+
+
+def test_variances_far_below_zero_are_reported():
+    gpr = OnlineGaussianProcessRegressor(Negative(1.0), alpha=1e-3, optimizer=None)
+    gpr.partial_fit([[0.0]], [1.0])
+    with pytest.warns(NumericalWarning, match="a variance came out as -"):
+        gpr.track([[0.1]])

@@ -15,6 +15,9 @@ cdef class Posterior:
     cdef double[::1] work            # scratch
     cdef double repeat_square        # sum of (y_i - y)^2 / (noise_i + noise) over merges
     cdef double repeat_log           # sum of log(2 pi (noise_i + noise)) over merges
+    cdef double largest              # prior variance, of all functionals so far
+    cdef readonly double clipped     # variance below zero, beyond rounding; 0 if there was none
+    cdef readonly double doubtful    # error of a mean, beyond its deviation; 0 if there was none
 
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m)
     cdef bint _finish_append(self, double var, double diag, double noise, double y,
@@ -26,4 +29,6 @@ cdef class Posterior:
     cdef void change_rows(self, Py_ssize_t i, double total, double gain, double surprise,
                           double shift) noexcept nogil
     cdef void _merge(self, Py_ssize_t i, double total, double y, Py_ssize_t count)
+    cdef double _clip(self, double var) noexcept nogil
+    cdef void _suspect(self, double diag, double noise, double pivot, double zn) noexcept nogil
     cdef int _check_slot(self, Py_ssize_t slot) except -1

@@ -32,7 +32,7 @@ which is O(n + m) for the functional that was added last, and memory follows the
 distinct functionals. The downdate is well conditioned because s_n >= a / (a_i + a).
 """
 
-from libc.math cimport M_PI, log, sqrt
+from libc.math cimport M_PI, fabs, log, sqrt
 
 import numpy as np
 
@@ -45,9 +45,15 @@ from skgpb._core._blas cimport (
 # it is released only for steps of at least so many multiplications.
 cdef Py_ssize_t RELEASED = 2 ** 15
 # A pivot below this multiple of the prior variance is rounding, not information.
-cdef double RELATIVE_PIVOT = 10 * 2.220446049250313e-16
+cdef double EPSILON = 2.220446049250313e-16
+cdef double RELATIVE_PIVOT = 10 * EPSILON
 # Answers over pivots below this may overflow.
 cdef double SMALLEST_PIVOT = 1e-290
+# A variance this far below zero, as a share of the largest prior variance, is no rounding.
+cdef double NEGATIVE = 1e-6
+# Rounding that moves a mean by this share of the prior deviation, and by so many of its own, is told.
+cdef double MOVED, DEVIATIONS
+MOVED, DEVIATIONS = 1e-6, 10.0
 # A repeat that would leave less of a pivot than this cancels half of its digits.
 cdef double SMALLEST_SHARE = 1e-7
 
@@ -118,6 +124,7 @@ cdef class Posterior:
         self.m = 0
         self.repeat_square = 0.0
         self.repeat_log = 0.0
+        self.largest = self.clipped = self.doubtful = 0.0
         self.L = np.zeros((0, 0))
         self.z = np.zeros(0)
         self.y = np.zeros(0)
@@ -146,6 +153,29 @@ cdef class Posterior:
             self.var = _lengthened(self.var, self.m, cap_m)
         self.V = _resized(self.V, self.m, cap_m, cap_n)
         self.work = np.zeros(max(4 * cap_n, cap_m))
+
+    cdef double _clip(self, double var) noexcept nogil:
+        """A variance, or 0 where it came out below; more than rounding is remembered."""
+        if var >= 0.0:
+            return var
+        if -var > NEGATIVE * self.largest and -var > self.clipped:
+            self.clipped = -var
+        return 0.0
+
+    cdef void _suspect(self, double diag, double noise, double pivot, double zn) noexcept nogil:
+        """Remember an observation in which rounding may move means by more than they may be off.
+
+        Covariances are rounded to EPSILON diag and multiply weights of zn / pivot.
+        """
+        cdef double moved = EPSILON * diag * fabs(zn) / pivot
+        if diag > self.largest:
+            self.largest = diag
+        if moved > self.doubtful and moved > MOVED * sqrt(diag) and moved > DEVIATIONS * sqrt(noise):
+            self.doubtful = moved
+
+    def forget_losses(self):
+        """Take the losses of precision so far as reported."""
+        self.clipped = self.doubtful = 0.0
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -280,6 +310,7 @@ cdef class Posterior:
         self.y[n] = y
         self.noise[n] = noise
         self.count[n] = 1
+        self._suspect(diag, noise, pivot, zn)
         if m * n >= RELEASED:
             with nogil:
                 self.extend_rows(k_tracked, pivot, zn)
@@ -304,9 +335,7 @@ cdef class Posterior:
             c[p] /= pivot
             self.V[p, n] = c[p]
             self.mean[p] += c[p] * zn
-            self.var[p] -= c[p] * c[p]
-            if self.var[p] < 0.0:
-                self.var[p] = 0.0
+            self.var[p] = self._clip(self.var[p] - c[p] * c[p])
 
     def append_block(self, const double[:, ::1] K, const double[:, ::1] K_new,
                      const double[::1] noise, const double[::1] y,
@@ -355,6 +384,8 @@ cdef class Posterior:
                 self.count[n + i] = n_answers[i]
                 self.z[n + i] = y[i] - (dot(n, &self.L[n + i, 0], &self.z[0]) if n else 0.0)
             trsv_lower(b, &self.L[n, n], ld, &self.z[n])
+            for i in range(b):
+                self._suspect(K_new[i, i], noise[i], self.L[n + i, n + i], self.z[n + i])
             if m:
                 if n:
                     gemm_nt_minus(m, b, n, &self.V[0, 0], ld, &self.L[n, 0], ld, &C[0, 0], b)
@@ -363,9 +394,7 @@ cdef class Posterior:
                     for j in range(b):
                         self.V[i, n + j] = C[i, j]
                     self.mean[i] += dot(b, &C[i, 0], &self.z[n])
-                    self.var[i] -= dot(b, &C[i, 0], &C[i, 0])
-                    if self.var[i] < 0.0:
-                        self.var[i] = 0.0
+                    self.var[i] = self._clip(self.var[i] - dot(b, &C[i, 0], &C[i, 0]))
         self.n = n + b
         return True
 
@@ -434,9 +463,7 @@ cdef class Posterior:
             c = dot(w, &self.V[j, i], g)
             if total > 0.0:
                 self.mean[j] += gain * c * surprise
-                self.var[j] -= gain * old * c * c
-                if self.var[j] < 0.0:
-                    self.var[j] = 0.0
+                self.var[j] = self._clip(self.var[j] - gain * old * c * c)
                 apply_inverse(w, g, r, q, &self.V[j, i])
             else:
                 self.mean[j] += c * shift
@@ -508,8 +535,10 @@ cdef class Posterior:
             for k in range(n):
                 self.V[slots[j], k] = K[j, k]
             self.mean[slots[j]] = dot(n, &K[j, 0], &self.z[0]) if n else 0.0
+            if diag[j] > self.largest:
+                self.largest = diag[j]
             var = diag[j] - (dot(n, &K[j, 0], &K[j, 0]) if n else 0.0)
-            self.var[slots[j]] = var if var > 0.0 else 0.0
+            self.var[slots[j]] = self._clip(var)
 
     def untrack_all(self):
         """Forget every tracked functional."""
@@ -538,7 +567,7 @@ cdef class Posterior:
             "noise": np.array(self.noise[:n]), "count": np.array(self.count[:n]),
             "V": np.array(self.V[:m, :n]), "mean": np.array(self.mean[:m]),
             "var": np.array(self.var[:m]), "repeat_square": self.repeat_square,
-            "repeat_log": self.repeat_log,
+            "repeat_log": self.repeat_log, "largest": self.largest,
         }
 
     def __setstate__(self, state):
@@ -560,6 +589,7 @@ cdef class Posterior:
             np.asarray(self.var)[:m] = state["var"]
         self.repeat_square = state["repeat_square"]
         self.repeat_log = state["repeat_log"]
+        self.largest = state["largest"]
 
 
 def _lengthened(array, Py_ssize_t used, Py_ssize_t length):
