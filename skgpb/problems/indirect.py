@@ -81,11 +81,12 @@ def _expected_branin(axes: list[tuple[NDArray, NDArray]]) -> NDArray[np.float64]
 def _clipped_normal(center: NDArray, scale: NDArray, axis: int) -> tuple[NDArray, NDArray]:
     """Nodes and weights of clip(N(center, scale^2)) along one axis of the domain."""
     lower, upper = _LOWER[axis], _UPPER[axis]
-    start = np.clip(center - _REACH * scale, lower, upper)[:, None]
-    width = np.clip(center + _REACH * scale, lower, upper)[:, None] - start
-    nodes = start + 0.5 * (_NODES + 1.0) * width
-    z = (nodes - center[:, None]) / scale[:, None]
-    weights = 0.5 * _WEIGHTS * width * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) / scale[:, None]
+    # In standard deviations: differences of nodes would lose the digits of a narrow scatter.
+    start = np.clip((lower - center) / scale, -_REACH, _REACH)[:, None]
+    width = np.clip((upper - center) / scale, -_REACH, _REACH)[:, None] - start
+    z = start + 0.5 * (_NODES + 1.0) * width
+    nodes = center[:, None] + scale[:, None] * z
+    weights = 0.5 * _WEIGHTS * width * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
     ends = np.broadcast_to([lower, upper], (len(center), 2))
     tails = [ndtr((lower - center) / scale), ndtr((center - upper) / scale)]
     return np.hstack([nodes, ends]), np.hstack([weights, np.column_stack(tails)])
