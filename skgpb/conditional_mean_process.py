@@ -30,7 +30,15 @@ from skgpb.learning import NOISE, Prior, noise_prior
 from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws, next_pivot
 from skgpb.surrogate import Functionals, OnlineGaussianProcessRegressor
-from skgpb.utils import Integral, Interval, Real, StrOptions, check_numbers, validate_params
+from skgpb.utils import (
+    MOST_RESTARTS,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_numbers,
+    validate_params,
+)
 
 #: Sets of rows whose embedding is remembered: tracked, observed, and one that was predicted.
 REMEMBERED = 3
@@ -306,7 +314,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "mean": [None, callable, Interval(Real, None, None, closed="neither")],
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
-        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
+        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }

@@ -34,6 +34,7 @@ from skgpb.learning import MOST_ROWS, check_restarts, covariance_of
 from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
 from skgpb.utils import (
+    MOST_RESTARTS,
     Integral,
     Interval,
     StrOptions,
@@ -406,7 +407,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         "kernel": [None, Kernel],
         "alpha": "no_validation",  # by _noise_of, which knows the number of samples
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
-        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
+        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
         "normalize_y": ["boolean"],
         "copy_X_train": ["boolean"],
         "n_targets": [Interval(Integral, 1, None, closed="left"), None],

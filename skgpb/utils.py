@@ -22,7 +22,15 @@ from sklearn.utils.validation import check_array
 # Searches take steps of a hundred thousandth of a side.
 LEAST_RESOLUTION = 10**6
 
+# Larger sizes are mistakes: they would fill the memory or never end, so they are refused before
+# anything is allocated. MOST_POINTS is for candidates, points, draws: there are arrays of that
+# size times some hundreds.
+MOST_CHILDREN, MOST_RESTARTS, MOST_POINTS, MOST_QUERIES = 1_000, 1_000, 100_000, 10_000
+
 __all__ = [
+    "MOST_CHILDREN",
+    "MOST_POINTS",
+    "MOST_RESTARTS",
     "BaseSearchCV",
     "Integral",
     "Interval",
@@ -32,6 +40,7 @@ __all__ = [
     "box_around",
     "check_bounds",
     "check_callable_value",
+    "check_count",
     "check_inside",
     "check_noise_variance",
     "check_numbers",
@@ -142,6 +151,15 @@ def check_unmasked(values: Any, name: str) -> None:
     """Raise ValueError for masked entries, whose values NumPy and scikit-learn would take."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} has masked entries, and a masked number is none: {values!r}")
+
+
+def check_count(n: Any) -> int:
+    """Return the number of queries asked for, 1 for None."""
+    if n is None:
+        return 1
+    if not isinstance(n, Integral) or isinstance(n, bool) or not 1 <= n <= MOST_QUERIES:
+        raise ValueError(f"n must be None or an integer from 1 to {MOST_QUERIES}, got {n!r}")
+    return int(n)
 
 
 def check_callable_value(function: Any, argument: int, name: str) -> float:

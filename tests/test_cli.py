@@ -338,6 +338,7 @@ def test_progress_bar_only_on_a_terminal(monkeypatch):
         (["--seed", str(2**32)], "--seed: must be a whole number >= 0 and <= 4294967295"),
         (["--kernel", "RBF(1.0)"], "--kernel: invalid choice: 'RBF(1.0)'"),
         (["--max-depth", "-1"], "--max-depth: must be a whole number >= 0"),
+        (["--max-depth", "1000000000"], "--max-depth: must be a whole number >= 0 and <= 60"),
         (["--max-depth", "40"], "--max-depth 40 would need groups of fewer than 2 rows: at most 7"),
         (["--max-depth", "4", "--min-members", "100"], "at most 1 for a table of 600 rows"),
         (["--min-members", "0"], "--min-members: must be a whole number >= 1"),

@@ -27,6 +27,8 @@ from skgpb.datasets import copy_rows, load_flower, read_table
 # A search needs two groups of two rows.
 FEWEST_ROWS = 4
 LARGEST_SEED = 2**32 - 1
+# No table has so many rows that it could be halved more often.
+DEEPEST = 60
 # 128 and the numbers of SIGINT and SIGPIPE.
 INTERRUPTED, READER_GONE = 130, 141
 PIXELS = ["column (pixels)", "row (pixels)"]
@@ -168,7 +170,7 @@ def _add_search(commands: Any) -> None:
     )
     add(
         "--max-depth",
-        type=_whole(0),
+        type=_whole(0, DEEPEST),
         metavar="D",
         help="deepest level at which a group is split in two; the whole table is level 0 "
         "(default: until groups are of the size of --min-members)",

@@ -42,6 +42,7 @@ from skgpb.partition.candidates import even_grid, points_near, spread_points
 from skgpb.sampling import PosteriorDraws
 from skgpb.surrogate import Functionals
 from skgpb.utils import (
+    MOST_POINTS,
     Integral,
     Interval,
     Real,
@@ -226,7 +227,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         **GaussianProcessMixin._parameter_constraints,
         "arms": "no_validation",
         "bounds": "no_validation",
-        "n_candidates": [Interval(Integral, 8, None, closed="left")],
+        "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
     }
 
     def __init__(

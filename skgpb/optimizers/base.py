@@ -25,6 +25,7 @@ from skgpb.utils import (
     Integral,
     box_around,
     check_bounds,
+    check_count,
     check_inside,
     check_noise_variance,
     check_numbers,
@@ -177,7 +178,7 @@ class BaseBanditOptimizer(Guarded, RegressorMixin, BaseEstimator, ABC):
         Parameters
         ----------
         n : int, default=None
-            Number of queries; None for a single one, not in a list.
+            Number of queries, at most 10,000; None for a single one, not in a list.
 
         Returns
         -------
@@ -188,12 +189,7 @@ class BaseBanditOptimizer(Guarded, RegressorMixin, BaseEstimator, ABC):
         sklearn.exceptions.NotFittedError
             Where neither the parameters nor ``fit`` gave a domain.
         """
-        if n is None:
-            count = 1
-        elif isinstance(n, Integral) and not isinstance(n, bool) and n >= 1:
-            count = int(n)
-        else:
-            raise ValueError(f"n must be None or an integer >= 1, got {n!r}")
+        count = check_count(n)
         self._ensure_started()
         while len(self._asked) < count:
             self._ask_for(self._choose)

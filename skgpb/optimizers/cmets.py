@@ -35,6 +35,7 @@ from skgpb.optimizers.indirect import (
 )
 from skgpb.partition.indirect_query import IndirectCell
 from skgpb.utils import (
+    MOST_CHILDREN,
     Integral,
     Interval,
     Real,
@@ -169,7 +170,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
             for name, constraint in MaxValueInformation._parameter_constraints.items()
             if name not in ("candidates", "n_candidates", "continuous")
         },
-        "n_children": [Interval(Integral, 2, None, closed="left")],
+        "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "max_depth": [Interval(Integral, 0, None, closed="left")],
         "window": [StrOptions({"cell", "gaussian"})],
         "scale": [None, callable],

@@ -39,6 +39,7 @@ from skgpb.utils import (
     Interval,
     StrOptions,
     check_bounds,
+    check_count,
     check_inside,
     check_numbers,
 )
@@ -273,14 +274,13 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         -------
         query : ContextCell or list of ContextCell
         """
-        if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
-            raise ValueError(f"n must be None or an integer >= 1, got {n!r}")
+        count = check_count(n)
         self._ensure_started()
         context = self._checked_context(context)
         mine = [query for query in self._asked if np.array_equal(query.context, context)]
-        while len(mine) < (n or 1):
+        while len(mine) < count:
             mine.append(self._ask_for(self._choose_for, context))
-        return mine[0] if n is None else mine[:n]
+        return mine[0] if n is None else mine[:count]
 
     @locked
     def recommend(self, context: ArrayLike) -> ContextCell:

@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._arms import maximum_distribution
 from skgpb.acquisition.ucb import shares_of_first
 from skgpb.optimizers.arms import ArmsPosterior, BaseUCBOptimizer
-from skgpb.utils import Integral, Interval, StrOptions
+from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 
 class DAGPUCBOptimizer(BaseUCBOptimizer):
@@ -122,7 +122,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     _parameter_constraints: dict = {
         **BaseUCBOptimizer._parameter_constraints,
         "weights": [StrOptions({"integral", "sampling", "joint"}), callable],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "covariance": [StrOptions({"auto", "full", "lean"})],
     }
 

@@ -25,7 +25,7 @@ from skgpb.learning import (
 )
 from skgpb.locks import locked
 from skgpb.surrogate import OnlineGaussianProcessRegressor
-from skgpb.utils import Integral, Interval, Real, StrOptions
+from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions
 
 # Hyperparameters are not learned from fewer observations.
 FIRST_LEARNING = 4
@@ -49,7 +49,7 @@ class GaussianProcessMixin:
         "kernel": [None, Kernel],
         "alpha": [Interval(Real, 0, None, closed="left"), None],
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
-        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
+        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
         "relearn": [StrOptions(set(GROWTH)), Interval(Integral, 1, None, closed="left"), None],
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],

@@ -44,6 +44,8 @@ from skgpb.optimizers.gaussian import FIRST_LEARNING, usable
 from skgpb.partition.candidates import even_grid, spread_points
 from skgpb.partition.indirect_query import IndirectQuery
 from skgpb.utils import (
+    MOST_POINTS,
+    MOST_RESTARTS,
     Integral,
     Interval,
     Real,
@@ -96,14 +98,14 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         "domain": "no_validation",
         "candidates": "no_validation",
         "query_bounds": "no_validation",
-        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "n_candidates": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "continuous": ["boolean"],
-        "n_points": [Interval(Integral, 1, None, closed="left")],
+        "n_points": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "alpha": [Interval(Real, 0, None, closed="left"), callable, None],
         "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "cost": "no_validation",
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
-        "n_restarts_optimizer": [Interval(Integral, 0, None, closed="left")],
+        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
         "relearn": [
             StrOptions({"growing", "doubling"}),
             Interval(Integral, 1, None, closed="left"),
@@ -805,7 +807,7 @@ class MaxValueInformation(BaseIndirectOptimizer):
         **BaseIndirectOptimizer._parameter_constraints,
         "information": [StrOptions({"auto", "noiseless", "noisy", "joint"})],
         "max_values": [StrOptions({"draws", "gumbel"})],
-        "n_max_values": [Interval(Integral, 1, None, closed="left")],
+        "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 
     # Whether the information about f* was 0 for all candidates of this round.

@@ -30,7 +30,7 @@ from skgpb.optimizers.gaussian import FIRST_LEARNING
 from skgpb.optimizers.indirect import BaseIndirectOptimizer, smooth_prior
 from skgpb.partition.indirect_query import IndirectQuery
 from skgpb.surrogate import OnlineGaussianProcessRegressor
-from skgpb.utils import Integral, Interval, Real, box_around, check_callable_value
+from skgpb.utils import MOST_POINTS, Integral, Interval, Real, box_around, check_callable_value
 
 # Improvement that the probability of improvement asks for, in standard deviations of the answers:
 # with none the rule stays where it is.
@@ -386,7 +386,7 @@ normalize_y, random_state
 
     _parameter_constraints: dict = {
         **BaseIndirectBaseline._parameter_constraints,
-        "n_max_values": [Interval(Integral, 1, None, closed="left")],
+        "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 
     def __init__(

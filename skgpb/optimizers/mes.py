@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.optimizers.arms import ArmsPosterior, BaseArmsOptimizer
-from skgpb.utils import Integral, Interval, Real, StrOptions
+from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
 
 
 class MESOptimizer(BaseArmsOptimizer):
@@ -100,7 +100,7 @@ class MESOptimizer(BaseArmsOptimizer):
         **BaseArmsOptimizer._parameter_constraints,
         "optimum": [Real, None],
         "max_values": [StrOptions({"joint", "gumbel"})],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 
     def __init__(

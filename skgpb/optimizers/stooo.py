@@ -26,7 +26,7 @@ from skgpb.locks import locked
 from skgpb.optimizers.base import PointsQuery
 from skgpb.optimizers.tree_search import TreeSearchOptimizer, first_maximum
 from skgpb.partition import Cell
-from skgpb.utils import Integral, Interval, Real, StrOptions
+from skgpb.utils import MOST_CHILDREN, Integral, Interval, Real, StrOptions
 
 
 class StoOOOptimizer(TreeSearchOptimizer):
@@ -96,7 +96,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
     _parameter_constraints: dict = {
         "bounds": "no_validation",
         "pool": "no_validation",
-        "n_children": [Interval(Integral, 2, None, closed="left")],
+        "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "feedback": [StrOptions({"center", "average", "integral"})],
         "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "diameter": [tuple, list, callable],

@@ -21,6 +21,7 @@ from skgpb.partition import BoxPartition, Cell, PoolPartition
 from skgpb.partition.box import points_per_axis
 from skgpb.surrogate import contains_white_noise
 from skgpb.utils import (
+    MOST_CHILDREN,
     Integral,
     Interval,
     Real,
@@ -234,7 +235,7 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
         **GaussianProcessMixin._parameter_constraints,
         "bounds": "no_validation",
         "pool": "no_validation",
-        "n_children": [Interval(Integral, 2, None, closed="left")],
+        "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
         "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "diameter": [StrOptions({"kernel"}), tuple, list, callable],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from skgpb._core._tree import Tree
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.partition.candidates import spread_points
 from skgpb.partition.cell import Cell
-from skgpb.utils import Integral
+from skgpb.utils import MOST_POINTS, Integral
 
 # As many representatives as a cell gets where nobody says how many: per axis, and in all.
 PER_AXIS, IN_ALL = 10, 100
@@ -31,6 +32,11 @@ def points_per_axis(given: Any, d: int) -> tuple[int, ...]:
         raise ValueError(
             f"n_representatives must be an integer >= 1 or one for each of {d} dimensions, "
             f"got {given!r}"
+        )
+    if prod(map(int, counts)) > MOST_POINTS:
+        raise ValueError(
+            f"n_representatives must give a cell at most {MOST_POINTS} points, got {given!r} for "
+            f"{d} dimension(s)"
         )
     return tuple(int(s) for s in counts)
 
