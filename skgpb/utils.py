@@ -16,7 +16,8 @@ from sklearn.model_selection._validation import _insert_error_scores as insert_e
 from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array
 
 # Searches take steps of a hundred thousandth of a side.
@@ -56,6 +57,14 @@ __all__ = [
     "warn_at_bounds",
     "warn_or_raise_about_fit_failures",
 ]
+
+
+class Interval(_Interval):
+    """Numbers between two limits; True and False are none, though Python has them as integers."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value is one of these numbers."""
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 def validate_params(estimator: Any) -> None:

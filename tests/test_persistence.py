@@ -370,6 +370,15 @@ def test_documents_that_are_none_end_in_one_error(saved, change):
         GPOOOptimizer.load(saved)
 
 
+@pytest.mark.parametrize("names", ["x", ["x", "y"], [1], [None], 5])
+def test_names_that_do_not_fit_the_features_are_refused(names, tmp_path):
+    path = tmp_path / "run"
+    optimizer().fit([[0.1], [0.3]]).save(path)
+    with_document(path, _changed("feature_names", to=names))
+    with pytest.raises(LoadError, match="feature_names must be a list of 1"):
+        GPOOOptimizer.load(path)
+
+
 @pytest.mark.parametrize("text", [b"[" * 100_000, b"\xff", b'"\xc3\xa9"', b"1" * 10_000, b""])
 def test_documents_that_are_no_json_end_in_one_error(tmp_path, text):
     with_member(tmp_path / "run", "run.json", text)

@@ -698,8 +698,15 @@ class BaseBanditOptimizer(Guarded, RegressorMixin, BaseEstimator, ABC):
         for kind, *rest in events:
             if kind == "fit":
                 self._refit(*(reader.decode(each) for each in rest))
-                if document["feature_names"] is not None:
-                    self.feature_names_in_ = np.array(document["feature_names"], dtype=object)
+                names = document["feature_names"]
+                if names is not None:
+                    strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
+                    if not strings or len(names) != self.n_features_in_:
+                        raise ValueError(
+                            f"feature_names must be a list of {self.n_features_in_} names, "
+                            f"got {names!r}"
+                        )
+                    self.feature_names_in_ = np.array(names, dtype=object)
             elif kind not in ("learned", "unlearned"):
                 query, *numbers = reader.query(rest[0]), *map(reader.decode, rest[1:])
                 surprises += self._repeat(kind, query, *numbers)

@@ -364,8 +364,12 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         """Cells that can be asked, by depth and index; all that were asked once none is left."""
         nodes = self._leaves | self._next
         pending = {(query.depth, query.index) for query in self._pending}
-        free = sorted(nodes - pending)
-        return free or sorted(self._asked_cells) or sorted(nodes)
+        free = (nodes - pending) or (self._asked_cells - pending)
+        if not free:
+            raise ValueError(
+                f"all {len(nodes)} cells are pending: tell some of them before asking for more"
+            )
+        return sorted(free)
 
     @property
     @locked

@@ -413,14 +413,19 @@ class BaseIndirectOptimizer(BaseBanditOptimizer):
         state = self._round_state()
         value = self._scores(None, state)
         value = self._per_cost(value, self._costs)
-        asked = [query.index for query in self._pending if query.index >= 0]
-        if len(asked) < len(value):
-            value[asked] = -np.inf
-        i = self._most_central(np.flatnonzero(value >= value.max() - TIE_TOLERANCE))
+        free = np.ones(len(value), dtype=bool)
+        free[[query.index for query in self._pending if query.index >= 0]] = False
+        if free.any():
+            value[~free] = -np.inf
         if self._query_box is not None:
             better = self._search_queries(value, state)
             if better is not None:
                 return better
+        if not free.any():
+            raise ValueError(
+                f"all {len(value)} candidates are pending: tell some of them before asking for more"
+            )
+        i = self._most_central(np.flatnonzero(value >= value.max() - TIE_TOLERANCE))
         return IndirectQuery(self._A[i], self._costs[i], i)
 
     def _most_central(self, ties: np.ndarray) -> int:

@@ -110,7 +110,7 @@ class Calls(RuleBasedStateMachine):
 
     def call(self, what, do, refused=False, reads=False):
         """Do something, which may or must be refused; None if it is, else what it returns."""
-        self.trace.append(what)
+        self.trace.append(" ".join(what.split()))
         try:
             with patience(f"{self.name}: {'; '.join(self.trace)}"):
                 try:
@@ -148,7 +148,8 @@ class Calls(RuleBasedStateMachine):
             self.compare()
 
     def columns(self):
-        return getattr(self.optimizer, "n_features_in_", self.setup.n_columns)
+        """Of the points that ``fit`` and ``predict`` take."""
+        return getattr(self.optimizer, "n_features_in_", 2)
 
     def next_queries(self, n=None):
         """What is asked next; None where everything is pending."""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from fuzz.harness import fuzz_settings, patience, refusals
 from fuzz.setups import LOOPS
+from skgpb.exceptions import LoadError
 
 #: What JSON can say where something else is expected.
 WRONG = [
@@ -222,7 +223,10 @@ def test_damaged_files_are_refused_or_go_on(name, tmp_path):
         path = tmp_path / "run"
         path.write_bytes(data)
         with patience(f"{name}: {how}"), refusals():
-            run = setup.loaded(path)
+            try:
+                run = setup.loaded(path)
+            except LoadError:
+                return
             if how in ("flips", "end", "cut"):
                 assert setup.behaviour(run) == as_saved, "a damaged file was taken for a whole one"
             setup.saved(run)

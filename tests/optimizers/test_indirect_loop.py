@@ -199,6 +199,26 @@ def test_a_query_can_be_told_back_after_a_restart(name):
     same(twin, optimizer)
 
 
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        CMESOptimizer(domain=[(0, 1)], candidates=[[0.1], [0.5], [0.9]]),
+        CMETSOptimizer(domain=[(0, 1)], max_depth=1),
+    ],
+    ids=["candidates", "tree"],
+)
+def test_no_query_is_twice_in_a_batch_even_where_few_are_left(optimizer):
+    """What failed lately comes again before anything is pending twice."""
+    optimizer.tell(optimizer.ask(), None)
+    batch = optimizer.ask(3)
+    assert len({query.points.tobytes() for query in batch}) == 3
+    with pytest.raises(ValueError, match=r"all 3 .* are pending"):
+        optimizer.ask(4)
+    assert optimizer.ask(3) == batch
+    optimizer.tell(batch[0], 0.5)
+    assert optimizer.ask() == batch[0]
+
+
 def test_own_noise_of_an_answer_is_accepted(name):
     # Units that are learned take each answer as any other.
     precise = make(name).set_params(optimizer=None, normalize_y=False)
