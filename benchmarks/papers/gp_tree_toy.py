@@ -277,7 +277,11 @@ def save_figure(path: Path, curves: dict, gains: dict, seed: int) -> None:
         top.set(title=f"Example {example}: one draw", xlabel="x", ylabel="f(x)", xlim=(0, 1))
         for algorithm, (color, style, width) in STYLES.items():
             line = {"color": color, "ls": style, "lw": width, "label": algorithm}
-            draw_curve(middle, t, curves[example, algorithm], **line)
+            runs = curves[example, algorithm]
+            if example == 2 or algorithm == ALGORITHMS[0]:
+                draw_curve(middle, t, runs, **line)
+            else:  # the same band, which is that of the draws
+                middle.plot(t, runs.mean(axis=0), **line)
         middle.set(xlabel="evaluations t", ylabel="cumulative regret", xlim=(1, N))
         if example == 1:
             middle.set_ylim(bottom=0)
@@ -288,7 +292,10 @@ def save_figure(path: Path, curves: dict, gains: dict, seed: int) -> None:
             style = "--" if name.endswith("played") else "-"
             bottom.plot(t, gain, style, color=color, label=name)
         bottom.set(xlabel="evaluations n", ylabel="information gain in nats", xlim=(1, N))
-        bottom.set_yscale("log")
+        if example == 1:
+            bottom.set_ylim(bottom=0)
+        else:
+            bottom.set_yscale("log")
         bottom.legend(frameon=False)
         for axis in (middle, bottom):
             axis.grid(alpha=0.3)
