@@ -38,6 +38,7 @@ from skgpb.utils import (
     Integral,
     Interval,
     StrOptions,
+    check_numbers,
     fit_context,
     unchanged_by_errors,
     warn_at_bounds,
@@ -729,15 +730,16 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
 
     @staticmethod
     def _noise_of(alpha: Any, n: int) -> np.ndarray:
-        noise = np.asarray(alpha, dtype=np.float64)
-        if noise.ndim == 0 or noise.shape == (1,):
+        single = not hasattr(alpha, "__len__") or getattr(alpha, "ndim", 1) == 0
+        noise = check_numbers([alpha] if single else alpha, "alpha", ensure_2d=False)
+        if noise.shape == (1,):
             noise = np.full(n, noise)
         if noise.shape != (n,):
             raise ValueError(
                 f"alpha must be a number or an array with one entry for each of {n} samples, "
                 f"got shape {noise.shape}"
             )
-        if not (np.isfinite(noise).all() and (noise >= 0).all()):
+        if not (noise >= 0.0).all():
             raise ValueError("alpha holds noise variances and must be finite and >= 0")
         return noise
 

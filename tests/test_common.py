@@ -369,6 +369,16 @@ def test_rewards_in_a_list_are_as_different_as_single_ones(name):
             optimizer.tell(optimizer.ask(3), wrong)
 
 
+def test_a_run_refuses_parameters_that_cannot_be_and_goes_on(name):
+    optimizer = make(name)
+    play(optimizer, 3)
+    twin = copy.deepcopy(optimizer)
+    with pytest.raises(ValueError, match="random_state"):
+        optimizer.set_params(random_state="seed")
+    assert optimizer.get_params()["random_state"] == 0
+    assert key(optimizer.ask()) == key(twin.ask())
+
+
 def test_every_reward_is_recorded(name):
     optimizer = make(name)
     rng = np.random.default_rng(3)

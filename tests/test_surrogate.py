@@ -454,3 +454,9 @@ def test_variances_far_below_zero_are_reported():
     gpr.partial_fit([[0.0]], [1.0])
     with pytest.warns(NumericalWarning, match="a variance came out as -"):
         gpr.track([[0.1]])
+
+
+@pytest.mark.parametrize("alpha", ["small", None, RBF(), [[0.1], [0.1, 0.2]], -1.0, np.nan, True])
+def test_noise_variances_that_are_none_are_named(alpha):
+    with pytest.raises(ValueError, match="alpha"):
+        OnlineGaussianProcessRegressor(RBF(), alpha=alpha).fit([[0.0], [1.0]], [0.0, 1.0])

@@ -165,6 +165,26 @@ class BaseBanditOptimizer(Guarded, RegressorMixin, BaseEstimator, ABC):
                 validate_params(self)
                 self._start(None)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also of a run that has begun, which then checks them at once.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values. A run goes on with them where it looks at them again; those that
+            only matter at its start have no effect before the next ``fit``.
+
+        Returns
+        -------
+        self : BaseBanditOptimizer
+        """
+        if not hasattr(self, "bounds_"):
+            return super().set_params(**params)
+        with unchanged_by_errors(self):
+            super().set_params(**params)
+            validate_params(self)
+        return self
+
     # -- the loop ---------------------------------------------------------------------------
 
     @locked

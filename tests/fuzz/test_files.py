@@ -7,6 +7,7 @@ import json
 import tempfile
 import warnings
 import zipfile
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
@@ -145,11 +146,11 @@ def changed(draw, document):
             parent = parent[key]
         how = draw(st.sampled_from(["other", "other", "left out", "doubled", "moved"]))
         if how == "other":
-            parent[last] = draw(st.sampled_from(WRONG))
+            parent[last] = deepcopy(draw(st.sampled_from(WRONG)))
         elif how == "left out":
             del parent[last]
         elif isinstance(parent, list):
-            parent.insert(last if how == "doubled" else 0, parent[last])
+            parent.insert(last if how == "doubled" else 0, deepcopy(parent[last]))
         if not document:
             break
     return document
