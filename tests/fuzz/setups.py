@@ -216,6 +216,10 @@ class CampaignsSetup(Setup):
 class RegressorSetup(Setup):
     """The posterior alone."""
 
+    def names(self) -> list[str]:
+        # A function that learns is trusted, as scikit-learn trusts it: its errors are the user's.
+        return [name for name in super().names() if name != "optimizer"]
+
     def play(self, regressor: Any) -> None:
         X = POOL[:8]
         regressor.fit(X, X.sum(axis=1)).partial_fit(X[:2] + 0.1, [0.5, 0.75])
