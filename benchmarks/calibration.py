@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from benchmarks._common import argument_parser, positive_int, write_csv
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.optimizers.base import BaseBanditOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
 
 LEVELS = (0.5, 0.8, 0.95)
 #: Features that stand for a draw from a Gaussian process.

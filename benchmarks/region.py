@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks._common import argument_parser, write_csv
 from skgpb.cli.region import GROUPS, N_CHILDREN, GroupAverages, find_region, group_size
 from skgpb.datasets import read_table
-from skgpb.partition import PoolPartition
+from skgpb.domains import PoolPartition
 
 Table = tuple[str, np.ndarray, np.ndarray]
 

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skgpb.combinatorial import CombinatorialBandit
     from skgpb.optimizers import (
         CMESOptimizer,
         CMETSOptimizer,
@@ -35,9 +34,10 @@ if TYPE_CHECKING:
         StoOOOptimizer,
         URGPUCBOptimizer,
     )
+    from skgpb.optimizers.combinatorial import CombinatorialBandit
     from skgpb.surrogate import OnlineGaussianProcessRegressor
 
-__version__ = "0.1.0"
+from skgpb._version import __version__
 
 __all__ = [
     "CMESOptimizer",
@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: the command line starts before SciPy does."""
     if name in __all__:
         home = {
-            "CombinatorialBandit": "skgpb.combinatorial",
+            "CombinatorialBandit": "skgpb.optimizers.combinatorial",
             "OnlineGaussianProcessRegressor": "skgpb.surrogate",
         }.get(name, "skgpb.optimizers")
         value = globals()[name] = getattr(import_module(home), name)

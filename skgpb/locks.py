@@ -47,6 +47,10 @@ class Guarded:
         self._lock = StateLock()
         return self
 
+    def share_lock(self, part: Guarded) -> None:
+        """Let an object that is part of this one hold the same lock."""
+        vars(part)["_lock"] = self._lock
+
     def _state(self) -> dict[str, Any]:
         """What is copied and pickled."""
         return super().__getstate__()

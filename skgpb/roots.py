@@ -9,6 +9,7 @@ that are equal but for rounding: here the first of these is the pivot.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,54 @@ _EQUAL = 1e-3
 def next_pivot(variances: np.ndarray) -> int:
     """Position of the largest of the variances that are left, of the first if several are."""
     return int(np.argmax(variances >= (1.0 - _EQUAL) * variances.max()))
+
+
+def pivoted_cholesky(
+    column: Callable[[int], np.ndarray],
+    variances: np.ndarray,
+    most: int,
+    enough: Callable[[np.ndarray], bool],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Factorise a covariance matrix K as P P' + rest, column by column, greedily. O(n r^2).
+
+    Parameters
+    ----------
+    column : callable
+        Takes i, returns column i of K (n,).
+    variances : ndarray of shape (n,)
+        Its diagonal.
+    most : int
+        Largest rank r.
+    enough : callable
+        Takes the variances that are left (n,), and says whether to stop there.
+
+    Returns
+    -------
+    factor : ndarray of shape (n, r)
+        P; ``factor[pivots]`` is lower triangular.
+    pivots : ndarray of shape (r,)
+        In the order in which they were chosen.
+    rest : ndarray of shape (n,)
+        Variances left out.
+    """
+    rest = np.maximum(variances, 0.0)
+    rows = np.empty((16, len(rest)))
+    pivots: list[int] = []
+    while len(pivots) < min(most, len(rest)):
+        p, r = next_pivot(rest), len(pivots)
+        if not rest[p] > 0.0 or enough(rest):
+            break
+        if r == len(rows):
+            rows = np.concatenate([rows, np.empty_like(rows)])
+        pivot = np.sqrt(rest[p])
+        rows[r] = (column(p) - rows[:r, p] @ rows[:r]) / pivot
+        rows[r, pivots] = 0.0
+        rows[r, p] = pivot
+        pivots.append(p)
+        rest = np.maximum(rest - rows[r] ** 2, 0.0)
+        rest[p] = 0.0
+    factor = np.ascontiguousarray(rows[: len(pivots)].T)
+    return factor, np.array(pivots, dtype=np.intp), rest
 
 
 def symmetric_root(K: np.ndarray, tolerance: float | None = None) -> tuple[np.ndarray, np.ndarray]:

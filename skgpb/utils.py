@@ -44,6 +44,7 @@ __all__ = [
     "check_count",
     "check_inside",
     "check_noise_variance",
+    "check_noise_variances",
     "check_numbers",
     "check_one_each",
     "check_resolution",
@@ -246,3 +247,19 @@ def check_noise_variance(alpha: Any) -> float:
     if value < 0.0:
         raise ValueError(f"alpha is a noise variance and must be >= 0, got {value!r}")
     return value
+
+
+def check_noise_variances(alpha: Any, n: int) -> np.ndarray:
+    """Return noise variances (n,) from a number or one for each of n samples."""
+    single = not hasattr(alpha, "__len__") or getattr(alpha, "ndim", 1) == 0
+    noise = check_numbers([alpha] if single else alpha, "alpha", ensure_2d=False)
+    if noise.shape == (1,):
+        noise = np.full(n, noise)
+    if noise.shape != (n,):
+        raise ValueError(
+            f"alpha must be a number or an array with one entry for each of {n} samples, "
+            f"got shape {noise.shape}"
+        )
+    if not (noise >= 0.0).all():
+        raise ValueError("alpha holds noise variances and must be finite and >= 0")
+    return noise

@@ -23,7 +23,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skgpb.optimizers
-from skgpb.combinatorial import CombinatorialBandit
 from skgpb.exceptions import EvaluationWarning, ReplayWarning
 from skgpb.kernels import CellAverage
 from skgpb.optimizers import (
@@ -42,6 +41,7 @@ from skgpb.optimizers import (
     StoOOOptimizer,
     URGPUCBOptimizer,
 )
+from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 OPTIMIZERS = [

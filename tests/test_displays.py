@@ -23,8 +23,8 @@ from skgpb import (
     StoOOOptimizer,
 )
 from skgpb.metrics import cumulative_regret, instant_regret
-from skgpb.optimizers.base import BaseBanditOptimizer
-from skgpb.optimizers.tree_search import GaussianTreeSearchOptimizer, TreeSearchOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer, TreeSearchOptimizer
 from skgpb.plotting import CellMapDisplay, PosteriorDisplay, RegretDisplay, TreeDisplay
 
 matplotlib = pytest.importorskip("matplotlib")

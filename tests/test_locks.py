@@ -15,8 +15,6 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 import skgpb.optimizers
-from skgpb.combinatorial import CombinatorialBandit
-from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import WindowMean
 from skgpb.locks import Guarded, StateLock
 from skgpb.optimizers import (
@@ -31,7 +29,9 @@ from skgpb.optimizers import (
     IndirectEIOptimizer,
     StoOOOptimizer,
 )
+from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate import OnlineGaussianProcessRegressor
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 #: What ``run`` evaluates may take long, and parameters are plain attributes.

@@ -30,7 +30,7 @@ PUBLIC = [
     "skgpb.metrics",
     "skgpb.model_selection",
     "skgpb.optimizers",
-    "skgpb.partition",
+    "skgpb.domains",
     "skgpb.plotting",
     "skgpb.problems",
 ]

@@ -31,7 +31,7 @@ from skgpb import (
 )
 from skgpb.exceptions import EvaluationWarning, LoadError, ReplayWarning
 from skgpb.kernels import CellAverage, Columns, ConditionalMean, PolicyMean, WindowMean
-from skgpb.optimizers.base import BaseBanditOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.persistence import Reader, Writer, register_kernel
 
 BOUNDS = [(0.0, 1.0)]

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import CMESOptimizer, DAGPUCBOptimizer, GPTSOptimizer, OnlineGaussianProcessRegressor
-from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.problems import gp_draw
 from skgpb.roots import joint_draws, next_pivot, symmetric_root
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 RNG = np.random.default_rng(0)
 X = RNG.random((30, 2))

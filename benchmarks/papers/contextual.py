@@ -50,7 +50,7 @@ from benchmarks._common import (
 from skgpb.exceptions import RefinementWarning
 from skgpb.metrics import contextual_regret
 from skgpb.optimizers import ContextualGPTreeOptimizer, GPTreeOptimizer
-from skgpb.optimizers.variation import cell_deviations
+from skgpb.optimizers._variation import cell_deviations
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 REPORTED = (50, 100, 150, 200, 250, 300)

@@ -36,7 +36,7 @@ from benchmarks.papers._dagp import (
 )
 from benchmarks.papers.dagp_fig3 import build
 from skgpb.problems import ArmsProblem, gp_draw
-from skgpb.simulation import simulate
+from skgpb.problems.simulation import simulate
 
 BUDGET = 50
 REPORTED = (5, 10, 20, 30, 50)

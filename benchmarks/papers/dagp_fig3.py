@@ -39,7 +39,7 @@ from benchmarks.papers._dagp import (
     save_curves,
 )
 from skgpb.problems import ArmsProblem, gp_draw
-from skgpb.simulation import simulate
+from skgpb.problems.simulation import simulate
 
 BUDGET = 50
 REPORTED = (10, 20, 30, 40, 50)

@@ -38,9 +38,9 @@ from benchmarks.papers._dagp import (
     print_regrets,
     save_curves,
 )
-from skgpb.combinatorial import CombinatorialBandit
+from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.problems import AdvertisingBudget
-from skgpb.simulation import simulate
+from skgpb.problems.simulation import simulate
 
 REPORTED = (5, 10, 20, 30, 40, 50)
 SCALES = (10.0, 30.0, 100.0)

@@ -51,8 +51,8 @@ from benchmarks._common import (
     spawn_seeds,
     write_csv,
 )
+from skgpb.optimizers._indirect import learned_conditional
 from skgpb.optimizers.cmes import CMESOptimizer
-from skgpb.optimizers.indirect import learned_conditional
 from skgpb.optimizers.indirect_baselines import (
     IndirectEIOptimizer,
     IndirectMESOptimizer,

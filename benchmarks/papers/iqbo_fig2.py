@@ -51,9 +51,9 @@ from benchmarks._common import (
     write_csv,
 )
 from skgpb.kernels import WindowMean
+from skgpb.optimizers._indirect import learned_conditional
 from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.cmets import CMETSOptimizer
-from skgpb.optimizers.indirect import learned_conditional
 from skgpb.optimizers.indirect_baselines import (
     IndirectEIOptimizer,
     IndirectMESOptimizer,

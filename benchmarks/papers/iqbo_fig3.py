@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +48,11 @@ from benchmarks._common import (
     spawn_seeds,
     write_csv,
 )
-from skgpb.conditional_mean_process import ConditionalMeanProcess
 from skgpb.kernels import WindowMean
 from skgpb.optimizers.cmes import CMESOptimizer
-from skgpb.optimizers.indirect import search_with_prior, smooth_prior
 from skgpb.optimizers.indirect_baselines import IndirectEIOptimizer
+from skgpb.surrogate import ConditionalMeanProcess
+from skgpb.surrogate.likelihood import smooth_kernel, smooth_prior
 
 DOMAIN = np.array([[0.0, 4.0]])
 # Heights, centres and widths of the peaks of f.
@@ -123,12 +122,13 @@ def instant_regrets(rounds: int, seed: int) -> NDArray[np.float64]:
     curves = []
     for falling in WINDOWS.values():
         rng = np.random.default_rng(seed)
-        prior = smooth_prior(DOMAIN)
+        kernel = smooth_kernel(DOMAIN)
+        prior = smooth_prior(kernel.theta)
         process = ConditionalMeanProcess(
-            prior,
+            kernel,
             WindowMean(),
             alpha=NOISE_STD**2,
-            optimizer=partial(search_with_prior, center=prior.theta),
+            optimizer="fmin_l_bfgs_b",
             normalize_y=True,
         )
         answers, place = [], rng.uniform(*DOMAIN[0])
@@ -138,7 +138,7 @@ def instant_regrets(rounds: int, seed: int) -> NDArray[np.float64]:
             z = answers[-1] + NOISE_STD * rng.standard_normal()
             process.condition_query([[place, tau]], z)
             if t >= 4:
-                process.learn()
+                process.learn(prior=prior)
             mean, std = process.predict(GRID, return_std=True)
             place = float(GRID[np.argmax(mean + 2.0 * std), 0])
         curves.append(BEST - np.maximum.accumulate(answers))

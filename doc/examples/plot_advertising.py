@@ -5,8 +5,8 @@ Split an advertising budget
 Three campaigns share a daily budget of 20. Each answers to money in its own, unknown way: nothing
 below a threshold, then fewer and fewer additional clicks. Every day we choose a split, see the
 clicks of each campaign, and pay for what we did not know.
-:class:`~skgpb.combinatorial.CombinatorialBandit` learns the three responses and spends the budget
-at the same time.
+:class:`~skgpb.optimizers.combinatorial.CombinatorialBandit` learns the three responses and spends
+the budget at the same time.
 """
 
 # %%
@@ -17,10 +17,10 @@ at the same time.
 import numpy as np
 
 from skgpb import DAGPUCBOptimizer
-from skgpb.combinatorial import CombinatorialBandit
 from skgpb.optimizers import GPTSOptimizer, GPUCBOptimizer
+from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.problems import AdvertisingBudget
-from skgpb.simulation import simulate
+from skgpb.problems.simulation import simulate
 
 problem = AdvertisingBudget()
 print(f"best split: {problem.best_allocation}, {problem.optimum:.1f} clicks a day")
@@ -88,8 +88,8 @@ plt.show()
 # %%
 # Which rule learns cheapest?
 # ---------------------------
-# Any optimizer over finite arms is a policy. :func:`~skgpb.simulation.simulate` plays several of
-# them against the same noise. The regret counts the clicks lost to learning.
+# Any optimizer over finite arms is a policy. :func:`~skgpb.problems.simulation.simulate` plays
+# several of them against the same noise. The regret counts the clicks lost to learning.
 
 rules = {"DAGP-UCB": DAGPUCBOptimizer, "GP-TS": GPTSOptimizer, "GP-UCB": GPUCBOptimizer}
 policies = {

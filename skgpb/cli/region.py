@@ -40,9 +40,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, RationalQuadratic
 
+from skgpb.domains import Cell
 from skgpb.exceptions import RefinementWarning
 from skgpb.optimizers import GPOOOptimizer
-from skgpb.partition import Cell
 
 # The finest groups hold about one row in so many.
 GROUPS = 64

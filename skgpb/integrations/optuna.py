@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.domains.candidates import points_near, spread_points
 from skgpb.model_selection.space import Choice, ParameterSpace, kernel_settings
-from skgpb.optimizers.arms import BaseArmsOptimizer
+from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers.ei import EIOptimizer
-from skgpb.partition.candidates import points_near, spread_points
 from skgpb.utils import Integral
 
 try:

@@ -24,13 +24,19 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._groups import Groups, has_groups
 from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.kernels.evaluator import (
+    Evaluator,
+    FeatureEvaluator,
+    PlainEvaluator,
+    contains_white_noise,
+)
 from skgpb.kernels.low_rank import FeatureMap, LowRank
 
 #: Largest number of base evaluations that one covariance between two boxes may take.
@@ -120,7 +126,7 @@ class CellKernel(WrapperKernel):
         if products is None and self._in_groups():
             return Groups(self, boxes.shape[1] // 2).covariances(boxes, others, eval_gradient)
         if products is None:
-            return self._generic(boxes, others, eval_gradient)
+            return self.generic(boxes, others, eval_gradient)
         cells = self._make_cells(products)
         if others is not None:
             return cells.cross(boxes, others)
@@ -147,7 +153,7 @@ class CellKernel(WrapperKernel):
         if products is None and self._in_groups():
             return Groups(self, boxes.shape[1] // 2).diag(boxes)
         if products is None:
-            return self._generic_diag(boxes)
+            return self.generic_diag(boxes)
         variances = self._make_cells(products).diag(boxes)
         return variances + products.nugget * self._noise_share(boxes)
 
@@ -173,6 +179,20 @@ class CellKernel(WrapperKernel):
         if self._in_groups():
             return np.zeros(len(boxes))
         return self._generic_noise_diag(boxes)
+
+    def evaluator(self, n_columns: int) -> Evaluator | None:
+        """Return the fast evaluation for the current hyperparameters, None where there is none.
+
+        Parameters
+        ----------
+        n_columns : int
+            Number 2 d of columns of a box descriptor.
+        """
+        features = self.feature_map(n_columns)
+        if features is not None:
+            return FeatureEvaluator(features)
+        cells = self.gaussian_cells(n_columns // 2)
+        return None if cells is None else CellsEvaluator(self, cells)
 
     def gaussian_cells(self, n_features: int) -> GaussianCells | None:
         """Return the fast evaluator for the current hyperparameters.
@@ -221,8 +241,7 @@ class CellKernel(WrapperKernel):
     def _in_groups(self) -> bool:
         """Whether the base has parts over some coordinates each, and no white noise."""
         base = self._checked_base()
-        parts = [base, *base.get_params(deep=True).values()]
-        return has_groups(base) and not any(isinstance(part, WhiteKernel) for part in parts)
+        return has_groups(base) and not contains_white_noise(base)
 
     def _compile(self, boxes: np.ndarray) -> GaussianProducts | None:
         d = boxes.shape[1] // 2
@@ -231,7 +250,7 @@ class CellKernel(WrapperKernel):
 
     # --- the generic path: blocks of base evaluations ---
 
-    def _generic(
+    def generic(
         self, boxes: np.ndarray, others: np.ndarray | None = None, eval_gradient: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return what ``__call__`` returns, for any base, from evaluations of ``base`` on points.
@@ -250,14 +269,14 @@ class CellKernel(WrapperKernel):
         self._check_affordable(boxes, columns)
         K = np.empty((len(boxes), len(columns)))
         gradient = np.empty((len(boxes), len(columns), p)) if eval_gradient else None
-        for rows in self._groups(boxes, block):
-            left = self._points(boxes[rows])
-            for cols in self._groups(columns, block):
+        for rows in self.runs(boxes, block):
+            left = self.point_set(boxes[rows])
+            for cols in self.runs(columns, block):
                 symmetric = others is None
                 if symmetric and cols.start < rows.start:
                     continue  # mirrored below
                 within = symmetric and cols.start == rows.start
-                right = left if within else self._points(columns[cols])
+                right = left if within else self.point_set(columns[cols])
                 values, slopes = _mean_block(
                     base, left, right, within and self._noise_survives, eval_gradient, block
                 )
@@ -274,15 +293,15 @@ class CellKernel(WrapperKernel):
             self._restore_point_noise(boxes, K, gradient)
         return (K, gradient) if eval_gradient else K
 
-    def _generic_diag(self, boxes: np.ndarray) -> np.ndarray:
-        """Return the diagonal of ``_generic(boxes)`` from small blocks around the diagonal."""
+    def generic_diag(self, boxes: np.ndarray) -> np.ndarray:
+        """Return the diagonal of ``generic(boxes)`` from small blocks around the diagonal."""
         base, block = self._checked_base(), self._block_points(None)
         if len(boxes) and is_point(boxes).all():
             return base.diag(boxes[:, : boxes.shape[1] // 2])
         self._check_affordable(boxes, boxes)
         variances = np.empty(len(boxes))
-        for rows in self._groups(boxes, DIAGONAL_POINTS):
-            points = self._points(boxes[rows])
+        for rows in self.runs(boxes, DIAGONAL_POINTS):
+            points = self.point_set(boxes[rows])
             K, _ = _mean_block(base, points, points, self._noise_survives, False, block)
             variances[rows] = np.diag(K)
         if not self._noise_survives:
@@ -295,8 +314,8 @@ class CellKernel(WrapperKernel):
         base, noise = self._checked_base(), np.zeros(len(boxes))
         kept = np.arange(len(boxes)) if self._noise_survives else np.flatnonzero(is_point(boxes))
         self._check_affordable(boxes[kept], boxes[kept])
-        for rows in self._groups(boxes[kept], DIAGONAL_POINTS):
-            points, weights, starts = self._points(boxes[kept[rows]])
+        for rows in self.runs(boxes[kept], DIAGONAL_POINTS):
+            points, weights, starts = self.point_set(boxes[kept[rows]])
             total = base.diag(points)
             excess = np.empty(len(points))
             for part in _slices(len(points), DIAGONAL_POINTS):
@@ -322,10 +341,11 @@ class CellKernel(WrapperKernel):
                 K[rows, rows] = values[here, here]
                 gradient[rows, rows] = slopes[here, here]
 
-    def _points(self, boxes: np.ndarray) -> PointSet:
+    def point_set(self, boxes: np.ndarray) -> PointSet:
+        """Points and weights of the means over boxes (n, 2 d)."""
         return box_points(boxes, self._rules(boxes.shape[1] // 2))
 
-    def _groups(self, boxes: np.ndarray, limit: int) -> Iterator[slice]:
+    def runs(self, boxes: np.ndarray, limit: int) -> Iterator[slice]:
         """Cut boxes into runs of at most ``limit`` points, and at least one box."""
         sizes = points_per_box(boxes, self._counts(boxes.shape[1] // 2))
         start, total = 0, 0.0
@@ -359,6 +379,28 @@ class CellKernel(WrapperKernel):
             )
 
 
+class CellsEvaluator(PlainEvaluator):
+    """Covariances of means over boxes under a base that is a sum of Gaussian products.
+
+    Parameters
+    ----------
+    kernel : CellKernel
+        Its white noise, if any.
+    cells : GaussianCells
+        Its noiseless covariances.
+    """
+
+    def __init__(self, kernel: CellKernel, cells: GaussianCells) -> None:
+        super().__init__(kernel)
+        self.cells = cells
+
+    def _covariances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return self.cells.cross(A, B)
+
+    def _variances(self, rows: np.ndarray) -> np.ndarray:
+        return self.cells.diag(rows)
+
+
 class BoxFeatures:
     """Features of means over boxes, and of means over runs of boxes."""
 
@@ -370,8 +412,8 @@ class BoxFeatures:
     def means(self, boxes: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return the features (m, r) of means over the runs of boxes that begin at ``starts``."""
         phi = np.empty((len(boxes), self.n_features))
-        for rows in self._kernel._groups(boxes, FEATURE_POINTS):
-            points, weights, first = self._kernel._points(boxes[rows])
+        for rows in self._kernel.runs(boxes, FEATURE_POINTS):
+            points, weights, first = self._kernel.point_set(boxes[rows])
             phi[rows] = self._points.means(points, first, weights)
         if len(starts) == len(boxes):
             return phi
@@ -380,7 +422,7 @@ class BoxFeatures:
 
     def gram_gradient(self, boxes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the covariances (m, m) of these means and their gradient (m, m, p) by theta."""
-        points, weights, first = self._kernel._points(boxes)
+        points, weights, first = self._kernel.point_set(boxes)
         sizes = np.diff(np.append(starts, len(boxes)))
         share = np.repeat(1.0 / sizes, sizes)  # of each box in its run
         weights = weights * np.repeat(share, np.diff(np.append(first, len(points))))

@@ -8,15 +8,34 @@ s^(2 d), whatever kernels the parts are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Product, Sum
 
 from skgpb.kernels.columns import Columns
 
-if TYPE_CHECKING:
-    from skgpb.kernels._cell import CellKernel
+
+class CellKernel(Protocol):
+    """What is needed of a kernel over boxes, see ``skgpb.kernels._cell``."""
+
+    base: Kernel
+
+    def over(self, base: Kernel, columns: Sequence[int], d: int) -> Self:
+        """Return this kernel of another base over some of the d coordinates of a point."""
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Return the covariances of means over boxes."""
+
+    def diag(self, X: Any) -> np.ndarray:
+        """Return their variances."""
+
+    def generic(self, boxes: Any, others: Any = None, eval_gradient: bool = False) -> Any:
+        """Return the covariances by evaluations of the base, without shortcuts."""
+
+    def generic_diag(self, boxes: Any) -> np.ndarray:
+        """Return the variances likewise."""
 
 
 def has_groups(base: Kernel) -> bool:
@@ -98,7 +117,7 @@ class Groups:
         right = None if others is None else others[:, columns]
         # A product of overlapping parts is itself a leaf, which must not be visited again.
         whole = type(base) is not Columns and has_groups(base)
-        evaluate = part._generic if whole else part
+        evaluate = part.generic if whole else part
         out = evaluate(np.ascontiguousarray(boxes[:, columns]), right, eval_gradient)
         return out if eval_gradient else (out, None)
 
@@ -111,5 +130,5 @@ class Groups:
             return self._diag(base.k1, boxes) * self._diag(base.k2, boxes)
         part, columns = self._part(base)
         whole = type(base) is not Columns and has_groups(base)
-        evaluate = part._generic_diag if whole else part.diag
+        evaluate = part.generic_diag if whole else part.diag
         return evaluate(np.ascontiguousarray(boxes[:, columns]))

@@ -1,14 +1,10 @@
-"""What the kernels of indirect queries share: hyperparameters, rows, and evaluation in two steps.
+"""What the kernels of indirect queries share: hyperparameters, rows, covariances.
 
 A row describes one linear functional of f: the value at a point, or the answer to a query. How,
 is each kernel's business; ``points(X)`` and ``queries(A)`` write the rows. Because both live in one
 kernel, cov(f(x), f(x')), cov(f(x), g(a)) and cov(g(a), g(a')) are blocks of one Gram matrix.
 
-Covariances are evaluated in two steps, so that the expensive half is done once for each row::
-
-    evaluator = kernel.evaluator(n_columns) # for the present hyperparameters
-    E = evaluator.embed(rows)               # whatever depends on one row only
-    evaluator.cross(E, F)                   # (n, m), noiseless
+Covariances are evaluated in two steps, see :mod:`skgpb.kernels.evaluator`.
 
 White noise in ``base`` follows scikit-learn: it exists only on the diagonal of ``K(X)``.
 """
@@ -16,13 +12,14 @@ White noise in ``base`` follows scikit-learn: it exists only on the diagonal of 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.kernels.evaluator import Evaluator
 
 #: Step of the five-point differences in the logarithm of a hyperparameter: truncation and
 #: rounding are both near 1e-12 of the covariance.
@@ -31,25 +28,6 @@ STEP = 1e-3
 DIAGONAL_POINTS = 64
 #: Share of a variance below which a difference is rounding and not white noise.
 NOISE_ROUNDING = 1e-13
-
-
-class Evaluator(Protocol):
-    """Noiseless covariances at fixed hyperparameters."""
-
-    def embed(self, rows: np.ndarray) -> Any:
-        """Return what is needed of each row, once."""
-
-    def join(self, first: Any, second: Any) -> Any:
-        """Return the embedding of two sets of rows, one below the other."""
-
-    def cross(self, E: Any, F: Any) -> np.ndarray:
-        """Return the covariances (n, m)."""
-
-    def diag(self, E: Any) -> np.ndarray:
-        """Return the variances (n,)."""
-
-    def noise(self, E: Any) -> np.ndarray:
-        """Return the white noise of each functional (n,)."""
 
 
 class IndirectKernel(WrapperKernel):
@@ -172,7 +150,7 @@ class IndirectKernel(WrapperKernel):
             for steps, weight in ((1, 8.0), (2, -1.0)):
                 for sign in (1.0, -1.0):
                     shift[j] = sign * steps * STEP
-                    total = total + sign * weight * self._with_theta(theta + shift)._gram(X)
+                    total = total + sign * weight * self._with_theta(theta + shift)(X)
             gradient[..., j] = total / (12 * STEP)
         return gradient
 
@@ -195,12 +173,6 @@ class IndirectKernel(WrapperKernel):
             raise ValueError(f"{name} must be finite; row {row} is {rows[row].tolist()}.")
         self._check_rows(rows, name)
         return rows
-
-
-def contains_white_noise(kernel: Kernel) -> bool:
-    """Whether a WhiteKernel occurs anywhere in a kernel expression."""
-    parts = [kernel, *kernel.get_params(deep=True).values()]
-    return any(isinstance(part, WhiteKernel) for part in parts)
 
 
 def as_points(X: ArrayLike, name: str) -> np.ndarray:

@@ -38,7 +38,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
-from skgpb.roots import next_pivot
+from skgpb.roots import pivoted_cholesky
 
 #: Up to this many pairs the operator is exact unless ``n_landmarks`` says otherwise.
 EXACT_PAIRS = 3000
@@ -70,7 +70,7 @@ def cross(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return kernel(A, B.copy() if A is B else B)
 
 
-def pivoted_cholesky(
+def pivoted_gram(
     kernel: Kernel, X: np.ndarray, max_rank: int, tolerance: float = NEGLIGIBLE_TRACE
 ) -> tuple[np.ndarray, np.ndarray]:
     """Factorise the noiseless Gram matrix of X (N, d) as P P', greedily. O(N r^2).
@@ -88,25 +88,14 @@ def pivoted_cholesky(
         [np.diag(kernel(X[i : i + 64], X[i : i + 64].copy())) for i in range(0, N, 64)]
     )
     scale, limit = rest.max(), tolerance * rest.sum()
-    max_rank = min(max_rank, N)
-    factor = np.zeros((max_rank, N))  # transposed: rows are contiguous
-    pivots = np.empty(max_rank, dtype=np.intp)
-    for r in range(max_rank):
-        p = next_pivot(rest)
+    factor, pivots, _ = pivoted_cholesky(
+        lambda p: kernel(X[p : p + 1], X)[0] if N > 1 else kernel(X, X.copy())[0],
+        rest,
+        max_rank,
         # Below rounding of the diagonal a pivot is noise.
-        if rest.sum() <= limit or rest[p] <= 1e-15 * scale:
-            return np.ascontiguousarray(factor[:r].T), pivots[:r]
-        column = kernel(X[p : p + 1], X)[0] if N > 1 else kernel(X, X.copy())[0]
-        row = column - factor[:r, p] @ factor[:r]
-        pivot = np.sqrt(rest[p])
-        factor[r] = row / pivot
-        factor[r, pivots[:r]] = 0.0
-        factor[r, p] = pivot
-        pivots[r] = p
-        rest -= factor[r] ** 2
-        rest[p] = 0.0
-        np.maximum(rest, 0.0, out=rest)
-    return np.ascontiguousarray(factor.T), pivots
+        lambda left: left.sum() <= limit or left.max() <= 1e-15 * scale,
+    )
+    return factor, pivots
 
 
 def default_embedding_kernel(X: np.ndarray) -> Kernel:
@@ -208,7 +197,7 @@ class ConditionalMeanOperator:
         N = len(self.X)
         wanted = (N if N <= EXACT_PAIRS else LANDMARKS) if n_landmarks is None else n_landmarks
         self.exact = wanted >= N
-        self.features, self.pivots = pivoted_cholesky(
+        self.features, self.pivots = pivoted_gram(
             self.query_kernel, self.A, min(wanted, LANDMARKS) if self.exact else wanted
         )
 
@@ -302,7 +291,7 @@ class ConditionalMeanOperator:
         values, vectors = eigh(self.features.T @ self.features)
         self._values = np.maximum(values, 0.0)
         self._U = self.features @ vectors  # L ~ U U', U'U = diag(values)
-        E, _ = pivoted_cholesky(self.embedding_kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
+        E, _ = pivoted_gram(self.embedding_kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
         UE = self._U.T @ E
 
         def loss(log_lambda: float) -> float:
@@ -315,6 +304,10 @@ class ConditionalMeanOperator:
             low, high = grid[max(0, i - 1)], grid[min(len(grid) - 1, i + 1)]
             self.regularization = float(np.exp(golden_section(loss, low, high)))
         self.loss = float((self._residuals(E, UE, self.regularization) ** 2).sum() / N)
+
+    def left_out(self, Y: np.ndarray) -> np.ndarray:
+        """Leave-one-out residuals (N, d) of the regression of targets Y (N, d) on the queries."""
+        return self._residuals(Y, self._U.T @ Y, self.regularization)
 
     def _residuals(self, E: np.ndarray, UE: np.ndarray, regularization: float) -> np.ndarray:
         """Leave-one-out residuals (N, rank) of a factor E of the kernel over points, UE = U'E."""
@@ -346,8 +339,8 @@ class ConditionalMeanOperator:
         products = quick_products(kernel, self.X)
         if products is not None:
             return self._error_by_forms(products)[0]
-        E, _ = pivoted_cholesky(kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
-        r = self._residuals(E, self._U.T @ E, self.regularization)
+        E, _ = pivoted_gram(kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
+        r = self.left_out(E)
         neighbours, weight, share = self._influence()
         total = float((r**2).sum() / N)
         product = float(np.mean((r * r[neighbours]).sum(axis=1)))

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels._indirect import contains_white_noise, noise_of_points
+from skgpb.kernels._indirect import noise_of_points
+from skgpb.kernels.evaluator import contains_white_noise
 
 #: Numbers in one block of base evaluations (64 MB).
 BLOCK_SIZE = 2**23
@@ -69,12 +70,14 @@ class Support:
 class SupportEvaluator:
     """The two-step evaluation for answers over a fixed support."""
 
+    memory = "whole"
+
     def __init__(self, base: Kernel, support: Support) -> None:
         self.base = base
         self.support = support
         self.gram = support.gram(base)
 
-    def embed(self, rows: np.ndarray) -> SupportRows:
+    def embed(self, rows: np.ndarray, offsets: None = None) -> SupportRows:
         """Return coefficients of queries and features of points."""
         asked, points, coefficients = self.support.split(rows)
         features = np.zeros((len(points), len(self.gram)))

@@ -169,6 +169,8 @@ class WindowEvaluator:
         Error of a covariance that quadrature may make, as a share of the variance of f.
     """
 
+    memory = "whole"
+
     def __init__(
         self,
         base: Kernel,
@@ -193,7 +195,7 @@ class WindowEvaluator:
 
     # -- the protocol -----------------------------------------------------------------------
 
-    def embed(self, rows: np.ndarray) -> WindowRows:
+    def embed(self, rows: np.ndarray, offsets: None = None) -> WindowRows:
         """Return the rows, with the rules of their windows where these are needed."""
         rows = np.array(rows)
         if self.way in ("closed", "difference"):

@@ -107,17 +107,19 @@ class CellIntegral(CellKernel):
 
     # A box is a uniform window, whose quadrature knows its error.
 
-    def _generic(
+    def generic(
         self, boxes: np.ndarray, others: np.ndarray | None = None, eval_gradient: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return the covariances by evaluations of the base, without shortcuts."""
         if self.n_nodes is not None or (is_point(boxes).all() and others is None):
-            return super()._generic(boxes, others, eval_gradient)
+            return super().generic(boxes, others, eval_gradient)
         others = None if others is None else as_windows(others)
         return self._windows()(as_windows(boxes), others, eval_gradient)
 
-    def _generic_diag(self, boxes: np.ndarray) -> np.ndarray:
+    def generic_diag(self, boxes: np.ndarray) -> np.ndarray:
+        """Return the variances likewise."""
         if self.n_nodes is not None:
-            return super()._generic_diag(boxes)
+            return super().generic_diag(boxes)
         return self._windows().diag(as_windows(boxes))
 
     def _generic_noise_diag(self, boxes: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel, WhiteKernel
 from skgpb.kernels._indirect import IndirectKernel, as_points
 from skgpb.kernels._operator import (
     ConditionalMeanOperator,
-    pivoted_cholesky,
+    pivoted_gram,
     quick_products,
     sum_of,
 )
@@ -67,7 +67,7 @@ class _Pairs(Support):
             products = quick_products(base, self.points)
             return super().gram(base) if products is None else sum_of(self.operator.grams(products))
         R, N = self.operator.projection, len(self.points)
-        factor, _ = pivoted_cholesky(base, self.points, MAX_BASE_RANK + 1, BASE_TRACE)
+        factor, _ = pivoted_gram(base, self.points, MAX_BASE_RANK + 1, BASE_TRACE)
         if factor.shape[1] <= MAX_BASE_RANK:
             half = R.T @ factor
             return half @ half.T
@@ -331,7 +331,7 @@ class ConditionalMean(IndirectKernel):
         params = {k: clone(v, safe=False) for k, v in self.get_params(deep=False).items()}
         other = type(self)(**params)
         if "_operator" in self.__dict__:
-            other._operator = self._operator
+            vars(other)["_operator"] = self._operator
         return other
 
     def __getstate__(self) -> dict[str, Any]:

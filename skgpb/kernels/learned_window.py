@@ -90,8 +90,7 @@ class RidgeScatter:
 
     def _left_out(self, Y: np.ndarray) -> np.ndarray:
         """Leave-one-out residuals (N, d) of targets Y."""
-        operator = self.operator
-        return operator._residuals(Y, operator._U.T @ Y, operator.regularization)
+        return self.operator.left_out(Y)
 
     def _impute(self, X: np.ndarray, A: np.ndarray) -> None:
         """Replace clipped points by their expectation beyond the face, given h and tau."""

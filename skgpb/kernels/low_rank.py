@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels._wrapper import WrapperKernel
-from skgpb.roots import next_pivot
+from skgpb.kernels.evaluator import FeatureEvaluator, contains_white_noise
+from skgpb.roots import pivoted_cholesky
 from skgpb.utils import Integral, Real, check_numbers
 
 #: Numbers in one block of base evaluations (32 MB).
@@ -154,21 +155,13 @@ def _incomplete_cholesky(
     base: Kernel, X: np.ndarray, target: float, max_rank: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pivots and their lower Cholesky factor, until no variance left exceeds ``target``."""
-    rest = np.array(base.diag(X), dtype=np.float64)
-    rows = np.empty((16, len(X)))  # columns of the factor of all candidates
-    pivots: list[int] = []
-    while len(pivots) < min(max_rank, len(X)):
-        i, r = next_pivot(rest), len(pivots)
-        if pivots and rest[i] <= target:
-            break
-        if r == len(rows):
-            rows = np.concatenate([rows, np.empty_like(rows)])
-        row = base(X, X[i : i + 1])[:, 0] - rows[:r, i] @ rows[:r]
-        rows[r] = row / np.sqrt(rest[i])
-        pivots.append(i)
-        rest = np.maximum(rest - rows[r] ** 2, 0.0)
-        rest[i] = 0.0
-    return np.array(pivots, dtype=np.intp), np.tril(rows[: len(pivots), pivots].T)
+    factor, pivots, _ = pivoted_cholesky(
+        lambda i: base(X, X[i : i + 1])[:, 0],
+        np.array(base.diag(X), dtype=np.float64),
+        max_rank,
+        lambda rest: rest.max() <= target,
+    )
+    return pivots, factor[pivots]
 
 
 class LowRank(WrapperKernel):
@@ -269,6 +262,10 @@ class LowRank(WrapperKernel):
         phi = self.feature_map(X.shape[1]).points(X)
         return np.einsum("ij,ij->i", phi, phi)
 
+    def evaluator(self, n_columns: int) -> FeatureEvaluator:
+        """Return the evaluation by features, for the current hyperparameters."""
+        return FeatureEvaluator(self.feature_map(n_columns))
+
     def feature_map(self, n_features: int) -> FeatureMap:
         """Return the features for the current hyperparameters.
 
@@ -298,7 +295,7 @@ class LowRank(WrapperKernel):
 
     def _make_map(self, n_features: int) -> FeatureMap:
         base = self._checked_base()
-        if any(isinstance(part, WhiteKernel) for part in [base, *_parts(base)]):
+        if contains_white_noise(base):
             raise ValueError(
                 "base of LowRank must not contain a WhiteKernel, which no features describe: pass "
                 "the noise as alpha"
@@ -325,7 +322,3 @@ class LowRank(WrapperKernel):
 
     def __getstate__(self) -> dict:
         return {name: value for name, value in self.__dict__.items() if name != "_known"}
-
-
-def _parts(kernel: Kernel) -> list[object]:
-    return list(kernel.get_params(deep=True).values())

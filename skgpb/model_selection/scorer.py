@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from skgpb.optimizers.base import BaseBanditOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.utils import Integral, Real, check_numbers
 
 MAX_SEED = np.iinfo(np.int32).max

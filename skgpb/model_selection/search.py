@@ -18,10 +18,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
+from skgpb.domains.candidates import spread_points
 from skgpb.model_selection.space import ParameterSpace, kernel_settings
-from skgpb.optimizers.base import BaseBanditOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
-from skgpb.partition.candidates import spread_points
 from skgpb.utils import (
     BaseSearchCV,
     Integral,

@@ -51,12 +51,13 @@ class Choice:
         self.n_columns = 1 if self.ordered else self.n
         self.n_settings = float(self.n)
 
-    def _number(self, u: np.ndarray) -> np.ndarray:
+    def number(self, u: np.ndarray) -> np.ndarray:
+        """Number of the value at coordinates u in [0, 1]."""
         return np.minimum((u * self.n).astype(np.intp), self.n - 1)
 
     def value(self, u: float) -> Any:
         """Value of the parameter at a coordinate in [0, 1]."""
-        return self.values[int(self._number(np.asarray(u)))]
+        return self.values[int(self.number(np.asarray(u)))]
 
     def coordinate(self, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""
@@ -64,7 +65,7 @@ class Choice:
 
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
-        number = self._number(u)
+        number = self.number(u)
         if self.ordered:
             return (number / max(1, self.n - 1))[:, None]
         # Any two categories are at distance 1.
@@ -230,7 +231,7 @@ class ParameterSpace:
         """Which dict every point (n, d) belongs to."""
         if len(self._active) == 1:
             return np.zeros(len(points), dtype=np.intp)
-        return self.axes[0][1]._number(points[:, 0])
+        return self.axes[0][1].number(points[:, 0])
 
     def setting(self, point: np.ndarray) -> dict[str, Any]:
         """Return the parameters that a point (d,) stands for."""

@@ -1,6 +1,7 @@
 """Bandit optimizers, one file for each algorithm."""
 
-from skgpb.optimizers.arms import BaseUCBOptimizer
+from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.optimizers._variation import variation_bound
 from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.cmets import CMETSOptimizer
 from skgpb.optimizers.contextual_gp_tree import ContextualGPTreeOptimizer
@@ -23,7 +24,6 @@ from skgpb.optimizers.mes import MESOptimizer
 from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.stooo import StoOOOptimizer
 from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
-from skgpb.optimizers.variation import variation_bound
 
 __all__ = [
     "BaseUCBOptimizer",

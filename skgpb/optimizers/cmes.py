@@ -17,7 +17,76 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.optimizers.indirect import MaxValueInformation
+from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.acquisition.conditional_entropy import (
+    conditional_max_value_entropy,
+    linear_information,
+    refined_maxima,
+)
+from skgpb.acquisition.entropy import gumbel_max_values
+from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
+
+
+class MaxValueInformation(BaseIndirectOptimizer):
+    """Scores by the information about the largest value of f."""
+
+    _parameter_constraints: dict = {
+        "information": [StrOptions({"auto", "noiseless", "noisy", "joint"})],
+        "max_values": [StrOptions({"draws", "gumbel"})],
+        "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
+    }
+
+    # Whether the information about f* was 0 for all candidates of this round.
+    _silent = False
+
+    def _round_state(self) -> Any:
+        """Samples of f*, or where draws of f are largest; the same whenever a round is repeated."""
+        rng = np.random.default_rng([self._seed, self._round, len(self._pending)])
+        if self.max_values == "gumbel" and self.information != "joint":
+            mean, std = self.process_.predict_tracked(return_std=True)
+            return gumbel_max_values(mean, std, self.n_max_values, rng)
+        seed = int(rng.integers(2**31))
+        draws = self.process_.sample_tracked(self.n_max_values, random_state=seed)
+        if self.information == "joint":
+            places, counts = np.unique(draws.argmax(axis=0), return_counts=True)
+            return places, counts / counts.sum(), float(draws.max(axis=0).var())
+        return draws.max(axis=0) if self._shape is None else refined_maxima(draws, self._shape)
+
+    def _information(
+        self, A: np.ndarray | None, mean: Any, std: Any, noise: Any, state: Any
+    ) -> np.ndarray:
+        """Information in asking A, or the candidates; in units of the prior's deviation."""
+        unit = self._unit
+        if self.information == "joint":
+            places, weights, variance = state
+            if A is None and not self._pending:
+                covariance = self.process_.covariance_tracked(places, weights)
+            else:
+                A = self._A if A is None else A
+                covariance = weights @ self._expected().covariance(self._X[places], A)
+            return linear_information(
+                covariance / unit**2, std / unit, noise / unit**2, variance / unit**2
+            )
+        noisy = self.information == "noisy" or (self.information == "auto" and callable(self.alpha))
+        return conditional_max_value_entropy(
+            mean / unit, std / unit, state / unit, noise / unit**2 if noisy else None
+        )
+
+    def _scores(self, A: np.ndarray | None, state: Any) -> np.ndarray:
+        mean, std = self._moments(A)
+        value = self._information(A, mean, std, self._noise(A), state)
+        if A is None:
+            self._silent = self._is_silent(value)
+        return std / self._unit if self._silent else value
+
+    def _is_silent(self, value: np.ndarray) -> bool:
+        """Whether no query would tell anything of f*, so that what is known least is asked.
+
+        Where answers stay far below f*, as blurred ones do, being below it tells nothing and all
+        queries would tie, although f is not known.
+        """
+        return self._round > 0 and not value.max() > TIE_TOLERANCE
 
 
 class CMESOptimizer(MaxValueInformation):

@@ -25,15 +25,15 @@ from scipy.optimize import OptimizeResult
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.domains.indirect import IndirectCell
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.locks import locked
-from skgpb.optimizers.base import progress_bar
-from skgpb.optimizers.indirect import (
-    MaxValueInformation,
+from skgpb.optimizers._indirect import (
     learned_conditional,
     named_box,
 )
-from skgpb.partition.indirect_query import IndirectCell
+from skgpb.optimizers._run import progress_bar
+from skgpb.optimizers.cmes import MaxValueInformation
 from skgpb.utils import (
     MOST_CHILDREN,
     Integral,
@@ -165,11 +165,6 @@ n_restarts_optimizer, relearn, normalize_y, random_state
     _query_type = IndirectCell
 
     _parameter_constraints: dict = {
-        **{
-            name: constraint
-            for name, constraint in MaxValueInformation._parameter_constraints.items()
-            if name not in ("candidates", "n_candidates", "continuous")
-        },
         "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "max_depth": [Interval(Integral, 0, None, closed="left")],
         "window": [StrOptions({"cell", "gaussian"})],
@@ -312,11 +307,10 @@ n_restarts_optimizer, relearn, normalize_y, random_state
             return check_callable_value(self.alpha, depth, "alpha")
         return float("nan") if self.alpha is None else float(self.alpha)
 
-    def _alphas_at(self, cells: Any) -> np.ndarray:
-        """Noise variances (n,) of the answers that cells are expected to give."""
-        alphas = self._level_alphas[[cell.depth for cell in cells]]
+    def _alphas_of(self, queries: Any) -> np.ndarray:
+        alphas = self._level_alphas[[cell.depth for cell in queries]]
         if np.isnan(alphas).any():
-            return np.full(len(cells), self._unknown_noise())
+            return np.full(len(queries), self.process_.alpha_)
         return alphas
 
     def _typical_queries(self) -> np.ndarray:
@@ -390,7 +384,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         rows = np.array([cell.a for cell in cells])
         costs = np.array([cell.cost for cell in cells])
         mean, std = self._moments(rows)
-        noise = self.process_.noise_of(self._scaled_alphas_of(cells))
+        noise = self.process_.noise_of(self._alphas_of(cells))
         value = self._information(rows, mean, std, noise, self._round_state())
         if self._is_silent(value):
             value = std / self._unit
@@ -430,12 +424,9 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         for leaf in self._leaves:
             self._next.update(self._children(leaf))
 
-    def _scaled_alphas_of(self, queries: Any) -> np.ndarray:
-        return self._alphas_at(list(queries)) / self._factor**2
-
     def _alpha_of(self, query: IndirectCell | None) -> float:
         alpha = self._level_alphas.min() if query is None else self._level_alphas[query.depth]
-        return self._unknown_noise() if np.isnan(alpha) else float(alpha)
+        return self.process_.alpha_ if np.isnan(alpha) else float(alpha)
 
     def _scores(self, A: np.ndarray | None, state: np.ndarray) -> np.ndarray:
         raise NotImplementedError("cells are scored where they are chosen")

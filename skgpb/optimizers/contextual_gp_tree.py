@@ -29,11 +29,11 @@ from scipy.optimize import OptimizeResult
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.domains import Cell, ContextCell
+from skgpb.domains.query import PointsQuery
 from skgpb.kernels import boxes_from_points
 from skgpb.locks import locked
-from skgpb.optimizers.base import PointsQuery
 from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTreeOptimizer
-from skgpb.partition import Cell
 from skgpb.utils import (
     Integral,
     Interval,
@@ -53,49 +53,6 @@ class Promise(NamedTuple):
     std: float
 
 
-class ContextCell(Cell):
-    """The action side of a cell, in a context.
-
-    Attributes
-    ----------
-    context : ndarray of shape (d_c,)
-        The context that was asked for.
-    lower, upper : ndarray of shape (d_c + d_a,)
-        Corners: the context in both, then those of the cell's actions.
-    points : ndarray of shape (S, d_c + d_a)
-        The context beside each representative action.
-    depth, index : int
-        Place of the cell in the tree over contexts and actions.
-    """
-
-    __slots__ = ("n_context",)
-
-    def __init__(self, n_context: int, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        object.__setattr__(self, "n_context", n_context)
-
-    @property
-    def context(self) -> np.ndarray:
-        """The context, shape (d_c,)."""
-        return self.lower[: self.n_context]
-
-    @property
-    def actions(self) -> np.ndarray:
-        """Representative actions, shape (S, d_a)."""
-        return self.points[:, self.n_context :]
-
-    def _key(self) -> tuple:
-        return self.n_context, *super()._key()
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, ContextCell) and self._key() == other._key())
-
-    __hash__ = Cell.__hash__
-
-    def __reduce__(self) -> tuple:
-        return ContextCell, (self.n_context, *super().__reduce__()[1])
-
-
 class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
     r"""Choose the best action for each context by refining a tree over both (Algorithm 3).
 
@@ -106,7 +63,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         products of a context and an action kernel are written with
         :class:`~skgpb.kernels.Columns`, see Examples. None learns one on
         every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
-        averaged, in units of the rewards' spread (:mod:`skgpb.learning`).
+        averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
     context_bounds : array-like of shape (d_c, 2), default=None
         Where contexts come from.
     bounds : array-like of shape (d_a, 2), default=None
@@ -203,7 +160,6 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
     min_members = 1
 
     _parameter_constraints: dict = {
-        **AdaptiveTreeOptimizer._parameter_constraints,
         "context_bounds": "no_validation",
         "n_context": [Interval(Integral, 1, None, closed="left")],
         "feedback": [StrOptions({"center", "average", "integral"})],
@@ -297,8 +253,8 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         self._check_informed()
         context = self._checked_context(context)
         nodes = self._relevant(context)
-        means = self.surrogate_._moments([self._candidate(node, context) for node in nodes])
-        return self._query(self._first_best(nodes, means / self.surrogate_._factor), context)
+        means = self._gp.moments([self._candidate(node, context) for node in nodes])
+        return self._query(self._first_best(nodes, means / self._gp.scale), context)
 
     def run(
         self,
@@ -416,20 +372,16 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Promise]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
-        surrogate = self.surrogate_
-        if self._pending:
-            noise = self._default_noise() / surrogate._factor**2
-            blocks = [self._block(query) for query in self._pending]
-            surrogate = surrogate._fork(blocks, [noise] * len(blocks))
+        gp = self._expected()
         blocks = [self._candidate(node, context) for node in nodes]
-        mean, std = surrogate._moments(blocks, std=True)
-        mean, std = (mean - surrogate._offset) / surrogate._factor, std / surrogate._factor
+        mean, std = gp.moments(blocks, std=True)
+        mean, std = (mean - gp.offset) / gp.scale, std / gp.scale
         upper = mean + width * std
         index = upper.copy()
         for i, node in enumerate(nodes):
             parent = int(self._parent_of[node])
             if parent >= 0:
-                bar_mean, bar_var = surrogate._posterior.tracked_at(self._bar[parent])
+                bar_mean, bar_var = gp.posterior.tracked_at(self._bar[parent])
                 depth = self._tree.node(parent)[0]
                 index[i] = min(index[i], bar_mean + width * sqrt(bar_var) + self._delta[depth])
             index[i] += self._delta[self._tree.node(node)[0]]
@@ -439,7 +391,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
     def _expand_in(self, node: int, context: np.ndarray) -> np.ndarray:
         """Lines 7 and 8; the candidate is kept as the cell's x_bar, whatever comes later."""
         self._bar[node] = len(self._bar)
-        self.surrogate_._track_blocks([self._bar[node]], [self._candidate(node, context)])
+        self._gp.track([self._candidate(node, context)], [self._bar[node]])
         first = self._expand(node)
         self._parent_of += [node] * self._tree.n_children
         self._refined = True
@@ -491,7 +443,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
     def _in_context(self, cell: Cell, context: np.ndarray) -> ContextCell:
         n = self.n_context_
         lower, upper = (np.concatenate([context, end[n:]]) for end in (cell.lower, cell.upper))
-        spec = cell._spec
+        spec = cell.spec
         if isinstance(spec, np.ndarray):
             spec = np.concatenate([context, spec[0, n:]])[None]
         return ContextCell(n, cell.depth, cell.index, lower, upper, spec)

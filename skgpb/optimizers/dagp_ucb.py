@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._arms import maximum_distribution
 from skgpb.acquisition.ucb import shares_of_first
-from skgpb.optimizers.arms import ArmsPosterior, BaseUCBOptimizer
+from skgpb.optimizers._arms import ArmsPosterior, BaseUCBOptimizer
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 
@@ -38,7 +38,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
         ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
         Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.learning`).
+        (:mod:`skgpb.surrogate.likelihood`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
@@ -50,7 +50,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         w_t: the integral of equation 36, exact to about 1e-12; its estimate from draws of
         independent marginals (Algorithm 2); the share of *joint* posterior draws in which an
         arm is the best, which is equation 35; or a function of the posterior, an
-        :class:`~skgpb.optimizers.arms.ArmsPosterior`, that returns n_arms weights >= 0.
+        :class:`~skgpb.optimizers._arms.ArmsPosterior`, that returns n_arms weights >= 0.
     n_draws : int, default=1000
         Number of draws, N of Algorithm 2.
     covariance : {"auto", "full", "lean"}, default="auto"
@@ -103,7 +103,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     exploitation, too, and fails for it: Theorem 4 is unproved, though not shown to be false.
 
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
 
     Examples
     --------
@@ -120,7 +120,6 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **BaseUCBOptimizer._parameter_constraints,
         "weights": [StrOptions({"integral", "sampling", "joint"}), callable],
         "n_draws": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "covariance": [StrOptions({"auto", "full", "lean"})],

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.improvement import log_expected_improvement
-from skgpb.optimizers.arms import ArmsPosterior, BaseArmsOptimizer
+from skgpb.optimizers._arms import ArmsPosterior, BaseArmsOptimizer
 from skgpb.utils import Interval, Real
 
 
@@ -31,7 +31,7 @@ class EIOptimizer(BaseArmsOptimizer):
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
         ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
         Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.learning`).
+        (:mod:`skgpb.surrogate.likelihood`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
@@ -79,7 +79,7 @@ class EIOptimizer(BaseArmsOptimizer):
     maximum, not to collect rewards.
 
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
 
     Examples
     --------
@@ -96,7 +96,6 @@ class EIOptimizer(BaseArmsOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **BaseArmsOptimizer._parameter_constraints,
         "xi": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -131,5 +130,5 @@ class EIOptimizer(BaseArmsOptimizer):
 
     def _score(self, posterior: ArmsPosterior) -> np.ndarray:
         """Logarithm of the expected improvement, which does not underflow."""
-        threshold = posterior.mean.max() + self.xi / self.surrogate_._factor
+        threshold = posterior.mean.max() + self.xi / self._gp.scale
         return log_expected_improvement(posterior.mean, posterior.std, threshold)

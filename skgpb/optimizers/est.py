@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._arms import maximum_distribution
 from skgpb.acquisition.improvement import standard_scores
-from skgpb.optimizers.arms import ArmsPosterior, BaseArmsOptimizer
+from skgpb.optimizers._arms import ArmsPosterior, BaseArmsOptimizer
 from skgpb.utils import Real
 
 
@@ -33,7 +33,7 @@ class ESTOptimizer(BaseArmsOptimizer):
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
         ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
         Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.learning`).
+        (:mod:`skgpb.surrogate.likelihood`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
@@ -76,7 +76,7 @@ class ESTOptimizer(BaseArmsOptimizer):
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
 
     Examples
     --------
@@ -93,7 +93,6 @@ class ESTOptimizer(BaseArmsOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **BaseArmsOptimizer._parameter_constraints,
         "optimum": [Real, None],
     }
 
@@ -130,6 +129,6 @@ class ESTOptimizer(BaseArmsOptimizer):
         if self.optimum is None:
             m = maximum_distribution(posterior.mean, posterior.std)[1]
         else:
-            m = (self.optimum - self.surrogate_._offset) / self.surrogate_._factor
+            m = (self.optimum - self._gp.offset) / self._gp.scale
         # The value sought is never below what an arm is expected to yield.
         return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))

@@ -25,19 +25,19 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
+from skgpb.domains import Cell
+from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.kernels import boxes_from_points
-from skgpb.optimizers.base import PointsQuery
-from skgpb.optimizers.tree_search import INDEX_BITS, GaussianTreeSearchOptimizer
-from skgpb.optimizers.variation import (
+from skgpb.optimizers._tree_search import INDEX_BITS, GaussianTreeSearchOptimizer
+from skgpb.optimizers._variation import (
     cell_deviations,
     claim_2,
     h_max,
     never_increasing,
     smoothness_exponent,
 )
-from skgpb.partition import Cell
-from skgpb.surrogate import OnlineGaussianProcessRegressor
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import Integral, Interval, StrOptions
 
 # A depth that is an integer up to rounding is that integer.
@@ -48,7 +48,6 @@ class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
     """What Algorithms 1 and 3 share: the horizon n and the constants that depend on it."""
 
     _parameter_constraints: dict = {
-        **GaussianTreeSearchOptimizer._parameter_constraints,
         "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
         "budget": [Interval(Integral, 1, None, closed="left")],
         "anytime": ["boolean"],
@@ -168,7 +167,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
         in units of the reward squared. None learns one on
         every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
-        averaged, in units of the rewards' spread (:mod:`skgpb.learning`).
+        averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
     bounds : array-like of shape (d, 2), default=None
         The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
     pool : array-like of shape (n, d), default=None
@@ -328,9 +327,9 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         pending = {self._node_of(query) for query in self._pending}
         excluded: set[int] = set()
         leaves = self._tree.n_leaves
-        expected = self._expected_surrogate()
+        expected = self._expected()
         while True:
-            posterior = expected._posterior
+            posterior = expected.posterior
             node = self._best_within(posterior, self._mask(excluded))
             if node < 0:
                 # Every leaf is being evaluated already: refine the best of those that can be.
@@ -346,19 +345,19 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
                 return self._partition.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        return self._best_within(self._expected(), excluded)
+        return self._best_within(self._expected().posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
         """Line 2: the leaf of the largest index, equations 3.1 and 3.2."""
         beta = self._beta(self._round + 1 + len(self._pending))
         return self._tree.best_bound_within_parent(posterior, beta, self._delta, excluded)
 
-    def _refine(self, node: int, expected: OnlineGaussianProcessRegressor) -> None:
+    def _refine(self, node: int, expected: GaussianProcess) -> None:
         """Split a leaf, and follow its children in what is expected of pending answers too."""
         first = self._expand(node)
-        if expected is not self.surrogate_:
+        if expected is not self._gp:
             children = range(first, first + self._tree.n_children)
-            expected._track_blocks(children, self._partition.blocks(first, children.stop))
+            expected.track(self._partition.blocks(first, children.stop), children)
 
     def _mask(self, nodes: set[int]) -> np.ndarray | None:
         if not nodes:
@@ -371,7 +370,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
         first = super()._expand(node)
         children = range(first, first + self._tree.n_children)
-        self.surrogate_._track_blocks(children, self._partition.blocks(first, children.stop))
+        self._gp.track(self._partition.blocks(first, children.stop), children)
         self._refined = True
         return first
 

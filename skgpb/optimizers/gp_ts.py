@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.information_gain import information_gain_function, norm_bound_beta
-from skgpb.optimizers.arms import ArmsPosterior, BaseUCBOptimizer
+from skgpb.optimizers._arms import ArmsPosterior, BaseUCBOptimizer
+from skgpb.surrogate.information_gain import information_gain_function, norm_bound_beta
 from skgpb.utils import Interval, Real, StrOptions
 
 
@@ -34,7 +34,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
         ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
         Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.learning`).
+        (:mod:`skgpb.surrogate.likelihood`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
@@ -51,7 +51,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
     information_gain : {"greedy", "order"}, float or callable, default="greedy"
         gamma_t: a bound computed from the kernel and the arms, the order formula of the kernel
         with constants dropped (for linear, RBF and Matern kernels), or any number or function
-        of t. See :mod:`skgpb.information_gain`.
+        of t. See :mod:`skgpb.surrogate.information_gain`.
     beta : "theory", float or callable, default=1.0
         Factor of the posterior *variance* of the draw. 1 is Thompson sampling; "theory" is
         v_t^2 = (B + R / sqrt(alpha) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of
@@ -100,7 +100,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
     independently for each arm.
 
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
 
     Examples
     --------
@@ -118,7 +118,6 @@ class GPTSOptimizer(BaseUCBOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **BaseUCBOptimizer._parameter_constraints,
         "B": [Interval(Real, 0, None, closed="left")],
         "R": [Interval(Real, 0, None, closed="left"), None],
         "information_gain": [

@@ -8,7 +8,7 @@ References
 
 from __future__ import annotations
 
-from skgpb.optimizers.arms import BaseUCBOptimizer
+from skgpb.optimizers._arms import BaseUCBOptimizer
 
 
 class GPUCBOptimizer(BaseUCBOptimizer):
@@ -24,7 +24,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
         ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
         Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.learning`).
+        (:mod:`skgpb.surrogate.likelihood`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
@@ -71,7 +71,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
 
     Examples
     --------

@@ -31,21 +31,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.domains import Ball, ChebyshevCovering, EuclideanCovering
+from skgpb.domains.box import points_per_axis
+from skgpb.domains.covering import LEVELS
+from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.kernels import CellAverage, CellIntegral, boxes_from_points
 from skgpb.locks import locked
-from skgpb.optimizers.base import BaseBanditOptimizer, PointsQuery, descriptors_of
-from skgpb.optimizers.gaussian import GaussianProcessMixin
-from skgpb.optimizers.tree_search import BEAM, first_maximum
-from skgpb.optimizers.variation import (
+from skgpb.optimizers._base import BaseBanditOptimizer, descriptors_of
+from skgpb.optimizers._gaussian import GaussianProcessMixin
+from skgpb.optimizers._tree_search import BEAM, first_maximum
+from skgpb.optimizers._variation import (
     claim_2,
     largest_within,
     never_increasing,
     smoothness_exponent,
 )
-from skgpb.partition import Ball, ChebyshevCovering, EuclideanCovering
-from skgpb.partition.box import points_per_axis
-from skgpb.partition.covering import LEVELS
 from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_value
 
 # So many balls are allowed before the first evaluation.
@@ -68,7 +69,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
         in units of the reward squared. None learns one on
         every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
-        averaged, in units of the rewards' spread (:mod:`skgpb.learning`).
+        averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
     bounds : array-like of shape (d, 2), default=None
         The domain, a box. Without it, it comes from ``fit``.
     budget : int, default=100
@@ -81,8 +82,8 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         Noise variance of a reward, in units of the reward squared; None learns it.
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
         What a ball is. Under the sup norm the covering oracle is exact in any dimension, see
-        :class:`~skgpb.partition.ChebyshevCovering`; for Euclidean balls it subdivides to a
-        tolerance, see :class:`~skgpb.partition.EuclideanCovering`, which is for d <= 2.
+        :class:`~skgpb.domains.ChebyshevCovering`; for Euclidean balls it subdivides to a
+        tolerance, see :class:`~skgpb.domains.EuclideanCovering`, which is for d <= 2.
     feedback : {"center", "average", "integral"} or Kernel, default="center"
         What the oracle returns for a ball: f at its centre (the paper's case), the average
         over representatives of the ball, or the mean over the whole ball, both within the
@@ -183,7 +184,6 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **GaussianProcessMixin._parameter_constraints,
         "bounds": "no_validation",
         "budget": [Interval(Integral, 1, None, closed="left")],
         "anytime": ["boolean"],
@@ -244,7 +244,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
 
     def _refine(self, t: int, beta: float) -> None:
         """Lines 2 to 5 and 11 to 13: shrink the best ball until one is to be evaluated."""
-        posterior = self.surrogate_._posterior
+        posterior = self._gp.posterior
         while True:
             ball = self._best_ball(posterior, beta, self._variation)
             if not self._should_shrink(ball, posterior, beta) or not self._room(t):
@@ -264,13 +264,13 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         beta = self._beta(t)
         if not self._pending:
             self._refine(t, beta)
-        posterior = self._expected()
+        posterior = self._expected().posterior
         pending = {query.index for query in self._pending}
         if len(pending - {-1}) == len(self.covering_):
             # Every ball is being evaluated already: shrink some until another is needed.
             while len(pending - {-1}) == len(self.covering_):
                 self._shrink(self._best_shrinkable(posterior, beta))
-            posterior = self._expected()
+            posterior = self._expected().posterior
         ball = self._best_ball(posterior, beta, self._variation, pending)
         if self._should_shrink(ball, posterior, beta):
             # It ought to be smaller, not better known, once there is room or pending answers
@@ -313,11 +313,11 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         self._depth = self.covering_.depth
         self._refined = True
         if self.feedback != "center":
-            self.surrogate_._track_blocks([ball], [self._block(self._ball(ball))])
+            self._gp.track([self._block(self._ball(ball))], [ball])
         if added is not None:
             self._parent.append(ball)
             self._n_evaluations.append(0)
-            self.surrogate_._track_blocks([added], [self._block(self._ball(added))])
+            self._gp.track([self._block(self._ball(added))], [added])
 
     def _update(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9."""
@@ -377,8 +377,8 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     def _best(self) -> Ball:
         smallest = np.flatnonzero(self._settled == self._settled.max())
         balls = [self._ball(i, int(self._settled[i])) for i in smallest.tolist()]
-        means = self.surrogate_._moments([self._block(ball) for ball in balls])
-        return balls[first_maximum(means, TIE_TOLERANCE * self.surrogate_._factor)]
+        means = self._gp.moments([self._block(ball) for ball in balls])
+        return balls[first_maximum(means, TIE_TOLERANCE * self._gp.scale)]
 
     def _best_supported(self, finest: int, caution: float) -> Ball:
         """Descend from the balls to smaller ones inside, from the BEAM best of each level."""
@@ -390,10 +390,10 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         ]
         front = [item for item in front if item[1] <= finest] or [(centers[0], finest, -1)]
         best, top = None, -np.inf
-        tolerance = TIE_TOLERANCE * self.surrogate_._factor
+        tolerance = TIE_TOLERANCE * self._gp.scale
         while front:
             balls = [self._ball_at(*item) for item in front]
-            mean, std = self.surrogate_._moments([self._block(b) for b in balls], std=True)
+            mean, std = self._gp.moments([self._block(b) for b in balls], std=True)
             value = mean - caution * std
             order = np.argsort(-value, kind="stable")
             if best is None or value[order[0]] > top + tolerance:
@@ -470,7 +470,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
             else:
                 c, exponent = self.diameter
                 given = c * radii**exponent
-            self._variation = np.array(given) / self.surrogate_._factor
+            self._variation = np.array(given) / self._gp.scale
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:
         """Largest prior sd of f(y) minus the answer to a ball, or f at its centre; y inside.
@@ -490,7 +490,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
                 if self.metric == "euclidean":
                     t = t / np.maximum(1.0, np.linalg.norm(t, axis=1, keepdims=True))
                 points = np.clip(center + radius * t, 0.0, 1.0)
-                return self.surrogate_._deviations(block, self._rows_of(self._place(points)))
+                return self._gp.deviations(block, self._rows_of(self._place(points)))
 
             found.append(largest_within(deviations, d))
         return max(found)
@@ -535,7 +535,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
     def _ball(self, index: int, depth: int | None = None) -> Ball:
         """Ball of the covering, as large as it is or as it was."""
         depth = int(self._depth[index]) if depth is None else depth
-        return self._ball_at(self.covering_._centers[index], depth, index)
+        return self._ball_at(self.covering_.center(index), depth, index)
 
     def _ball_at(self, center: np.ndarray, depth: int, index: int) -> Ball:
         radius = self.covering_.diameter * 2.0**-depth
@@ -587,7 +587,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         mine = self._ball_at(np.clip(center, 0.0, 1.0), query.depth, -1)
         pairs = [(getattr(mine, a), getattr(query, a)) for a in ("center", "lower", "upper")]
         close = all(np.allclose(a, b, rtol=0.0, atol=1e-9 * (upper - lower)) for a, b in pairs)
-        return close and mine._spec == query._spec
+        return close and mine.spec == query.spec
 
     @property
     @locked
@@ -652,7 +652,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
         )
         self._start_surrogate(prior, 2 * d)
         self._set_horizon()
-        self.surrogate_._track_blocks([0], [self._block(self._ball(0))])
+        self._gp.track([self._block(self._ball(0))])
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""

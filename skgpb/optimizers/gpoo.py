@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.domains import Cell
+from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
-from skgpb.optimizers.base import PointsQuery
-from skgpb.optimizers.tree_search import GaussianTreeSearchOptimizer
-from skgpb.partition import Cell
+from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
 from skgpb.utils import StrOptions
 
 # expansion="posterior" splits at most so many cells after one reward.
@@ -47,7 +47,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
         in units of the reward squared. None learns one on
         every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
-        averaged, in units of the rewards' spread (:mod:`skgpb.learning`).
+        averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
     bounds : array-like of shape (d, 2), default=None
         The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
     pool : array-like of shape (n, d), default=None
@@ -147,7 +147,6 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **GaussianTreeSearchOptimizer._parameter_constraints,
         "expansion": [StrOptions({"before", "after", "posterior"})],
     }
 
@@ -197,7 +196,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: the leaf of the largest b-value."""
         beta = self._beta(self._round + 1 + len(self._pending))
-        return self._tree.best_upper_bound(self._expected(), beta, self._delta, excluded)
+        return self._tree.best_upper_bound(self._expected().posterior, beta, self._delta, excluded)
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 4 to 9: observe, and split the cell once it is known well enough."""
@@ -208,7 +207,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         expand = slot >= 0 and self._expandable(node, depth)
         if expand:
             before = self.expansion == "before"
-            width2 = var if before else self.surrogate_._posterior.tracked_at(slot)[1]
+            width2 = var if before else self._gp.posterior.tracked_at(slot)[1]
             expand = sqrt(beta * width2) <= self._delta[depth]
         if expand:
             self._expand(node)
@@ -220,9 +219,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         """Apply line 6 to every leaf: split all that the posterior knows well enough by now."""
         splits = 0
         while splits < SPLITS_PER_ROUND:
-            known = self._tree.known_leaves(
-                self.surrogate_._posterior, beta, self._delta, self.max_depth_
-            )
+            known = self._tree.known_leaves(self._gp.posterior, beta, self._delta, self.max_depth_)
             known = [leaf for leaf in known if self._partition.splittable(leaf)]
             if not known:
                 return
@@ -250,7 +247,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
             firsts.append(first)
             slots += [slot, *range(leaves - K + 1, leaves)]
             blocks += self._partition.blocks(first, first + K)
-        self.surrogate_._track_blocks(slots, blocks)
+        self._gp.track(blocks, slots)
         return firsts
 
     def _theory_beta(self, t: int) -> float:

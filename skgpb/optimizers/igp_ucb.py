@@ -14,8 +14,8 @@ from typing import Any
 
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.information_gain import information_gain_function, norm_bound_beta
-from skgpb.optimizers.arms import BaseUCBOptimizer
+from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.surrogate.information_gain import information_gain_function, norm_bound_beta
 from skgpb.utils import Interval, Real, StrOptions
 
 
@@ -32,7 +32,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
         ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
         Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.learning`).
+        (:mod:`skgpb.surrogate.likelihood`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
@@ -49,7 +49,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     information_gain : {"greedy", "order"}, float or callable, default="greedy"
         gamma_t: a bound computed from the kernel and the arms, the order formula of the kernel
         with constants dropped (for linear, RBF and Matern kernels), or any number or function
-        of t. See :mod:`skgpb.information_gain`.
+        of t. See :mod:`skgpb.surrogate.information_gain`.
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
         above; a callable takes the round t, counted from 1.
@@ -88,7 +88,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
 
     Examples
     --------
@@ -105,7 +105,6 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **BaseUCBOptimizer._parameter_constraints,
         "B": [Interval(Real, 0, None, closed="left")],
         "R": [Interval(Real, 0, None, closed="left"), None],
         "information_gain": [

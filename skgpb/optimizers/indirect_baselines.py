@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from math import isnan
 from typing import Any
 
@@ -25,11 +26,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
-from skgpb.learning import check_restarts
-from skgpb.optimizers.gaussian import FIRST_LEARNING
-from skgpb.optimizers.indirect import BaseIndirectOptimizer, smooth_prior
-from skgpb.partition.indirect_query import IndirectQuery
-from skgpb.surrogate import OnlineGaussianProcessRegressor
+from skgpb.domains.indirect import IndirectQuery
+from skgpb.optimizers._gaussian import FIRST_LEARNING
+from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.likelihood import check_restarts, smooth_kernel
+from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, box_around, check_callable_value
 
 # Improvement that the probability of improvement asks for, in standard deviations of the answers:
@@ -44,7 +46,6 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **BaseIndirectOptimizer._parameter_constraints,
         "answer_kernel": [None, Kernel],
     }
 
@@ -99,39 +100,40 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
 
     def _begun(self) -> None:
         box = box_around(self._A) if self._free_box is None else self._free_box
-        kernel = smooth_prior(box) if self.answer_kernel is None else clone(self.answer_kernel)
+        kernel = smooth_kernel(box) if self.answer_kernel is None else clone(self.answer_kernel)
         if self.optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
         self.surrogate_ = self._make_surrogate(kernel)
         self.surrogate_.track(self._A)
 
+    @property
+    def _gp(self) -> GaussianProcess:
+        return self.surrogate_.process_
+
     def _make_surrogate(self, kernel: Kernel) -> OnlineGaussianProcessRegressor:
-        surrogate = OnlineGaussianProcessRegressor(
+        regressor = OnlineGaussianProcessRegressor(
             n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
         )
-        surrogate._lock = self._lock
-        surrogate._start(kernel, self._A.shape[1])
-        return surrogate
+        self.share_lock(regressor)
+        return regressor.start(kernel, self._A.shape[1])
 
     def _with_learned_noise(self) -> OnlineGaussianProcessRegressor:
         """The Gaussian process on g with the noise that the model of f has learned."""
         A, z, alphas = (np.array(column) for column in zip(*self._answers, strict=True))
         if not np.isnan(alphas).any():
-            return self.surrogate_._apart()
+            return copy(self.surrogate_)
         surrogate = self._make_surrogate(clone(self.surrogate_.kernel_))
-        surrogate._add(A, z, np.where(np.isnan(alphas), self._unknown_noise(), alphas))
+        noises = np.where(np.isnan(alphas), self.process_.alpha_, alphas)
+        surrogate.process_.observe_all(A, z, noises)
         surrogate.track(self._A)
         return surrogate
 
     def _observed(self, query: IndirectQuery, reward: float, alpha: float) -> None:
-        surrogate = self.surrogate_
-        factor, offset = surrogate._factor, surrogate._offset
-        alpha = self._unknown_noise() if isnan(alpha) else alpha
-        y, noise = (reward - offset) / factor, alpha / factor**2
+        alpha = self.process_.alpha_ if isnan(alpha) else alpha
         if query.index >= 0:
-            surrogate._observe_tracked(query.index, y, noise)
+            self._gp.observe_tracked(query.index, reward, alpha)
         else:
-            surrogate._observe(query.a[np.newaxis], y, noise)
+            self._gp.observe(query.a[np.newaxis], reward, alpha)
 
     def _learned(self) -> None:
         if not self._round:
@@ -141,26 +143,20 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
         center, scale = 0.0, 1.0
         if self.alpha is None:
             # Noise that is a share of the spread needs the unit that it is a share of.
-            center, scale = self._offset, self._factor
+            center, scale = self.process_.center_, self.process_.scale_
         elif self.normalize_y:
             rewards = np.array([row[1] for row in self._history])
             center, scale = float(rewards.mean()), float(rewards.std()) or 1.0
-        surrogate._relearn(center, scale)
+        surrogate.relearn(center, scale)
         self.surrogate_ = surrogate
 
     def _scores(self, A: np.ndarray | None, state: Any) -> np.ndarray:
-        surrogate = self.surrogate_
         if A is not None:
-            mean, std = surrogate.predict(A, return_std=True)
+            mean, std = self.surrogate_.predict(A, return_std=True)
         else:
-            posterior = surrogate._posterior
-            if self._pending:
-                factor = surrogate._factor
-                blocks = [query.a[np.newaxis] for query in self._pending]
-                noises = [self._alpha_of(query) / factor**2 for query in self._pending]
-                posterior = surrogate._imagine(blocks, noises)
-            mean = posterior.tracked_mean() * surrogate._factor + surrogate._offset
-            std = np.sqrt(posterior.tracked_var()) * surrogate._factor
+            blocks = [query.a[np.newaxis] for query in self._pending]
+            noises = [self._alpha_of(query) for query in self._pending]
+            mean, std = (self._gp.imagine(blocks, noises) if blocks else self._gp).tracked_moments()
         return self._acquisition(mean, std, state)
 
     def _search_queries(self, value: np.ndarray, state: Any) -> IndirectQuery | None:
@@ -169,10 +165,9 @@ class BaseIndirectBaseline(BaseIndirectOptimizer):
 
     def _incumbent(self) -> float:
         """Largest posterior mean of g at the queries told so far."""
-        surrogate = self.surrogate_
-        if not len(surrogate._observed):
-            return surrogate._offset
-        return float(surrogate.predict(surrogate.X_train_).max())
+        if not len(self._gp.observed):
+            return self._gp.offset
+        return float(self.surrogate_.predict(self.surrogate_.X_train_).max())
 
 
 class IndirectEIOptimizer(BaseIndirectBaseline):
@@ -246,7 +241,7 @@ normalize_y, random_state
     """
 
     def _round_state(self) -> float:
-        return self._incumbent() + MARGIN * self.surrogate_._factor
+        return self._incumbent() + MARGIN * self._gp.scale
 
     def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
         """Logarithm of the probability that g exceeds the incumbent by the margin."""
@@ -290,7 +285,6 @@ normalize_y, random_state
     """
 
     _parameter_constraints: dict = {
-        **BaseIndirectBaseline._parameter_constraints,
         "beta": [Interval(Real, 0, None, closed="left"), callable],
     }
 
@@ -385,7 +379,6 @@ normalize_y, random_state
     """
 
     _parameter_constraints: dict = {
-        **BaseIndirectBaseline._parameter_constraints,
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 

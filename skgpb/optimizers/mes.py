@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
-from skgpb.optimizers.arms import ArmsPosterior, BaseArmsOptimizer
+from skgpb.optimizers._arms import ArmsPosterior, BaseArmsOptimizer
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
 
 
@@ -31,7 +31,7 @@ class MESOptimizer(BaseArmsOptimizer):
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
         ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
         Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.learning`).
+        (:mod:`skgpb.surrogate.likelihood`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
@@ -79,7 +79,7 @@ class MESOptimizer(BaseArmsOptimizer):
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
 
     Examples
     --------
@@ -97,7 +97,6 @@ class MESOptimizer(BaseArmsOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **BaseArmsOptimizer._parameter_constraints,
         "optimum": [Real, None],
         "max_values": [StrOptions({"joint", "gumbel"})],
         "n_draws": [Interval(Integral, 1, MOST_POINTS, closed="both")],
@@ -139,7 +138,7 @@ class MESOptimizer(BaseArmsOptimizer):
     def _score(self, posterior: ArmsPosterior) -> np.ndarray:
         """Logarithm of equation 6."""
         if self.optimum is not None:
-            optimum = (self.optimum - self.surrogate_._offset) / self.surrogate_._factor
+            optimum = (self.optimum - self._gp.offset) / self._gp.scale
             values = np.array([optimum])
         elif self.max_values == "joint":
             values = posterior.draws(self.n_draws).max(axis=1)

@@ -22,10 +22,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.domains import Cell
+from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
-from skgpb.optimizers.base import PointsQuery
-from skgpb.optimizers.tree_search import TreeSearchOptimizer, first_maximum
-from skgpb.partition import Cell
+from skgpb.optimizers._tree_search import TreeSearchOptimizer, first_maximum
 from skgpb.utils import MOST_CHILDREN, Integral, Interval, Real, StrOptions
 
 

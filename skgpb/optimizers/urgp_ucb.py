@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.optimizers.arms import ArmsPosterior, BaseUCBOptimizer
+from skgpb.optimizers._arms import ArmsPosterior, BaseUCBOptimizer
 from skgpb.utils import StrOptions
 
 
@@ -31,7 +31,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         ``sklearn.gaussian_process.kernels`` where arms are points, or one of
         ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
         Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.learning`).
+        (:mod:`skgpb.surrogate.likelihood`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
     bounds : array-like of shape (d, 2), default=None
@@ -85,7 +85,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers.arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
 
     Examples
     --------
@@ -102,7 +102,6 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     """
 
     _parameter_constraints: dict = {
-        **BaseUCBOptimizer._parameter_constraints,
         "weights": [StrOptions({"own", "mean", "sum"})],
         "covariance": [StrOptions({"auto", "full", "lean"})],
     }

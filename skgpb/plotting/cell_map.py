@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skgpb.optimizers.tree_search import GaussianTreeSearchOptimizer
-from skgpb.partition import Cell
+from skgpb.domains import Cell
+from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
 from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, check_draws, make_axes
 
 
@@ -134,7 +134,7 @@ class CellMapDisplay:
         partition, tree = optimizer._partition, optimizer._tree
         leaves = np.flatnonzero(optimizer.tree_.children[:, 0] < 0)
         blocks = [partition.blocks(leaf, leaf + 1)[0] for leaf in leaves.tolist()]
-        mean, std = optimizer.surrogate_._moments(blocks, std=True)
+        mean, std = optimizer.surrogate_.process_.moments(blocks, std=True)
         asked = [partition.cell(i) for i in np.flatnonzero(tree.n_evaluations).tolist()]
         cells = [partition.cell(leaf) for leaf in leaves.tolist()]
         points = leaf_of = None

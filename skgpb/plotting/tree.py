@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.optimizers.tree_search import TreeSearchOptimizer
+from skgpb.optimizers._tree_search import TreeSearchOptimizer
 from skgpb.plotting._axes import RECOMMENDED, check_draws, make_axes
 
 # Area of a node that was never asked, and what the node asked most often adds to it, in points;
@@ -220,6 +220,6 @@ def _estimates(optimizer: Any, tree: Any) -> np.ndarray:
     """Posterior mean of every node, or the mean of its own rewards where there is no posterior."""
     if hasattr(optimizer, "surrogate_"):
         blocks = optimizer._partition.blocks(0, len(tree.depth))
-        return optimizer.surrogate_._moments(blocks)
+        return optimizer.surrogate_.process_.moments(blocks)
     sums, counts = np.asarray(optimizer._tree.reward_sum), np.asarray(tree.n_evaluations)
     return np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
-from skgpb.combinatorial import knapsack
+from skgpb.optimizers.combinatorial import knapsack
 
 __all__ = ["AdvertisingBudget"]
 

@@ -24,8 +24,8 @@ X = np.linspace(0, 1, 80)[:, None]
 def tracked(kernel, pulled, alpha=0.1):
     surrogate = OnlineGaussianProcessRegressor(kernel, alpha=alpha, optimizer=None).track(X)
     for arm in pulled:
-        surrogate._observe_tracked(arm, float(np.sin(5 * X[arm, 0])), alpha)
-    return surrogate._posterior
+        surrogate.process_.observe_tracked(arm, float(np.sin(5 * X[arm, 0])), alpha)
+    return surrogate.process_.posterior
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.3), Matern(0.2, nu=1.5)])

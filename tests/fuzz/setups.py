@@ -21,11 +21,11 @@ import skgpb
 from fuzz.harness import check_finite
 from skgpb.kernels import PolicyMean, WindowMean
 from skgpb.model_selection import BanditSearchCV
-from skgpb.optimizers.base import BaseBanditOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer
 
 PUBLIC = [
     value
-    for value in [*map(vars(skgpb).get, skgpb.__all__), BanditSearchCV]
+    for value in [*(getattr(skgpb, name) for name in skgpb.__all__), BanditSearchCV]
     if inspect.isclass(value) and issubclass(value, BaseEstimator)
 ]
 

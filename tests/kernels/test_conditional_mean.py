@@ -26,7 +26,7 @@ from skgpb.kernels._operator import (
     default_embedding_kernel,
     golden_section,
     leave_one_out,
-    pivoted_cholesky,
+    pivoted_gram,
 )
 
 ELL = RBF([0.3, 0.5], "fixed")
@@ -334,14 +334,14 @@ def test_pivoted_cholesky():
     rng = np.random.default_rng(0)
     P = rng.uniform(size=(80, 2))
     for kernel in (RBF(0.5), Matern(0.5), 2.0 * RBF(0.5) + WhiteKernel(0.3)):
-        factor, pivots = pivoted_cholesky(kernel, P, 80)
+        factor, pivots = pivoted_gram(kernel, P, 80)
         assert_allclose(factor @ factor.T, kernel(P, P.copy()), atol=1e-6)
         L = factor[pivots]
         assert_array_equal(L, np.tril(L))
         assert len(set(pivots)) == len(pivots)
-    assert pivoted_cholesky(RBF(0.5), P, 7)[0].shape == (80, 7)
-    assert pivoted_cholesky(RBF(0.5), P[[0, 0, 0]], 3)[0].shape == (3, 1)
-    assert pivoted_cholesky(RBF(0.5), P[:1], 3)[0].shape == (1, 1)
+    assert pivoted_gram(RBF(0.5), P, 7)[0].shape == (80, 7)
+    assert pivoted_gram(RBF(0.5), P[[0, 0, 0]], 3)[0].shape == (3, 1)
+    assert pivoted_gram(RBF(0.5), P[:1], 3)[0].shape == (1, 1)
 
 
 def test_landmarks_tend_to_the_exact_operator():

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic, Whi
 from skgpb import GPOOOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
-from skgpb.surrogate import Functionals
+from skgpb.surrogate.functionals import Functionals
 
 BASES = [RBF([0.3, 0.2]), 2.0 * Matern(0.3, nu=2.5), RBF(0.4) + 0.5 * RationalQuadratic(0.5)]
 
@@ -126,12 +126,12 @@ def test_the_posterior_of_pool_cells_equals_the_exact_one():
         for kernel in (Matern(0.5, nu=2.5), LowRank(Matern(0.5, nu=2.5), pool, 1e-5))
     )
     for gpr in (exact, ours):
-        gpr._start(gpr.kernel, 2)
-        gpr._track_blocks(range(6), blocks)
+        gpr.start(gpr.kernel, 2)
+        gpr.process_.track(blocks, range(6))
         for slot, y in ((2, 1.0), (5, -0.5), (2, 0.8), (0, 0.3)):
-            gpr._observe_tracked(slot, y, 0.1)
-        gpr._observe(pool[:7], 0.4, 0.1)
-        gpr._track_blocks([3, 6], [pool[5:9], pool[100:300]])
+            gpr.process_.observe_tracked(slot, y, 0.1)
+        gpr.process_.observe(pool[:7], 0.4, 0.1)
+        gpr.process_.track([pool[5:9], pool[100:300]], [3, 6])
     for one, other in zip(
         exact.predict_tracked(return_std=True), ours.predict_tracked(return_std=True), strict=True
     ):
@@ -141,32 +141,36 @@ def test_the_posterior_of_pool_cells_equals_the_exact_one():
         exact.log_marginal_likelihood(exact.kernel_.theta, eval_gradient=True)[1],
         atol=1e-3,
     )
-    fork = ours._fork([pool[3:30]], [0.1])
-    assert_allclose(fork._posterior.tracked_mean(), ours._posterior.tracked_mean(), atol=1e-10)
+    fork = ours.process_.imagine([pool[3:30]], [0.1])
+    assert_allclose(
+        fork.posterior.tracked_mean(), ours.process_.posterior.tracked_mean(), atol=1e-10
+    )
     again = pickle.loads(pickle.dumps(ours))
-    again._track_blocks([7], [pool[:20]])
-    ours._track_blocks([7], [pool[:20]])
-    assert_allclose(again._posterior.tracked_mean(), ours._posterior.tracked_mean(), atol=1e-12)
+    again.process_.track([pool[:20]], [7])
+    ours.process_.track([pool[:20]], [7])
+    assert_allclose(
+        again.process_.posterior.tracked_mean(), ours.process_.posterior.tracked_mean(), atol=1e-12
+    )
 
 
 def test_functionals_keep_their_features_apart():
-    features = LowRank(RBF(0.5), pool_of(100), 1e-4).feature_map(2)
+    evaluator = LowRank(RBF(0.5), pool_of(100), 1e-4).evaluator(2)
     rng = np.random.default_rng(0)
     ours = Functionals(2)
     blocks = [rng.random((k, 2)) for k in (3, 1, 4)]
     for i, block in enumerate(blocks):
         ours[i] = block
-        ours.features(features)
+        ours.embedding(evaluator)
     blocks[1] = rng.random((6, 2))
     other = Functionals.of([blocks[1]], 2)
-    other.features(features)
+    other.embedding(evaluator)
     ours.put(1, other, 0)
     blocks[0] = rng.random((2, 2))
     ours[0] = blocks[0]
-    expected = [features.points(block).mean(axis=0) for block in blocks]
-    assert_allclose(ours.features(features), expected, atol=1e-12)
-    assert_allclose(ours.copy().features(features), expected, atol=1e-12)
-    assert_allclose(ours.one(2).features(features)[0], expected[2], atol=1e-12)
+    expected = [evaluator.features.points(block).mean(axis=0) for block in blocks]
+    assert_allclose(ours.embedding(evaluator), expected, atol=1e-12)
+    assert_allclose(ours.copy().embedding(evaluator), expected, atol=1e-12)
+    assert_allclose(ours.one(2).embedding(evaluator)[0], expected[2], atol=1e-12)
 
 
 def test_gpoo_over_whole_cells_of_a_pool_chooses_as_with_exact_covariances():
@@ -216,7 +220,7 @@ def test_cells_of_20000_members_need_no_square(kernel, n, rounds):
         opt.tell(cell, np.cos(3 * pool[cell.members]).mean() + 0.1 * rng.normal())
     assert isinstance(opt.surrogate_.kernel_, LowRank)
     # all members at once against single ones, in the exact kernel
-    base, features = opt.surrogate_.kernel_.base, opt.surrogate_._map
+    base, features = opt.surrogate_.kernel_.base, opt.surrogate_.process_._evaluator.features
     some = pool[:: n // 50]
     exact = base(some, pool).mean(axis=1)
     root = features.means(pool, np.array([0]))[0]

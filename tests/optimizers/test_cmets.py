@@ -97,7 +97,7 @@ def test_selection_is_information_with_noise_per_unit_cost():
     mean, std = optimizer.process_.predict_query(rows, return_std=True)
     maxima, scores = optimizer._round_state(), []
     for i, cell in enumerate(cells):
-        variance = noise[cell.depth] / optimizer._factor**2
+        variance = noise[cell.depth]
         scores.append(appendix_a(mean[i], std[i], maxima, variance) / cell.cost)
     assert optimizer.ask() == cells[int(np.argmax(scores))]
 
@@ -147,7 +147,7 @@ def test_a_map_moves_the_windows():
         max_depth=2,
         n_points=30,
     )
-    row = optimizer.ask()._arguments()[0]
+    row = optimizer.ask().a
     assert row.shape == (2,)
     last = optimizer._cell((2, 3))
     described = optimizer.process_.kernel_.queries(last.a[None])[0]

@@ -204,7 +204,7 @@ def test_observations_of_a_parent_count_for_its_middle_child():
     cells = set(queries)
     assert len(centers) < len(cells)  # some centre was evaluated as two cells
     assert len(optimizer.surrogate_.X_train_) == len(centers)
-    assert optimizer.surrogate_._posterior.counts().sum() == 40
+    assert optimizer.surrogate_.process_.posterior.counts().sum() == 40
 
 
 def test_cells_beyond_the_tree_have_the_centres_that_it_would_give_them():

@@ -41,7 +41,7 @@ def test_posterior_expansion_leaves_no_known_leaf_unsplit(d):
         cell = opt.ask()
         opt.tell(cell, objective(cell.points).mean())
         depth = opt._tree.depth[opt._tree.leaves]
-        width = np.sqrt(opt._beta(t) * opt.surrogate_._posterior.tracked_var())
+        width = np.sqrt(opt._beta(t) * opt.surrogate_.process_.posterior.tracked_var())
         known = (width <= opt._delta[depth]) & (depth <= opt.max_depth_)
         assert not known.any()
     assert opt.tree_.depth.max() > 2

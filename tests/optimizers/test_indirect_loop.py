@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-import skgpb.optimizers.indirect
+import skgpb.optimizers._indirect
 from skgpb.exceptions import EvaluationWarning
 from skgpb.kernels import PolicyMean, WindowMean
 from skgpb.optimizers import (
@@ -23,6 +23,7 @@ from skgpb.optimizers import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.surrogate import ConditionalMeanProcess
 
 RNG = np.random.default_rng(3)
 PAIRED = RNG.uniform(size=(40, 1))
@@ -315,11 +316,11 @@ def test_rejected_calls_leave_no_trace(name):
 
 def test_a_batch_copies_the_process_once_for_each_query_beyond_the_first(name, monkeypatch):
     """A local search scores its points by dozens, given the same expected answers."""
-    copies = []
+    copies, imagined = [], ConditionalMeanProcess.imagined
 
-    def counted(process):
+    def counted(process, *arguments, **keywords):
         copies.append(1)
-        return copy.deepcopy(process)
+        return imagined(process, *arguments, **keywords)
 
     optimizer, twin = make(name), make(name)
     play(optimizer, 3)
@@ -327,7 +328,7 @@ def test_a_batch_copies_the_process_once_for_each_query_beyond_the_first(name, m
     # A twin that keeps nothing while it chooses, and copies whenever it asks.
     monkeypatch.setattr(twin, "_choose", twin._best_query)
     expected = twin.ask(3)
-    monkeypatch.setattr(skgpb.optimizers.indirect, "deepcopy", counted)
+    monkeypatch.setattr(ConditionalMeanProcess, "imagined", counted)
     assert optimizer.ask(3) == expected
     assert len(copies) <= 2
     assert "_forks" not in vars(optimizer)

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb.kernels import WindowMean
-from skgpb.learning import NOISE
 from skgpb.optimizers import (
     CMESOptimizer,
     CMETSOptimizer,
@@ -17,6 +16,7 @@ from skgpb.optimizers import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.surrogate.likelihood import NOISE
 
 BASELINES = (IndirectEIOptimizer, IndirectMESOptimizer, IndirectPIOptimizer, IndirectUCBOptimizer)
 WINDOW = WindowMean(scale=0.07)
@@ -71,7 +71,7 @@ def test_baselines_take_the_noise_of_the_model_that_recommends(cls):
     assert 0.5 < optimizer.alpha_ / 20.0**2 < 2.0
     # The last time that it was learned is the 44th answer.
     surrogate = optimizer.surrogate_
-    noise = surrogate._posterior.noises() * surrogate._factor**2
+    noise = surrogate.process_.posterior.noises() * surrogate.process_.scale**2
     assert_allclose(noise, optimizer.alpha_, rtol=1e-8)
 
 
@@ -114,8 +114,8 @@ def test_answers_with_their_own_noise_keep_it(cls):
     own = [alpha for _, _, alpha in optimizer._answers]
     assert own[20] == 7.0
     assert np.isnan(own[:20] + own[21:]).all()
-    gpr, process = optimizer.process_._gpr, optimizer.process_
-    noises = gpr._posterior.noises() * optimizer._factor**2
+    gpr, process = optimizer.process_._gp, optimizer.process_
+    noises = gpr.posterior.noises() * optimizer.process_.scale_**2
     # Three queries were asked twice: their noise is halved.
     assert_allclose(noises[:3], optimizer.alpha_ / 2)
     assert_allclose(noises[3:20], optimizer.alpha_)
@@ -125,7 +125,7 @@ def test_answers_with_their_own_noise_keep_it(cls):
 
 def test_where_every_answer_has_its_own_noise_none_is_learned():
     unknown, known = (told(make(alpha=alpha), 12, 3.0, alpha=9.0) for alpha in (None, 9.0))
-    assert_allclose(unknown.alpha_, NOISE * unknown._factor**2)
+    assert_allclose(unknown.alpha_, NOISE * unknown.process_.scale_**2)
     assert_allclose(unknown.process_.kernel_.theta, known.process_.kernel_.theta, rtol=1e-10)
     points = np.linspace(0, 1, 9)[:, None]
     assert_allclose(unknown.predict(points), known.predict(points), rtol=1e-8)

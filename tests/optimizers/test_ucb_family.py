@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
 
+from skgpb.domains.arms import Arm
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.optimizers import (
     BaseUCBOptimizer,
@@ -26,7 +27,6 @@ from skgpb.optimizers import (
     PIOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.partition.arm import Arm
 
 KERNELS = {"linear": DotProduct(0.0), "RBF": RBF(1.0), "Matern": Matern(0.2, nu=1.5)}
 ARMS = np.linspace(0, 1, 100)[:, None]
@@ -138,15 +138,15 @@ def test_lean_and_full_covariance_agree():
 
 
 def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
-    import skgpb.sampling
+    import skgpb.surrogate.draws
 
     few = make("gp_ts", kernel=RBF(0.2))
     play(few, 15)
     full = few.sample_arms(5, random_state=3)
-    monkeypatch.setattr(skgpb.sampling, "DENSE", 10)
-    few._posterior_draws = None
+    monkeypatch.setattr(skgpb.surrogate.draws, "DENSE", 10)
+    few._relearned()
     np.testing.assert_allclose(few.sample_arms(5, random_state=3), full, rtol=0, atol=1e-4)
-    assert few._posterior_draws._root.left.shape[1] < 30
+    assert few._pairs._draws._root.left.shape[1] < 30
 
 
 # Parts that users exchange -----------------------------------------------------------------------

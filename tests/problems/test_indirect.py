@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skgpb.partition.indirect_query import IndirectCell
+from skgpb.domains.indirect import IndirectCell
 from skgpb.problems import IndirectBranin, MultiResolutionBranin, branin
 
 MAPS = ("linear", "cosine")

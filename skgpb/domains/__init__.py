@@ -1,0 +1,27 @@
+"""What can be asked, and where: boxes, pools, balls, arms and indirect queries."""
+
+from skgpb.domains.allocations import Allocation
+from skgpb.domains.arms import Arm
+from skgpb.domains.balls import Ball
+from skgpb.domains.box import BoxPartition
+from skgpb.domains.cell import Cell, ContextCell
+from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
+from skgpb.domains.indirect import IndirectCell, IndirectQuery
+from skgpb.domains.pool import PoolPartition
+from skgpb.domains.query import PointsQuery, Query
+
+__all__ = [
+    "Allocation",
+    "Arm",
+    "Ball",
+    "BoxPartition",
+    "Cell",
+    "ChebyshevCovering",
+    "ContextCell",
+    "EuclideanCovering",
+    "IndirectCell",
+    "IndirectQuery",
+    "PointsQuery",
+    "PoolPartition",
+    "Query",
+]

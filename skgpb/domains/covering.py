@@ -1,0 +1,300 @@
+r"""Balls that cover the unit cube, and the oracle that says where they do not.
+
+A covering starts as one ball, the centre of the cube with a radius of its diameter. Balls only
+ever shrink, to half their radius; a shrink that uncovers something adds a ball of the first
+radius, which covers everything again. What differs between metrics is how the uncovered region
+is found.
+
+References
+----------
+.. [Shekhar2018] S. Shekhar and T. Javidi, "Gaussian process bandits with adaptive
+   discretization", Electronic Journal of Statistics 12, 2018. Algorithm 2 and Remark 14.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_left
+from math import sqrt
+
+import numpy as np
+
+from skgpb._core._covering import Subdivision, largest_cell, overlapping, subtract
+
+# Radii are diameter * 2**-k with k up to this, and centres are multiples of 2**-LEVELS: then
+# every face is a float64 without rounding, and touching faces coincide.
+LEVELS = 40
+# Volumes are products of exact widths, each rounded once: equal ones agree within this factor.
+VOLUME_TIE = 1e-12
+# Clearances from Euclidean balls closer than this are tied.
+CLEARANCE_TIE = 1e-9
+
+
+class Covering(ABC):
+    """Balls in the unit cube whose union is, after every call, the whole cube.
+
+    Parameters
+    ----------
+    n_features : int
+        d, the dimension of the cube.
+
+    Attributes
+    ----------
+    diameter : float
+        Diameter of the cube, the radius with which every ball starts.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+        self.diameter = self._diameter(n_features)
+        self._n = 0
+        self._centers = np.empty((16, n_features))
+        self._depth = np.zeros(16, dtype=np.intp)
+        self._add(np.full(n_features, 0.5))
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def centers(self) -> np.ndarray:
+        """Centres of the balls, oldest first, shape (n_balls, d)."""
+        return self._centers[: self._n].copy()
+
+    def center(self, ball: int) -> np.ndarray:
+        """Centre of a ball, shape (d,)."""
+        return self._centers[ball].copy()
+
+    @property
+    def depth(self) -> np.ndarray:
+        """How often each ball was halved, shape (n_balls,)."""
+        return self._depth[: self._n].copy()
+
+    @property
+    def radii(self) -> np.ndarray:
+        """Radii ``diameter * 2**-depth``, shape (n_balls,)."""
+        return self.diameter * 2.0 ** -self._depth[: self._n].astype(np.float64)
+
+    @property
+    def effort(self) -> int:
+        """Number of boxes that describe the uncovered region, where such a list is kept."""
+        return 0
+
+    def shrink(self, ball: int) -> int | None:
+        """Halve the radius of a ball, and add one where that leaves a point uncovered.
+
+        Parameters
+        ----------
+        ball : int
+            Number of the ball.
+
+        Returns
+        -------
+        added : int or None
+            Number of the new ball, if one was needed.
+
+        Raises
+        ------
+        ValueError
+            If the ball has been halved as often as float64 allows.
+        """
+        if not 0 <= ball < self._n:
+            raise IndexError(f"ball {ball} of {self._n}")
+        if self._depth[ball] >= LEVELS:
+            raise ValueError(f"ball {ball} has been halved {LEVELS} times, it can be no smaller")
+        self._depth[ball] += 1
+        point = self._uncovered_after(ball)
+        return None if point is None else self._add(point)
+
+    def _add(self, center: np.ndarray) -> int:
+        if self._n == len(self._centers):
+            self._centers = np.concatenate([self._centers, np.empty_like(self._centers)])
+            self._depth = np.concatenate([self._depth, np.zeros_like(self._depth)])
+        self._centers[self._n] = center
+        self._depth[self._n] = 0
+        self._n += 1
+        return self._n - 1
+
+    @staticmethod
+    @abstractmethod
+    def _diameter(n_features: int) -> float:
+        """Diameter of the cube."""
+
+    @abstractmethod
+    def _uncovered_after(self, ball: int) -> np.ndarray | None:
+        """Point that lost its cover when ``ball`` was halved just now, None if there is none."""
+
+
+class ChebyshevCovering(Covering):
+    """Covering by balls of the sup norm, which are boxes: an exact oracle in any dimension.
+
+    The oracle returns the centre of the largest uncovered cell (by volume, ties
+    lexicographic) of the grid in which the faces of all balls cut the cube. It never forms that
+    grid, whose size is exponential in d. The newest ball, as long as nothing is uncovered, is
+    the only one that may be needed everywhere, so the covering keeps the region that all
+    *others* leave uncovered as a list of disjoint boxes. A shrinking ball adds to it what it
+    alone had covered, which is sought inside that ball only (Remark 14 of [Shekhar2018]_); what
+    the newest ball still covers is then taken away.
+
+    Examples
+    --------
+    >>> from skgpb.domains import ChebyshevCovering
+    >>> covering = ChebyshevCovering(1)
+    >>> covering.shrink(0)  # [0, 1] around 0.5 is still everything
+    >>> covering.shrink(0)  # but [0.25, 0.75] is not
+    1
+    >>> covering.centers.ravel(), covering.radii
+    (array([0.5  , 0.125]), array([0.25, 1.  ]))
+    """
+
+    def __init__(self, n_features: int) -> None:
+        # Balls as boxes within the cube, and how many of them have a face at a coordinate.
+        self._boxes = np.empty((16, 2 * n_features))
+        self._faces = [Faces() for _ in range(n_features)]
+        super().__init__(n_features)
+        # What all balls but the newest leave uncovered.
+        self._region = np.repeat([0.0, 1.0], n_features)[None]
+        self._newest = 0
+
+    @staticmethod
+    def _diameter(n_features: int) -> float:
+        return 1.0
+
+    @property
+    def uncovered_by_others(self) -> np.ndarray:
+        """Disjoint boxes [lower, upper] that only the newest ball covers, shape (n, 2 d)."""
+        return self._region.copy()
+
+    @property
+    def effort(self) -> int:
+        """Number of boxes that only the newest ball covers."""
+        return len(self._region)
+
+    def _box(self, center: np.ndarray, radius: float) -> np.ndarray:
+        return np.clip(np.concatenate([center - radius, center + radius]), 0.0, 1.0)
+
+    def _add(self, center: np.ndarray) -> int:
+        ball = super()._add(center)
+        if ball == len(self._boxes):
+            self._boxes = np.concatenate([self._boxes, np.empty_like(self._boxes)])
+        self._boxes[ball] = self._box(center, self.diameter)
+        self._count_faces(self._boxes[ball], 1)
+        return ball
+
+    def _count_faces(self, box: np.ndarray, change: int) -> None:
+        d = self.n_features
+        for a, faces in enumerate(self._faces):
+            faces.count(float(box[a]), change)
+            faces.count(float(box[d + a]), change)
+
+    def _uncovered_after(self, ball: int) -> np.ndarray | None:
+        before = self._boxes[ball].copy()
+        radius = self.diameter * 2.0 ** -float(self._depth[ball])
+        self._boxes[ball] = self._box(self._centers[ball], radius)
+        self._count_faces(before, -1)
+        self._count_faces(self._boxes[ball], 1)
+        if ball != self._newest:
+            exposed = self._exposed(ball, before)
+            if not len(exposed):
+                return None
+            self._region = np.concatenate([self._region, exposed])
+        newest = self._boxes[self._newest : self._newest + 1]
+        if not len(subtract(self._region, newest, True)):
+            return None
+        self._region = subtract(self._region, newest)
+        self._newest = self._n
+        d = self.n_features
+        cell = largest_cell(self._region, [faces.cuts for faces in self._faces], VOLUME_TIE)
+        center = 0.5 * (cell[:d] + cell[d:])
+        return np.round(center * 2.0**LEVELS) * 2.0**-LEVELS
+
+    def _exposed(self, ball: int, before: np.ndarray) -> np.ndarray:
+        """What ``ball`` alone covered before it was halved, the newest ball left aside."""
+        boxes = self._boxes[: self._n]
+        near = overlapping(boxes, before)
+        near = near[(near != ball) & (near != self._newest)]
+        # Large balls first: they leave fewer pieces.
+        near = near[np.argsort(self._depth[near], kind="stable")]
+        return subtract(before[None], boxes[np.concatenate([[ball], near])])
+
+
+class Faces:
+    """Sorted distinct coordinates at which the balls cut one axis of the cube.
+
+    Attributes
+    ----------
+    cuts : array of float
+        The coordinates, 0 and 1 always among them.
+    """
+
+    def __init__(self) -> None:
+        self.cuts = array("d", [0.0, 1.0])
+        self._counts = {0.0: 1, 1.0: 1}
+
+    def count(self, face: float, change: int) -> None:
+        """Count one face more (+1) or less (-1) at a coordinate."""
+        count = self._counts.get(face, 0) + change
+        if count == 0:
+            del self._counts[face], self.cuts[bisect_left(self.cuts, face)]
+            return
+        if face not in self._counts:
+            self.cuts.insert(bisect_left(self.cuts, face), face)
+        self._counts[face] = count
+
+
+class EuclideanCovering(Covering):
+    """Covering by Euclidean balls, by subdivision to a tolerance.
+
+    Cells of the dyadic grid (side 2^-level) are compared with the balls from coarse to fine,
+    and cells inside one ball are dropped. The oracle returns the first cell centre that is in no
+    ball; among several of one level, the one farthest from the balls (ties lexicographic). It
+    gives up at cells of a diagonal of ``2 * tolerance`` times the radius of the ball that
+    shrank: every point of the cube is within ``tolerance`` times that radius of a ball.
+
+    The work grows as (1 / tolerance)^d; beyond two dimensions prefer the sup norm.
+
+    Parameters
+    ----------
+    n_features : int
+        d, the dimension of the cube.
+    tolerance : float, default=0.25
+        In units of the radius of the ball that shrinks, in (0, 1].
+    """
+
+    def __init__(self, n_features: int, tolerance: float = 0.25) -> None:
+        if not 0.0 < tolerance <= 1.0:
+            raise ValueError(f"tolerance must be in (0, 1], got {tolerance!r}")
+        self.tolerance = tolerance
+        super().__init__(n_features)
+
+    @staticmethod
+    def _diameter(n_features: int) -> float:
+        return sqrt(n_features)
+
+    def _uncovered_after(self, ball: int) -> np.ndarray | None:
+        d, centers, radii = self.n_features, self._centers[: self._n], self.radii
+        center, before = centers[ball], 2.0 * radii[ball]
+        # Whatever lost its cover lies in the old ball, and only balls that meet it can help.
+        gap = np.linalg.norm(centers - center, axis=1) - radii - before
+        near = np.flatnonzero(gap < 2.0 * CLEARANCE_TIE)
+        # Large balls first: they settle most cells.
+        near = near[np.argsort(-radii[near], kind="stable")]
+        search = Subdivision(centers[near], radii[near], center, before, CLEARANCE_TIE)
+        level = 0
+        while True:
+            bare, is_open = search.level(level)
+            if len(bare):
+                return self._barest(bare, centers, radii)
+            if not is_open or sqrt(d) * 2.0**-level <= self.tolerance * before:
+                return None
+            level += 1
+
+    @staticmethod
+    def _barest(points: np.ndarray, centers: np.ndarray, radii: np.ndarray) -> np.ndarray:
+        """Point farthest from the balls, the lexicographically smallest of several."""
+        clearance = np.full(len(points), np.inf)
+        for center, radius in zip(centers, radii, strict=True):
+            distance = np.linalg.norm(points - center, axis=1) - radius
+            np.minimum(clearance, distance, out=clearance)
+        ties = points[clearance >= clearance.max() - CLEARANCE_TIE]
+        return ties[np.lexsort(ties.T[::-1])[0]]

@@ -1,0 +1,183 @@
+"""Partition of a finite set of points at quantiles, so that no cell is empty.
+
+The whole K-ary tree is laid out once: the members are put in the order in which its deepest
+leaves list them, so that every cell, at any depth, is a slice of one permutation. A sample of
+representatives is then an equally spaced subset of that slice: the cell's own sub-cells each
+contribute equally, without randomness.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from itertools import pairwise
+
+import numpy as np
+
+from skgpb._core._tree import Tree
+from skgpb.domains.cell import Cell
+
+# At most so many members of a cell are compared with its representatives.
+DEVIATION_POINTS = 256
+
+
+class PoolPartition:
+    """K-ary partition of the rows of a pool.
+
+    A cell is cut along the axis on which its members spread the most, relative to the whole
+    pool, at the K-quantiles (stable sort, ties between axes to the lowest). Every child keeps at
+    least ``min_members`` members.
+
+    Parameters
+    ----------
+    pool : ndarray of shape (n, d)
+        The points.
+    n_children : int
+        K >= 2.
+    n_representatives : int or None
+        At most this many members represent a cell; None for all of them.
+    min_members : int
+        Smallest cell.
+
+    Attributes
+    ----------
+    tree : Tree
+        The nodes; the box of a node is the bounding box of its members.
+    """
+
+    def __init__(
+        self,
+        pool: np.ndarray,
+        n_children: int,
+        n_representatives: int | None,
+        min_members: int = 1,
+    ) -> None:
+        self.pool = pool
+        self.n_representatives = n_representatives
+        self.min_members = min_members
+        lower, upper = pool.min(axis=0), pool.max(axis=0)
+        self._side = np.where(upper > lower, upper - lower, 1.0)
+        self.tree = Tree(n_children, lower, upper)
+        self._slices: list[tuple[int, int]] = [(0, len(pool))]
+        # A cell that is asked again and again is one object: histories grow by references.
+        self._cells: dict[int, Cell] = {}
+        self._order = self._arranged()
+
+    def _arranged(self) -> np.ndarray:
+        """Permutation of the rows in which every cell, however deep, is a slice."""
+        (n, d), K = self.pool.shape, self.tree.n_children
+        order, cuts = np.arange(n), np.array([0, n])
+        # Rows are compared by the rank of their value, equal values having equal ranks.
+        ranks = np.column_stack([np.unique(x, return_inverse=True)[1] for x in self.pool.T])
+        while (np.diff(cuts) >= K).any():
+            sizes = np.diff(cuts)
+            points = self.pool[order]
+            extent = [f.reduceat(points, cuts[:-1]) for f in (np.maximum, np.minimum)]
+            axis = np.argmax((extent[0] - extent[1]) / self._side, axis=1)
+            segment = np.repeat(np.arange(len(sizes)), sizes)
+            rank = ranks.ravel()[order * d + axis[segment]]
+            rank = np.where(sizes[segment] >= K, rank, 0)
+            order = order[sorted_within(segment, rank)]
+            parts = cuts[:-1, None] + sizes[:, None] * np.arange(K) // K
+            cuts = np.append(parts[(sizes >= K)[:, None] | (np.arange(K) == 0)], n)
+        return order
+
+    def _cuts(self, start: int, stop: int) -> np.ndarray:
+        return start + (stop - start) * np.arange(self.tree.n_children + 1) // self.tree.n_children
+
+    def _divisible(self, start: int, stop: int) -> bool:
+        return stop - start >= self.tree.n_children * self.min_members
+
+    def splittable(self, node: int) -> bool:
+        """Whether a node has enough members for K children."""
+        return self._divisible(*self._slices[node])
+
+    def split(self, node: int) -> int:
+        """Turn a leaf into K children; the number of the first."""
+        cuts = self._cuts(*self._slices[node]).tolist()
+        slices = list(pairwise(cuts))
+        first = self.tree.split(node, np.stack([self._bounding_box(s) for s in slices]))
+        self._slices.extend(slices)
+        return first
+
+    def copy(self) -> PoolPartition:
+        """Return a partition that can be split without changing this one."""
+        other = copy(self)
+        # What is split from here on has other numbers there.
+        vars(other).update(tree=self.tree.copy(), _slices=list(self._slices), _cells={})
+        return other
+
+    def blocks(self, start: int, stop: int) -> list[np.ndarray]:
+        """Return the representatives of nodes start..stop-1, one block (S, d) each."""
+        return [self._sample(self._slices[node]) for node in range(start, stop)]
+
+    def cell(self, node: int) -> Cell:
+        """Return the query of a node."""
+        cell = self._cells.get(node)
+        if cell is None:
+            depth, index, _ = self.tree.node(node)
+            cell = self._cells[node] = self._cell(depth, index, self._slices[node])
+        return cell
+
+    def cell_at(self, depth: int, index: int) -> Cell:
+        """Return the cell (depth, index), whether or not the tree has reached it."""
+        K, where = self.tree.n_children, self._slices[0]
+        for level in range(depth - 1, -1, -1):
+            if not self._divisible(*where):
+                raise ValueError(f"cell (depth={depth}, index={index}) would have too few members")
+            cuts, j = self._cuts(*where), index // K**level % K
+            where = int(cuts[j]), int(cuts[j + 1])
+        return self._cell(depth, index, where)
+
+    def block_of(self, cell: Cell) -> np.ndarray:
+        """Return the representatives (S, d) of a cell."""
+        return cell.points
+
+    def points_block(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows (S, d) of an average over points (S, d): themselves."""
+        return points
+
+    def deviation_blocks(self, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Sample of cells at a depth: (representatives, members) of a few of them."""
+        K, sample = self.tree.n_children, []
+        for index in sorted({j * K**depth // 8 for j in range(8)} | {K**depth - 1}):
+            try:
+                cell = self.cell_at(depth, index)
+            except ValueError:
+                continue
+            step = -(-len(cell.members) // DEVIATION_POINTS)
+            sample.append((cell.points, self.pool[cell.members[::step]]))
+        return sample
+
+    def _bounding_box(self, where: tuple[int, int]) -> np.ndarray:
+        points = self.pool[self._order[slice(*where)]]
+        return np.concatenate([points.min(axis=0), points.max(axis=0)])
+
+    def _sample(self, where: tuple[int, int]) -> np.ndarray:
+        start, stop = where
+        n, S = stop - start, self.n_representatives
+        members = self._order[start:stop]
+        if S == 1:
+            points = self.pool[members]
+            distances = np.abs((points - points.mean(axis=0)) / self._side).sum(axis=1)
+            return points[[int(np.argmin(distances))]]
+        if S is not None and n > S:
+            members = members[(np.arange(S) * 2 + 1) * n // (2 * S)]
+        return self.pool[members]
+
+    def _cell(self, depth: int, index: int, where: tuple[int, int]) -> Cell:
+        box = self._bounding_box(where)
+        d = self.tree.n_features
+        members = np.sort(self._order[slice(*where)])
+        members.flags.writeable = False
+        return Cell(depth, index, box[:d].copy(), box[d:].copy(), self._sample(where), members)
+
+
+def sorted_within(segment: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """Positions in the order of (segment, rank, position), all integers >= 0 and below n."""
+    n = len(rank)
+    if n**3 >= 2**63:
+        return np.lexsort((rank, segment))
+    # One number for all three, which sorts five times faster than lexsort.
+    packed = (segment * n + rank) * n + np.arange(n)
+    packed.sort()
+    return packed % n

@@ -1,0 +1,170 @@
+"""The one way in which a posterior evaluates a kernel: two steps, with shortcuts where they exist.
+
+A functional is one row of descriptors or, where ``offsets`` are given, the mean over a block of
+rows. Covariances are evaluated in two steps, so that the expensive half is done once for each::
+
+    evaluator = evaluator_of(kernel, n_columns)  # for the present hyperparameters
+    E = evaluator.embed(rows, offsets)           # whatever depends on one functional only
+    evaluator.cross(E, F)                        # (n, m), noiseless
+
+A kernel may bring its own by a method ``evaluator(n_columns)``; any other kernel of scikit-learn
+gets :class:`PlainEvaluator`, which calls it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+
+from skgpb.kernels._wrapper import parts_of
+
+
+class Evaluator(Protocol):
+    """Noiseless covariances at fixed hyperparameters.
+
+    Attributes
+    ----------
+    memory : {"none", "whole", "rows"}
+        Whether an embedding is worth keeping: not at all; as a whole, to be joined with that of
+        what comes later; or row by row, an embedding being an array (n, r).
+    """
+
+    memory: str
+
+    def embed(self, rows: np.ndarray, offsets: np.ndarray | None = None) -> Any:
+        """Return what is needed of each functional, once."""
+
+    def join(self, first: Any, second: Any) -> Any:
+        """Return the embedding of two lists of functionals, one below the other."""
+
+    def cross(self, E: Any, F: Any) -> np.ndarray:
+        """Return the covariances (n, m), a new C-contiguous array."""
+
+    def diag(self, E: Any) -> np.ndarray:
+        """Return the variances (n,)."""
+
+    def noise(self, E: Any) -> np.ndarray:
+        """Return the white noise of each functional (n,)."""
+
+
+def evaluator_of(kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> Evaluator:
+    """Return the evaluator of any kernel at its present hyperparameters.
+
+    ``origin`` (n_columns,) may be subtracted from rows far from zero, where the kernel sees
+    nothing but differences.
+    """
+    own = getattr(kernel, "evaluator", None)
+    found = None if own is None else own(n_columns)
+    return PlainEvaluator(kernel, origin) if found is None else found
+
+
+def contains_white_noise(kernel: Kernel) -> bool:
+    """Whether a WhiteKernel occurs anywhere in a kernel expression."""
+    return any(isinstance(part, WhiteKernel) for part in parts_of(kernel))
+
+
+def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndarray:
+    """Average blocks of rows (axis 0) or columns (axis 1) of a covariance matrix."""
+    if offsets is None:
+        return K
+    sizes = np.diff(offsets)
+    sums = np.add.reduceat(K, offsets[:-1], axis=axis)
+    return sums / sizes.reshape([-1 if a == axis else 1 for a in range(K.ndim)])
+
+
+class PlainEvaluator:
+    """Any kernel of scikit-learn; the embedding is the rows themselves.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Over descriptor rows.
+    origin : ndarray of shape (n_columns,) or None, default=None
+        Subtracted from all rows, for a kernel that sees nothing but differences.
+    """
+
+    memory = "none"
+
+    def __init__(self, kernel: Kernel, origin: np.ndarray | None = None) -> None:
+        self.kernel = kernel
+        self.origin = origin
+        self.white = contains_white_noise(kernel)
+
+    def embed(self, rows: np.ndarray, offsets: np.ndarray | None = None) -> tuple:
+        """Return rows and offsets."""
+        return rows if self.origin is None else rows - self.origin, offsets
+
+    def join(self, first: tuple, second: tuple) -> tuple:
+        """Return two lists of functionals of one row each, one below the other."""
+        return np.concatenate([first[0], second[0]]), None
+
+    def cross(self, E: tuple, F: tuple) -> np.ndarray:
+        """Return the covariances (n, m)."""
+        (A, a), (B, b) = E, F
+        return block_means(block_means(self._covariances(A, B), a, 0), b, 1)
+
+    def diag(self, E: tuple) -> np.ndarray:
+        """Return the variances (n,)."""
+        rows, offsets = E
+        if offsets is None:
+            return self._variances(rows)
+        return np.array([np.mean(self.kernel(block, block.copy())) for block in _blocks(E)])
+
+    def noise(self, E: tuple) -> np.ndarray:
+        """Return what k(x, x) has over k(x, copy of x), for each functional (n,)."""
+        rows, offsets = E
+        if not self.white:
+            return np.zeros(len(rows) if offsets is None else len(offsets) - 1)
+        if offsets is None and hasattr(self.kernel, "noise_diag"):
+            return self.kernel.noise_diag(rows)
+        return np.array(
+            [np.mean(self.kernel(b)) - np.mean(self.kernel(b, b.copy())) for b in _blocks(E)]
+        )
+
+    def _covariances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.asarray(self.kernel(A, B), dtype=np.float64, order="C")
+
+    def _variances(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(self.kernel.diag(rows), dtype=np.float64) - self.noise((rows, None))
+
+
+class FeatureEvaluator:
+    """A kernel of finitely many features: the embedding is the features (n, r).
+
+    Parameters
+    ----------
+    features : object
+        Has ``means(rows, starts)``, the features of means over runs of rows.
+    """
+
+    memory = "rows"
+
+    def __init__(self, features: Any) -> None:
+        self.features = features
+
+    def embed(self, rows: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarray:
+        """Return the features (n, r)."""
+        return self.features.means(rows, np.arange(len(rows)) if offsets is None else offsets[:-1])
+
+    def join(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return the features of both lists."""
+        return np.concatenate([first, second])
+
+    def cross(self, E: np.ndarray, F: np.ndarray) -> np.ndarray:
+        """Return the covariances (n, m)."""
+        return E @ F.T
+
+    def diag(self, E: np.ndarray) -> np.ndarray:
+        """Return the variances (n,)."""
+        return np.einsum("ij,ij->i", E, E)
+
+    def noise(self, E: np.ndarray) -> np.ndarray:
+        """Return zeros: no features describe white noise."""
+        return np.zeros(len(E))
+
+
+def _blocks(E: tuple) -> list[np.ndarray]:
+    rows, offsets = E
+    return list(rows[:, None] if offsets is None else np.split(rows, offsets[1:-1]))

@@ -1,0 +1,234 @@
+"""Runs of an optimizer as files: ``save``, ``load``, and the replay between them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Collection
+from typing import Any, Self
+
+import numpy as np
+
+from skgpb._version import __version__
+from skgpb.domains import Arm, PointsQuery
+from skgpb.exceptions import ReplayWarning
+from skgpb.locks import locked
+from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, opened, write
+
+
+class SavedRuns:
+    """``save`` and ``load`` of an optimizer that keeps a log of what was asked and told."""
+
+    @locked
+    def save(self, path: str | os.PathLike, *, omit: Collection[str] = ()) -> None:
+        """Write the run to a file from which :meth:`load` continues it identically.
+
+        The file is a zip archive of JSON and NumPy arrays, in a versioned format that holds the
+        parameters and everything asked and told, exactly. It replaces an older one in one step:
+        a crash, whenever it comes, leaves a whole file. Links are followed, and the permissions of
+        the older file are kept. See :mod:`skgpb.persistence`.
+
+        Parameters
+        ----------
+        path : path
+            Where to write.
+        omit : collection of str, default=()
+            Parameters left out, such as functions, which :meth:`load` is then to be given.
+
+        Raises
+        ------
+        TypeError
+            For parameters that are no data: functions, and kernels of classes that
+            :func:`skgpb.persistence.register_kernel` does not know. Nothing is written then.
+        ValueError
+            For runs so large that :meth:`load` would refuse the file: of more than about 300,000
+            rounds, or with arrays of more than a gigabyte, which ``omit`` leaves out.
+
+        Examples
+        --------
+        >>> import tempfile, os
+        >>> from skgpb import GPOOOptimizer
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
+        >>> opt = GPOOOptimizer(bounds=[(0, 1)], random_state=0)
+        >>> opt.tell(opt.ask(), 0.3).save(path)
+        >>> resumed = GPOOOptimizer.load(path)
+        >>> resumed.ask() == opt.ask()
+        True
+        """
+        self._ensure_started()
+        writer = Writer()
+        parameters = encode_parameters(writer, self.get_params(deep=False), omit)
+        events = []
+        for kind, *rest in self._log:
+            if kind == "fit":
+                events.append([kind, *(writer.encode(each, "X") for each in rest)])
+            elif kind == "learned":
+                events.append([kind, writer.encode(rest[0], "hyperparameters")])
+            elif kind == "unlearned":
+                events.append([kind, *rest])
+            else:
+                query, *numbers = rest
+                numbers = [writer.encode(each, "reward") for each in numbers]
+                events.append([kind, writer.query(query), *numbers])
+        names = getattr(self, "feature_names_in_", None)
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "skgpb": __version__,
+            "class": type(self).__name__,
+            "parameters": parameters,
+            "omitted": sorted(omit),
+            "seed": getattr(self, "_seed", None),
+            "feature_names": None if names is None else list(names),
+            "events": events,
+            "batch": [writer.query(query) for query in self._batch],
+        }
+        write(path, document, writer.arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, **parameters: Any) -> Self:
+        """Read a run that was saved, ready to go on as if it had never stopped.
+
+        Nothing in the file is executed: it names classes of this library, parameters and
+        numbers. The answers are taken again one by one, with the hyperparameters that were
+        learned (learned anew for indirect queries), so that loading takes about the time that
+        the run took without its evaluations, or less.
+
+        Parameters
+        ----------
+        path : path
+            A file of :meth:`save`, by an optimizer of this class or of one derived from it.
+        **parameters
+            Parameters that were omitted from the file, or that are to be others from now on.
+
+        Returns
+        -------
+        optimizer : instance of the class that was saved
+
+        Raises
+        ------
+        skgpb.exceptions.LoadError
+            A ``ValueError``: the file is damaged, no saved run, one of another class or of a later
+            version of the format, or lacks parameters that are not given.
+        OSError
+            Where it cannot be opened.
+
+        Warns
+        -----
+        ReplayWarning
+            Where queries come out otherwise than they did, which rounding on another machine or
+            another version of the library may cause. What was told is exact all the same.
+        """
+        with opened(path) as (document, arrays):
+            known = {each.__name__: each for each in _with_subclasses(cls)}
+            if document["class"] not in known:
+                raise ValueError(f"it holds a {document['class']}, not a {cls.__name__}")
+            cls = known[document["class"]]
+            kinds = [*_with_subclasses(cls._query_type), PointsQuery, Arm]
+            reader = Reader(arrays, kinds, _with_subclasses(SavedRuns))
+            missing = sorted(set(document["omitted"]) - set(parameters))
+            if missing:
+                raise ValueError(
+                    f"it was saved without {missing}: pass them to load, as in "
+                    f"load(path, {missing[0]}=...)"
+                )
+            stored = {name: reader.decode(v) for name, v in document["parameters"].items()}
+            optimizer = cls(**stored | parameters)
+            with warnings.catch_warnings():
+                # What the algorithm had to say it has said in the run itself.
+                warnings.simplefilter("ignore")
+                surprises = optimizer._replay(document, reader)
+        if surprises:
+            warnings.warn(
+                f"{surprises} of {len(document['events'])} steps of {os.fspath(path)!r} came out "
+                f"otherwise than they did in skgpb {document['skgpb']}; answers were taken as told",
+                ReplayWarning,
+                stacklevel=2,
+            )
+        return optimizer
+
+    def _replay(self, document: dict[str, Any], reader: Reader) -> int:
+        """Repeat the events of a saved run; how many queries came out otherwise."""
+        surprises = 0
+        events = document["events"]
+        if document["seed"] is not None:
+            self._replayed_seed = document["seed"]
+        self._replayed_learning = [reader.decode(e[1]) for e in events if e[0] == "learned"][::-1]
+        self._replayed_failures = {tuple(e[1:]) for e in events if e[0] == "unlearned"}
+        if not events or events[0][0] != "fit":
+            self._ensure_started()
+        for kind, *rest in events:
+            if kind == "fit":
+                self._refit(*(reader.decode(each) for each in rest))
+                names = document["feature_names"]
+                if names is not None:
+                    strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
+                    if not strings or len(names) != self.n_features_in_:
+                        raise ValueError(
+                            f"feature_names must be a list of {self.n_features_in_} names, "
+                            f"got {names!r}"
+                        )
+                    self.feature_names_in_ = np.array(names, dtype=object)
+            elif kind not in ("learned", "unlearned"):
+                query, *numbers = reader.query(rest[0]), *map(reader.decode, rest[1:])
+                surprises += self._repeat(kind, query, *numbers)
+        del self._replayed_learning, self._replayed_failures
+        self.__dict__.pop("_replayed_seed", None)
+        self._batch = [reader.query(each) for each in document["batch"]]
+        return surprises
+
+    def _refit(self, X: np.ndarray, y: np.ndarray | None) -> None:
+        self.fit(X, y)
+
+    def _repeat(self, kind: str, query: Any, *numbers: Any) -> bool:
+        """Repeat one ask, tell or failure; whether an ask came out otherwise."""
+        if kind == "ask":
+            if not isinstance(query, self._query_type):
+                raise ValueError(f"no query of a {type(self).__name__}: {query!r}")
+            chosen = self._ask_for(*self._choice_of(query))
+            if chosen == query:
+                return False
+            del self._pending[chosen], self._asked[-1], self._log[-1]
+            try:
+                self._resolve(query)
+            except ValueError:
+                return True
+            self._asked.append(query)
+            self._pending[query] = None
+            self._log.append(("ask", query))
+            return True
+        if kind == "fail":
+            (reason,) = numbers
+            query, *_ = self._checked_again(query, None, None)
+            self._fail(query, str(reason))
+            return False
+        if kind != "tell":
+            raise ValueError(f"not an event of a saved run: {kind!r}")
+        value, noise = numbers
+        self._take(*self._checked_again(query, value, _none_for_nan(noise)))
+        return False
+
+    def _checked_again(self, query: Any, reward: Any, alpha: Any) -> tuple:
+        """Check what was told in a saved run."""
+        if isinstance(query, self._query_type):
+            try:
+                return self._checked(query, reward, alpha)
+            except ValueError:
+                # Not what this version asks: but it is known which points were averaged.
+                pass
+        return self._checked(query.points, reward, alpha)
+
+    def _choice_of(self, query: Any) -> tuple:
+        """Return the function, and its arguments, by which a query was chosen."""
+        return (self._choose,)
+
+
+def _none_for_nan(alpha: Any) -> Any:
+    """Noise variances as they are told: None, not NaN, for one that is learned."""
+    if isinstance(alpha, list):
+        return [_none_for_nan(each) for each in alpha]
+    return None if alpha != alpha else alpha
+
+
+def _with_subclasses(cls: type) -> list[type]:
+    return [cls, *(each for child in cls.__subclasses__() for each in _with_subclasses(child))]

@@ -1,0 +1,346 @@
+"""What optimizers with a Gaussian process on f share: observing, learning, predicting."""
+
+from __future__ import annotations
+
+from copy import copy
+from math import ceil, isnan, sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skgpb.kernels._cell import CellKernel
+from skgpb.locks import locked
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.likelihood import (
+    NOISE,
+    Likelihood,
+    Samples,
+    check_restarts,
+    covariance_of_functionals,
+    default_kernel,
+    default_prior,
+    most_probable,
+    noise_prior,
+    restarts,
+)
+from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
+from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions
+
+# Hyperparameters are not learned from fewer observations.
+FIRST_LEARNING = 4
+# Growth of the number of observations after which they are learned again.
+GROWTH = {"growing": 1.25, "doubling": 2.0}
+# A domain is far from zero at this many of its sides.
+FAR = 1e3
+# Rewards in units whose squares are no normal numbers are not scaled.
+SMALLEST_UNIT = 1e-150
+
+
+class GaussianProcessMixin:
+    """A surrogate, observations of functionals, the schedule of learning, a regressor for f.
+
+    The class it is mixed into says what the descriptor rows of points and queries are
+    (``_rows_of``, ``_block``, ``_descriptor``), and what depends on the hyperparameters
+    (``_relearned``).
+    """
+
+    _parameter_constraints: dict = {
+        "kernel": [None, Kernel],
+        "alpha": [Interval(Real, 0, None, closed="left"), None],
+        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
+        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
+        "relearn": [StrOptions(set(GROWTH)), Interval(Integral, 1, None, closed="left"), None],
+        "normalize_y": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def _rows_of(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows (n, n_columns) of points (n, d)."""
+        raise NotImplementedError
+
+    def _block(self, query: Any) -> np.ndarray:
+        """Descriptor rows of the functional that a query observes."""
+        raise NotImplementedError
+
+    def _relearned(self) -> None:
+        """Renew what depends on the hyperparameters and the units of the surrogate."""
+
+    # -- observing --------------------------------------------------------------------------
+
+    @property
+    def _gp(self) -> GaussianProcess:
+        return self.surrogate_.process_
+
+    @property
+    def _standardizes(self) -> bool:
+        """Whether the surrogate is in units of the spread of the answers."""
+        return self.normalize_y or self._prior is not None
+
+    @property
+    def _learns(self) -> bool:
+        return self._standardizes or self.optimizer is not None or self.alpha is None
+
+    def _prior_kernel(self, d: int, smooth: bool = False) -> Kernel:
+        """Return the user's kernel, or the default one on the domain (else a unit cube)."""
+        if self.kernel is not None:
+            return clone(self.kernel)
+        bounds = getattr(self, "bounds_", None)
+        return default_kernel(np.tile([0.0, 1.0], (d, 1)) if bounds is None else bounds, smooth)
+
+    def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
+        """Begin without observations, and draw the seed of everything random."""
+        self._seed = self._draw_seed()
+        alpha = 1e-10 if self.alpha is None else self.alpha
+        regressor = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
+        self.share_lock(regressor)
+        self.surrogate_ = regressor.start(kernel, n_columns, origin_of(kernel, self.bounds_))
+        self._samples = Samples()
+        # A kernel that the user did not choose is ours, to be learned under our priors.
+        chosen = self.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
+        self._prior = None if chosen else default_prior(self.bounds_)
+        # Noise variance of answers that come without their own, in units of the surrogate.
+        self._noise = NOISE if self.alpha is None else float(self.alpha)
+        self._learned_at = 0
+        if self._prior is not None or self.optimizer is not None:
+            check_restarts(kernel, self.n_restarts_optimizer)
+
+    def _default_noise(self) -> float:
+        return float(self.alpha) if self.alpha is not None else self.alpha_
+
+    def _told_noise(self) -> float:
+        return float("nan") if self.alpha is None else float(self.alpha)
+
+    @property
+    @locked
+    def alpha_(self) -> float:
+        """Noise variance of an answer in use: ``alpha``, or what was learned."""
+        check_is_fitted(self, "surrogate_")
+        if self.alpha is not None:
+            return float(self.alpha)
+        return self._noise * self._gp.scale**2
+
+    def _first_units(self, reward: float) -> None:
+        """Before anything is known the first reward is the best guess of the centre."""
+        if self._standardizes:
+            if self.alpha is None:
+                # No unit is better than another: it is the spread's as soon as there is one.
+                scale = abs(reward)
+            else:
+                # Its noise is the least spread; a typical share of it where the kernel is ours.
+                scale = sqrt(self.alpha if self._prior is None else self.alpha / NOISE)
+            self._gp.set_units(reward, usable(scale))
+            self._relearned()
+        elif self.alpha is None:
+            self._noise = NOISE * self._unit()
+
+    def _unit(self) -> float:
+        """Variance of answers that is typical under the prior, in units of the surrogate."""
+        if self._standardizes:
+            return 1.0
+        variance = float(self._gp.variance(self._gp.tracked).mean())
+        return variance if SMALLEST_UNIT**2 < variance < SMALLEST_UNIT**-2 else 1.0
+
+    def _observe(self, query: Any, slot: int, reward: float, alpha: float) -> tuple[float, float]:
+        """Condition on a reward; the query's mean and variance before it, normalised.
+
+        ``slot`` is the number under which the surrogate tracks the query, -1 if it does not. NaN
+        as ``alpha`` stands for noise that is to be learned.
+        """
+        gp = self._gp
+        if not len(self._samples):
+            self._first_units(reward)
+        noise = self._noise_of(alpha)
+        if slot >= 0:
+            before = gp.posterior.tracked_at(slot)
+            number = gp.observe_tracked(slot, reward, noise)
+        else:
+            block = self._block(query)
+            mean, std = (float(x[0]) for x in gp.moments([block], std=True))
+            before = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
+            number = gp.observe(block, reward, noise)
+        self._samples.append(number, reward, alpha)
+        return before
+
+    def _noise_of(self, alpha: float) -> float:
+        """Noise variance of an answer, in the user's units."""
+        return self._noise * self._gp.scale**2 if isnan(alpha) else alpha
+
+    def _record(self, query: Any, reward: float, mean: float, var: float, expanded: bool) -> None:
+        """Close the round."""
+        scale, offset = self._gp.scale, self._gp.offset
+        row = (mean * scale + offset, sqrt(var) * scale)
+        self._round += 1
+        self._history.append((self._descriptor(query), reward, *row, expanded))
+
+    def _expected(self) -> GaussianProcess:
+        """The process itself, or a copy that has seen what pending queries should answer."""
+        if not self._pending:
+            return self._gp
+        blocks = [self._block(query) for query in self._pending]
+        return self._gp.imagine(blocks, [self._default_noise()] * len(blocks))
+
+    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+        """Condition on point evaluations, one functional each."""
+        gp, rows, alpha = self._gp, self._rows_of(X), self._told_noise()
+        if self._standardizes and len(y):
+            gp.set_units(*self._spread_of(y))
+        elif self.alpha is None:
+            self._noise = NOISE * self._unit()
+        for i, value in enumerate(y.tolist()):
+            number = gp.observe(rows[i : i + 1], value, self._noise_of(alpha))
+            self._samples.append(number, value, alpha)
+        self._n_fitted = len(X)
+        self._learn()
+
+    # -- learning ---------------------------------------------------------------------------
+
+    def _learning_is_due(self) -> bool:
+        """Follow the schedule of ``relearn``."""
+        if not self._learns:
+            return False
+        n = self._round + self._n_fitted
+        if self.relearn in GROWTH:
+            first = 1 if self._standardizes else FIRST_LEARNING
+            return n >= max(first, ceil(GROWTH[self.relearn] * self._learned_at))
+        return self.relearn is not None and n - self._learned_at >= self.relearn
+
+    def _learn(self) -> None:
+        """Learn the scale of the rewards and the hyperparameters, and refactorise."""
+        if not self._learns:
+            return
+        self._learned_at = self._round + self._n_fitted
+        replayed = self.__dict__.get("_replayed_learning")
+        learned = checked_learned(replayed.pop()) if replayed else self._most_probable()
+        center, scale, noise = learned["center"], learned["scale"], learned["noise"]
+        merged = self._samples.scaled(center, scale).merged(noise)
+        surrogate = copy(self.surrogate_)
+        surrogate.process_ = self._gp.relearned(learned["theta"], merged, center, scale)
+        self.surrogate_, self._noise = surrogate, noise
+        self._relearned()
+        self._log.append(("learned", learned))
+
+    def _spread_of(self, rewards: np.ndarray) -> tuple[float, float]:
+        """Centre and scale of the rewards."""
+        # One distinct query says nothing of the spread: rewards spread at least as their noise.
+        least = sqrt(self.alpha) if self.alpha is not None else 0.0
+        scale = max(float(rewards.std()), least)
+        if self.alpha is None and not scale > 1e-12 * float(np.abs(rewards).max()):
+            scale = abs(float(rewards[0]))
+        return float(rewards.mean()), usable(scale)
+
+    def _most_probable(self) -> dict[str, Any]:
+        """Units of the rewards and hyperparameters, learned from all that was observed."""
+        gp, samples = self._gp, self._samples
+        kernel = gp.kernel
+        center, scale = gp.offset, gp.scale
+        if self._standardizes:
+            # Of every distinct query once: those near the maximum are asked again and again.
+            center, scale = self._spread_of(gp.posterior.targets() * scale + center)
+        found = {"center": center, "scale": scale, "theta": kernel.theta, "noise": self._noise}
+        prior = self._prior
+        free = (prior is not None or self.optimizer is not None) and kernel.n_dims > 0
+        scaled = samples.scaled(center, scale)
+        learns_noise = bool(scaled.unknown.any())
+        if self._learned_at < FIRST_LEARNING or not (free or learns_noise):
+            return found
+        of_noise, limits = noise_prior(self._unit()) if learns_noise else (None, None)
+        covariance = covariance_of_functionals(kernel, gp.observed, free, gp.origin)
+        objective = Likelihood(covariance, scaled, prior, of_noise)
+        noise = np.log([self._noise]) if learns_noise else []
+        theta = kernel.theta if free else []
+        starts = [np.concatenate([theta, noise])]
+        bounds = np.concatenate([kernel.bounds] if free else [np.empty((0, 2))])
+        if prior is not None:
+            starts.append(np.concatenate([prior.center, of_noise.center if learns_noise else []]))
+        if free:
+            further = restarts(theta, bounds, self.n_restarts_optimizer, self._seed)[1:]
+            starts += [np.concatenate([start, noise]) for start in further]
+        if learns_noise:
+            bounds = np.concatenate([bounds, limits])
+        # With priors the place where a search gets stuck is good enough, and often the best.
+        optimizer, warn = self.optimizer or "fmin_l_bfgs_b", prior is None
+        best = most_probable(objective, starts, bounds, optimizer, warn)
+        if free:
+            found["theta"] = best[: kernel.n_dims]
+        if learns_noise:
+            found["noise"] = float(np.exp(best[-1]))
+        return found
+
+    # -- a regressor for f ------------------------------------------------------------------
+
+    def _value_of(self, query: Any) -> float:
+        return float(self._gp.moments([self._block(query)])[0])
+
+    @locked
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Posterior of f at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points.
+        return_std, return_cov : bool, default=False
+            At most one of them.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,), only if ``return_std``
+        cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
+        """
+        check_is_fitted(self, "bounds_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = self._rows_of(X)
+        return self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
+
+    @locked
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw samples of f from the posterior at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, d)
+            Points.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_samples_X, n_samples)
+        """
+        check_is_fitted(self, "bounds_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.surrogate_.sample_y(self._rows_of(X), n_samples, random_state)
+
+
+def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:
+    """Return what a saved run has learned, if that can be."""
+    scale, noise = learned["scale"], learned["noise"]
+    numbers = np.array([learned["center"], scale, noise, *learned["theta"]])
+    if numbers.dtype.kind not in "fi" or not (np.isfinite(numbers).all() and scale > 0 <= noise):
+        raise ValueError(f"these units and hyperparameters cannot be learned: {learned}")
+    return learned
+
+
+def origin_of(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
+    """Middle of a domain far from zero, once per corner, where the kernel sees differences alone.
+
+    scikit-learn's kernels divide coordinates by length scales, which costs the digits that tell
+    the points of such a domain apart. Others, as DotProduct, depend on where zero is.
+    """
+    over_boxes = isinstance(kernel, CellKernel)
+    far = np.abs(bounds).max(axis=1) > FAR * (bounds[:, 1] - bounds[:, 0])
+    if not far.any() or not (kernel.base if over_boxes else kernel).is_stationary():
+        return None
+    middle = np.where(far, bounds[:, 0] + 0.5 * (bounds[:, 1] - bounds[:, 0]), 0.0)
+    return np.tile(middle, 2) if over_boxes else middle
+
+
+def usable(scale: float) -> float:
+    """Return a unit whose square neither vanishes nor overflows."""
+    return scale if SMALLEST_UNIT < scale < 1.0 / SMALLEST_UNIT else 1.0

@@ -1,0 +1,190 @@
+"""The loop over batches and workers, with checkpoints and progress."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.optimize import OptimizeResult
+from sklearn.utils.parallel import Parallel, delayed
+
+from skgpb.exceptions import EvaluationWarning
+from skgpb.utils import Integral
+
+# run() gives up when so many evaluations in a row have failed: the fault is not the query's.
+MOST_FAILURES = 10
+
+
+class Runs:
+    """``run`` of an optimizer that can be asked and told."""
+
+    def run(
+        self,
+        objective: Callable[[Any], float],
+        budget: int,
+        callback: Callable[[Self], Any] | None = None,
+        progress: bool = False,
+        n_jobs: int | None = None,
+        *,
+        on_error: str = "record",
+        checkpoint: str | os.PathLike | None = None,
+    ) -> OptimizeResult:
+        """Ask, evaluate and tell ``budget`` times, continuing from the present state.
+
+        Parameters
+        ----------
+        objective : callable
+            Takes a query and returns its noisy reward, or None where the evaluation failed.
+        budget : int
+            Number of evaluations, at least 1; failed ones count.
+        callback : callable, default=None
+            Called with the optimizer after every evaluation; returning True ends the run.
+        progress : bool, default=False
+            Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
+        n_jobs : int, default=None
+            Queries asked for and evaluated side by side through joblib, whose backend the
+            caller chooses with :func:`joblib.parallel_config`. Results depend on the number of
+            jobs, not on their timing or on the backend. None means 1 unless in such a context,
+            -1 as many as the backend has.
+        on_error : {"record", "raise"}, default="record"
+            What to do with an exception of the objective. "record" tells the query as failed,
+            see :meth:`tell`, and goes on; the run ends with RuntimeError only when 10
+            evaluations in a row have failed. "raise" ends the run. Whatever ends it, all that
+            was told is kept, and the next run begins with what this one left unevaluated.
+        checkpoint : path, default=None
+            Where to save the run after every evaluation or batch, see :meth:`save`; also before
+            the first. A process that was killed is resumed by ``run`` on what :meth:`load`
+            returns, and goes on as if nothing had happened.
+
+        Returns
+        -------
+        result : scipy.optimize.OptimizeResult
+            ``x`` (the recommended query), ``fun`` (its posterior or empirical mean), ``nfev``,
+            ``nfail`` (how many of these failed), ``history`` (see ``history_``), ``success``
+            and ``message``. Where all evaluations failed and nothing was known before,
+            ``success`` is False, ``x`` None and ``fun`` NaN.
+        """
+        if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+            raise ValueError(f"budget must be an integer >= 1, got {budget!r}")
+        return self._play(
+            objective,
+            int(budget),
+            lambda done, most: self.ask(most),
+            callback,
+            progress,
+            n_jobs,
+            on_error,
+            checkpoint,
+        )
+
+    def _play(
+        self,
+        objective: Callable[[Any], float],
+        budget: int,
+        ask: Callable[[int, int], list[Any]],
+        callback: Callable[[Self], Any] | None,
+        progress: bool,
+        n_jobs: int | None,
+        on_error: str = "record",
+        checkpoint: str | os.PathLike | None = None,
+    ) -> OptimizeResult:
+        """Play the loop of ``run``; ``ask(done, most)`` returns at most so many queries."""
+        if not callable(objective):
+            raise TypeError(f"objective must be callable, got {objective!r}")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable or None, got {callback!r}")
+        if on_error not in ("record", "raise"):
+            raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
+        self._ensure_started()
+        positive = isinstance(n_jobs, Integral) and n_jobs > 0
+        # Not what a backend makes of a number of jobs: a batch is the same on all of them.
+        size = int(n_jobs) if positive else effective_n_jobs(n_jobs)
+        pool = Parallel(n_jobs=n_jobs)
+        if checkpoint is not None:
+            self.save(checkpoint)
+        bar = progress_bar(budget) if progress else None
+        done = failed = in_a_row = 0
+        stopped = False
+        while done < budget and not stopped:
+            left = [each for each in self._batch if self._pending.get(each, 0) is None]
+            self._batch = left or ask(done, min(size, budget - done))
+            batch = self._batch[: budget - done]
+            tasks = (delayed(_evaluate)(objective, query, on_error) for query in batch)
+            if len(batch) == 1:
+                answers = [_evaluate(objective, batch[0], on_error)]
+            else:
+                answers = pool(tasks)
+            for query, (reward, error) in zip(batch, answers, strict=True):
+                if error is None:
+                    self.tell(query, reward)
+                else:
+                    with self._lock:
+                        self._fail(query, error)
+                done += 1
+                in_a_row = in_a_row + 1 if reward is None else 0
+                failed += reward is None
+                if bar is not None:
+                    bar.update()
+                if checkpoint is not None and query is batch[-1]:
+                    self.save(checkpoint)
+                if callback is not None and callback(self) is True:
+                    stopped = True
+                    if checkpoint is not None:
+                        self.save(checkpoint)
+                    break
+            if in_a_row >= MOST_FAILURES:
+                raise RuntimeError(
+                    f"the last {in_a_row} evaluations have failed, the last one with: "
+                    f"{self._failures[-1][2]}; on_error='raise' shows where"
+                )
+        if bar is not None:
+            bar.close()
+        if failed:
+            warnings.warn(
+                f"{failed} of {done} evaluations failed, the last one with: "
+                f"{self._failures[-1][2]}; failed_ has them all",
+                EvaluationWarning,
+                stacklevel=3,
+            )
+        best, message = None, f"nothing is known: all {done} evaluations failed"
+        if self._informed:
+            best = self._result(batch[-1])
+            message = "stopped by the callback" if stopped else "the budget is spent"
+        return OptimizeResult(
+            x=best,
+            fun=np.nan if best is None else self._value_of(best),
+            nfev=done,
+            nfail=failed,
+            history=self.history_,
+            success=best is not None,
+            message=message,
+        )
+
+    def _result(self, last: Any) -> Any:
+        """Return what a run recommends after its last query."""
+        return self.recommend()
+
+
+def _evaluate(objective: Callable, query: Any, on_error: str) -> tuple[Any, str | None]:
+    """Reward and None, or None and what went wrong; at module level, to be sent anywhere."""
+    try:
+        return objective(query), None
+    except Exception as error:
+        if on_error == "raise":
+            raise
+        return None, f"{type(error).__name__}: {error}"
+
+
+def progress_bar(total: float, unit: str = "query") -> Any:
+    """Return a bar of tqdm."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise ImportError(
+            "progress=True needs tqdm, which is not installed: pip install skgpb[progress]"
+        ) from error
+    return tqdm(total=total, unit=unit)

@@ -1,0 +1,688 @@
+r"""The conditional mean process: one posterior of f and of what indirect queries measure.
+
+Observations are answers z = g(a) + noise with :math:`g(a) = E[f(X) | A = a]`, values
+y = f(x) + noise, or both. Everything follows from covariances between functionals of f, which
+the kernel of the answers supplies (:class:`~skgpb.kernels.WindowMean`,
+:class:`~skgpb.kernels.PolicyMean`, :class:`~skgpb.kernels.ConditionalMean`); the posterior is that
+of :class:`~skgpb.OnlineGaussianProcessRegressor`.
+
+References
+----------
+.. [IQBO] M. Zhang, S. Bouabid, C. S. Ong, S. Flaxman, D. Sejdinovic, "Indirect Query Bayesian
+   Optimization with Integrated Feedback", equations 1 to 5.
+.. [CMP] S. L. Chau, S. Bouabid, D. Sejdinovic, "Deconditional downscaling with Gaussian processes",
+   NeurIPS 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
+from sklearn.base import BaseEstimator, clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+
+from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
+from skgpb.locks import Guarded, locked
+from skgpb.roots import joint_draws, pivoted_cholesky
+from skgpb.surrogate.functionals import Functionals, numbered
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.likelihood import (
+    NOISE,
+    Likelihood,
+    Prior,
+    ScaledSamples,
+    covariance_of_functionals,
+    most_probable,
+    noise_prior,
+    restarts,
+)
+from skgpb.utils import (
+    MOST_RESTARTS,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_noise_variances,
+    check_numbers,
+    validate_params,
+)
+
+#: Prior variance, as a share of the largest, that joint draws at tracked points may leave out.
+UNRESOLVED = 1e-8
+#: Largest rank of joint draws.
+MAX_RANK = 1500
+#: Step of the central differences of the model noise in the logarithm of a hyperparameter.
+NOISE_STEP = 1e-4
+
+
+class _OwnNoise:
+    """Variance of the kernel's own error in each of n samples, at any hyperparameters.
+
+    Parameters
+    ----------
+    kernel : IndirectKernel
+        Says what variance its answers have.
+    asked : ndarray of bool, shape (n,)
+        Which samples are answers.
+    fixed : float or None
+        A variance that does not depend on the hyperparameters, instead of the kernel's.
+    """
+
+    def __init__(self, kernel: IndirectKernel, asked: np.ndarray, fixed: float | None) -> None:
+        self.kernel, self.asked, self.fixed = kernel, asked.astype(np.float64), fixed
+
+    def at(self, theta: np.ndarray) -> _OwnNoise:
+        """Return the same, held at these hyperparameters."""
+        fixed = self._variance(theta) if self.fixed is None else self.fixed
+        return _OwnNoise(self.kernel, self.asked, fixed)
+
+    def __call__(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Variances (n,), and their derivatives (n, p)."""
+        if self.fixed is not None:
+            return self.fixed * self.asked, np.zeros((len(self.asked), len(theta)))
+        variance = self._variance(theta)
+        slopes = self.kernel.clone_with_theta(theta).model_noise_gradient()
+        if slopes is None:
+            slopes = [
+                (self._variance(theta + step) - self._variance(theta - step)) / (2 * NOISE_STEP)
+                for step in NOISE_STEP * np.eye(len(theta))
+            ]
+        return variance * self.asked, np.outer(self.asked, slopes)
+
+    def _variance(self, theta: np.ndarray) -> float:
+        return float(self.kernel.clone_with_theta(theta).model_noise())
+
+
+class ConditionalMeanProcess(Guarded, BaseEstimator):
+    r"""Posterior of f and of g(a) = E[f(X) | A = a] from answers and values, in any order.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Covariance of f, over points with d coordinates. None takes the base of ``conditional``,
+        and ``ConstantKernel(1.0) * RBF(1.0)`` where that has none.
+    conditional : WindowMean, PolicyMean or ConditionalMean
+        What an answer is. Its ``base`` is replaced by ``kernel``, where one is given.
+    alpha : float or None, default=1e-2
+        Noise variance of an answer or a value, unless :meth:`condition_query` or
+        :meth:`condition_point` is told otherwise. None has :meth:`learn` find it; until then it
+        is 5 % of the variance of observations: 1 with ``normalize_y``, else their mean variance
+        under the prior.
+    model_noise : "auto" or float, default="auto"
+        Variance added to ``alpha`` for answers: the conditional's own error about g. "auto" is
+        ``conditional.model_noise()``: zero where p(x|a) is known, estimated from leave-one-out
+        residuals of the pairs where it is learned.
+    mean : callable or float, default=None
+        Prior mean of f: m(X) for points (n, d), shape (n,). That of g follows. None is zero.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How :meth:`learn` maximises the marginal likelihood; None keeps the hyperparameters.
+    n_restarts_optimizer : int, default=0
+        Further starts of :meth:`learn`.
+    normalize_y : bool, default=False
+        Whether to centre and scale targets, to what the first observations say and to all of them
+        whenever :meth:`learn` is called. ``alpha`` and a ``model_noise`` given as a number stay in
+        units of the observations.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the restarts.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel of the answers, with the covariance of f as its base.
+    model_noise_ : float
+        Variance added to the noise of answers, in units of the observations.
+    alpha_ : float
+        Noise variance in use where none is told: ``alpha``, or what was learned.
+    center_, scale_ : float
+        Observations are centred and divided by these; 0 and 1 unless ``normalize_y``.
+    n_observations_ : int
+        Number of answers and values observed.
+
+    Notes
+    -----
+    After t observations an answer about a tracked query costs O(m t) for m tracked functionals,
+    and one row of covariances: with N pairs O(N (m + N)), no factorisation. It is the posterior of
+    equations 4 and 5 of [Zhang2025]_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+    >>> from skgpb.kernels import WindowMean
+    >>> process = ConditionalMeanProcess(RBF(0.3), WindowMean(scale=0.2), alpha=1e-4)
+    >>> process = process.condition_query([[0.3], [0.7]], [0.1, 0.9])
+    >>> process = process.condition_point([[0.0]], [0.0])
+    >>> process.predict([[0.3], [0.7]]).round(2)  # f is sharper than its blurred answers
+    array([-0.12,  1.1 ])
+    >>> process.predict_query([[0.3], [0.7]]).round(2)
+    array([0.1, 0.9])
+    """
+
+    _parameter_constraints: dict = {
+        "kernel": [None, Kernel],
+        "conditional": [IndirectKernel],
+        "alpha": [Interval(Real, 0, None, closed="left"), None],
+        "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "mean": [None, callable, Interval(Real, None, None, closed="neither")],
+        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
+        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
+        "normalize_y": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        conditional: IndirectKernel | None = None,
+        *,
+        alpha: float | None = 1e-2,
+        model_noise: str | float = "auto",
+        mean: Callable | float | None = None,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        normalize_y: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.conditional = conditional
+        self.alpha = alpha
+        self.model_noise = model_noise
+        self.mean = mean
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+
+    # -- observing --------------------------------------------------------------------------
+
+    @locked
+    def condition_query(self, A: ArrayLike, z: ArrayLike, alpha: ArrayLike | None = None) -> Self:
+        """Observe answers z about queries A. O(t^2) each.
+
+        Parameters
+        ----------
+        A : array-like of shape (n, q) or (q,)
+            Queries, or one of them.
+        z : array-like of shape (n,) or float
+            Answers.
+        alpha : float or array-like of shape (n,), default=None
+            Their noise variances, without ``model_noise``; None is the parameter ``alpha``.
+            Where that is None, too, NaN stands for noise that is to be learned.
+
+        Returns
+        -------
+        self : ConditionalMeanProcess
+        """
+        return self._condition(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
+
+    @locked
+    def condition_point(self, X: ArrayLike, y: ArrayLike, alpha: ArrayLike | None = None) -> Self:
+        """Observe values y of f at points X (n, d); otherwise as :meth:`condition_query`."""
+        return self._condition(self._prepared().points(one_or_more(X, "X")), y, alpha, False)
+
+    @locked
+    def condition_tracked(self, i: int, z: float, alpha: float | None = None) -> Self:
+        """Observe an answer about tracked query number i. O(m t), no solve."""
+        if not hasattr(self, "A_tracked_") or not 0 <= i < len(self.A_tracked_):
+            raise IndexError(f"tracked query {i} of {len(getattr(self, 'A_tracked_', ()))}")
+        slot = len(self.X_tracked_) + int(i)
+        rows = self._gp.tracked[slot]
+        values, noises = self._checked(rows, z, alpha)
+        residual, noise = values - self._prior(rows), self._noises(noises, True)
+        self._gp.observe_tracked(slot, float(residual[0]), float(noise[0]))
+        self._log(rows, values, noises, True)
+        return self
+
+    @locked
+    def learn(self, units: tuple[float, float] | None = None, prior: Prior | None = None) -> Self:
+        """Take the most probable hyperparameters of f given all observations.
+
+        ``model_noise="auto"`` follows them. What was observed and what is tracked is kept. Where
+        ``optimizer`` is None hyperparameters are kept, too. Noise that is not known is learned
+        in either case, with a weak prior around 5 % of the variance of observations. If anything
+        fails everything stays as it was.
+
+        Parameters
+        ----------
+        units : tuple (center, scale), default=None
+            Units of the observations from now on; None as ``normalize_y`` says.
+        prior : Prior, default=None
+            On the logarithms of the hyperparameters, in these units; searches begin at its
+            centre. None maximises the marginal likelihood.
+
+        Returns
+        -------
+        self : ConditionalMeanProcess
+        """
+        if not self.n_observations_:
+            return self
+        kernel, theta, level = self.kernel_, self.kernel_.theta, self._level
+        units = self._units_of(np.concatenate(self._residuals())) if units is None else units
+        samples, first, own_noise = self._samples(units)
+        free = self.optimizer is not None and kernel.n_dims > 0
+        learns_noise = bool(samples.unknown.any())
+        if not (free or learns_noise):
+            return self._adopt(theta, level, units)
+        of_noise, limits = noise_prior(self._unit) if learns_noise else (None, None)
+        functionals = Functionals.of_rows(first)
+        objective = Likelihood(
+            covariance_of_functionals(kernel, functionals, free),
+            samples,
+            prior if free else None,
+            of_noise,
+            own_noise if free else own_noise.at(theta),
+        )
+        start = theta if prior is None else prior.center
+        bounds = kernel.bounds if free else np.empty((0, 2))
+        n_restarts = self.n_restarts_optimizer if free else 0
+        starts = restarts(start if free else np.empty(0), bounds, n_restarts, self.random_state)
+        if learns_noise:
+            starts = [np.append(each, of_noise.center) for each in starts]
+            bounds = np.concatenate([bounds, limits])
+        warn = prior is None or not np.isfinite(prior.spread).any()
+        best = most_probable(objective, starts, bounds, self.optimizer, warn)
+        theta = best[: kernel.n_dims] if free else theta
+        return self._adopt(theta, float(np.exp(best[-1])) if learns_noise else level, units)
+
+    def set_units(self, center: float, scale: float) -> Self:
+        """Take other units of the observations; what is not known of the noise scales with them."""
+        self._prepared()
+        if self.n_observations_:
+            return self._adopt(self.kernel_.theta, self._level, (center, scale))
+        if hasattr(self, "_gp"):
+            self._gp.set_units(center, scale)
+        return self
+
+    def assume_noise(self, unit: float) -> Self:
+        """Say what variance of observations is typical; a share of it is noise until it is learned.
+
+        ``unit`` is in units of the scaled targets, and the share ``NOISE``.
+        """
+        self._prepared()
+        self._unit, self._level = unit, NOISE * unit
+        return self
+
+    # -- predicting -------------------------------------------------------------------------
+
+    @locked
+    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Posterior mean of f at points X (n, d), with deviations or covariance on demand.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Points.
+        return_std, return_cov : bool, default=False
+            At most one of them; both are of f without noise.
+
+        Returns
+        -------
+        mean : ndarray of shape (n,)
+        std : ndarray of shape (n,), only if ``return_std``
+        cov : ndarray of shape (n, n), only if ``return_cov``
+        """
+        return self._moments(self._prepared().points(X), return_std, return_cov)
+
+    @locked
+    def predict_query(
+        self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
+    ) -> Any:
+        """Posterior mean of g at queries A (n, q); otherwise as :meth:`predict`."""
+        return self._moments(self._prepared().queries(A), return_std, return_cov)
+
+    @locked
+    def predict_joint(self, X: ArrayLike, A: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Joint posterior mean (n + m,) and covariance (n + m, n + m) of f(X), then g(A)."""
+        kernel = self._prepared()
+        return self._moments(np.vstack((kernel.points(X), kernel.queries(A))), False, True)
+
+    @locked
+    def covariance(self, X: ArrayLike, A: ArrayLike) -> np.ndarray:
+        """Posterior covariance (n, m) between f at points X (n, d) and g at queries A (m, q)."""
+        kernel = self._prepared()
+        left, right = kernel.points(X), kernel.queries(A)
+        gp = self._ready(left)
+        covariance = gp.posterior_covariance(Functionals.of_rows(left), Functionals.of_rows(right))
+        return covariance * self.scale_**2
+
+    @locked
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw f at points X (n, d) from the joint posterior, shape (n, n_samples)."""
+        mean, cov = self.predict(X, return_cov=True)
+        return joint_draws(mean, cov, n_samples, random_state)
+
+    @locked
+    def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
+        mean, cov = self.predict_query(A, return_cov=True)
+        return joint_draws(mean, cov, n_samples, random_state)
+
+    @locked
+    def noise_of(self, alpha: ArrayLike | None = None) -> Any:
+        """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
+        self._prepared()
+        return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
+
+    @property
+    @locked
+    def alpha_(self) -> float:
+        """Noise variance in use where none is told: ``alpha``, or what was learned."""
+        if self.alpha is not None:
+            return self.alpha
+        self._prepared()
+        if self._level is None:
+            raise AttributeError("alpha_ is not known before anything is observed or tracked")
+        return self._level * self.scale_**2
+
+    @property
+    @locked
+    def model_noise_(self) -> float:
+        """Variance added to the noise of answers, in units of the observations."""
+        self._prepared()
+        return self._own_noise
+
+    @property
+    @locked
+    def n_observations_(self) -> int:
+        """Number of answers and values observed."""
+        return sum(len(part[0]) for part in getattr(self, "_seen", []))
+
+    @property
+    @locked
+    def log_marginal_likelihood_value_(self) -> float:
+        """Log marginal likelihood of everything observed, in units of the scaled targets."""
+        return self._gp.posterior.log_marginal_likelihood()
+
+    # -- tracked points and queries ---------------------------------------------------------
+
+    @locked
+    def track(self, X: ArrayLike | None = None, A: ArrayLike | None = None) -> Self:
+        """Follow f at points X (n, d) and g at queries A (m, q) from now on, O(t) each a round.
+
+        They replace those tracked before.
+        """
+        kernel = self._prepared()
+        parts = [] if X is None else [kernel.points(X)]
+        parts += [] if A is None else [kernel.queries(A)]
+        if not parts:
+            raise ValueError("track needs points X, queries A, or both")
+        self._ready(np.vstack(parts))
+        self.X_tracked_ = np.array(X, dtype=np.float64) if X is not None else np.empty((0, 0))
+        self.A_tracked_ = np.array(A, dtype=np.float64) if A is not None else np.empty((0, 0))
+        self._track_rows()
+        return self
+
+    @locked
+    def predict_tracked(self, return_std: bool = False) -> Any:
+        """Posterior mean (n,), and deviation, of f at the tracked points. No solve."""
+        return self._tracked_moments(slice(0, len(self.X_tracked_)), return_std)
+
+    @locked
+    def predict_query_tracked(self, return_std: bool = False) -> Any:
+        """Posterior mean (m,), and deviation, of g at the tracked queries. No solve."""
+        return self._tracked_moments(slice(len(self.X_tracked_), None), return_std)
+
+    @locked
+    def sample_tracked(
+        self, n_samples: int, random_state: Any = 0, queries: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Draw f at the tracked points from the joint posterior.
+
+        The prior is resolved by a pivoted Cholesky factor, computed once for the tracked set, so
+        that draws cost O(r^2 (r + t) + n r n_samples) with its rank r; see Notes.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+        queries : bool, default=False
+            Whether to draw g at the tracked queries jointly.
+
+        Returns
+        -------
+        f : ndarray of shape (n, n_samples)
+        g : ndarray of shape (m, n_samples), only with ``queries``
+
+        Notes
+        -----
+        Given f at the r pivots, f at the other points is known but for ``UNRESOLVED`` = 1e-8 of the
+        prior variance, with or without data. So f is drawn at the pivots from their posterior, of
+        covariance :math:`P_p (I - B B^T) P_p^T` with :math:`P P^T` the prior, and extended by P.
+        """
+        factor, pivots = self._root(queries)
+        V = self._gp.posterior.tracked_rows()[pivots]
+        B = solve_triangular(factor[pivots], V, lower=True)
+        S = np.eye(len(pivots)) - B @ B.T
+        whitened = joint_draws(np.zeros(len(pivots)), S, n_samples, random_state)
+        mean = np.concatenate([self.predict_tracked(), self.predict_query_tracked()])
+        draws = mean[: len(factor), None] + factor @ whitened * self.scale_
+        n = len(self.X_tracked_)
+        return (draws[:n], draws[n:]) if queries else draws
+
+    @locked
+    def covariance_tracked(self, points: ArrayLike, weights: ArrayLike) -> np.ndarray:
+        """Posterior covariance (m,) of g at the tracked queries and a weighted sum of f.
+
+        Parameters
+        ----------
+        points : array-like of int, shape (k,)
+            Numbers of tracked points.
+        weights : array-like of shape (k,)
+            What f weighs there.
+        """
+        points, weights = np.asarray(points), np.asarray(weights)
+        gp, n = self._gp, len(self.X_tracked_)
+        rows, V = gp.tracked.rows, gp.posterior.tracked_rows()
+        prior = gp.covariance(Functionals.of_rows(rows[n:]), Functionals.of_rows(rows[points]))
+        return (prior @ weights - V[n:] @ (V[points].T @ weights)) * self.scale_**2
+
+    @locked
+    def imagine(self, A: ArrayLike, alpha: ArrayLike | None = None) -> np.ndarray:
+        """Deviations (m,) of g at the tracked queries after further answers, whatever these are.
+
+        Parameters
+        ----------
+        A : array-like of shape (n, q) or (q,)
+            Queries whose answers are on their way.
+        alpha : float or array-like of shape (n,), default=None
+            Their noise variances, as in :meth:`condition_query`.
+        """
+        return self.imagined(A, alpha).predict_query_tracked(return_std=True)[1]
+
+    def imagined(self, A: ArrayLike, alpha: ArrayLike | None = None) -> Self:
+        """Return a copy that has been answered its own means; arguments as :meth:`imagine`."""
+        rows = self._prepared().queries(one_or_more(A, "A"))
+        _, noises = self._checked(rows, np.zeros(len(rows)), alpha)
+        out = copy(self)
+        blocks = [row[np.newaxis] for row in rows]
+        vars(out)["_gp"] = self._gp.imagine(blocks, self._noises(noises, True))
+        return out
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _prepared(self) -> IndirectKernel:
+        """Return the kernel of the answers, validating the parameters the first time."""
+        if not hasattr(self, "kernel_"):
+            validate_params(self)
+            kernel = clone(self.conditional)
+            if self.kernel is not None:
+                kernel.base = clone(self.kernel)
+            elif kernel.base is None:
+                kernel.base = ConstantKernel(1.0) * RBF(1.0)
+            # The kernel's own error, in units of the scaled targets.
+            self._own_share = float(kernel.model_noise())
+            self._seen: list[tuple] = []
+            # Noise variance that is to be learned, in units of the scaled targets; None until
+            # it is known what variance is typical of these.
+            self._level: float | None = None
+            self.kernel_ = kernel
+        return self.kernel_
+
+    @property
+    def center_(self) -> float:
+        """What observations are centred with."""
+        return self._gp.offset if hasattr(self, "_gp") else 0.0
+
+    @property
+    def scale_(self) -> float:
+        """What observations are divided by."""
+        return self._gp.scale if hasattr(self, "_gp") else 1.0
+
+    @property
+    def _own_noise(self) -> float:
+        """Variance added to the noise of answers, in units of the observations."""
+        if self.model_noise == "auto":
+            return self._own_share * self.scale_**2
+        return float(self.model_noise)
+
+    def _residuals(self) -> list[np.ndarray]:
+        """Observations without the prior mean."""
+        return [values - self._prior(rows) for rows, values, _, _ in self._seen]
+
+    def _samples(self, units: tuple[float, float]) -> tuple[ScaledSamples, np.ndarray, _OwnNoise]:
+        """Samples in the units (center, scale), distinct rows, and the kernel's error in each."""
+        center, scale = units
+        rows, alphas, asked = (np.concatenate([part[i] for part in self._seen]) for i in (0, 2, 3))
+        y = (np.concatenate(self._residuals()) - center) / scale
+        numbers, first = numbered(rows, merge=not self._gp.white)
+        fixed = None if self.model_noise == "auto" else float(self.model_noise) / scale**2
+        own_noise = _OwnNoise(self.kernel_, asked, fixed)
+        return ScaledSamples(numbers, y, alphas / scale**2), rows[first], own_noise
+
+    def _adopt(self, theta: np.ndarray, level: float | None, units: tuple[float, float]) -> Self:
+        """Condition on everything afresh; nothing changes if that fails."""
+        samples, _, own_noise = self._samples(units)
+        merged = samples.merged(np.nan if level is None else level, own_noise(theta)[0])
+        self._gp = self._gp.relearned(theta, merged, *units)
+        self.kernel_ = self._gp.kernel
+        self._level, self._own_share = level, float(self.kernel_.model_noise())
+        self._roots = {}
+        return self
+
+    def _units_of(self, values: np.ndarray) -> tuple[float, float]:
+        """Centre and scale of observations (n,) without the prior mean."""
+        if not self.normalize_y:
+            return 0.0, 1.0
+        scale = float(values.std())
+        tiny = 10 * np.finfo(float).eps * max(1.0, float(np.abs(values).max()))
+        return float(values.mean()), scale if scale > tiny else 1.0
+
+    def _noises(self, alphas: np.ndarray, asked: Any) -> np.ndarray:
+        """Noise variances (n,), those that are not known as last learned."""
+        if self._level is not None:
+            alphas = np.where(np.isnan(alphas), self._level * self.scale_**2, alphas)
+        return alphas + self._own_noise * asked
+
+    def _ready(self, rows: np.ndarray) -> GaussianProcess:
+        """Return the process, made at the first rows, which say how many columns there are."""
+        if not hasattr(self, "_gp"):
+            self._gp = GaussianProcess(self.kernel_, rows.shape[1])
+            if self.alpha is None and self._level is None:
+                typical = 1.0 if self.normalize_y else float(self.kernel_.diag(rows).mean())
+                self.assume_noise(typical or 1.0)
+        elif rows.shape[1] != self._gp.n_columns:
+            raise ValueError(
+                f"rows have {rows.shape[1]} columns, not {self._gp.n_columns} as before: the"
+                " number of coordinates changed"
+            )
+        return self._gp
+
+    def _prior(self, rows: np.ndarray) -> np.ndarray:
+        """Prior means of functionals (n,)."""
+        if self.mean is None:
+            return np.zeros(len(rows))
+        mean = self.mean if callable(self.mean) else lambda X: np.full(len(X), float(self.mean))
+
+        def checked(X: np.ndarray) -> np.ndarray:
+            values = np.asarray(mean(X), dtype=np.float64)
+            if values.shape != (len(X),) or not np.isfinite(values).all():
+                raise ValueError("mean(X) must return finite numbers of shape (n,)")
+            return values
+
+        return self.kernel_.mean_of(rows, checked)
+
+    def _checked(self, rows: np.ndarray, z: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray]:
+        z = check_numbers(np.atleast_1d(z), "observations", ensure_2d=False)
+        if z.shape != (len(rows),):
+            raise ValueError(f"expected {len(rows)} observations, got an array of shape {z.shape}")
+        default = np.nan if self.alpha is None else self.alpha
+        given = np.asarray(default if alpha is None else alpha, dtype=np.float64)
+        unknown = np.isnan(given) & (self.alpha is None or self._level is not None)
+        noises = check_noise_variances(np.where(unknown, 0.0, given), len(rows))
+        return z, np.where(unknown, np.nan, noises)
+
+    def _condition(self, rows: np.ndarray, z: Any, alpha: Any, asked: bool) -> Self:
+        values, noises = self._checked(rows, z, alpha)
+        gp, residuals = self._ready(rows), values - self._prior(rows)
+        units = gp.offset, gp.scale
+        try:
+            if not self._seen:
+                gp.set_units(*self._units_of(residuals))
+            gp.observe_all(rows, residuals, self._noises(noises, asked))
+        except BaseException:
+            gp.set_units(*units)
+            raise
+        self._log(rows, values, noises, asked)
+        return self
+
+    def _log(self, rows: np.ndarray, values: np.ndarray, noises: np.ndarray, asked: bool) -> None:
+        self._seen.append((rows.copy(), values, noises, np.full(len(rows), asked)))
+
+    def _moments(self, rows: np.ndarray, std: bool, cov: bool) -> Any:
+        if std and cov:
+            raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        prior = self._prior(rows)
+        result = self._ready(rows).moments(rows, std, cov)
+        return (result[0] + prior, result[1]) if std or cov else result + prior
+
+    def _track_rows(self) -> None:
+        kernel = self.kernel_
+        parts = [kernel.points(self.X_tracked_)] if len(self.X_tracked_) else []
+        parts += [kernel.queries(self.A_tracked_)] if len(self.A_tracked_) else []
+        rows = np.vstack(parts)
+        self._tracked_prior = self._prior(rows)
+        self._roots: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
+        self._gp.track(rows)
+
+    def _tracked_moments(self, part: slice, return_std: bool) -> Any:
+        mean, std = self._gp.tracked_moments()
+        mean = mean[part] + self._tracked_prior[part]
+        return (mean, std[part]) if return_std else mean
+
+    def _root(self, queries: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Pivoted Cholesky factor of the prior covariance of what is tracked, and its pivots."""
+        if queries not in self._roots:
+            column, variances = self._columns(queries)
+            negligible = UNRESOLVED * variances.max()
+            factor, pivots, _ = pivoted_cholesky(
+                column, variances, MAX_RANK, lambda left: left.max() <= negligible
+            )
+            self._roots[queries] = factor, pivots
+        return self._roots[queries]
+
+    def _columns(self, queries: bool) -> tuple[Callable[[int], np.ndarray], np.ndarray]:
+        """Columns and diagonal of the prior covariance of what is tracked, or of points alone."""
+        if not queries:
+            base, X = self.kernel_.base, self.X_tracked_
+            variances = base.diag(X) - noise_of_points(base, X)
+            return lambda p: base(X, X[p : p + 1].copy())[:, 0], variances
+        gp, tracked = self._gp, self._gp.tracked
+        return lambda p: gp.covariance(tracked, tracked.one(p))[:, 0], gp.variance(tracked)
+
+    def _state(self) -> dict[str, Any]:
+        state = super()._state()
+        return {**state, "_roots": {}} if "_roots" in state else state
+
+
+def one_or_more(values: ArrayLike, name: str) -> np.ndarray:
+    """Return an array (n, q); one of shape (q,) is a single row."""
+    values = np.asarray(values)
+    return as_points(values[None] if values.ndim == 1 else values, name)

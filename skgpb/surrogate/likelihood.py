@@ -1,0 +1,566 @@
+r"""Hyperparameters and noise from the answers themselves: marginal likelihood and what tempers it.
+
+Samples :math:`y_j = \varphi_{i(j)}(f) + \epsilon_j` of n distinct functionals have the density of
+[RW2006]_ equation 5.9 with covariance :math:`A K A^T + D`. All samples of one functional only enter
+through their precision-weighted mean, and through a term without the kernel, so that everything is
+O(n^3) in the *distinct* functionals, however often each was observed. The noise variance
+:math:`\sigma^2` of samples that did not come with their own is one more hyperparameter, and its
+gradient is the one of expectation maximisation,
+
+.. math:: \frac{\partial \log p}{\partial \log \sigma^2} = \frac12 \sum_j
+          \left(\frac{(y_j - \hat f_{i(j)})^2 + v_{i(j)}}{\sigma^2} - 1\right),
+
+with the posterior mean :math:`\hat f` and variance :math:`v` of the functional.
+
+A likelihood of few answers is flat or has its maximum at the border: priors on the logarithms keep
+it sane, and what is found is the most probable value.
+
+References
+----------
+.. [RW2006] C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning", MIT
+   Press, 2006.
+.. [Hvarfner2024] C. Hvarfner, E. O. Hellsten and L. Nardi, "Vanilla Bayesian Optimization Performs
+   Great in High Dimensions", ICML 2024. Length scales whose prior grows with sqrt(d).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import log, pi, sqrt
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product
+from sklearn.utils import check_random_state
+
+from skgpb.kernels._cell import CellKernel
+from skgpb.kernels.evaluator import block_means
+from skgpb.surrogate.functionals import Functionals
+
+# Length scales, in units of the sides of the domain: the median of their prior in one dimension,
+# which grows with sqrt(d) [Hvarfner2024]; the deviation of its logarithm; limits.
+LENGTH_SCALE, LENGTH_SPREAD, LENGTH_LIMITS = 0.15, 0.6, (0.02, 50.0)
+# The prior variance of f, in units of the variance of the answers.
+AMPLITUDE_SPREAD, AMPLITUDE_LIMITS = 1.0, (0.02, 1e3)
+# The noise variance, in units of the variance of the answers.
+NOISE, NOISE_SPREAD, NOISE_LIMITS = 0.05, 1.5, (1e-6, 3.0)
+# The prior of f where only averages are seen, in units of the sides and of the spread of answers:
+# the length scale at its centre, limits, and deviations of the logarithms.
+SMOOTH_LENGTH_SCALE, SMOOTH_LENGTH_LIMITS, SMOOTH_LENGTH_SPREAD = 0.2, (1 / 15, 2.0), 0.75
+SMOOTH_AMPLITUDE_LIMITS, SMOOTH_AMPLITUDE_SPREAD = (0.05, 1e3), 2.0
+# Known noise variances are taken to be at least so large, in units of the variance of the answers.
+LEAST_NOISE = 1e-10
+# Relative precision of a log density with priors that is worth searching for.
+ENOUGH = 1e-6
+# Averages over pools are thinned, for learning only, to so many points in all.
+MOST_ROWS = 500
+
+
+@dataclass
+class Prior:
+    """Independent normal priors on the logarithms of hyperparameters.
+
+    Attributes
+    ----------
+    center, spread : ndarray of shape (n_theta,)
+        Means and standard deviations; an infinite one for no prior.
+    """
+
+    center: np.ndarray
+    spread: np.ndarray
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Logarithm of the density at theta, up to a constant, and its gradient."""
+        gap = (theta - self.center) / self.spread
+        return -0.5 * float(gap @ gap), -gap / self.spread
+
+
+def default_kernel(bounds: np.ndarray, smooth: bool = False) -> Kernel:
+    """``ConstantKernel * Matern(nu=2.5)`` with a length scale for every side of a box (d, 2).
+
+    For standardised answers; with ``smooth`` an RBF kernel, whose averages over cells have a closed
+    form. The hyperparameters are at the medians of :func:`default_prior`.
+    """
+    side = bounds[:, 1] - bounds[:, 0]
+    side = np.where(side > 0.0, side, 1.0)
+    d = len(side)
+    scale, limits = LENGTH_SCALE * sqrt(d) * side, np.outer(side, LENGTH_LIMITS)
+    if d == 1:
+        scale, limits = float(scale[0]), tuple(limits[0])
+    base = RBF(scale, limits) if smooth else Matern(scale, limits, nu=2.5)
+    return ConstantKernel(1.0, AMPLITUDE_LIMITS) * base
+
+
+def default_prior(bounds: np.ndarray) -> Prior:
+    """Prior on the hyperparameters of :func:`default_kernel`, log-normal around its own."""
+    d = len(bounds)
+    return Prior(default_kernel(bounds).theta, np.array([AMPLITUDE_SPREAD, *[LENGTH_SPREAD] * d]))
+
+
+def smooth_kernel(bounds: np.ndarray) -> Kernel:
+    """``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of a box (d, 2).
+
+    A few averages cannot tell roughness from noise, and their likelihood is often largest for no
+    length scale at all. It is searched between a fifteenth and twice the sides.
+    """
+    side = bounds[:, 1] - bounds[:, 0]
+    limits = np.outer(side, SMOOTH_LENGTH_LIMITS)
+    scale = SMOOTH_LENGTH_SCALE * side
+    if len(side) == 1:
+        scale, limits = float(scale[0]), limits[0]
+    return ConstantKernel(1.0, SMOOTH_AMPLITUDE_LIMITS) * RBF(scale, limits)
+
+
+def smooth_prior(theta: np.ndarray) -> Prior:
+    """Prior on the hyperparameters of :func:`smooth_kernel`, log-normal around ``theta``.
+
+    It keeps a dozen answers from being explained by a function that does not vary along one axis.
+    """
+    spread = [SMOOTH_AMPLITUDE_SPREAD, *[SMOOTH_LENGTH_SPREAD] * (len(theta) - 1)]
+    return Prior(theta, np.array(spread))
+
+
+class Samples:
+    """Answers to functionals, numbered as a surrogate numbers the distinct ones.
+
+    Attributes
+    ----------
+    functional : list of int
+        Number of the functional that was observed.
+    reward : list of float
+        The answers, in the user's units.
+    alpha : list of float
+        Their noise variances; NaN where it is to be learned.
+    """
+
+    def __init__(self) -> None:
+        self.functional: list[int] = []
+        self.reward: list[float] = []
+        self.alpha: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def append(self, functional: int, reward: float, alpha: float) -> None:
+        """Add one answer."""
+        self.functional.append(functional)
+        self.reward.append(reward)
+        self.alpha.append(alpha)
+
+    def scaled(self, center: float, scale: float) -> ScaledSamples:
+        """Return the samples in units in which learning takes place."""
+        reward, alpha = np.array(self.reward), np.array(self.alpha)
+        return ScaledSamples(
+            np.array(self.functional, dtype=np.intp), (reward - center) / scale, alpha / scale**2
+        )
+
+
+@dataclass
+class Merged:
+    """One observation for each distinct functional, equivalent to all samples of it.
+
+    Attributes
+    ----------
+    y, noise : ndarray of shape (n,)
+        Precision-weighted means and their noise variances.
+    counts : ndarray of shape (n,)
+        Samples behind them.
+    square, log : float
+        What the samples add to minus twice the log likelihood.
+    """
+
+    y: np.ndarray
+    noise: np.ndarray
+    counts: np.ndarray
+    square: float
+    log: float
+
+    def in_units(self, offset: float, scale: float, center: float, unit: float) -> Merged:
+        """Return the same, changed from units (offset, scale) to (center, unit)."""
+        ratio = scale / unit
+        merged_away = int(self.counts.sum()) - len(self.counts)
+        return Merged(
+            (self.y * scale + offset - center) / unit,
+            self.noise * ratio**2,
+            self.counts,
+            self.square * ratio**2,
+            self.log + 2.0 * log(ratio) * merged_away,
+        )
+
+
+@dataclass
+class ScaledSamples:
+    """Samples in the units of the surrogate; see :class:`Samples`."""
+
+    functional: np.ndarray
+    y: np.ndarray
+    alpha: np.ndarray
+
+    @property
+    def unknown(self) -> np.ndarray:
+        """Whose noise is to be learned."""
+        return np.isnan(self.alpha)
+
+    def merged(self, noise: float = np.nan, further: float | np.ndarray = 0.0) -> Merged:
+        """Merge samples of the same functional, the unknown noise variance being ``noise``.
+
+        ``further`` is variance beside that, one number or one for each sample.
+        """
+        variance = np.where(self.unknown, noise, self.alpha) + further
+        i, n = self.functional, int(self.functional.max(initial=-1)) + 1
+        counts = np.bincount(i, minlength=n)
+        least = np.full(n, np.inf)
+        np.minimum.at(least, i, variance)
+        # Precisions in units of the largest: nothing overflows, however small a variance is. Of
+        # samples without noise nothing is more precise, and they agree or nothing can.
+        has_exact = least == 0.0
+        weight = least[i] / np.where(has_exact[i], 1.0, variance)
+        weight[variance == 0.0] = 1.0
+        total = np.bincount(i, weight, n)
+        y = np.bincount(i, weight * self.y, n) / total
+        merged = least / total
+        gap = self.y - y[i]
+        # Beside an exact sample a noisy one keeps a density of its own.
+        noisy = variance > 0.0
+        square = float(np.sum(gap[noisy] ** 2 / variance[noisy]))
+        log_terms = np.log(variance[noisy]).sum() - np.log(merged[~has_exact]).sum()
+        extra = noisy.sum() - (~has_exact).sum()
+        return Merged(y, merged, counts, square, float(log_terms + extra * log(2.0 * pi)))
+
+
+class Likelihood:
+    """Log posterior density of the kernel's hyperparameters and, as the last, of the log noise.
+
+    Parameters
+    ----------
+    covariance : callable
+        Takes theta; returns K (n, n) of the distinct functionals, and a function that contracts
+        a symmetric matrix with the derivatives of K, (n, n) -> (n_theta,).
+    samples : ScaledSamples
+        What was observed.
+    prior : Prior or None
+        On the kernel's hyperparameters.
+    noise_prior : Prior or None
+        On the logarithm of the unknown noise variance; None where it is not among the arguments.
+    further : callable, default=None
+        Takes theta; returns noise variances beside those of the samples (n_samples,), and their
+        derivatives (n_samples, n_theta).
+    """
+
+    def __init__(
+        self,
+        covariance: Callable[[np.ndarray], tuple[np.ndarray, Callable]],
+        samples: ScaledSamples,
+        prior: Prior | None,
+        noise_prior: Prior | None,
+        further: Callable | None = None,
+    ) -> None:
+        self._covariance = covariance
+        self._further = further
+        self._prior, self._noise_prior = prior, noise_prior
+        unknown = samples.unknown
+        known = np.maximum(samples.alpha, LEAST_NOISE)
+        self._samples = ScaledSamples(samples.functional, samples.y, known)
+        if noise_prior is not None:
+            self._samples.alpha[unknown] = np.nan
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value, up to a constant of the priors, and gradient."""
+        samples, learned = self._samples, self._noise_prior is not None
+        theta = x[:-1] if learned else x
+        noise = float(np.exp(x[-1])) if learned else np.nan
+        further, slopes = (0.0, None) if self._further is None else self._further(theta)
+        merged = samples.merged(noise, further)
+        K, contract = self._covariance(theta)
+        n = len(K)
+        K[np.diag_indices(n)] += merged.noise
+        try:
+            L = cholesky(K, lower=True, check_finite=False, overwrite_a=True)
+        except np.linalg.LinAlgError:
+            return -np.inf, np.zeros_like(x)
+        inverse = cho_solve((L, True), np.eye(n), check_finite=False)
+        weights = inverse @ merged.y
+        value = -0.5 * float(merged.y @ weights) - float(np.log(np.diag(L)).sum())
+        value -= 0.5 * (n * log(2.0 * pi) + merged.square + merged.log)
+        gradient = np.empty_like(x)
+        inner = np.outer(weights, weights) - inverse
+        gradient[: len(theta)] = 0.5 * contract(inner)
+        if learned or slopes is not None:
+            mean = merged.y - merged.noise * weights
+            var = merged.noise - merged.noise**2 * np.diag(inverse)
+            of, unknown = samples.functional, samples.unknown
+            error = (samples.y - mean[of]) ** 2 + var[of]
+            variance = np.where(unknown, noise, samples.alpha) + further
+            by_variance = 0.5 * (error / variance - 1.0) / variance
+            if slopes is not None:
+                gradient[: len(theta)] += by_variance @ slopes
+        if learned:
+            gradient[-1] = noise * by_variance[unknown].sum()
+            density, slope = self._noise_prior(x[-1:])
+            value += density
+            gradient[-1] += slope[0]
+        if self._prior is not None:
+            density, slope = self._prior(theta)
+            value += density
+            gradient[: len(theta)] += slope
+        return value, gradient
+
+
+def gram_of(kernel: Kernel, functionals: Functionals, eval_gradient: bool) -> tuple:
+    """Covariances (n, n) of functionals, and on demand the gradient (n, n, p), else None."""
+    rows, offsets = functionals.rows, functionals.offsets
+    make = getattr(kernel, "feature_map", None)
+    features = None if make is None else make(rows.shape[1])
+    if features is not None:
+        starts = np.arange(len(rows)) if offsets is None else offsets[:-1]
+        if eval_gradient:
+            return features.gram_gradient(rows, starts)
+        phi = features.means(rows, starts)
+        return phi @ phi.T, None
+    gradient = None
+    if eval_gradient:
+        K, gradient = kernel(rows, eval_gradient=True)
+        gradient = block_means(block_means(gradient, offsets, 0), offsets, 1)
+    else:
+        K = kernel(rows)
+    return block_means(block_means(K, offsets, 0), offsets, 1), gradient
+
+
+def log_likelihood(
+    kernel: Kernel,
+    functionals: Functionals,
+    noise: np.ndarray,
+    Y: np.ndarray,
+    eval_gradient: bool = False,
+) -> Any:
+    """Log marginal likelihood of targets Y (n,) or (n, q), and its gradient in theta.
+
+    [RW2006]_ equation 5.9 with the Gram matrix of the functionals.
+    """
+    K, gradient = gram_of(kernel, functionals, eval_gradient)
+    K[np.diag_indices_from(K)] += noise
+    try:
+        L = cholesky(K, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        value = np.float64(-np.inf)
+        return (value, np.zeros_like(kernel.theta)) if eval_gradient else value
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    weights = cho_solve((L, True), Y, check_finite=False)
+    n, q = Y.shape
+    value = -0.5 * np.einsum("ik,ik->", Y, weights)
+    value -= q * (np.log(np.diag(L)).sum() + n / 2 * np.log(2 * np.pi))
+    if not eval_gradient:
+        return value
+    inner = weights @ weights.T - q * cho_solve((L, True), np.eye(n), check_finite=False)
+    return value, 0.5 * np.einsum("ij,jik->k", inner, gradient)
+
+
+def maximise_likelihood(
+    kernel: Any,
+    functionals: Functionals,
+    noise: np.ndarray,
+    Y: np.ndarray,
+    optimizer: Callable | str,
+    n_restarts: int = 0,
+    random_state: Any = None,
+) -> None:
+    """Set a kernel to the hyperparameters of the largest log marginal likelihood found.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Its hyperparameters are the first start.
+    functionals : Functionals
+        What was observed, n of them.
+    noise : ndarray of shape (n,)
+        Noise variances.
+    Y : ndarray of shape (n,) or (n, q)
+        Targets.
+    optimizer : "fmin_l_bfgs_b" or callable
+        As :class:`sklearn.gaussian_process.GaussianProcessRegressor` takes it.
+    n_restarts : int, default=0
+        Further starts, drawn log-uniformly from the bounds.
+    random_state : int, RandomState instance or None, default=None
+        Seeds them.
+    """
+
+    def objective(theta: np.ndarray, eval_gradient: bool = True) -> Any:
+        kernel.theta = theta
+        return log_likelihood(kernel, functionals, noise, Y, eval_gradient)
+
+    check_restarts(kernel, n_restarts)
+    starts = restarts(kernel.theta, kernel.bounds, n_restarts, random_state)
+    kernel.theta = most_probable(objective, starts, kernel.bounds, optimizer)
+
+
+def restarts(theta: np.ndarray, bounds: np.ndarray, n: int, random_state: Any) -> list[np.ndarray]:
+    """``theta``, and n further starts drawn uniformly from its bounds (p, 2)."""
+    rng = check_random_state(random_state)
+    return [theta, *(rng.uniform(*bounds.T) for _ in range(n))]
+
+
+def covariance_of(kernel: Kernel, rows: np.ndarray) -> Callable:
+    """Function of theta that :class:`Likelihood` takes, for a kernel and descriptors (n, c).
+
+    Derivatives are tensors (n, n, n_theta), except for a constant times a Matern-5/2 or RBF kernel
+    with all hyperparameters free: there they are contracted in O(n^2) each, without forming any.
+    """
+    radial = _radial_parts(kernel, rows)
+    if radial is not None:
+        return radial
+    kernel = clone(kernel)
+
+    def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
+        kernel.theta = theta
+        K, gradient = kernel(rows, eval_gradient=True)
+        return K, lambda inner: np.tensordot(inner, gradient, 2)
+
+    return covariance
+
+
+def covariance_of_functionals(
+    kernel: Kernel, functionals: Functionals, free: bool, origin: np.ndarray | None = None
+) -> Callable:
+    """Covariance of functionals as a ``Likelihood`` takes it, thinned; constant unless free."""
+    functionals = functionals.thinned(MOST_ROWS)
+    rows, offsets = functionals.rows, functionals.offsets
+    if origin is not None:
+        rows = rows - origin
+
+    def means(K: np.ndarray) -> np.ndarray:
+        return block_means(block_means(K, offsets, 0), offsets, 1)
+
+    if not free:
+        fixed = means(kernel(rows))
+        return lambda theta: (fixed.copy(), lambda inner: np.empty(0))
+    if offsets is None:
+        return covariance_of(kernel, rows)
+    sizes = np.diff(offsets)
+    of_points = covariance_of(kernel, rows)
+
+    def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
+        K, contract = of_points(theta)
+
+        def spread(inner: np.ndarray) -> np.ndarray:
+            each = inner / np.outer(sizes, sizes)
+            return contract(each.repeat(sizes, 0).repeat(sizes, 1))
+
+        return means(K), spread
+
+    return covariance
+
+
+def _radial_parts(kernel: Kernel, rows: np.ndarray) -> Callable | None:
+    base = getattr(kernel, "base", kernel)
+    points = rows
+    if base is not kernel:
+        # A mean over a box without volume is the value at a point.
+        d = rows.shape[1] // 2
+        points = rows[:, :d]
+        if not isinstance(kernel, CellKernel) or not np.array_equal(points, rows[:, d:]):
+            return None
+    if type(base) is not Product or type(base.k1) is not ConstantKernel:
+        return None
+    shape = base.k2
+    smooth = type(shape) is RBF
+    if not smooth and not (type(shape) is Matern and shape.nu == 2.5):
+        return None
+    if base.n_dims != 1 + np.size(shape.length_scale):
+        return None
+    # Only differences matter, and squares of coordinates far from zero would cancel.
+    isotropic, X = np.size(shape.length_scale) == 1, points - points.mean(axis=0)
+
+    def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
+        Z = X / np.exp(theta[1:])
+        square = cdist(Z, Z, "sqeuclidean")
+        amplitude = np.exp(theta[0])
+        if smooth:
+            K = amplitude * np.exp(-0.5 * square)
+            slope = K
+        else:
+            r = np.sqrt(5.0 * square)
+            decay = amplitude * np.exp(-r)
+            K = decay * (1.0 + r + r * r / 3.0)
+            slope = decay * (1.0 + r) * (5.0 / 3.0)
+
+        def contract(inner: np.ndarray) -> np.ndarray:
+            # sum_ij M_ij (z_i - z_j)^2 for every axis, M being symmetric
+            M = inner * slope
+            axes = 2.0 * (M.sum(axis=0) @ Z**2 - np.einsum("ia,ia->a", Z, M @ Z))
+            if isotropic:
+                axes = axes.sum(keepdims=True)
+            return np.concatenate([[np.sum(inner * K)], axes])
+
+        return K.copy(), contract
+
+    return covariance
+
+
+def check_restarts(kernel: Kernel, n_restarts: int) -> None:
+    """Raise ValueError where starts of a search cannot be drawn from the bounds of a kernel."""
+    if n_restarts > 0 and not np.isfinite(kernel.bounds).all():
+        raise ValueError(
+            f"n_restarts_optimizer={n_restarts} draws starts between the bounds of the "
+            f"hyperparameters, which must be finite and positive; those of {kernel} are "
+            f"{np.exp(kernel.bounds).tolist()}"
+        )
+
+
+def most_probable(
+    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    starts: list[np.ndarray],
+    bounds: np.ndarray,
+    optimizer: Callable | str = "fmin_l_bfgs_b",
+    warn: bool = True,
+) -> np.ndarray:
+    """Return the argument of the largest value found from several starts, within bounds (p, 2).
+
+    ``warn`` says whether a search that stopped early is worth a ConvergenceWarning. ``optimizer``
+    has the signature of scikit-learn's: it minimises ``obj_func(x, eval_gradient)``.
+    """
+
+    def negative(x: np.ndarray, eval_gradient: bool = True) -> Any:
+        value, gradient = objective(x)
+        return (-value, -gradient) if eval_gradient else -value
+
+    best, lowest = starts[0], np.inf
+    for start in starts:
+        start = np.clip(start, bounds[:, 0], bounds[:, 1])
+        x, value = minimum(negative, start, bounds, optimizer, warn)
+        if value < lowest:
+            best, lowest = np.asarray(x, dtype=np.float64), value
+    return best
+
+
+def minimum(
+    objective: Callable,
+    start: np.ndarray,
+    bounds: np.ndarray,
+    optimizer: Callable | str | None = "fmin_l_bfgs_b",
+    warn: bool = True,
+) -> tuple[np.ndarray, float]:
+    """Argument and value of one search, by an optimizer of scikit-learn's kind or by L-BFGS-B."""
+    if callable(optimizer):
+        return optimizer(objective, start, bounds=bounds)
+    options = {} if warn else {"ftol": ENOUGH}
+    result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    if warn and result.status != 0:
+        warnings.warn(
+            f"learning the hyperparameters stopped early: {result.message}",
+            ConvergenceWarning,
+            stacklevel=7,
+        )
+    return result.x, float(result.fun)
+
+
+def noise_prior(unit: float) -> tuple[Prior, np.ndarray]:
+    """Prior on the log noise variance, and its limits (1, 2); ``unit`` is a typical variance."""
+    center, spread = np.array([log(NOISE * unit)]), np.array([NOISE_SPREAD])
+    return Prior(center, spread), np.log(unit * np.array([NOISE_LIMITS]))

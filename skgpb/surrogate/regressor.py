@@ -1,0 +1,534 @@
+"""The posterior as a regressor, in scikit-learn's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from skgpb.locks import Guarded, locked
+from skgpb.roots import joint_draws
+from skgpb.surrogate.functionals import Functionals, numbered
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.likelihood import ScaledSamples, log_likelihood, maximise_likelihood
+from skgpb.utils import (
+    MOST_RESTARTS,
+    Integral,
+    Interval,
+    StrOptions,
+    check_noise_variances,
+    fit_context,
+    unchanged_by_errors,
+    warn_at_bounds,
+)
+
+
+def default_kernel() -> Kernel:
+    """The prior of scikit-learn's GaussianProcessRegressor, amplitude and length scale learned."""
+    return ConstantKernel(1.0) * RBF(1.0)
+
+
+def single_or_many(y: Any) -> np.ndarray:
+    """Targets (n,) or (n, q) with q > 1: a single column is one target."""
+    y = np.asarray(y, dtype=np.float64)
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Gaussian process regression that takes observations one at a time, in O(t^2).
+
+    A drop-in for :class:`sklearn.gaussian_process.GaussianProcessRegressor` on inputs that are
+    vectors (sequences and other objects are not taken): the same parameters, methods and
+    results, plus :meth:`partial_fit`, which appends observations to the Cholesky factor instead
+    of refitting, a noise variance for each observation, and *tracked* candidates whose posterior
+    mean and standard deviation follow every observation in O(t) each. Repeated inputs are merged
+    exactly, so that cost and memory follow the number of distinct inputs.
+
+    With a kernel from :mod:`skgpb.kernels` the inputs are descriptors of averages, integrals
+    and so on; the regression is then on aggregated data.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        Covariance of the functionals observed. None stands for
+        ``ConstantKernel(1.0) * RBF(1.0)``, both learned.
+    alpha : float or ndarray of shape (n_samples,), default=1e-10
+        Noise variance added to the diagonal, in units of the normalised targets; an array
+        holds one value for each sample given to :meth:`fit`.
+    optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
+        How :meth:`fit` maximises the log marginal likelihood over the kernel's
+        hyperparameters; None keeps them. A callable has the signature of scikit-learn's.
+    n_restarts_optimizer : int, default=0
+        Further starts, drawn log-uniformly from the bounds.
+    normalize_y : bool, default=False
+        Whether to centre and scale targets to unit variance, for the targets seen so far.
+    copy_X_train : bool, default=True
+        Accepted for compatibility; training inputs are always copied because they grow.
+    n_targets : int, default=None
+        Number of targets, which decides the shape of predictions before :meth:`fit`.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the restarts.
+
+    Attributes
+    ----------
+    process_ : GaussianProcess
+        The posterior itself.
+    kernel_ : Kernel
+        The kernel used for prediction, with learned hyperparameters.
+    X_train_ : ndarray of shape (n_distinct, n_features)
+        Distinct inputs observed so far.
+    y_train_ : ndarray of shape (n_distinct,) or (n_distinct, n_targets)
+        Normalised targets; the precision-weighted mean where an input was repeated.
+    L_ : ndarray of shape (n_distinct, n_distinct)
+        Lower Cholesky factor of the Gram matrix plus noise.
+    alpha_ : ndarray of shape (n_distinct,) or (n_distinct, n_targets)
+        Dual coefficients.
+    log_marginal_likelihood_value_ : float
+        Log marginal likelihood of all observations, repeats included.
+    n_features_in_ : int
+        Number of columns of X.
+
+    Warns
+    -----
+    NumericalWarning
+        Where the Gram matrix is not numerically positive definite. The smallest jitter of
+        1e-10, 1e-9, ..., 1e-4 times the largest prior variance that helps is added; beyond
+        that ``numpy.linalg.LinAlgError`` is raised and the state is left as it was.
+
+    Notes
+    -----
+    With a WhiteKernel inside ``kernel`` repeats are kept apart, because its noise is not known
+    before the hyperparameters are. Several targets share one factor; they cannot be tracked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb.kernels import CellAverage
+    >>> from skgpb.surrogate import OnlineGaussianProcessRegressor
+    >>> gpr = OnlineGaussianProcessRegressor(CellAverage(RBF(0.3), 10), alpha=0.01, optimizer=None)
+    >>> halves = np.array([[0.0, 0.5], [0.5, 1.0]])  # [lower, upper] of each cell
+    >>> gpr = gpr.fit(halves, [0.2, 0.8])
+    >>> gpr = gpr.partial_fit([[0.75, 1.0]], [0.9])
+    >>> gpr.predict([[0.9, 0.9]]).round(2)  # a degenerate cell is a point
+    array([0.91])
+    """
+
+    _parameter_constraints: dict = {
+        "kernel": [None, Kernel],
+        "alpha": "no_validation",  # by check_noise_variances, which knows the number of samples
+        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
+        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
+        "normalize_y": ["boolean"],
+        "copy_X_train": ["boolean"],
+        "n_targets": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        alpha: float | np.ndarray = 1e-10,
+        optimizer: str | Callable | None = "fmin_l_bfgs_b",
+        n_restarts_optimizer: int = 0,
+        normalize_y: bool = False,
+        copy_X_train: bool = True,
+        n_targets: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.normalize_y = normalize_y
+        self.copy_X_train = copy_X_train
+        self.n_targets = n_targets
+        self.random_state = random_state
+
+    # -- scikit-learn's face ----------------------------------------------------------------
+
+    @locked
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget everything, learn the hyperparameters and condition on (X, y).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points, or descriptors of whatever the kernel takes.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Observed values.
+
+        Returns
+        -------
+        self : OnlineGaussianProcessRegressor
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            Where no documented jitter makes the Gram matrix positive definite.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            For hyperparameters that learning left at a bound, or where it stopped early.
+        """
+        with unchanged_by_errors(self):
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            y = single_or_many(y)
+            n_targets = y.shape[1] if y.ndim == 2 else 1
+            if self.n_targets is not None and n_targets != self.n_targets:
+                raise ValueError(f"y has {n_targets} targets, but n_targets={self.n_targets}")
+            noise = check_noise_variances(self.alpha, len(X))
+            kernel = clone(self.kernel) if self.kernel is not None else default_kernel()
+            self.start(kernel, X.shape[1])
+            self._add(X, y, noise, learn=True)
+        return self
+
+    @locked
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, alpha: float | np.ndarray | None = None) -> Self:
+        """Append observations, keeping the hyperparameters. O(t^2) for each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs; those seen before are merged with their earlier observations.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Observed values.
+        alpha : float or array-like of shape (n_samples,), default=None
+            Noise variance of these observations. None takes the parameter ``alpha``, which
+            must then be a number.
+
+        Returns
+        -------
+        self : OnlineGaussianProcessRegressor
+        """
+        with unchanged_by_errors(self):
+            first = not hasattr(self, "process_")
+            X, y = validate_data(
+                self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=first
+            )
+            y = single_or_many(y)
+            if alpha is None and not first and np.ndim(self.alpha):
+                raise ValueError("pass alpha for these samples: the parameter alpha is an array")
+            noise = check_noise_variances(self.alpha if alpha is None else alpha, len(X))
+            if first:
+                self.start(clone(self.kernel) if self.kernel else default_kernel(), X.shape[1])
+            elif len(self.process_.observed) and y.shape[1:] != self._targets_shape:
+                raise ValueError(f"y must have targets of shape {self._targets_shape}, as before")
+            self._add(X, y, noise)
+        return self
+
+    @locked
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Posterior mean at X, with standard deviations or covariance on demand.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points or descriptors.
+        return_std, return_cov : bool, default=False
+            At most one of them.
+
+        Returns
+        -------
+        y_mean : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        y_std : ndarray of the same shape, only if ``return_std``
+        y_cov : ndarray of shape (n_samples, n_samples[, n_targets]), only if ``return_cov``
+        """
+        if return_std and return_cov:
+            raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        fitted = hasattr(self, "process_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        if not fitted:
+            kernel = self.kernel if self.kernel is not None else default_kernel()
+            q = self.n_targets or 1
+            mean = np.zeros((len(X), q) if q > 1 else len(X))
+            second = kernel(X) if return_cov else kernel.diag(X) if return_std else None
+            return self._predictions(mean, second, np.ones(q), return_std)
+        process = self.process_
+        K = process.covariance(Functionals.of_rows(X), process.observed)
+        weights = self.alpha_
+        mean = K @ weights
+        scale = np.broadcast_to(self._y_train_std, mean.shape[1:] or 1)
+        mean = mean * self._y_train_std + self._y_train_mean
+        if not return_std and not return_cov:
+            return mean
+        process.posterior.solve_rows(K)
+        if return_cov:
+            prior = self.kernel_(process.relative(X))
+            return self._predictions(mean, prior - K @ K.T, scale, False)
+        var = self.kernel_.diag(X) - np.einsum("ij,ij->i", K, K)
+        return self._predictions(mean, np.maximum(var, 0.0), scale, True)
+
+    @staticmethod
+    def _predictions(mean: np.ndarray, second: Any, scale: np.ndarray, std: bool) -> Any:
+        """Bring the second moment, shared by all targets, to each target's scale."""
+        if second is None:
+            return mean
+        second = second[..., None] * scale**2 if mean.ndim > 1 else second * scale[0] ** 2
+        return mean, np.sqrt(second) if std else second
+
+    @locked
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw joint samples from the posterior at X.
+
+        The draws are made by the symmetric root of the covariance. A seed gives the same draws on
+        every machine, but not those of scikit-learn, which depend on the signs of eigenvectors.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, n_features)
+            Points or descriptors.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_samples_X, n_samples) or \
+                (n_samples_X, n_targets, n_samples)
+        """
+        rng = check_random_state(random_state)
+        mean, cov = self.predict(X, return_cov=True)
+        if mean.ndim == 1:
+            return joint_draws(mean, cov, n_samples, rng)
+        draws = [joint_draws(mean[:, j], cov[..., j], n_samples, rng) for j in range(mean.shape[1])]
+        return np.stack(draws, axis=1)
+
+    @locked
+    def log_marginal_likelihood(
+        self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
+    ) -> Any:
+        """Log marginal likelihood of the (normalised) observations at ``theta``.
+
+        Parameters
+        ----------
+        theta : array-like of shape (n_kernel_params,), default=None
+            Log-transformed hyperparameters; None for those of ``kernel_``.
+        eval_gradient : bool, default=False
+            Whether to return the gradient in theta as well; needs ``theta``.
+        clone_kernel : bool, default=True
+            If False ``kernel_`` itself is set to ``theta``.
+
+        Returns
+        -------
+        log_likelihood : numpy.float64
+        gradient : ndarray of shape (n_kernel_params,), only if ``eval_gradient``
+        """
+        if theta is None:
+            if eval_gradient:
+                raise ValueError("the gradient can only be evaluated at a given theta")
+            return self.log_marginal_likelihood_value_
+        process = self.process_
+        constant = -0.5 * sum(process.posterior.repeat_terms())
+        kernel = self.kernel_.clone_with_theta(theta) if clone_kernel else self.kernel_
+        kernel.theta = theta
+        result = log_likelihood(
+            kernel, process.observed, process.noises(), self.y_train_, eval_gradient
+        )
+        return (result[0] + constant, result[1]) if eval_gradient else result + constant
+
+    @property
+    @locked
+    def X_train_(self) -> np.ndarray:
+        """Distinct inputs observed so far, shape (n_distinct, n_features)."""
+        return self.process_.observed.rows.copy()
+
+    @property
+    @locked
+    def y_train_(self) -> np.ndarray:
+        """Normalised targets of the distinct inputs."""
+        if self._many is not None:
+            return (self._many - self._y_train_mean) / self._y_train_std
+        return self.process_.posterior.targets()
+
+    @property
+    @locked
+    def L_(self) -> np.ndarray:
+        """Lower Cholesky factor of the Gram matrix plus noise."""
+        return self.process_.posterior.factor()
+
+    @property
+    @locked
+    def alpha_(self) -> np.ndarray:
+        """Dual coefficients."""
+        if self._many is None:
+            return self.process_.posterior.weights()
+        rows = np.ascontiguousarray(self.y_train_.T)
+        self.process_.posterior.solve_rows(rows)
+        self.process_.posterior.solve_rows(rows, transposed=True)
+        return rows.T
+
+    @property
+    @locked
+    def log_marginal_likelihood_value_(self) -> float:
+        """Log marginal likelihood of all observations at the hyperparameters of ``kernel_``."""
+        if self._many is not None:
+            observed, noises = self.process_.observed, self.process_.noises()
+            return log_likelihood(self.kernel_, observed, noises, self.y_train_)
+        return np.float64(self.process_.posterior.log_marginal_likelihood())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+    # -- tracked candidates -----------------------------------------------------------------
+
+    @locked
+    def track(self, X: Any) -> Self:
+        """Follow the posterior at candidates X from now on, in O(t) each per observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_candidates, n_features)
+            Points or descriptors; they replace those tracked before.
+
+        Returns
+        -------
+        self : OnlineGaussianProcessRegressor
+        """
+        first = not hasattr(self, "process_")
+        X = validate_data(self, X, dtype=np.float64, reset=first)
+        if first:
+            self.start(clone(self.kernel) if self.kernel else default_kernel(), X.shape[1])
+        if self._many is not None:
+            raise ValueError("tracked candidates need a single target")
+        self.process_.track(X)
+        return self
+
+    @locked
+    def predict_tracked(self, return_std: bool = False) -> Any:
+        """Posterior mean, and standard deviation without noise, of the tracked candidates.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_candidates,)
+        std : ndarray of shape (n_candidates,), only if ``return_std``
+            Unlike :meth:`predict` it leaves out the variance of a WhiteKernel.
+        """
+        mean, std = self.process_.tracked_moments()
+        return (mean, std) if return_std else mean
+
+    # -- beginning and adding, inputs validated -----------------------------------------------
+
+    def start(self, kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> Self:
+        """Forget everything and begin without observations, the kernel as it is.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Taken over, not cloned.
+        n_columns : int
+            Number of columns of X.
+        origin : ndarray of shape (n_columns,) or None, default=None
+            As :class:`GaussianProcess` takes it.
+
+        Returns
+        -------
+        self : OnlineGaussianProcessRegressor
+        """
+        self.n_features_in_ = n_columns
+        self.process_ = GaussianProcess(kernel, n_columns, origin)
+        self._seen: list[np.ndarray] = []
+        self._many: np.ndarray | None = None
+        self._units: tuple[Any, Any] = (0.0, 1.0)
+        self._targets_shape: tuple[int, ...] = ()
+        return self
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel used for prediction, with learned hyperparameters."""
+        return self.process_.kernel
+
+    @property
+    def _y_train_mean(self) -> Any:
+        return self.process_.offset if self._many is None else self._units[0]
+
+    @property
+    def _y_train_std(self) -> Any:
+        return self.process_.scale if self._many is None else self._units[1]
+
+    def _add(self, X: np.ndarray, y: np.ndarray, noise: np.ndarray, learn: bool = False) -> None:
+        """Observe one functional per row of X, targets in the user's units."""
+        process, many = self.process_, y.ndim == 2
+        if many and len(process.tracked):
+            raise ValueError("tracked candidates need a single target")
+        units = self._scaling([*self._seen, y])
+        if learn:
+            self._learn(X, (y - units[0]) / units[1], noise)
+            if self.optimizer is not None and self.kernel_.n_dims:
+                warn_at_bounds(self.kernel_)
+        # Here noise is in units of the normalised targets, as scikit-learn has it.
+        noise = noise * process.scale**2
+        process.observe_all(X, y[:, 0] if many else y, noise, merge=not many)
+        if many:
+            self._many = y if self._many is None else np.concatenate([self._many, y])
+        if self.normalize_y:
+            self._seen = [*self._seen, y]
+        self._targets_shape = y.shape[1:]
+        self._units = units
+        process.set_units(*(float(np.ravel(unit)[0]) for unit in units))
+
+    def _learn(self, X: np.ndarray, Y: np.ndarray, noise: np.ndarray) -> None:
+        """Maximise the log marginal likelihood over the hyperparameters of ``kernel_``."""
+        process = self.process_
+        if Y.ndim == 1:
+            numbers, first = numbered(X, merge=not process.white)
+            merged = ScaledSamples(numbers, Y, noise).merged()
+            X, Y, noise = X[first], merged.y, merged.noise
+        self._maximise(process.kernel, Functionals.of_rows(X), noise, Y)
+        process.evaluate_afresh()
+
+    def _maximise(
+        self, kernel: Kernel, functionals: Functionals, noise: np.ndarray, Y: np.ndarray
+    ) -> None:
+        if self.optimizer is None or kernel.n_dims == 0 or not len(functionals):
+            return
+        maximise_likelihood(
+            kernel,
+            functionals,
+            noise,
+            Y,
+            self.optimizer,
+            self.n_restarts_optimizer,
+            self.random_state,
+        )
+
+    def relearn(self, center: float, scale: float) -> Self:
+        """Learn the hyperparameters from everything observed, in units of the targets given.
+
+        Noise variances keep their value in the user's units. O(n^3) for n distinct inputs.
+
+        Parameters
+        ----------
+        center, scale : float
+            Targets are learned from as (y - center) / scale.
+
+        Returns
+        -------
+        self : OnlineGaussianProcessRegressor
+        """
+        process, kernel = self.process_, clone(self.process_.kernel)
+        merged = process.merged().in_units(process.offset, process.scale, center, scale)
+        self._maximise(kernel, process.observed, merged.noise, merged.y)
+        self.process_ = process.relearned(kernel.theta, merged, center, scale)
+        return self
+
+    def _scaling(self, seen: list[np.ndarray]) -> tuple[Any, Any]:
+        """Centre and scale of all targets seen, as scikit-learn computes them."""
+        if not self.normalize_y:
+            return 0.0, 1.0
+        y = np.concatenate(seen)
+        scale = np.std(y, axis=0)
+        tiny = scale < 10 * np.finfo(float).eps * np.maximum(1.0, np.abs(y).max(axis=0))
+        return np.mean(y, axis=0), np.where(tiny, 1.0, scale)[()]

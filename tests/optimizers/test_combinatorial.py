@@ -1,0 +1,777 @@
+"""Budgets over campaigns: the knapsack, the contract, and rounds against naive computations."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+from reference.knapsack import brute_force
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import skgpb.optimizers
+from skgpb.acquisition.improvement import log_expected_improvement
+from skgpb.exceptions import AllocationWarning
+from skgpb.optimizers import (
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    GPTSOptimizer,
+    GPUCBOptimizer,
+)
+from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.optimizers.combinatorial import (
+    Allocation,
+    AllocationsPosterior,
+    CombinatorialBandit,
+    CostTable,
+    knapsack,
+)
+from skgpb.problems import AdvertisingBudget
+
+PROBLEM = AdvertisingBudget()
+GRID = np.arange(21.0)
+
+MEMBERS = [
+    value
+    for name in skgpb.optimizers.__all__
+    if inspect.isclass(value := getattr(skgpb.optimizers, name))
+    and issubclass(value, BaseArmsOptimizer)
+    and not inspect.isabstract(value)
+]
+
+
+def campaign(cls=GPUCBOptimizer, scale=30.0, **parameters):
+    return cls(PROBLEM.kernel(scale), arms=PROBLEM.arms, alpha=0.1, **parameters)
+
+
+def bandit(cls=GPUCBOptimizer, **parameters):
+    settings = {"budget": 20, "random_state": 0} | parameters
+    return CombinatorialBandit([campaign(cls)] * 3, **settings)
+
+
+def play(player, n_rounds, seed=0):
+    rng = np.random.default_rng(seed)
+    asked = []
+    for _ in range(n_rounds):
+        asked.append(player.ask())
+        player.tell(asked[-1], PROBLEM.observe(asked[-1], rng))
+    return asked
+
+
+# -- the knapsack -----------------------------------------------------------------------------
+
+
+def random_problem(rng, kind):
+    sizes = rng.integers(1, 6, size=rng.integers(1, 5))
+    if kind == "integers":  # many ties
+        costs = [rng.integers(0, 6, s).astype(float) for s in sizes]
+        values = [rng.integers(-2, 4, s).astype(float) for s in sizes]
+    elif kind == "tenths":  # totals that agree up to rounding only
+        costs = [rng.integers(0, 11, s) / 10 for s in sizes]
+        values = [rng.normal(size=s) for s in sizes]
+    else:
+        costs = [rng.uniform(size=s) for s in sizes]
+        values = [rng.normal(size=s) for s in sizes]
+    room = rng.integers(0, 6) if kind == "integers" else rng.integers(0, 20) / 10
+    return values, costs, float(sum(c.min() for c in costs) + room)
+
+
+@pytest.mark.parametrize("kind", ["integers", "tenths", "irregular"])
+def test_knapsack_equals_brute_force(kind):
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        values, costs, budget = random_problem(rng, kind)
+        choice = knapsack(values, costs, budget)
+        assert tuple(choice) == brute_force(values, costs, budget), (values, costs, budget)
+
+
+def test_knapsack_recovers_the_published_optimum():
+    clicks = [
+        np.maximum(0.0, 100 * (1 - np.exp(-rate * (GRID - threshold))))
+        for rate, threshold in ((0.5, 5), (0.4, 2), (0.1, 1))
+    ]
+    choice = knapsack(clicks, [GRID] * 3, 20)
+    assert choice.tolist() == [9, 6, 5]
+    assert sum(c[k] for c, k in zip(clicks, choice, strict=True)) == pytest.approx(
+        199.245, abs=5e-4
+    )
+
+
+def test_knapsack_scales_to_many_campaigns():
+    # Concave values on a common grid: greedy by marginal value is optimal.
+    rng = np.random.default_rng(0)
+    slopes = -np.sort(-rng.uniform(size=(40, 30)), axis=1)
+    values = np.concatenate([np.zeros((40, 1)), slopes.cumsum(axis=1)], axis=1)
+    choice = knapsack(list(values), [np.arange(31.0)] * 40, 300)
+    assert choice.sum() == 300
+    total = values[np.arange(40), choice].sum()
+    assert total == pytest.approx(np.sort(slopes.ravel())[-300:].sum(), rel=1e-12)
+
+
+def test_rounding_of_costs_does_not_break_the_budget():
+    values, costs = [[0.0, 1.0], [0.0, 1.5]], [[0.0, 0.1], [0.0, 0.2]]
+    assert 0.1 + 0.2 > 0.3
+    assert knapsack(values, costs, 0.3).tolist() == [1, 1]
+    assert knapsack(values, costs, 0.29).tolist() == [0, 1]
+
+
+def test_ties_go_to_the_cheapest_then_to_the_first():
+    assert knapsack([[1.0, 1.0]], [[3.0, 2.0]], 5).tolist() == [1]
+    assert knapsack([[1.0, 1.0], [1.0, 1.0]], [[2.0, 2.0], [1.0, 1.0]], 5).tolist() == [0, 0]
+    # (0, 1) and (1, 0) tie in value and in cost.
+    assert knapsack([[0.0, 1.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]], 1).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "costs", "budget", "match"),
+    [
+        ([[1.0]], [[2.0]], 1.0, "cheapest"),
+        ([[1.0]], [[-1.0]], 1.0, "negative"),
+        ([[1.0]], [[np.nan]], 1.0, "finite"),
+        ([[np.inf]], [[1.0]], 1.0, "finite"),
+        ([[1.0]], [[1.0]], np.nan, "budget"),
+        ([[1.0]], [[1.0]], -1.0, "budget"),
+        ([[1.0, 2.0]], [[1.0]], 1.0, "campaign 0"),
+        ([[1.0]], [[1.0], [1.0]], 3.0, "2 campaigns"),
+        ([], [], 1.0, "at least one"),
+        ([[]], [[]], 1.0, "at least one"),
+        ([1.0], [1.0], 1.0, "shape"),
+    ],
+)
+def test_nonsense_knapsacks_are_refused(values, costs, budget, match):
+    with pytest.raises(ValueError, match=match):
+        knapsack(values, costs, budget)
+
+
+# -- rounds against naive computations ----------------------------------------------------------
+
+ALLOCATIONS = np.array([a for a in product(range(21), repeat=3) if sum(a) <= 20])
+
+
+class NaiveCampaign:
+    """Posterior by solving the whole system, every time."""
+
+    def __init__(self, scale):
+        self.K = scale**2 * Matern(4.0, nu=1.5)(PROBLEM.arms)
+        self.chosen, self.rewards = [], []
+
+    def covariance(self, chosen):
+        if not chosen:
+            return self.K
+        Q = self.K[np.ix_(chosen, chosen)] + 0.1 * np.eye(len(chosen))
+        return self.K - self.K[:, chosen] @ np.linalg.solve(Q, self.K[chosen])
+
+    def mean(self):
+        if not self.chosen:
+            return np.zeros(21)
+        Q = self.K[np.ix_(self.chosen, self.chosen)] + 0.1 * np.eye(len(self.chosen))
+        return self.K[:, self.chosen] @ np.linalg.solve(Q, self.rewards)
+
+    def std(self, *more):
+        return np.sqrt(np.maximum(np.diag(self.covariance([*self.chosen, *more])), 0.0))
+
+
+def best_allocation(index):
+    """First of the cheapest among the allocations with the largest sum."""
+    totals = sum(index[i][ALLOCATIONS[:, i]] for i in range(3))
+    tied = ALLOCATIONS[totals >= totals.max() - 1e-9]
+    return tied[np.lexsort((*tied.T[::-1], tied.sum(axis=1)))[0]]
+
+
+def theory_beta(t):
+    return 2 * np.log(t**2 * np.pi**2 * 21 / (6 * 0.1))
+
+
+def follow(player, index_of, n_rounds, scale, seed):
+    """Play, comparing every allocation with the naive one."""
+    campaigns, rng = [NaiveCampaign(scale) for _ in range(3)], np.random.default_rng(seed)
+    for t in range(1, n_rounds + 1):
+        allocation = player.ask()
+        expected = best_allocation(index_of(campaigns, t))
+        assert allocation.indices == tuple(expected), t
+        rewards = PROBLEM.observe(allocation, rng)
+        player.tell(allocation, rewards)
+        for i in range(3):
+            campaigns[i].chosen.append(int(expected[i]))
+            campaigns[i].rewards.append(rewards[i])
+    return campaigns
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", [30.0, 100.0])
+def test_rounds_of_gp_ucb_equal_naive_rounds(scale, seed):
+    def index_of(campaigns, t):
+        return [c.mean() + np.sqrt(theory_beta(t)) * c.std() for c in campaigns]
+
+    player = CombinatorialBandit([campaign(scale=scale)] * 3, 20)
+    campaigns = follow(player, index_of, 30, scale, seed)
+    mean, std = player.predict(np.tile(PROBLEM.arms, 3), return_std=True)
+    for i, naive in enumerate(campaigns):
+        np.testing.assert_allclose(mean[:, i], naive.mean(), atol=1e-7)
+        np.testing.assert_allclose(std[:, i] ** 2, naive.std() ** 2, atol=1e-7)
+
+
+@pytest.mark.parametrize("weights", ["allocation", "campaign"])
+@pytest.mark.parametrize("seed", range(2))
+def test_rounds_of_dagp_ucb_equal_naive_rounds(weights, seed):
+    n_draws = 200
+    player = CombinatorialBandit(
+        [campaign(DAGPUCBOptimizer, weights="sampling", n_draws=n_draws)] * 3,
+        20,
+        weights=weights,
+        random_state=seed,
+    )
+    player.ask()
+    seeds = [optimizer._seed for optimizer in player.optimizers_]
+    assert len(set(seeds)) == 3
+
+    def index_of(campaigns, t):
+        draws = [
+            c.mean() + c.std() * np.random.default_rng([s, t - 1, 0]).standard_normal((n_draws, 21))
+            for c, s in zip(campaigns, seeds, strict=True)
+        ]
+        if weights == "allocation":
+            choices = np.array([best_allocation(each) for each in zip(*draws, strict=True)])
+        else:
+            choices = np.array([d.argmax(axis=1) for d in draws]).T
+        index = []
+        for i, c in enumerate(campaigns):
+            w = np.bincount(choices[:, i], minlength=21) / n_draws
+            fall = np.array([w @ (c.std() - c.std(x)) for x in range(21)])
+            index.append(c.mean() + np.sqrt(theory_beta(t)) * fall)
+        return index
+
+    follow(player, index_of, 12, 30.0, seed)
+
+
+def test_rules_that_do_not_add_up_score_allocations():
+    """The EI of the allocation played is the largest, or very nearly, of all allocations."""
+    player, rng = bandit(EIOptimizer), np.random.default_rng(0)
+    position = {tuple(choice): i for i, choice in enumerate(ALLOCATIONS.tolist())}
+    shares = []
+    for _ in range(25):
+        allocation = player.ask()
+        moments = [o.predict_arms(return_std=True) for o in player.optimizers_]
+        mean = sum(m[ALLOCATIONS[:, i]] for i, (m, _) in enumerate(moments))
+        std = np.sqrt(sum(s[ALLOCATIONS[:, i]] ** 2 for i, (_, s) in enumerate(moments)))
+        ei = np.exp(log_expected_improvement(mean, std, mean.max()))
+        shares.append(ei[position[allocation.indices]] / ei.max())
+        player.tell(allocation, PROBLEM.observe(allocation, rng))
+    assert np.median(shares) == 1.0
+    assert min(shares) > 0.9
+
+
+# -- outcomes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [30.0, 100.0])
+def test_dagp_ucb_spends_less_on_learning_than_gp_ucb_and_thompson_sampling(scale):
+    regret = {}
+    for cls in (DAGPUCBOptimizer, GPUCBOptimizer, GPTSOptimizer):
+        runs = []
+        for seed in range(3):
+            player = CombinatorialBandit([campaign(cls, scale)] * 3, 20, random_state=seed)
+            runs.append(sum(PROBLEM.optimum - PROBLEM.value(a) for a in play(player, 50, seed)))
+        regret[cls] = np.mean(runs)
+    assert regret[DAGPUCBOptimizer] < 0.8 * regret[GPUCBOptimizer]
+    assert regret[DAGPUCBOptimizer] < 0.8 * regret[GPTSOptimizer]
+
+
+@pytest.mark.parametrize("cls", MEMBERS)
+def test_every_member_is_a_policy(cls):
+    player = bandit(cls)
+    asked = play(player, 8)
+    assert all(allocation.cost <= 20 for allocation in asked)
+    assert len({allocation.indices for allocation in asked}) > 1
+    again = [a.indices for a in play(bandit(cls), 8)]
+    assert [a.indices for a in asked] == again
+    batch = player.ask(4)
+    assert len({allocation.indices for allocation in batch}) == 4
+    assert player.recommend().cost <= 20
+
+
+def test_members_may_be_mixed_where_their_scores_add_up():
+    kernel = PROBLEM.kernel(30.0)
+    coarse = PROBLEM.arms[::4]
+    player = CombinatorialBandit(
+        [
+            ("search", DAGPUCBOptimizer(kernel, arms=PROBLEM.arms, alpha=0.1)),
+            ("social", GPTSOptimizer(kernel, arms=coarse, alpha=0.2)),
+            ("video", GPUCBOptimizer(kernel, arms=PROBLEM.arms, alpha=0.1, normalize_y=True)),
+        ],
+        budget=20,
+        random_state=0,
+    )
+    play(player, 10)
+    assert list(player.named_optimizers_) == ["search", "social", "video"]
+    assert all(c in coarse[:, 0] for c in player.history_["descriptor"][:, 1])
+    with pytest.raises(ValueError, match="one class"):
+        CombinatorialBandit([campaign(), campaign(EIOptimizer)], 20).ask()
+
+
+# -- the contract -------------------------------------------------------------------------------
+
+
+def test_ask_is_stable_until_tell_and_batches_are_distinct():
+    player = bandit(DAGPUCBOptimizer)
+    play(player, 3)
+    first = player.ask()
+    assert player.ask() == first
+    batch = player.ask(30)
+    assert batch[0] == first
+    assert len({a.indices for a in batch}) == 30
+    rng = np.random.default_rng(1)
+    player.tell(batch[::-1], [PROBLEM.observe(a, rng) for a in batch[::-1]])
+    assert len(player.history_) == 33
+    # What is asked next was not decided while the batch was pending.
+    assert player.ask() == pickle.loads(pickle.dumps(player)).ask()
+
+
+def test_all_allocations_can_be_asked_but_no_more():
+    arms = [[0.0], [1.0], [2.0]]
+    for cls in (GPUCBOptimizer, EIOptimizer):
+        player = CombinatorialBandit([cls(RBF(1.0), arms=arms)] * 2, budget=2)
+        batch = player.ask(6)
+        assert {a.indices for a in batch} == {(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)}
+        with pytest.raises(ValueError, match="pending"):
+            player.ask(7)
+        assert player.ask(6) == batch
+
+
+def test_next_best_allocation_is_the_best_of_the_others():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        values, costs, budget = random_problem(rng, "irregular")
+        table, flat = CostTable(costs, budget), np.concatenate(values)
+        feasible = [
+            choice
+            for choice in product(*(range(len(v)) for v in values))
+            if sum(c[k] for c, k in zip(costs, choice, strict=True)) <= budget * (1 + 1e-9)
+        ]
+        feasible.sort(key=lambda ch: -sum(v[k] for v, k in zip(values, ch, strict=True)))
+        excluded = set()
+        for expected in feasible[:15]:
+            choice = tuple(table.best_but(flat, excluded).tolist())
+            assert choice == expected
+            excluded.add(choice)
+        assert table.best_but(flat, set(feasible)) is None
+
+
+def test_allocations_are_frozen_and_pickle():
+    allocation = bandit().ask()
+    assert isinstance(allocation, Allocation)
+    copy = pickle.loads(pickle.dumps(allocation))
+    assert copy == allocation
+    assert hash(copy) == hash(allocation)
+    with pytest.raises(AttributeError):
+        allocation.costs = None
+    with pytest.raises(ValueError, match="read-only"):
+        allocation.costs[0] = 3.0
+    np.testing.assert_array_equal(np.asarray(allocation), allocation.points)
+    assert allocation.points.shape == (1, 3)
+    assert allocation.cost == allocation.costs.sum() <= 20
+    np.testing.assert_array_equal(allocation.points[0], allocation.costs)
+
+
+@pytest.mark.parametrize("cls", [DAGPUCBOptimizer, GPTSOptimizer, EIOptimizer])
+def test_a_pickled_run_continues_identically(cls):
+    player = bandit(cls)
+    play(player, 5)
+    allocation = player.ask()
+    copy = pickle.loads(pickle.dumps(player))
+    assert copy.ask() == allocation
+    for one in (player, copy):
+        one.tell(allocation, [1.0, 2.0, 3.0])
+    assert [a.indices for a in play(player, 4)] == [a.indices for a in play(copy, 4)]
+
+
+def test_parameters_are_those_of_scikit_learn():
+    player = CombinatorialBandit([("a", campaign()), ("b", campaign())], budget=20)
+    params = player.get_params()
+    assert params["a__alpha"] == 0.1
+    assert params["budget"] == 20
+    player.set_params(a__alpha=0.5, b__kernel__k1__constant_value=4.0, budget=10)
+    assert player.optimizers[0][1].alpha == 0.5
+    assert player.optimizers[1][1].kernel.k1.constant_value == 4.0
+    player.set_params(b=campaign(DAGPUCBOptimizer))
+    assert player.optimizers[1][0] == "b"
+    assert isinstance(player.optimizers[1][1], DAGPUCBOptimizer)
+    copy = clone(player)
+    assert copy.get_params()["a__alpha"] == 0.5
+    assert copy.optimizers[0][1] is not player.optimizers[0][1]
+    unnamed = CombinatorialBandit([campaign(), campaign()], 20).set_params(campaign_1__alpha=0.7)
+    assert [optimizer.alpha for optimizer in unnamed.optimizers] == [0.1, 0.7]
+    assert set(bandit().get_params(deep=False)) == {
+        "optimizers",
+        "budget",
+        "costs",
+        "weights",
+        "random_state",
+    }
+    with pytest.raises(ValueError, match="nonsense"):
+        player.set_params(nonsense=1)
+
+
+def test_parameters_are_never_written():
+    optimizer = campaign(DAGPUCBOptimizer)
+    player = CombinatorialBandit([optimizer] * 3, 20, random_state=0)
+    play(player, 3)
+    assert not hasattr(optimizer, "bounds_")
+    assert optimizer.random_state is None
+    assert player.optimizers == [optimizer] * 3
+    assert len({o.random_state for o in player.optimizers_}) == 3
+
+
+def test_budget_may_change_between_rounds():
+    player = bandit()
+    play(player, 3)
+    player.set_params(budget=7)
+    assert play(player, 2)[-1].cost <= 7
+    assert player.recommend().cost <= 7
+    with pytest.raises(ValueError, match="budget"):
+        player.set_params(budget=-1)
+    assert player.budget == 7
+    assert player.set_params(budget=20).ask().cost <= 20
+
+
+def test_costs_may_differ_from_arms():
+    arms = np.random.default_rng(0).uniform(size=(5, 2))
+    costs = [[1.0, 2.5, 3.0, 0.5, 4.0], [2.0, 0.1, 0.2, 3.0, 1.0]]
+    optimizers = [GPUCBOptimizer(RBF(0.3), arms=arms)] * 2
+    player = CombinatorialBandit(optimizers, 3.1, costs)
+    for _ in range(10):
+        allocation = player.ask()
+        assert allocation.cost <= 3.1
+        expected = [costs[0][allocation.indices[0]], costs[1][allocation.indices[1]]]
+        assert allocation.costs.tolist() == expected
+        assert allocation.points.shape == (1, 4)
+        player.tell(allocation, [0.0, 1.0])
+    alike = CombinatorialBandit(optimizers, 3.1, costs[0])
+    assert alike.ask().cost <= 3.1
+    for wrong, match in [
+        (None, "one column"),
+        (costs[:1], "1 campaigns"),
+        ([costs[0], costs[1][:3]], "campaign 1"),
+        ([costs[0], [-1.0] * 5], "negative"),
+        ([[9.0] * 5] * 2, "cheapest"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            CombinatorialBandit(optimizers, 3.1, wrong).ask()
+    for wrong in ("costs", {0: 1.0}, np.random.default_rng(0)):
+        with pytest.raises(TypeError, match="costs must be"):
+            CombinatorialBandit(optimizers, 3.1, wrong).ask()
+
+
+def test_other_allocations_may_be_told():
+    player = bandit(DAGPUCBOptimizer)
+    player.tell([9, 6, 5], [86.0, 80.0, 33.0])  # arms, though never asked for
+    with pytest.warns(AllocationWarning, match=r"costs 22.7, the budget is 20"):
+        player.tell(np.array([[2.5, 0.3, 19.9]]), [0.0, 0.0, 80.0], alpha=[0.1, 0.2, 0.3])
+    assert player.history_["choice"].tolist() == [[9, 6, 5], [-1, -1, -1]]
+    mean, std = player.predict([[9.0, 6.0, 5.0], [2.5, 0.3, 19.9]], return_std=True)
+    np.testing.assert_allclose(mean, [[86, 80, 33], [0, 0, 80]], atol=1.0)
+    assert (std < 0.6).all()
+    np.testing.assert_array_equal(player.history_["descriptor"][1], [2.5, 0.3, 19.9] * 2)
+
+
+def test_an_answer_is_taken_whatever_it_has_cost():
+    player = bandit(DAGPUCBOptimizer)
+    with pytest.warns(AllocationWarning, match="costs 38, the budget is 20"):
+        player.tell([9, 20, 9], [86.0, 95.0, 40.0])
+    assert player.history_["reward"].tolist() == [[86.0, 95.0, 40.0]]
+    assert abs(player.predict([[9.0, 20.0, 9.0]])[0] - [86, 95, 40]).max() < 1.0
+    assert player.recommend().cost <= 20
+    assert player.ask().cost <= 20
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AllocationWarning)
+        # What was asked for is in order even if the budget has shrunk since; so is the past.
+        asked = player.ask()
+        player.set_params(budget=0.5 * asked.cost)
+        player.tell(asked, [80.0, 60.0, 30.0])
+        player.fit([[9.0, 20.0, 9.0]], [[86.0, 95.0, 40.0]])
+        player.tell([2, 1, 0], [1.0, 2.0, 3.0])
+    # Costs that are not those of arms are not known.
+    player = CombinatorialBandit([campaign()] * 3, 20, [GRID] * 3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AllocationWarning)
+        player.tell([9.5, 19.5, 9.5], [86.0, 95.0, 40.0])
+
+
+def test_a_campaign_may_give_no_report():
+    player = bandit()
+    allocation = player.ask()
+    player.tell(allocation, [1.0, None, 3.0])
+    assert [len(o.history_) for o in player.optimizers_] == [1, 0, 1]
+    np.testing.assert_array_equal(player.history_["reward"], [[1.0, np.nan, 3.0]])
+    with pytest.raises(ValueError, match="every campaign"):
+        player.tell(allocation, [None, None, None])
+
+
+def test_fit_starts_from_past_allocations():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 20, size=(40, 3))
+    y = np.array([PROBLEM.observe(x, rng) for x in X])
+    player = bandit()
+    play(player, 3)
+    player.fit(X, y)
+    assert len(player.history_) == 0
+    np.testing.assert_allclose(player.predict(X), y, atol=2.0)
+    assert PROBLEM.value(player.recommend()) > 0.95 * PROBLEM.optimum
+    assert player.score(X, y) > 0.99
+    assert player.fit(X).predict(X[:2]).tolist() == [[0.0] * 3] * 2
+    for bad_X, bad_y, match in [
+        (X[:, :2], y, "features"),
+        (X, y[:, :2], "campaigns"),
+        (X, y[:, 0], "campaigns"),
+        (X + 100, y, "outside"),
+    ]:
+        before = player.predict(X)
+        with pytest.raises(ValueError, match=match):
+            player.fit(bad_X, bad_y)
+        np.testing.assert_array_equal(player.predict(X), before)
+
+
+def test_run_is_the_ask_tell_loop():
+    loop = bandit(DAGPUCBOptimizer)
+    asked = play(loop, 6)
+    runner, rng, seen = bandit(DAGPUCBOptimizer), np.random.default_rng(0), []
+    result = runner.run(
+        lambda a: PROBLEM.observe(a, rng), 6, callback=lambda each: seen.append(each)
+    )
+    assert len(seen) == result.nfev == 6
+    assert result.x == loop.recommend()
+    np.testing.assert_array_equal(
+        runner.history_["choice"], [allocation.indices for allocation in asked]
+    )
+    total = runner.predict(result.x.points).sum()
+    assert result.fun == pytest.approx(total, rel=1e-9)
+
+
+def test_history_holds_the_posterior_before_each_answer():
+    player = bandit()
+    play(player, 2)
+    allocation = player.ask()
+    mean, std = player.predict(allocation.points, return_std=True)
+    player.tell(allocation, [5.0, 6.0, 7.0])
+    row = player.history_[-1]
+    assert row["round"] == 3
+    assert tuple(row["choice"]) == allocation.indices
+    np.testing.assert_array_equal(row["reward"], [5.0, 6.0, 7.0])
+    np.testing.assert_allclose(row["mean"], mean[0], atol=1e-8)
+    np.testing.assert_allclose(row["std"], std[0], atol=1e-6)
+
+
+def state(player):
+    X = np.tile(PROBLEM.arms, 3)
+    return [
+        player.history_["choice"].tolist(),
+        player.history_["reward"].tolist(),
+        player.predict(X).tolist(),
+        [a.indices for a in player.ask(3)],
+        [len(o.history_) for o in player.optimizers_],
+    ]
+
+
+def bad_tells(allocation):
+    other = bandit().set_params(optimizers=[campaign()] * 2).ask()
+    foreign = CombinatorialBandit([GPUCBOptimizer(arms=[[0.5], [30.0]])] * 3, 99).ask()
+    good = [1.0, 2.0, 3.0]
+    return [
+        (allocation, [1.0, 2.0]),
+        (allocation, [1.0, 2.0, np.nan]),
+        (allocation, [1.0, np.inf, 3.0]),
+        (allocation, [1.0, "2", 3.0]),
+        (allocation, 6.0),
+        (allocation, "abc"),
+        (allocation, good, -1.0),
+        (allocation, good, [0.1, 0.1]),
+        (allocation, good, [0.1, 0.1, np.nan]),
+        ([1.0, 2.0], good),
+        ([1.0, 2.0, 30.0], good),
+        ([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], good),
+        ("allocation", good),
+        (None, good),
+        (other, good),
+        (foreign, good),
+        ([allocation, foreign], [good, good]),
+        ([allocation, allocation], [good, [1.0, 2.0, np.nan]]),
+        ([allocation, allocation], [good]),
+        ([allocation, allocation], [good, good], [0.1]),
+    ]
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_rejected_tells_change_nothing(started):
+    player = bandit(DAGPUCBOptimizer)
+    if started:
+        play(player, 4)
+    allocation = clone(player).ask() if not started else player.ask()
+    before = state(pickle.loads(pickle.dumps(player)))[:-1] if started else None
+    for arguments in bad_tells(allocation):
+        with pytest.raises((ValueError, TypeError)):
+            player.tell(*arguments)
+        if started:
+            assert state(pickle.loads(pickle.dumps(player)))[:-1] == before, arguments
+        else:
+            assert not hasattr(player, "bounds_"), arguments
+    player.tell(allocation, [1.0, 2.0, 3.0])
+    assert len(player.history_) == (5 if started else 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: CombinatorialBandit([], 20), ValueError, "at least one"),
+        (lambda: CombinatorialBandit(campaign(), 20), ValueError, "optimizers"),
+        (lambda: CombinatorialBandit([campaign(), None], 20), TypeError, "finite arms"),
+        (
+            lambda: CombinatorialBandit([GPUCBOptimizer(bounds=[(0, 1)])], 20),
+            ValueError,
+            "needs arms",
+        ),
+        (
+            lambda: CombinatorialBandit([("a", campaign()), ("a", campaign())], 20),
+            ValueError,
+            "different",
+        ),
+        (lambda: CombinatorialBandit([("budget", campaign())], 20), ValueError, "different"),
+        (lambda: CombinatorialBandit([campaign()], -1), ValueError, "budget"),
+        (lambda: CombinatorialBandit([campaign()], 20, weights="x"), ValueError, "weights"),
+        (
+            lambda: CombinatorialBandit([GPUCBOptimizer(arms=[[5.0], [6.0]])] * 2, 9),
+            ValueError,
+            "cheapest",
+        ),
+    ],
+)
+def test_nonsense_parameters_are_named_on_use_and_not_before(make, error, match):
+    player = make()
+    with pytest.raises(error, match=match):
+        player.ask()
+    assert not hasattr(player, "bounds_")
+
+
+def test_before_the_start_nothing_is_known():
+    with pytest.raises(NotFittedError):
+        bandit().predict([[1.0, 2.0, 3.0]])
+    with pytest.raises(NotFittedError):
+        bandit().history_  # noqa: B018
+
+
+def test_one_campaign_is_the_optimizer_itself():
+    alone = campaign(DAGPUCBOptimizer, random_state=3)
+    player = CombinatorialBandit([alone], budget=20, weights="campaign")
+    single, rng = clone(alone), np.random.default_rng(0)
+    for _ in range(15):
+        arm, allocation = single.ask(), player.ask()
+        assert allocation.indices == (arm.index,)
+        reward = float(PROBLEM.clicks([arm.points[0, 0]] * 3)[0] + 0.3 * rng.normal())
+        single.tell(arm, reward)
+        player.tell(allocation, [reward])
+
+
+def test_kernels_with_a_scale_are_put_on_the_scale_of_the_rewards():
+    """With normalize_y the campaigns have different units, but the index is in clicks."""
+    kernel = ConstantKernel(1.0) * Matern(4.0, nu=1.5)
+    optimizers = [
+        GPUCBOptimizer(kernel, arms=PROBLEM.arms, alpha=0.1, normalize_y=True) for _ in range(3)
+    ]
+    player = CombinatorialBandit(optimizers, 20)
+    play(player, 12, seed=1)
+    t, index = 13, []
+    for optimizer in player.optimizers_:
+        mean, std = optimizer.predict_arms(return_std=True)
+        index.append(mean + np.sqrt(theory_beta(t)) * std)
+    assert player.ask().indices == tuple(best_allocation(index))
+
+
+def test_scale_of_the_rewards_does_not_change_rules_about_improvement():
+    """Threshold and posterior of whole allocations are in the units of the first optimizer."""
+    factor, shift = 7.0, 3.0
+
+    def make(scale, xi):
+        kernel = ConstantKernel(1.0) * Matern(4.0, nu=1.5)
+        settings = {"arms": PROBLEM.arms, "alpha": 0.1 * scale**2, "xi": xi, "normalize_y": True}
+        optimizers = [EIOptimizer(kernel, **settings) for _ in range(3)]
+        return CombinatorialBandit(optimizers, 20, random_state=0)
+
+    plain, scaled = make(1.0, 2.0), make(factor, 2.0 * factor)
+    rng = np.random.default_rng(0)
+    for t in range(12):
+        allocation, other = plain.ask(), scaled.ask()
+        # The first round knows nothing of the scale but xi.
+        assert t == 0 or allocation.indices == other.indices
+        rewards = PROBLEM.observe(allocation, rng)
+        plain.tell(allocation, rewards)
+        scaled.tell(allocation, factor * rewards + shift)
+
+
+def test_largest_total_of_a_draw_is_that_of_the_best_allocation():
+    player = bandit(EIOptimizer)
+    play(player, 5)
+    posteriors = [optimizer.posterior() for optimizer in player.optimizers_]
+    table = CostTable(player._costs, 20)
+    allocations = AllocationsPosterior(player.optimizers_, posteriors, table)
+    again = [optimizer.posterior().draws(256) for optimizer in player.optimizers_]
+    totals = sum(draws[:, ALLOCATIONS[:, i]] for i, draws in enumerate(again))
+    np.testing.assert_allclose(
+        allocations.draws(256).max(axis=1), totals.max(axis=1), rtol=1e-9, atol=1e-9
+    )
+    mean, std = player.predict(PROBLEM.arms[allocations.choices, 0], return_std=True)
+    np.testing.assert_allclose(allocations.mean, mean.sum(axis=1), atol=1e-7)
+    np.testing.assert_allclose(allocations.var, (std**2).sum(axis=1), atol=1e-6)
+
+
+@parametrize_with_checks(
+    [
+        CombinatorialBandit([GPUCBOptimizer()], budget=1.0, costs=0.0),
+        CombinatorialBandit([("only", DAGPUCBOptimizer())], budget=1.0, costs=0.0, random_state=0),
+    ]
+)
+def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_arms_can_be_what_past_allocations_contain():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 4, 30), rng.integers(0, 21, 30), rng.integers(2, 6, 30)])
+    y = -((X - [3, 9, 2]) ** 2) / 40 + 0.01 * rng.normal(size=X.shape)
+    learner = GPUCBOptimizer(RBF(4.0), alpha=1e-4)
+    known = GPUCBOptimizer(RBF(4.0), arms=GRID[:, None], alpha=1e-4)
+    player = CombinatorialBandit([learner, known, learner], budget=40).fit(X, y)
+    rows = [optimizer.arms_[:, 0] for optimizer in player.optimizers_]
+    np.testing.assert_array_equal(rows[0], np.unique(X[:, 0]))
+    np.testing.assert_array_equal(rows[1], GRID)
+    np.testing.assert_array_equal(rows[2], np.unique(X[:, 2]))
+    np.testing.assert_allclose(player.recommend().costs, [3.0, 9.0, 2.0])
+    assert learner.arms is None
+
+    with pytest.raises(NotFittedError, match=r"campaign_0.*arms="):
+        clone(player).ask()
+    with pytest.raises(ValueError, match="2 campaigns share the rest equally"):
+        player.fit(X[:, :2], y)
+    with pytest.raises(ValueError, match="2 campaigns share the rest equally"):
+        player.fit(np.column_stack([X, X[:, :1]]), y)
+
+
+def test_a_number_is_the_cost_of_every_arm():
+    player = CombinatorialBandit([campaign(), campaign()], budget=3.0, costs=1.5, random_state=0)
+    np.testing.assert_array_equal(player.ask().costs, [1.5, 1.5])
+    with pytest.raises(ValueError, match="cheapest"):
+        CombinatorialBandit([campaign(), campaign()], budget=2.0, costs=1.5).ask()
+    with pytest.raises(ValueError, match="not negative"):
+        CombinatorialBandit([campaign()], budget=2.0, costs=-1.0).ask()
+
+
+def test_a_single_campaign_predicts_in_one_dimension():
+    X = GRID[::4, None]
+    player = CombinatorialBandit([campaign()], budget=20).fit(X, np.sin(X[:, 0]))
+    mean, std = player.predict(X, return_std=True)
+    assert mean.shape == std.shape == (len(X),)
+    assert player.score(X, np.sin(X[:, 0])) > 0.9

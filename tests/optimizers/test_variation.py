@@ -1,0 +1,205 @@
+"""V_h of Claim 2, g of equation 3.3, and h_max of equation 3.4."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference.gp_tree import depth_limit, theory_variation
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    ExpSineSquared,
+    Matern,
+    WhiteKernel,
+)
+
+from skgpb.kernels import Columns
+from skgpb.optimizers import (
+    ContextualGPTreeOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPZoomingOptimizer,
+    variation_bound,
+)
+from skgpb.optimizers._variation import cell_deviations, h_max, largest_within, smoothness_exponent
+
+BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)], 3: [(0, 1), (2.0, 2.5), (-1, 1)]}
+
+
+@pytest.mark.parametrize("n_children", [2, 3])
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("kernel", [0.1 * RBF(0.05), RBF(0.7), 2.0 * Matern(0.3, nu=0.5)])
+def test_bound_is_claim_2(kernel, d, n_children):
+    V = variation_bound(
+        kernel, BOUNDS[d], n_children=n_children, max_depth=9, failure_probability=0.05
+    )
+    expected = theory_variation(kernel, BOUNDS[d], n_children, 11, 0.05)
+    np.testing.assert_allclose(V, expected, rtol=1e-9)
+    assert (np.diff(V) <= 0).all()
+
+
+def test_white_noise_does_not_count_as_variation():
+    noisy, clean = RBF(0.3) + WhiteKernel(0.5), RBF(0.3)
+    np.testing.assert_array_equal(
+        variation_bound(noisy, BOUNDS[2]), variation_bound(clean, BOUNDS[2])
+    )
+
+
+def test_a_constant_process_does_not_vary():
+    np.testing.assert_array_equal(variation_bound(ConstantKernel(3.0), BOUNDS[1]), np.zeros(12))
+    assert smoothness_exponent(ConstantKernel(3.0), np.array(BOUNDS[1])) == 1.0
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [RBF([0.3, 0.9]), Matern(0.5, nu=1.5), DotProduct(0.5), ExpSineSquared(0.7, 0.9)],
+)
+def test_deviations_bound_those_of_points_of_the_cell(kernel):
+    """Cells in the middle and at the corners, against points on a fine grid inside them."""
+    bounds = np.array(BOUNDS[2])
+    g = cell_deviations(kernel, bounds, 2, 7)
+    side = bounds[:, 1] - bounds[:, 0]
+    for h in range(7):
+        half = 0.5 * side * 0.5 ** np.array([(h + 1) // 2, h // 2])
+        unit = np.linspace(-1, 1, 41)
+        offsets = np.array(np.meshgrid(unit, unit)).reshape(2, -1).T * half
+        for center in (bounds.mean(axis=1), bounds[:, 0] + half, bounds[:, 1] - half):
+            X = np.vstack([center, center + offsets])
+            K = kernel(X, X.copy())
+            d = np.sqrt(np.maximum(K[0, 0] + np.diag(K) - 2 * K[0], 0.0))
+            # A periodic process has its maximum inside large cells: met to a percent.
+            assert g[h] >= d.max() * (0.99 if isinstance(kernel, ExpSineSquared) else 1 - 1e-12)
+
+
+def test_draws_vary_less_than_the_bound_with_the_stated_probability():
+    """Coverage over 400 draws, every cell of every depth: far above 90 % for C2 = C3 = 1."""
+    rng = np.random.default_rng(0)
+    grid = (np.arange(1024) + 0.5) / 1024
+    for kernel in (RBF(0.1), Matern(0.2, nu=0.5)):
+        K = kernel(grid[:, None]) + 1e-9 * np.eye(1024)
+        draws = np.linalg.cholesky(K) @ rng.normal(size=(1024, 400))
+        V, inside = variation_bound(kernel, [(0, 1)], max_depth=6), np.ones(400, dtype=bool)
+        for h in range(8):
+            cells = draws.reshape(2**h, -1, 400)
+            inside &= (cells.max(axis=1) - cells.min(axis=1) <= V[h]).all(axis=0)
+        assert inside.mean() >= 0.99
+
+
+@pytest.mark.parametrize(
+    ("kernel", "alpha"),
+    [
+        (RBF(0.2), 1.0),
+        (Matern(0.2, nu=2.5), 1.0),
+        (Matern(0.2, nu=1.5), 1.0),
+        (Matern(0.2, nu=0.5), 0.5),
+        (RBF(5.0) + 0.1 * Matern(1.0, nu=0.5), 0.5),
+        (RBF(0.2) + WhiteKernel(1.0), 1.0),
+    ],
+)
+def test_exponent_is_that_of_the_kernel(kernel, alpha):
+    for d in (1, 3):
+        assert smoothness_exponent(kernel, np.array(BOUNDS[d], dtype=float)) == alpha
+
+
+def test_h_max_is_equation_3_4():
+    for n, alpha, K, d in [(80, 1.0, 2, 1), (300, 0.5, 3, 2), (2, 1.0, 5, 4)]:
+        assert h_max(n, alpha, K, d) == pytest.approx(depth_limit(n, alpha, K, d), rel=1e-13)
+    assert h_max(1024, 1.0, 2, 1) == pytest.approx(10.0)
+
+
+# diameter="kernel" ---------------------------------------------------------------------------
+
+#: Smooth and rough, periodic with periods from several times to a hundredth of the domain, one of
+#: which fits every cell a whole number of times, sums and products, and what is not stationary.
+KERNELS = [
+    RBF(0.2),
+    Matern(0.3, nu=0.5),
+    ExpSineSquared(0.8, 0.5),
+    ExpSineSquared(0.5, 0.25),
+    ExpSineSquared(0.8, 3.0),
+    ExpSineSquared(0.8, 0.02),
+    ExpSineSquared(0.9, 1 / 64),
+    RBF(0.5) + 0.3 * ExpSineSquared(0.5, 0.125),
+    RBF(0.5) + 0.3 * ExpSineSquared(0.5, 0.031),
+    RBF(0.5) * ExpSineSquared(0.5, 0.125),
+    ExpSineSquared(0.5, 0.25) * ExpSineSquared(0.7, 0.1),
+    ExpSineSquared(0.5, 0.25) + ExpSineSquared(0.7, 1 / 3),
+    Matern(0.5, nu=1.5) * ExpSineSquared(0.9, 0.2),
+    DotProduct(0.3) ** 2,
+    DotProduct(0.2) * ExpSineSquared(0.5, 0.125),
+]
+
+
+@pytest.mark.parametrize("feedback", ["center", "average"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_no_cell_of_a_draw_strays_farther_than_delta(kernel, feedback):
+    """|f(x) - answer| <= delta(h) at all x of all cells of all depths at once."""
+    n, n_draws, depth, per_axis = 512, 200, 5, 4
+    opt = GPOOOptimizer(
+        kernel,
+        bounds=[(0, 1)],
+        alpha=0.01,
+        feedback=feedback,
+        n_representatives=per_axis,
+        max_depth=depth - 1,
+    )
+    opt.ask()
+    grid = np.arange(n + 1) / n  # holds the corners, centres and representatives of all cells
+    values, vectors = np.linalg.eigh(kernel(grid[:, None]))
+    rng = np.random.default_rng(0)
+    draws = (vectors * np.sqrt(np.maximum(values, 0.0))) @ rng.normal(size=(n + 1, n_draws))
+    inside = np.ones(n_draws, dtype=bool)
+    for h in range(depth + 1):
+        width = n // 2**h
+        starts = np.arange(0, n, width)
+        cells = draws[starts[:, None] + np.arange(width + 1)]
+        if feedback == "center":
+            answers = cells[:, [width // 2]]
+        else:
+            places = (2 * np.arange(per_axis) + 1) * width // (2 * per_axis)
+            answers = cells[:, places].mean(axis=1, keepdims=True)
+        # a draw of a smooth kernel that hardly varies is good to the root of rounding
+        inside &= (np.abs(cells - answers) <= opt._delta[h] + 1e-6).all(axis=(0, 1))
+    # Each draw is outside with a probability of at most 0.1: three standard deviations are 13.
+    assert (~inside).sum() <= 20 + 13
+    assert (np.diff(opt._delta) <= 0.0).all()
+
+
+def test_a_periodic_process_is_refined_and_not_asked_again_and_again():
+    opt = GPTreeOptimizer(ExpSineSquared(0.8, 0.5), bounds=[(0, 1)], alpha=0.01)
+    rng = np.random.default_rng(0)
+    opt.run(lambda cell: np.sin(4 * np.pi * cell.center[0]) + 0.1 * rng.normal(), budget=60)
+    assert opt.tree_.depth.max() >= 5
+    assert opt.tree_.n_evaluations.max() <= 10
+
+
+@pytest.mark.parametrize("cls", [GPTreeOptimizer, GPZoomingOptimizer, ContextualGPTreeOptimizer])
+@pytest.mark.parametrize("diameter", ["kernel", "theory"])
+def test_whole_periods_from_centre_to_corner_are_no_sign_of_constancy(cls, diameter):
+    settings = {"alpha": 0.01, "diameter": diameter, "bounds": [(0, 1)]}
+    if cls is ContextualGPTreeOptimizer:
+        settings["context_bounds"] = [(0, 1)]
+        kernel = Columns(RBF(0.3), [0]) * Columns(ExpSineSquared(0.8, 0.5), [1])
+        opt = cls(kernel, **settings)
+        opt.ask([0.5])
+    else:
+        opt = cls(ExpSineSquared(0.8, 0.5), **settings)
+        opt.ask()
+    widths = opt._variation if cls is GPZoomingOptimizer else opt._delta
+    # sd(f(x) - f(c)) is 1.26 for x half a period from c
+    assert widths[0] > 1.25
+
+
+def test_the_largest_deviation_of_parts_is_found_axis_by_axis():
+    """A product is farthest at a corner along some axes and inside along others."""
+    rng = np.random.default_rng(0)
+    for d in (2, 3, 5):
+        peaks = np.where(rng.uniform(size=d) < 0.5, 1.0, rng.uniform(-0.9, 0.9, size=d))
+        heights = rng.uniform(0.1, 1.0, size=d)
+
+        def deviations(t, peaks=peaks, heights=heights):
+            return np.sqrt(1.0 - np.exp(-heights / (1.0 + np.abs(t - peaks))).prod(axis=1))
+
+        exact = float(np.sqrt(1.0 - np.exp(-heights.sum())))
+        assert 0.98 * exact <= largest_within(deviations, d) <= exact

@@ -1,0 +1,545 @@
+"""Hyperparameters and noise learned from the answers, and the defaults that rest on them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal, norm
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+import skgpb.optimizers._gaussian
+from skgpb import (
+    CMESOptimizer,
+    ContextualGPTreeOptimizer,
+    EIOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+    IndirectEIOptimizer,
+)
+from skgpb.exceptions import LearningWarning
+from skgpb.kernels import CellAverage, boxes_from_points
+from skgpb.optimizers.combinatorial import CombinatorialBandit
+from skgpb.surrogate import OnlineGaussianProcessRegressor
+from skgpb.surrogate.functionals import Functionals
+from skgpb.surrogate.likelihood import (
+    LENGTH_SCALE,
+    Likelihood,
+    Prior,
+    Samples,
+    covariance_of,
+    covariance_of_functionals,
+    default_kernel,
+    default_prior,
+    log_likelihood,
+    most_probable,
+    noise_prior,
+)
+
+SQUARE = np.array([[0.0, 1.0], [0.0, 2.0]])
+RNG = np.random.default_rng(5)
+X = RNG.uniform(SQUARE[:, 0], SQUARE[:, 1], (9, 2))
+#: Every functional is observed once, most of them again.
+OF = np.concatenate([np.arange(9), RNG.integers(0, 7, 15)])
+Y = np.sin(3.0 * X[OF, 0]) + X[OF, 1] + 0.3 * RNG.normal(size=24)
+
+
+def samples_with(alphas):
+    samples = Samples()
+    for i, y, alpha in zip(OF, Y, alphas, strict=True):
+        samples.append(int(i), float(y), float(alpha))
+    return samples
+
+
+ALPHAS = {
+    "unknown": np.full(24, np.nan),
+    "known": RNG.uniform(0.05, 0.5, 24),
+    "mixed": np.where(RNG.random(24) < 0.5, np.nan, 0.2),
+}
+
+
+def covariance(theta):
+    """Covariance as a Likelihood takes it, by scikit-learn's own derivatives."""
+    K, gradient = default_kernel(SQUARE).clone_with_theta(theta)(X, eval_gradient=True)
+    return K, lambda inner: np.tensordot(inner, gradient, 2)
+
+
+def density(theta, noise, alphas, y=Y):
+    """Log density of all samples, written down without merging any."""
+    K, A = covariance(theta)[0], np.eye(9)[OF]
+    variance = np.where(np.isnan(alphas), noise, alphas)
+    return multivariate_normal.logpdf(y, cov=A @ K @ A.T + np.diag(variance))
+
+
+@pytest.mark.parametrize("alphas", list(ALPHAS.values()), ids=list(ALPHAS))
+def test_likelihood_is_the_density_of_all_samples_and_its_gradient(alphas):
+    prior = default_prior(SQUARE)
+    of_noise = noise_prior(1.0)[0] if np.isnan(alphas).any() else None
+    likelihood = Likelihood(covariance, samples_with(alphas).scaled(0.0, 1.0), prior, of_noise)
+    x = prior.center + np.array([0.3, -0.4, 0.2])
+    if of_noise is not None:
+        x = np.append(x, -1.5)
+    value, gradient = likelihood(x)
+    expected = density(x[:3], np.exp(-1.5), alphas) + prior(x[:3])[0]
+    expected += 0.0 if of_noise is None else of_noise(x[3:])[0]
+    assert value == pytest.approx(expected, abs=1e-9)
+    for i, step in enumerate(1e-5 * np.eye(len(x))):
+        slope = (likelihood(x + step)[0] - likelihood(x - step)[0]) / 2e-5
+        assert gradient[i] == pytest.approx(slope, abs=1e-6)
+
+
+def test_likelihood_equals_that_of_the_regressor_without_repeats():
+    samples = Samples()
+    for i in range(9):
+        samples.append(i, float(Y[i]), 0.1)
+    points = Functionals(2)
+    points.extend(Functionals.of_rows(X))
+    kernel = default_kernel(SQUARE)
+    likelihood = Likelihood(covariance, samples.scaled(0.0, 1.0), None, None)
+    value, gradient = likelihood(kernel.theta)
+    expected = log_likelihood(kernel, points, np.full(9, 0.1), Y[:9], eval_gradient=True)
+    assert value == pytest.approx(expected[0], abs=1e-10)
+    assert_allclose(gradient, expected[1], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        default_kernel(SQUARE),
+        default_kernel(SQUARE, smooth=True),
+        ConstantKernel(2.0) * Matern(0.4, nu=2.5),
+        CellAverage(default_kernel(SQUARE), 1),
+        CellAverage(default_kernel(SQUARE), 2),
+        ConstantKernel(2.0) * Matern([0.3, 0.5], nu=1.5),
+        ConstantKernel(2.0, "fixed") * RBF([0.3, 0.5]),
+        RBF([0.3, 0.5]) + WhiteKernel(0.1),
+    ],
+    ids=str,
+)
+def test_contracted_derivatives_are_those_of_scikit_learn(kernel):
+    rows = boxes_from_points(X) if isinstance(kernel, CellAverage) else X
+    inner = np.random.default_rng(0).normal(size=(9, 9))
+    inner += inner.T
+    K, contract = covariance_of(kernel, rows)(kernel.theta)
+    expected, gradient = kernel(rows, eval_gradient=True)
+    assert_allclose(K, expected, atol=1e-12)
+    assert_allclose(contract(inner), np.tensordot(inner, gradient, 2), atol=1e-11)
+    if isinstance(kernel, CellAverage):
+        rows[:, 2:] += 0.1
+        K, contract = covariance_of(kernel, rows)(kernel.theta)
+        expected, gradient = kernel(rows, eval_gradient=True)
+        assert_allclose(K, expected, atol=1e-12)
+        assert_allclose(contract(inner), np.tensordot(inner, gradient, 2), atol=1e-11)
+
+
+@pytest.mark.parametrize("shape", [Matern(0.5, nu=2.5), RBF([0.5, 0.8])], ids=str)
+def test_derivatives_do_not_depend_on_where_points_lie(shape):
+    kernel, inner = ConstantKernel(1.5) * shape, np.random.default_rng(2).normal(size=(9, 9))
+    near = np.round(X * 2**10) / 2**10  # which 2^30 can be added to exactly
+    slopes = [
+        covariance_of(kernel, rows)(kernel.theta)[1](inner + inner.T)
+        for rows in (near, near + 2.0**30)
+    ]
+    assert_allclose(slopes[0], slopes[1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_covariances_of_averages_over_rows_have_their_derivatives(free):
+    kernel = default_kernel(SQUARE)
+    gpr = OnlineGaussianProcessRegressor()
+    gpr.start(kernel, 2)
+    for block in (X[:3], X[3:4], X[4:9]):
+        gpr.process_.observe(block, 0.3, 0.1)
+    covariance, inner = (
+        covariance_of_functionals(kernel, gpr.process_.observed, free),
+        np.array([[1.0, 0.3, -2.0], [0.3, 0.5, 0.7], [-2.0, 0.7, 0.1]]),
+    )
+    K, contract = covariance(kernel.theta)
+    A = np.zeros((3, 9))
+    A[0, :3], A[1, 3], A[2, 4:] = 1 / 3, 1.0, 1 / 5
+    assert_allclose(K, A @ kernel(X) @ A.T, atol=1e-12)
+    if not free:
+        assert contract(inner).shape == (0,)
+        return
+    for i, step in enumerate(1e-6 * np.eye(3)):
+        up, down = (covariance(kernel.theta + sign * step)[0] for sign in (1.0, -1.0))
+        slope = np.sum(inner * (up - down)) / 2e-6
+        assert contract(inner)[i] == pytest.approx(slope, abs=1e-7)
+
+
+def test_units_only_shift_the_likelihood():
+    alphas = ALPHAS["known"]
+    prior = default_prior(SQUARE)
+    samples = samples_with(alphas)
+    one = Likelihood(covariance, samples.scaled(0.0, 1.0), None, None)(prior.center)[0]
+    scaled = samples.scaled(0.0, 2.0)
+    assert_allclose(scaled.alpha, alphas / 4.0)
+    other = Likelihood(covariance, scaled, None, None)(prior.center - [np.log(4.0), 0, 0])[0]
+    assert other == pytest.approx(one + 24 * np.log(2.0), abs=1e-9)
+
+
+def test_exact_samples_outweigh_all_others():
+    samples = Samples()
+    for functional, reward, alpha in [(0, 1.0, 0.5), (0, 2.0, 0.0), (1, 3.0, 0.1), (0, 2.0, 0.0)]:
+        samples.append(functional, reward, alpha)
+    merged = samples.scaled(0.0, 1.0).merged(0.7)
+    assert_array_equal(merged.y, [2.0, 3.0])
+    assert_array_equal(merged.noise, [0.0, 0.1])
+    assert_array_equal(merged.counts, [3, 1])
+
+
+def test_samples_of_any_precision_merge_without_overflow():
+    samples = Samples()
+    for functional, reward, alpha in [(0, 1e100, 0.5), (0, 0.25, 1e-300), (1, 3.0, 1e300)]:
+        samples.append(functional, reward, alpha)
+    with np.errstate(all="raise", under="ignore"):
+        merged = samples.scaled(0.0, 1.0).merged(0.7)
+    assert_allclose(merged.y, [0.25, 3.0])
+    assert_allclose(merged.noise, [1e-300, 1e300])
+
+
+@pytest.mark.parametrize("large", [1e8, 1e200])
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPUCBOptimizer])
+def test_an_almost_exact_answer_after_a_large_one_leaves_numbers(cls, large):
+    optimizer = cls(bounds=[(0, 1)], random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        optimizer.tell(optimizer.ask(), large)
+        optimizer.tell(optimizer.ask(), 0.25, 1e-300)
+        optimizer.tell(optimizer.ask(), 0.5)
+    for numbers in optimizer.predict([[0.1], [0.6]], return_std=True):
+        assert np.isfinite(numbers).all()
+
+
+def test_the_default_kernel_scales_with_the_sides_and_the_dimension():
+    kernel = default_kernel(np.array([[0.0, 2.0], [5.0, 5.0], [0.0, 1e-3], [-1.0, 1.0]]))
+    assert isinstance(kernel.k2, Matern)
+    assert_allclose(kernel.k2.length_scale, 2.0 * LENGTH_SCALE * np.array([2.0, 1.0, 1e-3, 2.0]))
+    assert isinstance(default_kernel(SQUARE, smooth=True).k2, RBF)
+    assert_allclose(default_prior(SQUARE).center, default_kernel(SQUARE).theta)
+    assert np.isfinite(default_kernel(SQUARE).bounds).all()
+
+
+def test_most_probable_is_the_better_of_two_hills():
+    def hills(x):
+        one, two = norm.pdf(x[0], -2.0), 2.0 * norm.pdf(x[0], 3.0, 0.7)
+        slope = -one * (x[0] + 2.0) - two * (x[0] - 3.0) / 0.49
+        return float(one + two), np.array([slope])
+
+    bounds = np.array([[-5.0, 5.0]])
+    starts = [np.array([-1.5]), np.array([2.5])]
+    assert most_probable(hills, starts[:1], bounds)[0] == pytest.approx(-2.0, abs=1e-2)
+    assert most_probable(hills, starts, bounds)[0] == pytest.approx(3.0, abs=1e-2)
+    # An optimizer of the user's has the signature of scikit-learn's.
+    seen = []
+
+    def mine(objective, start, bounds):
+        seen.append((objective(start)[0], objective(start, eval_gradient=False)))
+        return start, objective(start, False)
+
+    assert_array_equal(most_probable(hills, starts, bounds, mine), starts[1])
+    assert all(one == other for one, other in seen)
+    assert Prior(np.zeros(1), np.ones(1))(np.array([2.0]))[0] == -2.0
+
+
+# Optimizers --------------------------------------------------------------------------------------
+
+CASES = {
+    "arms in a box": lambda **p: GPUCBOptimizer(beta=2.0, n_candidates=60, **p),
+    "cells": lambda **p: GPOOOptimizer(n_representatives=3, expansion="posterior", **p),
+    "centres": lambda **p: GPTreeOptimizer(n_children=3, **p),
+    "balls": lambda **p: GPZoomingOptimizer(**p),
+}
+
+
+def smooth(query):
+    points = np.asarray(query)
+    return float(np.mean(np.sin(4.0 * points[:, 0]) * np.exp(-points[:, 1])))
+
+
+def play(optimizer, n, scale=1.0, offset=0.0, noise=0.1):
+    rng, queries = np.random.default_rng(3), []
+    for _ in range(n):
+        queries.append(optimizer.ask())
+        optimizer.tell(queries[-1], offset + scale * (smooth(queries[-1]) + noise * rng.normal()))
+    return queries
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_nothing_known_depends_on_no_unit(name):
+    """Rewards in other units give the same queries; so do other units of the domain."""
+    one = CASES[name](bounds=[(0, 1), (0, 1)], random_state=0)
+    other = CASES[name](bounds=[(0, 1), (0, 1)], random_state=0)
+    queries = play(one, 30)
+    same = play(other, 30, scale=1024.0, offset=-4096.0)
+    for a, b in zip(queries, same, strict=True):
+        assert_allclose(np.asarray(b), np.asarray(a), rtol=0, atol=1e-7)
+    assert other.alpha_ == pytest.approx(1024.0**2 * one.alpha_, rel=1e-3)
+    points = np.random.default_rng(0).random((5, 2))
+    for a, b, shift in zip(
+        one.predict(points, return_std=True),
+        other.predict(points, return_std=True),
+        (-4096.0, 0.0),
+        strict=True,
+    ):
+        assert_allclose(b, 1024.0 * a + shift, rtol=1e-4, atol=1.0)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_noise_and_scales_are_learned(name):
+    optimizer = CASES[name](bounds=[(0, 1), (0, 1)], random_state=0)
+    rng = np.random.default_rng(0)
+    points = rng.random((120, 2))
+    values = np.array([smooth(x[None]) for x in points]) + 0.1 * rng.normal(size=120)
+    optimizer.fit(points, 50.0 + 7.0 * values)
+    assert 0.5 < optimizer.alpha_ / 0.7**2 < 2.0
+    mean, std = optimizer.predict(points, return_std=True)
+    z = (50.0 + 7.0 * np.array([smooth(x[None]) for x in points]) - mean) / std
+    assert 0.5 < np.sqrt(np.mean(z**2)) < 2.0
+    # The function changes faster along its first axis.
+    scales = np.exp(optimizer.surrogate_.kernel_.theta[1:])
+    assert scales[0] < scales[1]
+
+
+def test_what_is_given_is_not_learned():
+    kernel = ConstantKernel(0.5) * RBF(0.3)
+    fixed = EIOptimizer(kernel, bounds=[(0, 1), (0, 1)], alpha=0.04, random_state=0)
+    play(fixed, 20)
+    assert fixed.surrogate_.kernel_ == kernel
+    assert fixed.alpha_ == 0.04
+    noise_only = EIOptimizer(kernel, bounds=[(0, 1), (0, 1)], random_state=0)
+    play(noise_only, 40)
+    assert noise_only.surrogate_.kernel_ == kernel
+    assert (noise_only.surrogate_.process_.offset, noise_only.surrogate_.process_.scale) == (
+        0.0,
+        1.0,
+    )
+    assert 0.3 < noise_only.alpha_ / 0.01 < 3.0
+    scales_only = EIOptimizer(bounds=[(0, 1), (0, 1)], alpha=0.01, random_state=0)
+    play(scales_only, 20)
+    assert scales_only.alpha_ == 0.01
+    noises = (
+        scales_only.surrogate_.process_.posterior.noises()
+        * scales_only.surrogate_.process_.scale**2
+    )
+    assert_allclose(noises.max(), 0.01, rtol=1e-9)
+
+
+def test_own_noise_of_an_answer_is_kept_beside_a_learned_one():
+    optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], random_state=0)
+    play(optimizer, 15)
+    optimizer.tell([0.5, 0.5], 3.0, alpha=25.0)
+    optimizer.tell([0.25, 0.5], 0.4, alpha=1e-6)
+    optimizer._learn()
+    noises = (
+        optimizer.surrogate_.process_.posterior.noises() * optimizer.surrogate_.process_.scale**2
+    )
+    assert_allclose(noises[-2:], [25.0, 1e-6], rtol=1e-9)
+    assert noises[:-2].max() == pytest.approx(optimizer.alpha_, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"kernel": RBF(0.1), "alpha": 0.5}),
+        ({"kernel": RBF(0.1), "alpha": 0.5}, {"kernel": None, "alpha": None}),
+        ({"kernel": RBF(0.1)}, {"optimizer": "fmin_l_bfgs_b", "alpha": 0.1, "normalize_y": True}),
+    ],
+    ids=["to given", "to learned", "to both"],
+)
+def test_parameters_that_change_in_mid_run_do_not_corrupt_it(name, before, after):
+    optimizer = CASES[name](bounds=[(0, 1), (0, 1)], random_state=0, **before)
+    play(optimizer, 5)
+    optimizer.set_params(**after)
+    play(optimizer, 15)
+    mean, std = optimizer.predict(np.random.default_rng(0).random((20, 2)), return_std=True)
+    assert np.isfinite(mean).all() and np.isfinite(std).all()
+    assert (np.diff(optimizer.history_["round"]) == 1).all()
+    assert np.isfinite(optimizer.history_["std"]).all()
+
+
+@pytest.mark.parametrize(
+    ("relearn", "expected"),
+    [
+        ("doubling", [1, 2, 4, 8, 16]),
+        ("growing", [1, 2, 3, 4, 5, 7, 9, 12, 15, 19]),
+        (6, [6, 12, 18]),
+        (None, []),
+    ],
+)
+def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
+    """Geometric, so that the cubic cost of learning is amortised over the rounds between."""
+    seen, searches = [], []
+    learn = skgpb.optimizers._gaussian.GaussianProcessMixin._learn
+    search = skgpb.optimizers._gaussian.most_probable
+
+    def spy(self):
+        learn(self)
+        seen.append(self._learned_at)
+
+    def count(*arguments):
+        searches.append(1)
+        return search(*arguments)
+
+    monkeypatch.setattr(skgpb.optimizers._gaussian.GaussianProcessMixin, "_learn", spy)
+    monkeypatch.setattr(skgpb.optimizers._gaussian, "most_probable", count)
+    optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, relearn=relearn)
+    play(optimizer, 20)
+    assert seen == expected
+    assert len(searches) == sum(n >= 4 for n in expected)
+
+
+def test_a_loaded_run_does_not_learn_again(tmp_path, monkeypatch):
+    optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, random_state=0)
+    play(optimizer, 18)
+    optimizer.save(tmp_path / "run")
+
+    def never(*arguments):
+        raise AssertionError("learned again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(skgpb.optimizers._gaussian, "most_probable", never)
+        resumed = EIOptimizer.load(tmp_path / "run")
+        assert resumed.alpha_ == optimizer.alpha_
+        assert resumed.surrogate_.kernel_ == optimizer.surrogate_.kernel_
+    # From here on it does.
+    assert play(resumed, 20) == play(optimizer, 20)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("rewards", [[0.0], [5.0], [1e-300, 0.0], [1.0, 1.0, 1.0 + 1e-15]])
+def test_degenerate_rewards_are_survived_in_silence(name, rewards):
+    optimizer = CASES[name](bounds=[(0, 1), (0, 1)], random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        for i in range(12):
+            optimizer.tell(optimizer.ask(), rewards[i % len(rewards)])
+    mean, std = optimizer.predict(np.random.default_rng(0).random((4, 2)), return_std=True)
+    assert np.isfinite(mean).all() and np.isfinite(std).all()
+    assert abs(mean - np.mean(rewards)).max() <= 1e-6 * max(1.0, np.ptp(rewards))
+
+
+def test_averages_over_pools_are_thinned_for_learning_only():
+    pool = np.random.default_rng(0).random((4000, 2))
+    optimizer = GPOOOptimizer(pool=pool, min_members=60, expansion="posterior", random_state=0)
+    play(optimizer, 60, noise=0.02)
+    surrogate = optimizer.surrogate_
+    assert len(surrogate.process_.observed.rows) > 500
+    thin = surrogate.process_.observed.thinned(500)
+    assert len(thin) == len(surrogate.process_.observed)
+    assert len(thin) <= len(thin.rows) <= 500
+    best = optimizer.recommend("posterior")
+    average = np.array([smooth(pool[[i]]) for i in best.members]).mean()
+    assert average > 0.85 * max(smooth(pool[[i]]) for i in range(0, 4000, 7)) - 0.1
+
+
+def test_contexts_and_actions_have_scales_of_their_own():
+    optimizer = ContextualGPTreeOptimizer(
+        context_bounds=[(0, 10)], bounds=[(0, 1)], n_children=2, random_state=0
+    )
+    rng = np.random.default_rng(0)
+    for context in rng.uniform(0, 10, 40):
+        query = optimizer.ask([context])
+        x = np.asarray(query)[0]
+        optimizer.tell(query, float(np.cos(6 * (x[1] - 0.5)) + 0.1 * rng.normal()))
+    scales = np.exp(optimizer.surrogate_.kernel_.theta[1:])
+    assert scales[0] / 10.0 > scales[1]
+
+
+class Learner:
+    """Moves the hyperparameters a little; fails in the middle of its work at the calls given."""
+
+    def __init__(self, error=None, calls=()):
+        self.error, self.calls, self.n = error, calls, 0
+
+    def __call__(self, objective, start, bounds):
+        self.n += 1
+        objective(start + 1.0)
+        if self.n in self.calls:
+            raise self.error
+        return start - 0.1, objective(start)[0]
+
+
+LEARNING = {
+    "arms": EIOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], n_candidates=40, normalize_y=True),
+    "cells": GPOOOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], alpha=0.1),
+    "balls": GPZoomingOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], anytime=True, budget=8),
+    "queries": CMESOptimizer(domain=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
+    "answers": IndirectEIOptimizer(domain=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
+    "campaigns": CombinatorialBandit(
+        [GPUCBOptimizer(RBF(3.0), arms=np.arange(7.0)[:, None], alpha=0.1)] * 2, 8, random_state=0
+    ),
+}
+
+
+def with_learner(optimizer, learner):
+    """A fresh optimizer that learns so; of campaigns the second."""
+    if isinstance(optimizer, CombinatorialBandit):
+        return clone(optimizer).set_params(campaign_1__optimizer=learner)
+    return clone(optimizer).set_params(optimizer=learner, random_state=0)
+
+
+def hyperparameters(optimizer):
+    """Those in use, noise and units included, as plain numbers."""
+    found = []
+    for part in getattr(optimizer, "optimizers_", [optimizer]):
+        models = [getattr(part, name) for name in ("process_", "surrogate_") if hasattr(part, name)]
+        found += [*(model.kernel_.theta.tolist() for model in models), part.alpha_]
+    return found
+
+
+@pytest.mark.parametrize("error", [np.linalg.LinAlgError("singular"), KeyboardInterrupt()])
+@pytest.mark.parametrize("name", list(LEARNING))
+def test_an_answer_is_taken_whole_although_learning_fails(name, error, tmp_path):
+    optimizer, failures = with_learner(LEARNING[name], Learner(error, (2, 3))), 0
+    expected = LearningWarning if isinstance(error, Exception) else KeyboardInterrupt
+    rng = np.random.default_rng(0)
+    for i in range(20):
+        query = optimizer.ask()
+        before = hyperparameters(optimizer)
+        reward = float(rng.normal())
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", LearningWarning)
+                optimizer.tell(query, [reward, -reward] if name == "campaigns" else reward)
+        except expected:
+            assert hyperparameters(optimizer) == before
+            failures += 1
+        assert len(optimizer.history_) == i + 1
+        assert query not in optimizer._pending
+    assert failures == 2
+    # The file holds the answers, and knows of the failures.
+    if name == "campaigns":
+        again = {"optimizers": with_learner(LEARNING[name], Learner()).optimizers}
+    else:
+        again = {"optimizer": Learner()}
+    optimizer.save(tmp_path / "run", omit=list(again))
+    resumed = type(optimizer).load(tmp_path / "run", **again)
+    assert hyperparameters(resumed) == hyperparameters(optimizer)
+    corners = optimizer.bounds_.T
+    assert_array_equal(resumed.predict(corners), optimizer.predict(corners))
+    assert resumed.ask() == optimizer.ask()
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        EIOptimizer(RBF(0.5, (1e-3, np.inf)), bounds=[(0, 1)], optimizer="fmin_l_bfgs_b"),
+        GPOOOptimizer(RBF(0.5, (0.0, 2.0)), bounds=[(0, 1)], optimizer="fmin_l_bfgs_b"),
+        CMESOptimizer(RBF(0.5, (1e-3, np.inf)), domain=[(0, 1)]),
+        IndirectEIOptimizer(domain=[(0, 1)], answer_kernel=RBF(0.5, (1e-3, np.inf))),
+    ],
+    ids=lambda optimizer: type(optimizer).__name__,
+)
+def test_restarts_between_infinite_bounds_are_refused_before_a_run(optimizer):
+    with np.errstate(divide="ignore"):
+        clone(optimizer).ask()
+        optimizer = clone(optimizer).set_params(n_restarts_optimizer=2)
+        with pytest.raises(ValueError, match="n_restarts_optimizer=2 draws starts between"):
+            optimizer.ask()
+    assert not hasattr(optimizer, "bounds_")
