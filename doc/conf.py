@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from threadpoolctl import threadpool_limits
+
+sys.path.insert(0, str(Path(__file__).parent))
+import architecture
 
 # The examples' matrices are small: on a busy machine threads would wait for each other for minutes.
 threadpool_limits(1, user_api="blas")
@@ -71,7 +75,7 @@ html_theme_options = {
     "logo": {"text": "skgpb"},
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
@@ -138,8 +142,16 @@ def insert_changelog(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = markdown_to_rst(path.read_text(encoding="utf-8"))
 
 
+def draw_architecture(app: Sphinx) -> None:
+    """Draw the page ``development/architecture``'s picture from the source as it is."""
+    target, picture = Path(app.srcdir) / "development" / "architecture.svg", architecture.draw()
+    if not target.exists() or target.read_text(encoding="utf-8") != picture:
+        target.write_text(picture, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Register what is defined above."""
     app.add_html_math_renderer("mathml", (visit_inline_math, None), (visit_displayed_math, None))
+    app.connect("builder-inited", draw_architecture)
     app.connect("source-read", insert_changelog)
     app.connect("autodoc-process-docstring", unlink_foreign_references)

@@ -35,6 +35,9 @@ PUBLIC = [
     "skgpb.problems",
 ]
 PAGES = [
+    "development/new_algorithm.rst",
+    "development/new_domain.rst",
+    "development/new_kernel.rst",
     "quick_start.rst",
     "user_guide/cmes.rst",
     "user_guide/indirect_queries.rst",

@@ -1,0 +1,82 @@
+"""The pages for developers keep to the code: decisions, the picture of the rooms."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skgpb
+from skgpb.utils import validate_params
+
+ROOT = Path(__file__).resolve().parents[1]
+NUMBER = r"D-[A-Z]\d+"
+
+
+@pytest.fixture(scope="module")
+def decisions() -> str:
+    page = ROOT / "doc/development/decisions.rst"
+    if not page.exists():
+        pytest.skip("the documentation is not beside the tests")
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def architecture() -> dict:
+    script = ROOT / "doc/architecture.py"
+    if not script.exists():
+        pytest.skip("the documentation is not beside the tests")
+    return runpy.run_path(str(script))
+
+
+def test_every_decision_has_one_anchor_of_its_own_number(decisions):
+    anchors = re.findall(rf"^\.\. _({NUMBER}):$", decisions, flags=re.MULTILINE)
+    titles = re.findall(rf"^({NUMBER}): .+\n~+$", decisions, flags=re.MULTILINE)
+    assert anchors == titles
+    assert len(set(anchors)) == len(anchors)
+    for letter in "GABCDH":  # without gaps: a number that was given is never given again
+        numbers = [int(each[3:]) for each in anchors if each[2] == letter]
+        assert numbers == list(range(1, len(numbers) + 1)) != []
+
+
+def test_decisions_cited_in_the_code_exist(decisions):
+    cited = {
+        number
+        for path in (ROOT / "skgpb").rglob("*.py*")
+        if path.suffix in (".py", ".pyx", ".pyi")
+        for number in re.findall(rf"\b{NUMBER}\b", path.read_text(encoding="utf-8"))
+    }
+    assert cited <= set(re.findall(rf"_({NUMBER}):", decisions))
+
+
+def test_alternatives_in_decisions_are_accepted(decisions):
+    # A line may end within the call.
+    calls = re.findall(r"``(\w+Optimizer\([^`]+\))``", re.sub(r"\s*\n\s*", " ", decisions))
+    assert len(calls) > 20
+    names = {name: getattr(skgpb, name) for name in skgpb.__all__}
+    for call in calls:
+        validate_params(eval(call, {"np": np} | names))
+
+
+def test_imports_go_down_the_floors_of_the_picture(architecture):
+    picture = architecture["draw"]()
+    rooms = {path.parent.name for path in (ROOT / "skgpb").glob("*/__init__.py")}
+    modules = {path.stem for path in (ROOT / "skgpb").glob("*.py")} - {"__init__"}
+    for name in (rooms | modules) - {"_version", "__main__"}:
+        assert re.search(rf"\b{name}\b", picture), name
+
+
+def test_an_import_upwards_is_found(architecture, tmp_path):
+    for name, text in {"kernels": "import skgpb.optimizers.gpoo", "optimizers": ""}.items():
+        (tmp_path / "skgpb" / name).mkdir(parents=True)
+        (tmp_path / "skgpb" / name / "a.py").write_text(text)
+    with pytest.raises(ValueError, match=r"upwards or in a circle: .*'kernels', 'optimizers'"):
+        architecture["draw"](tmp_path / "skgpb")
+
+
+def test_arrows_that_follow_from_others_are_left_out(architecture):
+    pairs = {("a", "b"), ("b", "c"), ("a", "c"), ("c", "d"), ("a", "d")}
+    assert architecture["essential"](pairs) == {("a", "b"), ("b", "c"), ("c", "d")}
