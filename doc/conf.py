@@ -75,7 +75,7 @@ html_theme_options = {
     "logo": {"text": "skgpb"},
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],

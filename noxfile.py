@@ -1,0 +1,67 @@
+"""All checks under one name each: ``nox`` runs the first three, ``nox -s docs`` one of the others.
+
+Arguments after ``--`` go to the command of a session, as in ``nox -s tests -- -k resume``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["lint", "types", "tests"]
+nox.options.default_venv_backend = "venv"
+
+ROOT = Path(__file__).parent
+LINTER = "ruff>=0.17,<0.18"
+CHECKER = ["mypy>=2.4,<2.5", "pandas-stubs"]
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style and formatting; pass --fix to change what can be changed."""
+    session.install(LINTER)
+    session.run("ruff", "check", *session.posargs, ".")
+    session.run("ruff", "format", *([] if "--fix" in session.posargs else ["--check"]), ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types of the package and of a user's script, and the stubs of the compiled modules."""
+    session.install("-e", ".[test]", *CHECKER)
+    session.run("python", "tests/typing/check.py")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The tests as they run by default."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation, its examples included; a warning is an error."""
+    session.install("-e", ".[doc]")
+    command = ["sphinx", "-W", "--keep-going", "-b", "html", *session.posargs]
+    session.run("python", "-m", *command, "doc", "doc/_build/html")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Every benchmark, with the smallest run that it can do."""
+    session.install("-e", ".[test,bench]")
+    session.run("python", "-m", "pytest", "tests/test_benchmarks.py", *session.posargs)
+
+
+@nox.session
+def debug(session: nox.Session) -> None:
+    """The tests on a copy that is compiled with bounds checks: a wrong index raises."""
+    copy = Path(session.create_tmp()) / "checked"
+    shutil.rmtree(copy, ignore_errors=True)
+    left_out = [".git", ".nox", "build", "_build", "gallery", "generated", "*.egg-info", "*.so"]
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*left_out))
+    session.chdir(copy)
+    session.install("-e", ".[test]", env={"SKGPB_BOUNDSCHECK": "1"})
+    session.run("python", "-m", "pytest", *session.posargs)
