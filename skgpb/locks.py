@@ -12,10 +12,12 @@ from collections.abc import Callable
 from copy import deepcopy
 from functools import wraps
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
+
+Method = TypeVar("Method", bound=Callable)
 
 
-class StateLock(type(RLock())):
+class StateLock(type(RLock())):  # type: ignore[misc]  # RLock is a function
     """A reentrant lock of which copies and pickles are new ones, not held by anybody."""
 
     #: Whether what it guards is a copy that nobody else knows, on its way into a pickle.
@@ -25,7 +27,7 @@ class StateLock(type(RLock())):
         return StateLock, ()
 
 
-def locked(method: Callable) -> Callable:
+def locked(method: Method) -> Method:
     """Let a method, or the function of a property, of a :class:`Guarded` class hold its lock."""
 
     @wraps(method)
@@ -33,7 +35,7 @@ def locked(method: Callable) -> Callable:
         with self._lock:
             return method(self, *args, **kwargs)
 
-    return holding
+    return cast(Method, holding)
 
 
 class Guarded:
@@ -51,7 +53,7 @@ class Guarded:
         """Let an object that is part of this one hold the same lock."""
         vars(part)["_lock"] = self._lock
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> Any:
         """What is copied and pickled."""
         return super().__getstate__()
 

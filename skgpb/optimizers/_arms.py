@@ -159,7 +159,7 @@ def _keeps_covariance(covariance: str, n_arms: int) -> bool:
     return covariance == "full" or (covariance == "auto" and n_arms <= FULL_BY_DEFAULT)
 
 
-class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
+class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
     """A rule that scores all arms and pulls the best.
 
     A subclass implements ``_score``.

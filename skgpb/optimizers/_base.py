@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.query import PointsQuery, Query
 from skgpb.exceptions import LearningWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._files import SavedRuns
@@ -33,14 +33,21 @@ from skgpb.utils import (
     validate_params,
 )
 
+# The kind of query that an optimizer asks.
+Q = TypeVar("Q", bound=Query)
 
-class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimator, ABC):
+
+class BaseBanditOptimizer(
+    Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]
+):
     """Ask for queries, tell rewards, recommend; it maximises.
 
     A subclass implements the algorithm in ``_begin``, ``_choose``, ``_resolve``, ``_update``
     and ``_best``, none of which has to validate anything. Public methods hold the lock of the
     optimizer (:mod:`skgpb.locks`), except for ``run``, which evaluates in between.
     """
+
+    _query_type: type[Q]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let a class name the constraints of its own parameters, and inherit the others."""
@@ -188,8 +195,14 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
 
     # -- the loop ---------------------------------------------------------------------------
 
+    @overload
+    def ask(self, n: None = None) -> Q: ...
+
+    @overload
+    def ask(self, n: int) -> list[Q]: ...
+
     @locked
-    def ask(self, n: int | None = None) -> Any:
+    def ask(self, n: int | None = None) -> Q | list[Q]:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
         Asking again before a ``tell`` returns the same queries. Queries asked for and not yet

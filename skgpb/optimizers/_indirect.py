@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
 from math import ceil
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -65,15 +65,16 @@ GROWTH = {"growing": 1.1, "doubling": 2.0}
 # Starts of the local search for the best x and the best a, and its differencing step in sides.
 N_STARTS, STEP = 4, 1e-5
 
+# The kind of indirect query that an optimizer asks.
+Asked = TypeVar("Asked", bound=IndirectQuery)
 
-class BaseIndirectOptimizer(BaseBanditOptimizer):
+
+class BaseIndirectOptimizer(BaseBanditOptimizer[Asked]):
     """Ask for conditional expectations of f, recommend where f itself is largest.
 
     A subclass implements ``_scores`` and, if it keeps more than the process, the hooks
     ``_begun``, ``_observed`` and ``_learned``.
     """
-
-    _query_type = IndirectQuery
 
     _parameter_constraints: dict = {
         "kernel": [None, Kernel],

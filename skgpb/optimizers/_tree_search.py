@@ -42,7 +42,7 @@ IN_POOL = 32
 MANY_ROWS = 512
 
 
-class TreeSearchOptimizer(BaseBanditOptimizer):
+class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
     """A search over the cells of a K-ary partition of a box or of a pool."""
 
     _query_type = Cell

@@ -24,11 +24,12 @@ from skgpb.acquisition.conditional_entropy import (
     refined_maxima,
 )
 from skgpb.acquisition.entropy import gumbel_max_values
-from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.domains.indirect import IndirectQuery
+from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 
-class MaxValueInformation(BaseIndirectOptimizer):
+class MaxValueInformation(BaseIndirectOptimizer[Asked]):
     """Scores by the information about the largest value of f."""
 
     _parameter_constraints: dict = {
@@ -89,7 +90,7 @@ class MaxValueInformation(BaseIndirectOptimizer):
         return self._round > 0 and not value.max() > TIE_TOLERANCE
 
 
-class CMESOptimizer(MaxValueInformation):
+class CMESOptimizer(MaxValueInformation[IndirectQuery]):
     r"""Maximise f from noisy conditional expectations g(a) = E[f(X) | A = a].
 
     Parameters
@@ -206,6 +207,8 @@ class CMESOptimizer(MaxValueInformation):
     >>> bool(abs(opt.recommend()[0] - 0.6) < 0.05)
     True
     """
+
+    _query_type = IndirectQuery
 
     def __init__(
         self,

@@ -79,7 +79,7 @@ def default_cost(depth: int) -> float:
     return 0.5 * (depth + 1)
 
 
-class CMETSOptimizer(MaxValueInformation):
+class CMETSOptimizer(MaxValueInformation[IndirectCell]):
     """Maximise f from averages at resolutions that cost the more the finer they are.
 
     Parameters

@@ -195,7 +195,7 @@ class CostTable:
             heapq.heappush(queue, (-total, tuple(choice.tolist()), choice, allowed, i))
 
 
-class CombinatorialBandit(BaseBanditOptimizer):
+class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
     r"""Split a budget over campaigns, learning how each responds to its share.
 
     Each round plays one arm of every campaign within the budget and observes a reward from each

@@ -55,7 +55,7 @@ HEAD_START = 1000
 MAX_EFFORT = 100_000
 
 
-class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer):
+class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
     r"""Maximise f by shrinking balls where the Gaussian process asks for it (Algorithm 2).
 
     It needs no tree of partitions: the balls follow the function, and a covering oracle says

@@ -39,11 +39,13 @@ from skgpb.utils import MOST_POINTS, Integral, Interval, Real, box_around, check
 MARGIN = 0.01
 
 
-class BaseIndirectBaseline(BaseIndirectOptimizer):
+class BaseIndirectBaseline(BaseIndirectOptimizer[IndirectQuery]):
     """A rule that scores queries by the posterior of g given the answers alone.
 
     A subclass implements ``_acquisition``.
     """
+
+    _query_type = IndirectQuery
 
     _parameter_constraints: dict = {
         "answer_kernel": [None, Kernel],
