@@ -30,7 +30,7 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Types of the package and of a user's script, and the stubs of the compiled modules."""
     session.install("-e", ".[test]", *CHECKER)
-    session.run("python", "tests/typing/check.py")
+    session.run("python", "-m", "pytest", "tests/annotations", *session.posargs)
 
 
 @nox.session

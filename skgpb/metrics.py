@@ -21,6 +21,8 @@ References
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -190,7 +192,7 @@ def contextual_regret(optima: ArrayLike, values: ArrayLike) -> NDArray[np.float6
     return np.cumsum(optima - values, axis=-1)
 
 
-def _gap(optimum: ArrayLike, value: ArrayLike) -> float | NDArray[np.float64]:
+def _gap(optimum: ArrayLike, value: ArrayLike) -> Any:
     """Return ``optimum - value`` broadcast, as a float if both are scalars."""
     optimum, value = _real(optimum, "optimum"), _real(value, "value")
     try:

@@ -403,8 +403,9 @@ def _array_from(data: bytes) -> np.ndarray:
     shape, is_fortran, dtype = read[headers.read_magic(file)](file)
     if dtype.kind not in KINDS or not dtype.itemsize:
         raise ValueError(f"arrays of {dtype} are not accepted")
-    order = "F" if is_fortran else "C"
-    array = np.ndarray(shape, dtype, buffer=data, offset=file.tell(), order=order)
+    array = np.ndarray(
+        shape, dtype, buffer=data, offset=file.tell(), order="F" if is_fortran else "C"
+    )
     return np.require(array, requirements="A")
 
 

@@ -167,7 +167,7 @@ def check_count(n: Any) -> int:
     """Return the number of queries asked for, 1 for None."""
     if n is None:
         return 1
-    if not isinstance(n, Integral) or isinstance(n, bool) or not 1 <= n <= MOST_QUERIES:
+    if not isinstance(n, Integral) or isinstance(n, bool) or not 1 <= int(n) <= MOST_QUERIES:
         raise ValueError(f"n must be None or an integer from 1 to {MOST_QUERIES}, got {n!r}")
     return int(n)
 

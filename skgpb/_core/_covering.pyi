@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -5,7 +7,7 @@ def subtract(
     boxes: NDArray[np.float64], balls: NDArray[np.float64], first_only: bool = False
 ) -> NDArray[np.float64]: ...
 def largest_cell(
-    boxes: NDArray[np.float64], faces: list[NDArray[np.float64]], tolerance: float
+    boxes: NDArray[np.float64], faces: list[Any], tolerance: float
 ) -> NDArray[np.float64]: ...
 def overlapping(boxes: NDArray[np.float64], box: NDArray[np.float64]) -> NDArray[np.intp]: ...
 

@@ -28,7 +28,7 @@ def points_per_axis(given: Any, d: int) -> tuple[int, ...]:
             s -= 1
         return (s,) * d
     counts = (given,) * d if isinstance(given, Integral) else tuple(given)
-    if len(counts) != d or not all(isinstance(s, Integral) and s >= 1 for s in counts):
+    if len(counts) != d or not all(isinstance(s, Integral) and int(s) >= 1 for s in counts):
         raise ValueError(
             f"n_representatives must be an integer >= 1 or one for each of {d} dimensions, "
             f"got {given!r}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Cell(Query):
 
     __slots__ = ("depth", "index", "lower", "members", "spec", "upper")
 
-    arguments = ("depth", "index", "lower", "upper", "spec", "members")
+    arguments: ClassVar[tuple[str, ...]] = ("depth", "index", "lower", "upper", "spec", "members")
 
     depth: int
     index: int

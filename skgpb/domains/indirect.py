@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from skgpb.domains.query import Query
@@ -31,7 +33,7 @@ class IndirectQuery(Query):
 
     __slots__ = ("a", "cost", "index")
 
-    arguments = ("a", "cost", "index")
+    arguments: ClassVar[tuple[str, ...]] = ("a", "cost", "index")
 
     a: np.ndarray
     cost: float

@@ -22,6 +22,9 @@ class Query:
 
     __slots__ = ("_points",)
 
+    # None until it is asked for.
+    _points: Any
+
     #: Names of the constructor's arguments, in its order; each is an attribute.
     arguments: ClassVar[tuple[str, ...]] = ()
 

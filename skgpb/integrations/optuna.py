@@ -97,7 +97,7 @@ class Numeric:
         return (u if self.step is None else self._coordinates(self._values(u)))[:, None]
 
 
-def _axis(distribution: BaseDistribution) -> Choice | Numeric:
+def _axis(distribution: Any) -> Choice | Numeric:
     if isinstance(distribution, CategoricalDistribution):
         # Indices, because choices may compare equal, as 1 and True do.
         return Choice("", [str(i) for i in range(len(distribution.choices))])

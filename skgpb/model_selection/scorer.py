@@ -84,7 +84,7 @@ class BanditScorer:
                 "bandit_scorer needs an optimizer that searches a pool or arms, such as "
                 f"GPOOOptimizer or GPUCBOptimizer, got {estimator!r}"
             )
-        settings = {"bounds": None, domain: X}
+        settings: dict[str, Any] = {"bounds": None, domain: X}
         if parameters.get("random_state", seed) is None:
             settings["random_state"] = seed
         return optimizer.set_params(**settings)

@@ -37,9 +37,7 @@ from skgpb.utils import (
 Q = TypeVar("Q", bound=Query)
 
 
-class BaseBanditOptimizer(
-    Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]
-):
+class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]):
     """Ask for queries, tell rewards, recommend; it maximises.
 
     A subclass implements the algorithm in ``_begin``, ``_choose``, ``_resolve``, ``_update``

@@ -20,7 +20,7 @@ class SavedRuns:
     """``save`` and ``load`` of an optimizer that keeps a log of what was asked and told."""
 
     @locked
-    def save(self, path: str | os.PathLike, *, omit: Collection[str] = ()) -> None:
+    def save(self: Any, path: str | os.PathLike, *, omit: Collection[str] = ()) -> None:
         """Write the run to a file from which :meth:`load` continues it identically.
 
         The file is a zip archive of JSON and NumPy arrays, in a versioned format that holds the
@@ -147,7 +147,7 @@ class SavedRuns:
             )
         return optimizer
 
-    def _replay(self, document: dict[str, Any], reader: Reader) -> int:
+    def _replay(self: Any, document: dict[str, Any], reader: Reader) -> int:
         """Repeat the events of a saved run; how many queries came out otherwise."""
         surprises = 0
         events = document["events"]
@@ -177,10 +177,10 @@ class SavedRuns:
         self._batch = [reader.query(each) for each in document["batch"]]
         return surprises
 
-    def _refit(self, X: np.ndarray, y: np.ndarray | None) -> None:
+    def _refit(self: Any, X: np.ndarray, y: np.ndarray | None) -> None:
         self.fit(X, y)
 
-    def _repeat(self, kind: str, query: Any, *numbers: Any) -> bool:
+    def _repeat(self: Any, kind: str, query: Any, *numbers: Any) -> bool:
         """Repeat one ask, tell or failure; whether an ask came out otherwise."""
         if kind == "ask":
             if not isinstance(query, self._query_type):
@@ -208,7 +208,7 @@ class SavedRuns:
         self._take(*self._checked_again(query, value, _none_for_nan(noise)))
         return False
 
-    def _checked_again(self, query: Any, reward: Any, alpha: Any) -> tuple:
+    def _checked_again(self: Any, query: Any, reward: Any, alpha: Any) -> tuple:
         """Check what was told in a saved run."""
         if isinstance(query, self._query_type):
             try:
@@ -218,7 +218,7 @@ class SavedRuns:
                 pass
         return self._checked(query.points, reward, alpha)
 
-    def _choice_of(self, query: Any) -> tuple:
+    def _choice_of(self: Any, query: Any) -> tuple:
         """Return the function, and its arguments, by which a query was chosen."""
         return (self._choose,)
 
@@ -230,5 +230,5 @@ def _none_for_nan(alpha: Any) -> Any:
     return None if alpha != alpha else alpha
 
 
-def _with_subclasses(cls: type) -> list[type]:
+def _with_subclasses(cls: Any) -> list[type]:
     return [cls, *(each for child in cls.__subclasses__() for each in _with_subclasses(child))]

@@ -82,11 +82,11 @@ class Runs:
         )
 
     def _play(
-        self,
+        self: Any,
         objective: Callable[[Any], float],
         budget: int,
         ask: Callable[[int, int], list[Any]],
-        callback: Callable[[Self], Any] | None,
+        callback: Callable[[Any], Any] | None,
         progress: bool,
         n_jobs: int | None,
         on_error: str = "record",
@@ -164,7 +164,7 @@ class Runs:
             message=message,
         )
 
-    def _result(self, last: Any) -> Any:
+    def _result(self: Any, last: Any) -> Any:
         """Return what a run recommends after its last query."""
         return self.recommend()
 

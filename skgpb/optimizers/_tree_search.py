@@ -312,7 +312,7 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
             order = np.argsort(-value, kind="stable")
             if value[order[0]] > top + TIE_TOLERANCE * self._gp.scale:
                 best, top = front[order[0]], value[order[0]]
-            children = []
+            children: list[int] = []
             for node in (front[i] for i in order[:BEAM]):
                 if tree.node(node)[0] < finest and partition.splittable(node):
                     first = partition.split(node)
@@ -386,7 +386,7 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
     def _pool_kernel(self, base: Kernel) -> Kernel:
         """Kernel of f, by features where cells average so many rows that pairs are too many."""
         given = self.n_representatives
-        many = isinstance(given, Integral) and given > MANY_ROWS
+        many = isinstance(given, Integral) and int(given) > MANY_ROWS
         if not (many or self.feedback == "integral"):
             return base
         if len(self.pool) <= MANY_ROWS or contains_white_noise(base):

@@ -237,7 +237,8 @@ class CellMapDisplay:
         from matplotlib.patches import Rectangle
 
         def box(lower: np.ndarray, upper: np.ndarray, **style: Any) -> Rectangle:
-            return Rectangle(lower[:2], *(upper - lower)[:2], **style)
+            (x, y), (width, height) = lower[:2], (upper - lower)[:2]
+            return Rectangle((x, y), width, height, **style)
 
         order = np.argsort(self.mean, kind="stable")
         if self.points is None:
@@ -255,7 +256,7 @@ class CellMapDisplay:
                 linewidths=0,
                 rasterized=True,
             )
-        style = {"facecolor": "none", "edgecolor": "0.25"}
+        style: dict[str, Any] = {"facecolor": "none", "edgecolor": "0.25"}
         legend = []
         if self.lower.shape[1] == 2:
             outlines = [box(lower, upper) for lower, upper in self.asked]

@@ -247,8 +247,8 @@ class PosteriorDisplay:
         if self.recommended is not None:
             low, high = self.recommended
             if (high > low).all():
-                style = {"fill": False, "edgecolor": RECOMMENDED, "lw": 2.2}
-                box = Rectangle(low, *(high - low), label="recommended", **style)
+                edge: dict[str, Any] = {"fill": False, "edgecolor": RECOMMENDED, "lw": 2.2}
+                box = Rectangle(low, *(high - low), label="recommended", **edge)
                 legend.append(ax.add_patch(box))
             style = {"marker": "*", "s": 130, "color": RECOMMENDED, "edgecolors": "white"}
             star = ax.scatter(
@@ -272,7 +272,7 @@ def _checked_features(features: Any, d: int) -> list[int]:
     if features is None:
         return list(range(min(d, 2)))
     drawn = [features] if isinstance(features, Integral) else list(features)
-    valid = all(isinstance(i, Integral) and 0 <= i < d for i in drawn)
+    valid = all(isinstance(i, Integral) and 0 <= int(i) < d for i in drawn)
     if not valid or len(drawn) not in (1, 2) or len(set(drawn)) < len(drawn):
         raise ValueError(
             f"features must be one or two different ones of 0..{d - 1}, got {features!r}"

@@ -153,7 +153,8 @@ class TreeDisplay:
 
         def edges(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             above, gap = self.parent[nodes], np.full(len(nodes), np.nan)
-            return tuple(np.column_stack([a[above], a[nodes], gap]).ravel() for a in (x, y))
+            across, down = (np.column_stack([a[above], a[nodes], gap]).ravel() for a in (x, y))
+            return across, down
 
         thin = {"color": "0.75", "lw": max(0.15, 0.8 * min(1.0, MANY / len(x)))}
         ax.plot(*edges(child), zorder=1, **thin)

@@ -1,0 +1,189 @@
+"""What users write, with the types that they rely on: checked by mypy, and run."""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    CombinatorialBandit,
+    ContextualGPTreeOptimizer,
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    ESTOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPTSOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+    IGPUCBOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+    MESOptimizer,
+    OnlineGaussianProcessRegressor,
+    PIOptimizer,
+    StoOOOptimizer,
+    URGPUCBOptimizer,
+)
+from skgpb.domains import (
+    Allocation,
+    Arm,
+    Ball,
+    Cell,
+    ContextCell,
+    IndirectCell,
+    IndirectQuery,
+    Query,
+)
+from skgpb.kernels import CellAverage
+from skgpb.metrics import cumulative_regret, simple_regret
+from skgpb.optimizers import BaseUCBOptimizer
+from skgpb.problems import branin, gpoo_function
+from skgpb.surrogate import GaussianProcess
+
+BOX = [(0.0, 1.0)]
+ARMS = np.linspace(0.0, 1.0, 9)[:, None]
+
+
+def f(x: np.ndarray) -> np.ndarray:
+    """Three hills."""
+    return np.sin(7.0 * np.asarray(x)).ravel()
+
+
+def average(query: Query) -> float:
+    """Answer any query."""
+    return float(f(query.points).mean())
+
+
+def cells() -> None:
+    """Trees ask cells."""
+    gpoo = GPOOOptimizer(RBF(0.2), bounds=BOX, alpha=1e-4)
+    tree = GPTreeOptimizer(RBF(0.2), bounds=BOX, alpha=1e-4)
+    stooo = StoOOOptimizer(bounds=BOX)
+    for optimizer in (gpoo, tree):
+        cell = optimizer.ask()
+        assert_type(cell, Cell)
+        depth: int = cell.depth
+        side: np.ndarray = cell.upper - cell.lower
+        assert side.shape == (1,) and depth == 0
+        assert_type(optimizer.tell(cell, average(cell)).ask(2), list[Cell])
+        assert_type(optimizer.recommend(), Cell)
+    assert_type(gpoo.tell(gpoo.ask(), 0.5, alpha=0.1), GPOOOptimizer)
+    assert_type(stooo.tell(stooo.ask(), 0.5).ask(), Cell)
+
+
+def balls() -> None:
+    """Zooming asks balls."""
+    zooming = GPZoomingOptimizer(RBF(0.2), bounds=BOX, alpha=1e-4)
+    ball = zooming.ask()
+    assert_type(ball, Ball)
+    radius: float = ball.radius
+    assert radius > 0.0
+    assert_type(zooming.tell(ball, average(ball)).recommend(), Ball)
+
+
+def arms() -> None:
+    """The family over arms asks arms."""
+    family: list[type[BaseUCBOptimizer]] = [
+        GPUCBOptimizer,
+        IGPUCBOptimizer,
+        GPTSOptimizer,
+        URGPUCBOptimizer,
+        DAGPUCBOptimizer,
+    ]
+    for cls in family:
+        optimizer = cls(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0)
+        arm = optimizer.ask()
+        assert_type(arm, Arm)
+        index: int = arm.index
+        assert 0 <= index < len(ARMS)
+        optimizer.tell([arm], [average(arm)])
+    others = (
+        EIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
+        PIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
+        ESTOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
+        MESOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0),
+    )
+    assert len({other.ask().index for other in others}) >= 1
+    assert_type(others[0].ask(), Arm)
+
+
+def indirect() -> None:
+    """Indirect queries ask rows or cells, and recommend points."""
+    grid: dict[str, Any] = {"domain": BOX, "candidates": ARMS, "random_state": 0}
+    for optimizer in (
+        CMESOptimizer(**grid),
+        IndirectEIOptimizer(**grid),
+        IndirectPIOptimizer(**grid),
+        IndirectUCBOptimizer(**grid),
+        IndirectMESOptimizer(**grid),
+    ):
+        query = optimizer.ask()
+        a: np.ndarray = query.a
+        cost: float = query.cost
+        assert a.shape == (1,) and cost == 1.0
+    cmes = CMESOptimizer(**grid)
+    assert_type(cmes.ask(), IndirectQuery)
+    assert_type(cmes.tell(cmes.ask(), 0.3).recommend(), np.ndarray)
+    cmets = CMETSOptimizer(domain=BOX, random_state=0)
+    cell = cmets.ask()
+    assert_type(cell, IndirectCell)
+    assert cell.depth == 0 and cell.lower < cell.upper
+
+
+def contexts_and_campaigns() -> None:
+    """A context comes before its query; an allocation has an arm for each campaign."""
+    contextual = ContextualGPTreeOptimizer(RBF(0.3), context_bounds=BOX, bounds=BOX, alpha=1e-2)
+    played = contextual.ask([0.5])
+    context_cell: ContextCell = played if isinstance(played, ContextCell) else played[0]
+    assert context_cell.context.shape == (1,)
+    contextual.tell(context_cell, average(context_cell))
+    bandit = CombinatorialBandit(
+        [GPUCBOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2) for _ in range(2)],
+        budget=1.0,
+        costs=ARMS[:, 0],
+    )
+    allocation = bandit.ask()
+    assert_type(allocation, Allocation)
+    costs: np.ndarray = allocation.costs
+    bandit.tell(allocation, [average(arm) for arm in allocation.arms])
+    assert costs.sum() <= 1.0
+
+
+def models() -> None:
+    """The posterior, its regressor, kernels, metrics and problems."""
+    regressor = OnlineGaussianProcessRegressor(CellAverage(RBF(0.2)), alpha=1e-4)
+    boxes = np.array([[0.0, 0.5], [0.5, 1.0]])
+    mean = regressor.fit(boxes, [0.2, 0.1]).predict(boxes)
+    assert mean.shape == (2,)
+    process = GaussianProcess(RBF(0.2), n_columns=1)
+    process.track(ARMS)
+    number: int = process.observe(ARMS[:1], 0.3, 1e-4)
+    means, deviations = process.tracked_moments()
+    assert_type(number, int)
+    assert means.shape == deviations.shape == (len(ARMS),)
+    problem = gpoo_function(1)
+    values = problem.f(ARMS)
+    assert cumulative_regret(problem.optimum, values).shape == values.shape
+    assert np.shape(simple_regret(problem.optimum, values)) == values.shape
+    assert branin([[np.pi, 2.275]]).shape == (1,)
+
+
+def main() -> None:
+    """Everything."""
+    cells()
+    balls()
+    arms()
+    indirect()
+    contexts_and_campaigns()
+    models()
+
+
+if __name__ == "__main__":
+    main()
