@@ -16,6 +16,7 @@ nox.options.default_venv_backend = "venv"
 ROOT = Path(__file__).parent
 LINTER = "ruff>=0.17,<0.18"
 CHECKER = ["mypy>=2.4,<2.5", "pandas-stubs"]
+ALLOWED = "tests/annotations/stubtest.txt"
 
 
 @nox.session
@@ -30,7 +31,8 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Types of the package and of a user's script, and the stubs of the compiled modules."""
     session.install("-e", ".[test]", *CHECKER)
-    session.run("python", "-m", "pytest", "tests/annotations", *session.posargs)
+    session.run("mypy", *session.posargs)
+    session.run("stubtest", "skgpb._core", "--ignore-disjoint-bases", "--allowlist", ALLOWED)
 
 
 @nox.session
