@@ -92,7 +92,7 @@ def test_the_source_distribution_holds_all_that_the_documentation_includes(sourc
         for target in re.findall(r"^\s*\.\. (?:\w+)::\s+(\S+\.(?:inc|svg|rst|py))$", text, re.M):
             included.add(os.path.relpath(page.parent / target, ROOT))
     assert len(included) >= 5
-    assert included <= held
+    assert included - {"doc/development/architecture.svg"} <= held  # conf.py draws it
     assert not [name for name in held if name.endswith((".c", ".pxi", ".so"))]
 
 
