@@ -19,13 +19,19 @@ from scipy.special import erfcx, ndtr
 NEAR, FAR = -1.0, -1e6
 
 
+# Share of the largest value by which rounding may keep a known value and a threshold apart.
+EQUAL = 1e-12
+
+
 def standard_scores(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.ndarray:
     """(mean - threshold) / std, infinite where the value is known; 0 at a known threshold.
 
     Kushner's probability of improvement is the normal cdf of it.
     """
     gap = np.asarray(mean - threshold, dtype=np.float64)
-    known = np.where(gap == 0.0, 0.0, np.copysign(np.inf, gap))
+    # The threshold may be an integral over all: it is known but for rounding of what is largest.
+    rounding = EQUAL * float(np.max(np.abs(mean) + std, initial=0.0))
+    known = np.where(np.abs(gap) <= rounding, 0.0, np.copysign(np.inf, gap))
     return np.where(std > 0.0, gap / np.where(std > 0.0, std, 1.0), known)
 
 
