@@ -1,7 +1,6 @@
 """Laws of CellAverage and CellIntegral: what they share, and what each of them means."""
 
 import itertools
-import pickle
 import tracemalloc
 import warnings
 
@@ -221,57 +220,6 @@ def test_white_noise_of_integrals_stays_only_with_points(base):
 
 
 # ---- what Gaussian process regression needs ----
-
-
-KERNELS = [
-    make(base, 3) for make in (CellAverage, CellIntegral) for base in (*BASES[2], *GENERIC_BASES)
-]
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_gradient_is_the_finite_difference(kernel):
-    X = cells_and_points(2)
-    K, gradient = kernel(X, eval_gradient=True)
-    assert_allclose(K, kernel(X), rtol=1e-13, atol=1e-15)
-    assert_allclose(gradient, numerical_gradient(kernel, X), rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_gram_matrix_is_symmetric_and_positive_semidefinite(kernel):
-    # ExpSineSquared is positive definite on the line only
-    X = cells_and_points(1 if "ExpSineSquared" in repr(kernel) else 2, n=15)
-    K = kernel(X)
-    assert_array_equal(K, K.T)
-    gradient = kernel(X, eval_gradient=True)[1]
-    assert_array_equal(gradient, gradient.swapaxes(0, 1))
-    assert np.linalg.eigvalsh(K).min() > -1e-13 * np.trace(K)
-    assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-13)
-    order = np.random.default_rng(0).permutation(len(X))
-    assert_allclose(kernel(X[order]), K[np.ix_(order, order)], rtol=1e-12, atol=1e-15)
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_hyperparameters_are_those_of_the_base(kernel):
-    base = kernel.base
-    assert_array_equal(kernel.theta, base.theta)
-    assert_array_equal(kernel.bounds, base.bounds)
-    assert kernel.n_dims == base.n_dims
-    assert [h.name for h in kernel.hyperparameters] == [
-        f"base__{h.name}" for h in base.hyperparameters
-    ]
-    theta = kernel.theta + 0.1
-    other = kernel.clone_with_theta(theta)
-    assert_allclose(other.theta, theta)
-    assert other != kernel and other.base == base.clone_with_theta(theta)
-    assert_allclose(kernel.theta, theta - 0.1)  # the original is as it was
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_copies_are_equal_and_compute_the_same(kernel):
-    X = cells_and_points(2)
-    for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
-        assert copy == kernel and copy is not kernel and copy.base is not kernel.base
-        assert_array_equal(copy(X), kernel(X))
 
 
 @pytest.mark.parametrize(

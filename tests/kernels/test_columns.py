@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from skgpb.kernels import CellAverage, Columns, boxes_from_points
 
 X = np.random.default_rng(0).normal(size=(8, 3))
 Y = np.random.default_rng(1).normal(size=(5, 3))
-KERNELS = [
-    Columns(RBF(0.7), [1]),
-    Columns(2.0 * Matern([0.5, 0.9], nu=1.5), (2, 0)),
-    Columns(RBF(0.7), [0]) * Columns(Matern(1.2), [1, 2]) + Columns(WhiteKernel(0.3), [0]),
-]
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_gradient_is_the_finite_difference(kernel):
-    K, gradient = kernel(X, eval_gradient=True)
-    np.testing.assert_array_equal(K, kernel(X))
-    assert gradient.shape == (8, 8, kernel.n_dims)
-    for i, step in enumerate(1e-6 * np.eye(kernel.n_dims)):
-        up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
-        np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, rtol=0, atol=1e-8)
 
 
 def test_only_the_columns_named_count_in_their_order():
@@ -38,18 +20,6 @@ def test_only_the_columns_named_count_in_their_order():
     np.testing.assert_array_equal(kernel(X), base(X[:, [2, 0]]))
     np.testing.assert_array_equal(kernel.diag(X), base.diag(X[:, [2, 0]]))
     np.testing.assert_array_equal(Columns(base, [-1, 0])(X), kernel(X))
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_it_is_a_kernel_of_scikit_learn(kernel):
-    for twin in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
-        assert twin == kernel
-        np.testing.assert_array_equal(twin(X, Y), kernel(X, Y))
-    assert kernel.bounds.shape == (kernel.n_dims, 2)
-    moved = kernel.clone_with_theta(kernel.theta + 0.1)
-    np.testing.assert_allclose(moved.theta, kernel.theta + 0.1)
-    assert moved != kernel
-    assert sum(h.n_elements for h in kernel.hyperparameters) == kernel.n_dims
 
 
 def test_parameters_are_reached_by_name():

@@ -1,6 +1,5 @@
 """Laws of ConditionalMean: weights, leave-one-out learning, approximation, awkward pairs."""
 
-import copy
 import pickle
 import tracemalloc
 
@@ -97,27 +96,6 @@ def test_white_noise_stays_only_with_points():
     assert_allclose(kernel(rows, rows.copy()), quiet(rows, rows.copy()), rtol=1e-12)
     gradient = kernel(rows, eval_gradient=True)[1]
     assert_allclose(gradient[..., -1], np.diag(noise), atol=1e-10)
-
-
-@pytest.mark.parametrize("base", BASES, ids=str)
-@pytest.mark.parametrize("n_landmarks", [None, 20])
-def test_laws_of_a_covariance(base, n_landmarks):
-    kernel = fixed(base, n_landmarks=n_landmarks)
-    rows = rows_of(kernel)
-    K, gradient = kernel(rows, eval_gradient=True)
-    assert_array_equal(K, K.T)
-    assert_allclose(kernel.diag(rows), np.diag(K), rtol=1e-10)
-    assert np.linalg.eigvalsh(K).min() > -1e-9 * np.trace(K)
-    for j, shift in enumerate(1e-5 * np.eye(len(kernel.theta))):
-        up, down = (kernel.clone_with_theta(kernel.theta + s)(rows) for s in (shift, -shift))
-        assert_allclose(gradient[..., j], (up - down) / 2e-5, rtol=1e-4, atol=1e-8)
-    order = np.random.default_rng(0).permutation(len(rows))
-    assert_allclose(kernel(rows[order]), K[np.ix_(order, order)], rtol=1e-10, atol=1e-14)
-    assert_array_equal(kernel.theta, base.theta)
-    assert_array_equal(kernel.bounds, base.bounds)
-    for copy_ in (clone(kernel), pickle.loads(pickle.dumps(kernel)), copy.deepcopy(kernel)):
-        assert copy_ == kernel and copy_ is not kernel and copy_.base is not kernel.base
-        assert_array_equal(copy_(rows), kernel(rows))
 
 
 def test_parameters_read_and_write():

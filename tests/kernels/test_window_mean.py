@@ -1,7 +1,6 @@
 """Laws of WindowMean: closed forms equal quadrature, quadrature reaches its tolerance."""
 
 import itertools
-import pickle
 import warnings
 
 import numpy as np
@@ -71,14 +70,6 @@ def by_way(kernel, rows, others, way):
     )
     evaluator.way = way
     return evaluator.cross(evaluator.embed(rows), evaluator.embed(others))
-
-
-def numerical_gradient(kernel, X, step=1e-6):
-    columns = []
-    for shift in step * np.eye(kernel.theta.size):
-        up, down = (kernel.clone_with_theta(kernel.theta + s) for s in (shift, -shift))
-        columns.append((up(X) - down(X)) / (2 * step))
-    return np.moveaxis(np.array(columns), 0, -1) if columns else np.empty((len(X), len(X), 0))
 
 
 # ---- closed forms and quadrature ----
@@ -404,41 +395,6 @@ def test_bases_must_be_kernels(base):
 
 
 # ---- what Gaussian process regression needs ----
-
-
-KERNELS = [
-    pytest.param(WindowMean(base, window=window, domain=domain, tolerance=1e-5), id=name)
-    for window in WINDOWS
-    for domain in (None, DOMAIN[:2])
-    for base in (*PRODUCTS[2], STATIONARY[1], STATIONARY[3], OTHERS[1])
-    for name in [f"{window}-{'clipped' if domain else 'free'}-{base}"]
-    if not (domain and base is STATIONARY[1])  # slow, and its rule warns
-]
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_laws_of_a_covariance(kernel):
-    X = windows(2, n=7)
-    K, gradient = kernel(X, eval_gradient=True)
-    assert_array_equal(K, K.T)
-    assert_allclose(K, kernel(X), rtol=1e-13)
-    assert_allclose(kernel.diag(X), np.diag(K), rtol=1e-11)
-    assert np.linalg.eigvalsh(K).min() > -1e-5 * np.trace(K)
-    assert_allclose(gradient, gradient.swapaxes(0, 1), atol=1e-13)
-    assert_allclose(gradient, numerical_gradient(kernel, X), rtol=1e-5, atol=1e-8)
-    order = np.random.default_rng(0).permutation(len(X))
-    assert_allclose(kernel(X[order]), K[np.ix_(order, order)], rtol=1e-12, atol=1e-15)
-    assert_array_equal(kernel.theta, kernel.base.theta)
-    assert_array_equal(kernel.bounds, kernel.base.bounds)
-    assert [h.name for h in kernel.hyperparameters] == [
-        f"base__{h.name}" for h in kernel.base.hyperparameters
-    ]
-    other = kernel.clone_with_theta(kernel.theta + 0.1)
-    assert_allclose(other.theta, kernel.theta + 0.1)
-    assert other != kernel
-    for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
-        assert copy == kernel and copy is not kernel
-        assert_array_equal(copy(X), kernel(X))
 
 
 @pytest.mark.parametrize("window", WINDOWS)

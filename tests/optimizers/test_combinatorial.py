@@ -379,18 +379,6 @@ def test_allocations_are_frozen_and_pickle():
     np.testing.assert_array_equal(allocation.points[0], allocation.costs)
 
 
-@pytest.mark.parametrize("cls", [DAGPUCBOptimizer, GPTSOptimizer, EIOptimizer])
-def test_a_pickled_run_continues_identically(cls):
-    player = bandit(cls)
-    play(player, 5)
-    allocation = player.ask()
-    copy = pickle.loads(pickle.dumps(player))
-    assert copy.ask() == allocation
-    for one in (player, copy):
-        one.tell(allocation, [1.0, 2.0, 3.0])
-    assert [a.indices for a in play(player, 4)] == [a.indices for a in play(copy, 4)]
-
-
 def test_parameters_are_those_of_scikit_learn():
     player = CombinatorialBandit([("a", campaign()), ("b", campaign())], budget=20)
     params = player.get_params()

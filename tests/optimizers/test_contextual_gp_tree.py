@@ -222,19 +222,6 @@ def test_every_cell_of_a_small_tree_can_be_pending_at_once():
         optimizer.ask([0.4], n=50)
 
 
-@pytest.mark.parametrize("bad", [np.nan, "1", [1.0, 2.0]])
-def test_rejected_rewards_leave_no_trace(bad):
-    optimizer = started()
-    play(optimizer, 6)
-    query = optimizer.ask([0.5])
-    twin = copy.deepcopy(optimizer)
-    stranger = make(bounds=[(0.0, 0.9)]).ask([0.5])
-    for arguments in [(query, bad), (stranger, 1.0), (np.array([0.5, 1.5]), 1.0)]:
-        with pytest.raises((ValueError, TypeError)):
-            optimizer.tell(*arguments)
-    assert play(twin, 6, seed=1) == play(optimizer, 6, seed=1)
-
-
 def test_points_told_from_outside_move_the_posterior():
     optimizer = started()
     optimizer.tell([0.5, 0.5], 3.0)

@@ -1,0 +1,506 @@
+"""The laws of the loop, as tests that any optimizer can be put through, one's own included.
+
+Nothing else imports this module: it needs pytest. The laws use what is public only, so that an
+optimizer need not be derived from a class of this library.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skgpb.exceptions import EvaluationWarning, ReplayWarning
+
+__all__ = ["OptimizerContract"]
+
+#: No reward is any of these, and no noise variance.
+BAD_REWARDS = [
+    np.nan, np.inf, -np.inf, "1.0", 1j, 1.0 + 0j, object(), {}, [], [1.0] * 5, 10**400,
+    np.ones((2, 2)), np.array("x"), True, np.complex128(1.0), np.ma.masked,
+    np.ma.array(0.5, mask=True), np.ma.array([0.5], mask=True),
+]  # fmt: skip
+BAD_ALPHAS = [-1.0, np.nan, np.inf, "0.1", 1j, [0.1] * 5, object(), -1e-300, np.ma.masked]
+#: Nor a query; it is points that lie far away, or are none.
+BAD_QUERIES = [
+    None, "cell", 3.5j, object(), {}, np.nan, [], np.empty((0, 2)), np.zeros((2, 9)),
+    np.zeros((2, 2, 2)), [np.inf], [[1e300]], np.array(["0"]), np.array([None, None]),
+]  # fmt: skip
+
+
+class _OffAt:
+    """An objective that raises, or returns None, at the calls of the given numbers."""
+
+    def __init__(self, answer: Any, numbers: Any, raises: bool = True) -> None:
+        self.answer, self.numbers, self.raises = answer, numbers, raises
+        self.asked: list[Any] = []
+
+    def __call__(self, query: Any) -> Any:
+        self.asked.append(query)
+        if len(self.asked) - 1 not in self.numbers:
+            return self.answer(query)
+        if self.raises:
+            raise OSError("the instrument is off")
+        return None
+
+
+class OptimizerContract:
+    """What code outside may rely on, whatever the algorithm: the laws of ask and tell.
+
+    Derive a class of tests from it, say in :meth:`make` which optimizer is meant, and let pytest
+    run it. The other hooks have defaults that suit optimizers whose queries have ``points`` in a
+    box or among arms, each answered by one number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb import GPUCBOptimizer
+    >>> from skgpb.testing import OptimizerContract
+    >>> class TestMine(OptimizerContract):
+    ...     def make(self):
+    ...         return GPUCBOptimizer(arms=np.linspace(0, 1, 30)[:, None], random_state=0)
+    >>> TestMine().test_ask_is_stable_until_tell()
+    """
+
+    # -- hooks ------------------------------------------------------------------------------
+
+    def make(self) -> Any:
+        """Return a new optimizer, every time with the same parameters and the same seed."""
+        raise NotImplementedError("say in make() which optimizer is to be tested")
+
+    def ask(self, optimizer: Any, n: int | None = None) -> Any:
+        """Return the next query, or a list of n."""
+        return optimizer.ask() if n is None else optimizer.ask(n)
+
+    def answer(self, query: Any) -> Any:
+        """Return the reward of a query, the same whenever it is asked."""
+        return float(np.exp(-((np.asarray(query.points) - 0.4) ** 2).sum(axis=1)).mean())
+
+    def recommend(self, optimizer: Any) -> Any:
+        """Return what the optimizer recommends: a query or a point."""
+        return optimizer.recommend()
+
+    def run(self, optimizer: Any, objective: Any, n: int, **options: Any) -> Any:
+        """Let the optimizer play ``n`` rounds, or as many as so much budget allows."""
+        return optimizer.run(objective, n, **options)
+
+    def reload(self, optimizer: Any, path: Path) -> Any:
+        """Save the run to a file and return what is loaded from it."""
+        optimizer.save(path)
+        return type(optimizer).load(path)
+
+    def where(self, optimizer: Any) -> np.ndarray:
+        """Return points, shape (n, d), at which what is known is compared."""
+        lower, upper = optimizer.bounds_.T
+        return lower + np.linspace(0.0, 1.0, 5)[:, None] * (upper - lower)
+
+    def read(self, optimizer: Any, path: Path) -> None:
+        """Call all that only looks."""
+        self.recommend(optimizer)
+        self.known(optimizer)
+        for name, value in inspect.getmembers(type(optimizer)):
+            if isinstance(value, property) and not name.startswith("_"):
+                getattr(optimizer, name)
+        repr(optimizer)
+        pickle.dumps(optimizer)
+        copy.deepcopy(optimizer)
+        clone(optimizer)
+        self.reload(optimizer, path)
+
+    def strangers(self, optimizer: Any) -> list[Any]:
+        """Return queries that look like the optimizer's own and are to be refused."""
+        return []
+
+    def outside(self, optimizer: Any) -> np.ndarray | None:
+        """Return points, shape (n, d), that may be told unasked; None where none may."""
+        return None
+
+    # -- what the laws are put in terms of ----------------------------------------------------
+
+    def play(self, optimizer: Any, n: int) -> list[Any]:
+        """Ask and tell n times, returning the queries."""
+        queries = []
+        for _ in range(n):
+            queries.append(self.ask(optimizer))
+            optimizer.tell(queries[-1], self.answer(queries[-1]))
+        return queries
+
+    def played(self, n: int) -> Any:
+        """Return a new optimizer after n rounds."""
+        optimizer = self.make()
+        self.play(optimizer, n)
+        return optimizer
+
+    def known(self, optimizer: Any) -> list[Any]:
+        """Return the predictions as lists."""
+        X = self.where(optimizer)
+        if "return_std" in inspect.signature(optimizer.predict).parameters:
+            return [part.tolist() for part in optimizer.predict(X, return_std=True)]
+        return optimizer.predict(X).tolist()
+
+    def told(self, optimizer: Any) -> list[Any]:
+        """Return what was told, as lists."""
+        both = optimizer.history_, optimizer.failed_
+        return [array[name].tolist() for array in both for name in array.dtype.names]
+
+    def seen(self, optimizer: Any) -> list[Any]:
+        """Return all that can be seen of an optimizer and of its next rounds, to be compared."""
+        optimizer, seen = copy.deepcopy(optimizer), []
+        if hasattr(optimizer, "history_"):
+            # NaN marks what an algorithm does not know; its text equals itself.
+            seen.append(repr([self.told(optimizer), self.known(optimizer)]))
+            if len(optimizer.history_):
+                seen.append(np.asarray(self.recommend(optimizer)).tolist())
+        seen += [self.ask(optimizer), *self.ask(optimizer, 3)]
+        optimizer.tell(self.ask(optimizer, 3)[2], self.answer(seen[-1]))
+        return [*seen, *self.play(optimizer, 3), repr(self.known(optimizer))]
+
+    def same(self, one: Any, other: Any) -> None:
+        """Assert that two optimizers know the same and go on alike, now and after some rounds."""
+        mine, others = self.seen(one), self.seen(other)
+        for i, (a, b) in enumerate(zip(mine, others, strict=True)):
+            assert a == b, f"they differ in part {i} of what seen() returns"
+
+    def refuses(self, call: Any, *arguments: Any, **options: Any) -> bool:
+        """Return whether a call ends in the errors that are documented for wrong arguments."""
+        try:
+            call(*arguments, **options)
+        except (ValueError, TypeError):
+            return True
+        return False
+
+    # -- ask and tell -----------------------------------------------------------------------
+
+    def test_ask_is_stable_until_tell(self) -> None:
+        """Asking again returns the same query, whatever is looked at in between."""
+        optimizer = self.make()
+        for _ in range(6):
+            first, second = self.ask(optimizer), self.ask(optimizer)
+            assert first == second
+            assert hash(first) == hash(second)
+            assert_array_equal(np.asarray(first), np.asarray(second))
+            self.known(optimizer)
+            assert self.ask(optimizer) == first
+            optimizer.tell(first, self.answer(first))
+
+    def test_queries_are_frozen_and_pickle(self) -> None:
+        """A query can be kept, sent and compared, and nobody can change it."""
+        query = self.ask(self.played(3))
+        with pytest.raises(AttributeError):
+            query.points = np.zeros((1, 1))
+        with pytest.raises(ValueError, match="read-only"):
+            query.points[0, 0] = 0.0
+        copied = pickle.loads(pickle.dumps(query))
+        assert copied == query
+        assert hash(copied) == hash(query)
+        assert_array_equal(copied.points, query.points)
+
+    def test_a_batch_is_distinct_stable_and_begins_with_the_single_query(self) -> None:
+        """Queries for parallel evaluation differ from each other."""
+        optimizer = self.played(8)
+        single = self.ask(copy.deepcopy(optimizer))
+        batch = self.ask(optimizer, 3)
+        assert len(batch) == len(set(batch)) == 3
+        assert batch[0] == single == self.ask(optimizer)
+        assert self.ask(optimizer, 3) == batch
+        optimizer.tell(batch, [self.answer(query) for query in batch])
+        assert len(optimizer.history_) == 11
+
+    def test_answers_may_come_in_any_order(self) -> None:
+        """What is not told yet stays open, and a fresh query follows when all is told."""
+        optimizer = self.played(6)
+        batch = self.ask(optimizer, 4)
+        for i in (2, 0, 3, 1):
+            optimizer.tell(batch[i], self.answer(batch[i]))
+        backwards = [np.ravel(self.answer(batch[i])).tolist() for i in (2, 0, 3, 1)]
+        rewards = optimizer.history_["reward"][6:]
+        assert_array_equal(np.reshape(rewards, (4, -1)), backwards)
+        self.play(optimizer, 1)
+        assert len(optimizer.history_) == 11
+
+    def test_lists_are_told_as_if_one_after_another(self) -> None:
+        """Telling a list is telling its entries."""
+        together = self.played(6)
+        batch = self.ask(together, 3)
+        apart, rewards = copy.deepcopy(together), [self.answer(query) for query in batch]
+        together.tell(batch, np.array(rewards))
+        for query, reward in zip(batch, rewards, strict=True):
+            apart.tell(query, reward)
+        self.same(together, apart)
+
+    def test_every_answer_is_recorded(self) -> None:
+        """``history_`` has one row for each answer, in the order of telling."""
+        optimizer = self.make()
+        rewards = [self.answer(query) for query in self.play(optimizer, 6)]
+        query = self.ask(optimizer)
+        optimizer.tell(query, self.answer(query), alpha=0.5)  # with a noise of its own
+        assert_array_equal(optimizer.history_["reward"], [*rewards, self.answer(query)])
+        assert_array_equal(optimizer.history_["round"], np.arange(1, 8))
+        assert len(optimizer.failed_) == 0
+
+    def test_points_from_outside_are_told_beside_queries(self) -> None:
+        """They come at any time, count as answers, and leave open what was asked."""
+        optimizer = self.played(3)
+        points = self.outside(optimizer)
+        if points is None:
+            pytest.skip("takes no points from outside")
+        query = self.ask(optimizer)
+        optimizer.tell(points[0], self.answer(query))
+        optimizer.tell([query, points[1:]], [self.answer(query)] * 2)
+        assert len(optimizer.history_) == 6
+        first = self.make().tell(points[0], self.answer(query))
+        self.play(first, 2)
+        assert len(first.history_) == 3
+
+    def test_the_points_of_a_pending_query_stand_for_the_query(self) -> None:
+        """What was asked may be told back as the plain points that were evaluated."""
+        optimizer = self.played(4)
+        if self.outside(optimizer) is None:
+            pytest.skip("takes no points from outside")
+        twin, query = copy.deepcopy(optimizer), self.ask(optimizer)
+        twin.tell(self.ask(twin), self.answer(query))
+        optimizer.tell(np.array(query), self.answer(query))
+        self.same(optimizer, twin)
+
+    # -- what changes nothing -----------------------------------------------------------------
+
+    def test_parameters_are_never_written(self) -> None:
+        """What was given to the constructor stays as it was given."""
+        optimizer = self.make()
+        before = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
+        self.play(optimizer, 6)
+        self.recommend(optimizer)
+        self.known(optimizer)
+        after = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
+        assert after == before
+
+    def test_reading_never_changes_a_run(self, tmp_path: Path) -> None:
+        """A run that is looked at wherever possible is, bit for bit, the run that is not."""
+        read, alone = self.make(), self.make()
+        points = self.outside(self.played(1))
+        for i in range(9):
+            asked = [self.ask(each) if i % 3 else self.ask(each, 2)[1] for each in (read, alone)]
+            assert asked[0] == asked[1]
+            if i > 0:
+                self.read(read, tmp_path / "run")
+            for each in (read, alone):
+                if i in (4, 7) and points is not None:
+                    each.tell(points[i % 2], self.answer(asked[0]))
+                else:
+                    each.tell(asked[0], None if i == 5 else self.answer(asked[0]))
+            self.read(read, tmp_path / "run")
+        self.same(read, alone)
+        self.same(self.reload(read, tmp_path / "run"), alone)
+
+    @pytest.mark.parametrize("stage", ["fresh", "asked", "midway", "batch"])
+    def test_refused_answers_leave_no_trace(self, stage: str) -> None:
+        """Nothing changes where anything is wrong with what is told."""
+        optimizer = self.played({"midway": 8, "batch": 5}.get(stage, 0))
+        good = self.ask(copy.deepcopy(optimizer))
+        if stage != "fresh":
+            self.ask(optimizer, 3 if stage == "batch" else None)
+        before, reward = self.seen(optimizer), self.answer(good)
+        bad = [*BAD_QUERIES, *self.strangers(copy.deepcopy(optimizer))]
+        calls: list[tuple] = [((good, each), {}) for each in BAD_REWARDS]
+        calls += [((good, reward), {"alpha": alpha}) for alpha in BAD_ALPHAS]
+        calls += [((query, reward), {}) for query in bad]
+        calls += [(([good, good], [reward, each]), {}) for each in BAD_REWARDS]
+        calls += [(([good, query], [reward, reward]), {}) for query in bad]
+        calls += [(([good] * 2, [reward] * 2), {"alpha": [0.1, each]}) for each in BAD_ALPHAS]
+        calls += [(([good] * 2, [reward] * 3), {}), (([good] * 2, reward), {})]
+        calls += [(([good] * 2, [reward] * 2), {"alpha": [0.1] * 3})]
+        for arguments, options in calls:
+            accepted = f"accepted: tell(*{arguments!r}, **{options!r})"
+            assert self.refuses(optimizer.tell, *arguments, **options), accepted
+        assert self.seen(optimizer) == before
+
+    @pytest.mark.parametrize("started", [False, True])
+    def test_other_refused_calls_leave_no_trace(self, started: bool) -> None:
+        """Nor where a query, a prediction or a run is asked for in a wrong way."""
+        optimizer = self.played(6 if started else 0)
+        before = self.seen(optimizer)
+        for n in (0, -1, 1.5, "2", np.nan, [1], True):
+            with pytest.raises((ValueError, TypeError), match=r"\bn\b"):
+                self.ask(optimizer, n)  # type: ignore[arg-type]
+        for objective in (None, 3, "f", [self.answer]):
+            with pytest.raises(TypeError, match=r"objective|callable"):
+                self.run(optimizer, objective, 3)
+        with pytest.raises((ValueError, TypeError), match="callback"):
+            self.run(optimizer, self.answer, 3, callback=3)
+        for X in (None, "X", [0.5], np.zeros((2, 9)), np.empty((0, 2))) if started else ():
+            assert self.refuses(optimizer.predict, X)
+        assert self.seen(optimizer) == before
+
+    def test_bad_rewards_of_an_objective_end_the_run_before_they_are_told(self) -> None:
+        """An objective that returns no reward is at fault, and is told so."""
+        optimizer = self.played(6)
+        self.ask(optimizer)  # which may refine a tree
+        before = self.seen(optimizer)
+        for reward in BAD_REWARDS:
+            assert self.refuses(self.run, optimizer, lambda query, reward=reward: reward, 2)
+        assert self.seen(optimizer) == before
+
+    # -- to stop and to go on -----------------------------------------------------------------
+
+    def test_clones_play_the_same_run(self) -> None:
+        """The same seed gives the same run, and nobody else's random numbers are used."""
+        state = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002
+        optimizer = self.played(8)
+        fresh = clone(optimizer)
+        assert not hasattr(fresh, "history_")
+        self.play(fresh, 8)
+        self.same(fresh, optimizer)
+        assert_array_equal(np.random.get_state()[1], state)  # type: ignore[index]  # noqa: NPY002
+
+    @pytest.mark.parametrize("how", ["file", "pickle"])
+    def test_a_run_that_was_put_away_continues_identically(self, how: str, tmp_path: Path) -> None:
+        """Learning, failures, what is pending and what was asked for are kept."""
+        optimizer = self.played(5)
+        query = self.ask(optimizer)
+        optimizer.tell(query, self.answer(query), alpha=0.2)
+        optimizer.tell(self.ask(optimizer), None)
+        query = self.ask(optimizer, 3)[1]
+        optimizer.tell(query, self.answer(query))
+        self.play(optimizer, 3)
+        self.ask(optimizer, 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ReplayWarning)
+            if how == "file":
+                resumed = self.reload(optimizer, tmp_path / "run")
+            else:
+                resumed = pickle.loads(pickle.dumps(optimizer))
+        assert resumed.failed_["round"].tolist() == [6]
+        self.same(resumed, optimizer)
+        assert self.play(resumed, 6) == self.play(optimizer, 6)
+        self.same(resumed, optimizer)
+        for parameter, value in optimizer.get_params(deep=False).items():
+            assert repr(getattr(resumed, parameter)) == repr(value)
+
+    def test_a_query_can_be_told_back_after_a_restart(self) -> None:
+        """Evaluations may outlive the process that asked for them."""
+        optimizer = self.played(5)
+        restarted, query = pickle.loads(pickle.dumps((optimizer, self.ask(optimizer))))
+        restarted.tell(query, self.answer(query))
+        optimizer.tell(self.ask(optimizer), self.answer(query))
+        self.same(restarted, optimizer)
+
+    # -- run --------------------------------------------------------------------------------
+
+    def test_run_is_the_loop_and_goes_on_where_it_stopped(self) -> None:
+        """``run`` asks, evaluates and tells; twice is once for longer."""
+        by_run, in_parts, seen = self.make(), self.make(), []
+        result = self.run(by_run, self.answer, 8)
+        by_hand = self.played(result.nfev)
+        self.same(by_run, by_hand)
+        assert result.success and result.nfail == 0
+        assert np.isfinite(result.fun)
+        assert_array_equal(np.asarray(result.x), np.asarray(self.recommend(by_hand)))
+        first = self.run(in_parts, self.answer, 3).nfev
+        self.run(in_parts, self.answer, 5, callback=lambda each: seen.append(len(each.history_)))
+        assert seen == list(range(first + 1, len(in_parts.history_) + 1))
+        self.same(in_parts, self.played(len(in_parts.history_)))
+
+    def test_a_callback_may_end_the_run(self) -> None:
+        """Returning True is enough."""
+        optimizer = self.make()
+        result = self.run(optimizer, self.answer, 20, callback=lambda each: len(each.history_) == 3)
+        assert result.nfev == len(optimizer.history_) == 3
+        assert "callback" in result.message
+
+    def test_a_parallel_run_is_the_loop_over_batches(self) -> None:
+        """So many jobs, so many queries at a time."""
+        by_run, by_hand = self.make(), self.make()
+        if "n_jobs" not in inspect.signature(by_run.run).parameters:
+            pytest.skip("takes one query at a time")
+        with parallel_config(backend="threading"):
+            result = self.run(by_run, self.answer, 6, n_jobs=3)
+        while len(by_hand.history_ if hasattr(by_hand, "history_") else []) < result.nfev:
+            batch = self.ask(by_hand, 3)
+            by_hand.tell(batch, [self.answer(query) for query in batch])
+        for name in by_run.history_.dtype.names:
+            assert_array_equal(by_run.history_[name], by_hand.history_[name][: result.nfev])
+
+    def test_run_can_end_with_the_exception_of_the_objective(self) -> None:
+        """What was told is kept, and the next run begins with what was left."""
+        optimizer, objective = self.make(), _OffAt(self.answer, [4])
+        with pytest.raises(OSError, match="instrument"):
+            self.run(optimizer, objective, 10, on_error="raise")
+        twin = self.played(4)
+        self.ask(twin)
+        self.same(optimizer, twin)
+        self.run(optimizer, objective, 3)
+        assert objective.asked[4] == objective.asked[5]
+        self.same(optimizer, self.played(len(optimizer.history_)))
+
+    @pytest.mark.parametrize("raises", [True, False])
+    def test_the_loop_goes_on_after_failed_evaluations(self, raises: bool) -> None:
+        """They are recorded, not asked again at once, and count as told by None."""
+        optimizer, objective = self.make(), _OffAt(self.answer, [0, 3, 4], raises)
+        with pytest.warns(EvaluationWarning, match=r"3 of \d+"):
+            result = self.run(optimizer, objective, 10)
+        assert result.nfail == len(optimizer.failed_) == 3
+        assert result.nfev == len(objective.asked) == len(optimizer.history_) + 3
+        assert optimizer.failed_["round"].tolist() == [0, 2, 2]
+        for reason in optimizer.failed_["reason"]:
+            assert ("OSError: the instrument is off" in reason) == raises
+        by_hand = self.make()
+        for i, expected in enumerate(objective.asked):
+            query = self.ask(by_hand)
+            assert query == expected
+            assert i == 0 or i - 1 not in objective.numbers or query != objective.asked[i - 1]
+            by_hand.tell(query, None if i in objective.numbers else self.answer(query))
+        assert repr(self.told(by_hand)[:-1]) == repr(self.told(optimizer)[:-1])
+        assert self.ask(by_hand, 2) == self.ask(optimizer, 2)
+
+    def test_a_failure_teaches_nothing_and_is_left_out_for_a_while(self) -> None:
+        """After its k-th failure a query is left out until 2^k more were told."""
+        optimizer = self.played(6)
+        before, query = repr(self.known(optimizer)), self.ask(optimizer)
+        optimizer.tell(query, None)
+        assert repr(self.known(optimizer)) == before
+        assert self.ask(optimizer) != query
+        late = copy.deepcopy(optimizer).tell(query, self.answer(query))  # counts as any other
+        assert_array_equal(late.history_["reward"][-1], self.answer(query))
+        for k in (1, 2):
+            assert query not in self.play(optimizer, 2**k)
+            optimizer.tell(query, None)
+        assert len(optimizer.failed_) == 3
+
+    def test_nothing_told_is_nothing_known(self) -> None:
+        """There is no recommendation before an answer, and failures take none away."""
+        optimizer = self.make()
+        for _ in range(2):  # before a run and during one
+            with pytest.raises(NotFittedError, match="no answer yet"):
+                self.recommend(optimizer)
+            self.ask(optimizer)
+        with pytest.warns(EvaluationWarning, match=r"(\d+) of \1"):
+            result = self.run(optimizer, _OffAt(self.answer, range(99)), 4)
+        assert not result.success
+        assert result.x is None and np.isnan(result.fun)
+        assert result.nfev == result.nfail > len(result.history) == 0
+        assert "evaluations failed" in result.message
+        with pytest.raises(NotFittedError, match="no answer yet"):
+            self.recommend(optimizer)
+        self.play(optimizer, 1)
+        self.recommend(optimizer)
+        with pytest.warns(EvaluationWarning):
+            assert self.run(optimizer, _OffAt(self.answer, range(99)), 2).success
+
+    def test_run_gives_up_when_everything_fails(self) -> None:
+        """After ten failures in a row the fault is not the query's."""
+        optimizer = self.make()
+        with pytest.raises(RuntimeError, match=r"the last 10 evaluations.*instrument is off"):
+            self.run(optimizer, _OffAt(self.answer, range(999)), 50)
+        assert len(optimizer.failed_) == 10
+        assert len(optimizer.history_) == 0
+        self.play(optimizer, 3)

@@ -1,0 +1,213 @@
+"""Optimizers in settings with which they are taken through their paces, and what they are asked."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+
+import skgpb.optimizers
+from skgpb.kernels import CellAverage, ConditionalMean, PolicyMean, WindowMean
+from skgpb.optimizers import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    ContextualGPTreeOptimizer,
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    ESTOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPTSOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+    IGPUCBOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+    MESOptimizer,
+    PIOptimizer,
+    StoOOOptimizer,
+    URGPUCBOptimizer,
+)
+
+OPTIMIZERS = [
+    value
+    for name in skgpb.optimizers.__all__
+    if inspect.isclass(value := getattr(skgpb.optimizers, name))
+    and issubclass(value, BaseEstimator)
+    and not name.startswith("Base")
+]
+
+BOUNDS = [(-1.0, 1.0), (0.0, 3.0)]
+POOL = np.random.default_rng(7).uniform([-1.0, 0.0], [1.0, 3.0], size=(200, 2))
+ARMS = np.array([[x, y] for x in np.linspace(-1, 1, 9) for y in np.linspace(0, 3, 8)])
+ON_ARMS = {"bounds": None, "arms": ARMS}
+
+#: Settings with which every optimizer is taken through its paces, in two dimensions. Diameters
+#: are such that trees grow within a dozen rounds.
+CASES = {
+    "GPOO-center": (GPOOOptimizer, {"feedback": "center", "diameter": (3.0, 0.6)}),
+    "GPOO-average": (
+        GPOOOptimizer,
+        {"feedback": "average", "n_representatives": (2, 3), "diameter": (3.0, 0.6)},
+    ),
+    "GPOO-integral": (GPOOOptimizer, {"feedback": "integral", "diameter": (3.0, 0.6)}),
+    "GPOO-defaults": (GPOOOptimizer, {}),
+    "GPOO-after-K3": (
+        GPOOOptimizer,
+        {"expansion": "after", "n_children": 3, "diameter": (3.0, 0.6), "beta": 4.0},
+    ),
+    "GPOO-matern": (
+        GPOOOptimizer,
+        {"kernel": Matern(0.8, nu=2.5), "diameter": (3.0, 0.6), "n_representatives": 2},
+    ),
+    "GPOO-learned": (
+        GPOOOptimizer,
+        {"kernel": RBF(0.5), "optimizer": "fmin_l_bfgs_b", "normalize_y": True},
+    ),
+    "GPOO-query-kernel": (
+        GPOOOptimizer,
+        {"feedback": CellAverage(RBF([0.5, 0.8]), 2), "n_representatives": 2},
+    ),
+    "GPOO-pool": (GPOOOptimizer, {"bounds": None, "pool": POOL, "diameter": (3.0, 0.6)}),
+    "StoOO": (StoOOOptimizer, {"diameter": (3.0, 0.8)}),
+    "AVE-StoOO": (
+        StoOOOptimizer,
+        {"feedback": "average", "n_representatives": 3, "diameter": (3.0, 0.8)},
+    ),
+    "StoOO-munos": (StoOOOptimizer, {"width": "munos", "budget": 50, "diameter": (3.0, 0.8)}),
+    "StoOO-pool": (StoOOOptimizer, {"bounds": None, "pool": POOL, "diameter": (3.0, 0.8)}),
+    "GPTree": (GPTreeOptimizer, {"budget": 200}),
+    "GPTree-average": (
+        GPTreeOptimizer,
+        {"budget": 200, "feedback": "average", "n_representatives": 3, "diameter": (3.0, 0.6)},
+    ),
+    "zooming": (GPZoomingOptimizer, {"budget": 200}),
+    "GP-UCB": (GPUCBOptimizer, ON_ARMS),
+    "GP-UCB-box": (GPUCBOptimizer, {"n_candidates": 60}),
+    "IGP-UCB": (IGPUCBOptimizer, ON_ARMS),
+    "GP-TS": (GPTSOptimizer, ON_ARMS),
+    "GP-TS-box": (GPTSOptimizer, {"n_candidates": 60}),
+    "URGP-UCB": (URGPUCBOptimizer, ON_ARMS),
+    "DAGP-UCB": (DAGPUCBOptimizer, ON_ARMS),
+    "DAGP-UCB-box": (DAGPUCBOptimizer, {"n_candidates": 60}),
+    "DAGP-UCB-joint": (
+        DAGPUCBOptimizer,
+        ON_ARMS
+        | {"weights": "joint", "n_draws": 30, "normalize_y": True, "optimizer": "fmin_l_bfgs_b"},
+    ),
+    "EI": (EIOptimizer, ON_ARMS),
+    "PI": (PIOptimizer, ON_ARMS),
+    "EST": (ESTOptimizer, ON_ARMS),
+    "MES": (MESOptimizer, ON_ARMS),
+}
+
+GRID = np.array([[x, y] for x in np.linspace(-0.9, 0.9, 5) for y in np.linspace(0.1, 2.9, 5)])
+
+
+#: What these are asked, or what they answer, is of another form; see test_contract.py.
+CONTEXTUAL = {ContextualGPTreeOptimizer}
+LOOPING = [cls for cls in OPTIMIZERS if cls not in CONTEXTUAL and not hasattr(cls, "predict_query")]
+
+
+def make(name, **parameters):
+    cls, settings = CASES[name]
+    return cls(**{"bounds": BOUNDS, "random_state": 0} | settings | parameters)
+
+
+def f(X):
+    X = np.atleast_2d(X)
+    return np.exp(-((X[:, 0] - 0.4) ** 2) - (X[:, 1] - 1.2) ** 2)
+
+
+def answer(query):
+    return float(f(query.points).mean())
+
+
+def play(optimizer, n_rounds, answer=answer):
+    """Ask and tell, returning the queries."""
+    queries = []
+    for _ in range(n_rounds):
+        queries.append(optimizer.ask())
+        optimizer.tell(queries[-1], answer(queries[-1]))
+    return queries
+
+
+def parameters_of(function):
+    return inspect.signature(function).parameters
+
+
+def has_model(optimizer):
+    """Whether the optimizer knows how uncertain it is, and learns from any point."""
+    return "return_std" in parameters_of(optimizer.predict)
+
+
+def knows_all(optimizer):
+    """Whether nothing is learned but f."""
+    given = optimizer.kernel is not None or isinstance(getattr(optimizer, "feedback", ""), Kernel)
+    return given and optimizer.alpha is not None and optimizer.optimizer is None
+
+
+# Indirect queries --------------------------------------------------------------------------------
+
+
+def along(A):
+    """Points on a diagonal of the square."""
+    return np.hstack([A, 1 - A])
+
+
+RNG = np.random.default_rng(3)
+PAIRED = RNG.uniform(size=(40, 1))
+POINTS = np.clip(np.hstack([PAIRED, 1 - PAIRED]) + 0.05 * RNG.normal(size=(40, 2)), 0, 1)
+# x is in the unit square and a query is one number, so that neither is taken for the other.
+SQUARE = {"domain": [(0, 1), (0, 1)], "n_points": 49, "alpha": 1e-3, "random_state": 0}
+WINDOW = {
+    "conditional": WindowMean(scale=0.1, location=along),
+    "query_bounds": [(0, 1)],
+    "n_candidates": 15,
+}
+LISTED = WINDOW | {"query_bounds": None, "candidates": np.linspace(0, 1, 11)[:, None]}
+POLICIES = np.exp(-0.5 * (np.arange(9)[:, None] - np.arange(0, 9, 2)) ** 2)
+POLICIES /= POLICIES.sum(axis=1, keepdims=True)
+POLICY_MEAN = PolicyMean(policies=POLICIES, arms=along(np.linspace(0, 1, 5)[:, None]))
+LEARNED = {"n_candidates": 15, "information": "noisy"}
+
+# Settings and, where p(x | a) is learned, that ``fit`` gets the pairs.
+INDIRECT = {
+    "CMES": (CMESOptimizer, WINDOW),
+    "CMES-candidates": (CMESOptimizer, WINDOW | {"continuous": False}),
+    "CMES-noisy": (CMESOptimizer, LISTED | {"information": "noisy", "cost": 2.0}),
+    "CMES-joint": (CMESOptimizer, LISTED | {"information": "joint"}),
+    "CMES-gumbel": (CMESOptimizer, LISTED | {"max_values": "gumbel", "optimizer": None}),
+    "CMES-points": (CMESOptimizer, {"n_candidates": 20}),
+    "CMES-operator": (CMESOptimizer, {"conditional": ConditionalMean(X=POINTS, A=PAIRED)}),
+    "CMES-pairs": (CMESOptimizer, LEARNED, "pairs"),
+    "CMES-policies": (CMESOptimizer, {"domain": None, "conditional": POLICY_MEAN}),
+    "CMES-unknown-noise": (CMESOptimizer, WINDOW | {"alpha": None}),
+    "CMES-pairs-unknown-noise": (CMESOptimizer, LEARNED | {"alpha": None}, "pairs"),
+    "CMETS": (CMETSOptimizer, {"query_bounds": [(0, 1)], "location": along}),
+    "CMETS-pairs": (CMETSOptimizer, {"max_depth": 4}, "pairs"),
+    "CMETS-unknown-noise": (
+        CMETSOptimizer,
+        {"query_bounds": [(0, 1)], "location": along, "alpha": None},
+    ),
+    "EI": (IndirectEIOptimizer, WINDOW),
+    "EI-unknown-noise": (IndirectEIOptimizer, WINDOW | {"alpha": None}),
+    "PI": (IndirectPIOptimizer, WINDOW),
+    "UCB": (IndirectUCBOptimizer, WINDOW),
+    "MES": (IndirectMESOptimizer, WINDOW),
+}
+
+
+def make_indirect(name, **parameters):
+    cls, settings, *pairs = INDIRECT[name]
+    optimizer = cls(**SQUARE | settings | parameters)
+    return optimizer.fit(POINTS, queries=PAIRED) if pairs else optimizer
+
+
+def answer_indirect(query):
+    """Something smooth in the first number of the query."""
+    return float(np.exp(-3.0 * (np.ravel(query.points)[0] / (1 + query.a.max()) - 0.3) ** 2))
