@@ -36,6 +36,12 @@ if int(os.environ.get("SKGPB_TEST_SEED", "0")):
     _reseed(int(os.environ["SKGPB_TEST_SEED"]))
 
 
+@pytest.fixture(params=[5, pytest.param(20, marks=pytest.mark.slow)])
+def n_seeds(request: pytest.FixtureRequest) -> int:
+    """Random cases in which a reference is followed: a few of each kind, or many."""
+    return request.param
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _one_blas_thread() -> Iterator[None]:
     """Threads that wait for each other over matrices this small make a busy machine crawl."""

@@ -147,7 +147,9 @@ def test_continuous_integration_runs_the_command_of_the_readme():
     pattern = r"^python -m pip install .* && python -m pytest$"
     readme = in_checkout("README.md").read_text(encoding="utf-8")
     assert len(re.findall(pattern, readme, flags=re.MULTILINE)) == 1
-    assert pattern in in_checkout(".ci/run").read_text(encoding="utf-8")
+    script = in_checkout(".ci/run").read_text(encoding="utf-8")
+    assert pattern in script
+    assert "\npython -m pytest -m slow " in script
 
 
 def test_files_in_the_table_of_the_readme_exist():

@@ -190,7 +190,7 @@ class Merged:
             (self.y * scale + offset - center) / unit,
             self.noise * ratio**2,
             self.counts,
-            self.square * ratio**2,
+            self.square,  # of gaps in units of their noise, which changes with them
             self.log + 2.0 * log(ratio) * merged_away,
         )
 

@@ -41,10 +41,10 @@ def function(rng, d):
 @pytest.mark.parametrize("feedback", ["center", "average"])
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
-def test_every_play_follows_algorithm_3(d, n_children, feedback):
+def test_every_play_follows_algorithm_3(d, n_children, feedback, n_seeds):
     n, n_refined, depths = 15 if d == 1 else 12, 0, set()
     bounds = CONTEXTS[d] + ACTIONS[d]
-    for seed in range(10):
+    for seed in range(n_seeds):
         rng = np.random.default_rng([seed, d, n_children])
         kernel, f = kernels(d)[seed % 3], function(rng, d)
         low, high = np.array(CONTEXTS[d]).T

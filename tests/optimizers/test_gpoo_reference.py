@@ -17,7 +17,6 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb.optimizers import GPOOOptimizer
 
-N_SEEDS = 20
 N_ROUNDS = 30
 ALPHA = 0.01
 
@@ -120,9 +119,9 @@ def assert_same_posterior(rounds, history, context=""):
 @pytest.mark.parametrize("S", [1, 4, 10])
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
-def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expansion):
+def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expansion, n_seeds):
     n_expanded = 0
-    for seed in range(N_SEEDS):
+    for seed in range(n_seeds):
         rng = np.random.default_rng([seed, d, n_children, S])
         f, noise = random_function(rng, BOUNDS[d]), 0.1 * rng.normal(size=N_ROUNDS)
         kernel = POINT_KERNELS[d][seed % 4]
@@ -154,19 +153,19 @@ def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expans
         assert_same_posterior(rounds, history, f"seed {seed}")
         n_expanded += sum(record.expanded for record in rounds)
     # The comparison means something only where trees grow and cells are asked repeatedly.
-    assert 3 * N_SEEDS < n_expanded < 0.9 * N_SEEDS * N_ROUNDS
+    assert 3 * n_seeds < n_expanded < 0.9 * n_seeds * N_ROUNDS
 
 
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
-def test_integral_feedback_follows_algorithm_1(d, n_children):
+def test_integral_feedback_follows_algorithm_1(d, n_children, n_seeds):
     n_nodes = QUADRATURE_NODES[d]
     posteriors = [
         posterior_for(kernel, alpha=ALPHA, feedback="integral", n_dimensions=d, n_nodes=n_nodes)
         for kernel in INTEGRAL_KERNELS[d]
     ]
     n_expanded = 0
-    for seed, expansion in itertools.product(range(N_SEEDS), ["before", "after"]):
+    for seed, expansion in itertools.product(range(n_seeds), ["before", "after"]):
         rng = np.random.default_rng([seed, d, n_children])
         f, noise = random_function(rng, BOUNDS[d]), 0.1 * rng.normal(size=N_ROUNDS)
         posterior = posteriors[seed % len(posteriors)]
@@ -189,7 +188,7 @@ def test_integral_feedback_follows_algorithm_1(d, n_children):
         rounds, history = assert_same_run(optimizer, rounds, f"seed {seed}, {expansion}")
         assert_same_posterior(rounds, history, f"seed {seed}, {expansion}")
         n_expanded += sum(record.expanded for record in rounds)
-    assert 3 * N_SEEDS * 2 < n_expanded < 0.9 * N_SEEDS * 2 * N_ROUNDS
+    assert 3 * n_seeds * 2 < n_expanded < 0.9 * n_seeds * 2 * N_ROUNDS
 
 
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])

@@ -9,7 +9,6 @@ from reference.tree import quadrature, representatives
 
 from skgpb.optimizers import StoOOOptimizer
 
-N_SEEDS = 20
 N_ROUNDS = 60
 
 BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)]}
@@ -53,12 +52,12 @@ def assert_same_run(optimizer, rounds, context=""):
 @pytest.mark.parametrize("feedback", ["center", "average-1", "average-4", "average-10", "integral"])
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
-def test_follows_algorithm_2(d, n_children, feedback, width):
+def test_follows_algorithm_2(d, n_children, feedback, width, n_seeds):
     feedback, _, S = feedback.partition("-")
     per_axis = PER_AXIS[d][int(S)] if S else None
     sub_grid = np.broadcast_to(1 if per_axis is None else per_axis, d)
     n_expanded = 0
-    for seed in range(N_SEEDS):
+    for seed in range(n_seeds):
         rng = np.random.default_rng([seed, d, n_children])
         f, noise = random_function(rng, BOUNDS[d]), 0.1 * rng.normal(size=N_ROUNDS)
 
@@ -94,7 +93,7 @@ def test_follows_algorithm_2(d, n_children, feedback, width):
         )
         rounds = assert_same_run(optimizer, rounds, f"seed {seed}")
         n_expanded += sum(record.expanded for record in rounds)
-    assert 2 * N_SEEDS < n_expanded < 0.9 * N_SEEDS * N_ROUNDS
+    assert 2 * n_seeds < n_expanded < 0.9 * n_seeds * N_ROUNDS
 
 
 def test_the_comparison_of_figure_4():

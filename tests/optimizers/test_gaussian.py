@@ -1,0 +1,284 @@
+"""What optimizers with a Gaussian process share: units, noise, what is learned and from where."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+import skgpb.optimizers._gaussian
+from skgpb.exceptions import EvaluationWarning, ReplayWarning
+from skgpb.optimizers import (
+    DAGPUCBOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+)
+from skgpb.surrogate.likelihood import NOISE, NOISE_LIMITS, default_prior, most_probable
+
+ARMS = np.linspace(0.0, 1.0, 21)[:, None]
+KERNEL = ConstantKernel(2.0) * RBF(0.2)
+
+
+#: Optimizers of a box whose queries are points.
+POINTWISE = {
+    "arms": lambda **settings: GPUCBOptimizer(bounds=[(0, 1)], random_state=0, **settings),
+    "cells": lambda **settings: GPOOOptimizer(
+        bounds=[(0, 1)], feedback="center", random_state=0, **settings
+    ),
+}
+
+
+def f(query):
+    return float(5.0 + 3.0 * np.sin(6.0 * query.points).mean())
+
+
+def play(optimizer, n):
+    rng = np.random.default_rng(0)
+    for _ in range(n):
+        query = optimizer.ask()
+        optimizer.tell(query, f(query) + 0.3 * rng.standard_normal())
+    return optimizer
+
+
+# Units -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", POINTWISE)
+@pytest.mark.parametrize("reward", [-3.0, 0.0])
+def test_the_first_units(kind, reward):
+    """(settings, scale of the process, noise in its units) at the first answer."""
+    far = abs(reward) or 1.0  # zero is no unit
+    for settings, scale, noise in [
+        ({}, far, NOISE),
+        ({"alpha": 0.2}, sqrt(0.2 / NOISE), 0.2),
+        ({"kernel": KERNEL, "normalize_y": True}, far, NOISE),
+        ({"kernel": KERNEL, "normalize_y": True, "alpha": 0.2}, sqrt(0.2), 0.2),
+        ({"kernel": KERNEL}, 1.0, 2.0 * NOISE),
+        ({"kernel": KERNEL, "alpha": 0.2}, 1.0, 0.2),
+    ]:
+        optimizer = POINTWISE[kind](relearn=None, **settings)
+        optimizer.tell(optimizer.ask(), reward)
+        process, scales = optimizer.surrogate_.process_, "kernel" not in settings
+        scales |= "normalize_y" in settings
+        assert process.offset == (reward if scales else 0.0)
+        assert process.scale == pytest.approx(scale, rel=1e-12)
+        assert optimizer._noise == pytest.approx(noise, rel=1e-6)
+        row = optimizer.history_[0]
+        assert row["mean"] == (reward if scales else 0.0)
+        variance = 2.0 if "kernel" in settings else 1.0
+        assert row["std"] == pytest.approx(scale * sqrt(variance), rel=1e-6)
+        expected = 0.2 if "alpha" in settings else noise * scale**2
+        assert optimizer.alpha_ == pytest.approx(expected, rel=1e-6)
+        assert process.noises()[0] * scale**2 == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [None, 0.09])
+def test_units_are_those_of_distinct_answers(alpha):
+    optimizer = GPUCBOptimizer(arms=ARMS, alpha=alpha, relearn=1, random_state=0)
+    told = [(0, 1.0), (0, 2.0), (0, 6.0), (10, 7.0), (20, -2.0)]
+    for arm, reward in told:
+        optimizer.tell(ARMS[arm], reward)
+    process = optimizer.surrogate_.process_
+    distinct = np.array([3.0, 7.0, -2.0])  # each once, however often it was asked
+    assert process.offset == pytest.approx(distinct.mean(), rel=1e-12)
+    assert process.scale == pytest.approx(distinct.std(), rel=1e-12)
+    # With one distinct query nothing is known of the spread: at least that of the noise.
+    single = GPUCBOptimizer(arms=ARMS, alpha=alpha, relearn=1).tell(ARMS[0], -4.0)
+    process = single.surrogate_.process_
+    assert (process.offset, process.scale) == (-4.0, 4.0 if alpha is None else 0.3)
+
+
+@pytest.mark.parametrize("kind", POINTWISE)
+@pytest.mark.parametrize("alpha", [None, 0.09])
+def test_pending_answers_have_the_noise_of_real_ones_in_scaled_units(kind, alpha):
+    optimizer = play(POINTWISE[kind](alpha=alpha), 12)
+    process = optimizer.surrogate_.process_
+    assert process.scale != pytest.approx(1.0, rel=0.1)
+    points = np.array([query.center for query in optimizer.ask(2)])
+    X = np.vstack([points, ARMS])
+    C = optimizer.predict(X, return_cov=True)[1]
+    for i in range(2):
+        C = C - np.outer(C[i], C[i]) / (C[i, i] + optimizer.alpha_)
+    expected = optimizer._expected()
+    rows = optimizer._rows_of(X)
+    # C loses the digits of what it is computed from: atol is the root of its rounding.
+    assert_allclose(expected.moments(rows, std=True)[1], np.sqrt(np.diag(C)), rtol=1e-6, atol=1e-6)
+    assert_allclose(expected.moments(rows), optimizer.predict(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **settings: GPUCBOptimizer(arms=ARMS[::5], **settings),
+        lambda **settings: POINTWISE["cells"](max_depth=1, **settings),
+        lambda **settings: GPTreeOptimizer(bounds=[(0, 1)], **settings),
+    ],
+    ids=["arms", "cells", "tree"],
+)
+@pytest.mark.parametrize("settings", [{}, {"alpha": 0.09}, {"kernel": KERNEL, "normalize_y": True}])
+def test_a_posterior_learned_anew_has_the_likelihood_of_the_raw_answers(make, settings):
+    """With repeats, in the units that were learned, each answer with the noise in use."""
+    optimizer = play(make(relearn=1, **settings), 14)
+    process, history = optimizer.surrogate_.process_, optimizer.history_
+    assert len(process.observed) < 14
+    x = history["descriptor"].mean(axis=1, keepdims=True)  # the centres of boxes
+    kernel = getattr(process.kernel, "base", process.kernel)
+    G = kernel(x) + optimizer.alpha_ / process.scale**2 * np.eye(14)
+    z = (history["reward"] - process.offset) / process.scale
+    expected = multivariate_normal.logpdf(z, cov=G, allow_singular=True)
+    value = optimizer.surrogate_.log_marginal_likelihood_value_
+    assert value == pytest.approx(expected, abs=1e-6)
+
+
+# Learning ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("restarts", [0, 2])
+def test_searches_start_from_what_is_in_use_and_from_the_prior(restarts, monkeypatch):
+    seen = []
+
+    def spy(objective, starts, bounds, optimizer, warn):
+        seen.append((objective, starts, bounds, warn))
+        return most_probable(objective, starts, bounds, optimizer, warn)
+
+    monkeypatch.setattr(skgpb.optimizers._gaussian, "most_probable", spy)
+    optimizer = GPUCBOptimizer(bounds=[(0, 2)], n_restarts_optimizer=restarts, random_state=0)
+    play(optimizer, 7)
+    in_use = [*optimizer.surrogate_.kernel_.theta, log(optimizer._noise)]
+    play(optimizer, 1)
+    (objective, starts, bounds, warn) = seen[-1]
+    prior = default_prior(np.array([[0.0, 2.0]]))
+    assert len(starts) == 2 + restarts and not warn
+    assert_allclose(starts[0], in_use, rtol=1e-12)
+    assert_allclose(starts[1], [*prior.center, log(NOISE)], rtol=1e-12)
+    assert_allclose(bounds[-1], np.log(NOISE_LIMITS))
+    for start in starts[2:]:
+        assert (start[:2] >= bounds[:2, 0]).all() and (start[:2] <= bounds[:2, 1]).all()
+        assert start[2] == starts[0][2]
+    # What was found is the best that any of them leads to.
+    found = [*optimizer.surrogate_.kernel_.theta, log(optimizer._noise)]
+    alone = [most_probable(objective, [start], bounds, warn=warn) for start in starts]
+    assert objective(np.array(found))[0] == pytest.approx(max(objective(x)[0] for x in alone))
+
+
+def test_the_second_start_finds_what_the_first_cannot():
+    """A search from where the noise explains everything would stay there."""
+    optimizer = GPUCBOptimizer(arms=ARMS, relearn=None, random_state=0)
+    values = 5.0 + 3.0 * np.sin(6.0 * ARMS[:, 0])
+    for arm in range(0, 21, 2):
+        optimizer.tell(ARMS[arm], values[arm])
+    optimizer._noise = NOISE_LIMITS[1]
+    kernel = optimizer.surrogate_.process_.kernel
+    kernel.theta = kernel.bounds[:, 0]
+    optimizer.surrogate_.process_.evaluate_afresh()
+    optimizer._learn()
+    assert optimizer.alpha_ < 0.05 * optimizer.surrogate_.process_.scale**2
+    assert_allclose(optimizer.predict(ARMS[1::2]), values[1::2], atol=0.1)
+
+
+# diameter="kernel" -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_children", [2, 3])
+@pytest.mark.parametrize("theta", [0.1, 0.4])
+def test_the_diameter_of_cells_is_a_union_bound_over_the_kernels_deviation(n_children, theta):
+    """sqrt(2 log(M / theta)) sd(f(x) - f(c)) at the far end of a cell, M cells above the leaves."""
+    depth, kernel = 4, 1.7 * Matern(0.3, nu=1.5)
+    optimizer = GPOOOptimizer(
+        kernel,
+        bounds=[(-1.0, 2.0)],
+        alpha=0.1,
+        n_children=n_children,
+        max_depth=depth,
+        failure_probability=theta,
+        feedback="center",
+    )
+    optimizer.ask()
+    M = sum(n_children**h for h in range(depth + 1))
+    half = 0.5 * 3.0 / n_children ** np.arange(depth + 2.0)
+    sd = np.sqrt(2.0 * (1.7 - kernel([[0.0]], half[:, None])[0]))
+    assert_allclose(optimizer._delta, np.sqrt(2.0 * log(M / theta)) * sd, rtol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_variation_of_balls_is_a_union_bound_over_the_kernels_deviation(d):
+    kernel = 1.7 * RBF(0.4)
+    optimizer = GPZoomingOptimizer(kernel, bounds=[(0, 1)] * d, alpha=0.1, budget=40, r_min=0.1)
+    optimizer.ask()
+    depth = np.arange(len(optimizer._variation))
+    M = min(2.0 ** (d * optimizer.max_depth_), optimizer.max_balls)
+    radii = 2.0**-depth  # in the unit box, the farthest from the centre within it
+    far = np.minimum(radii, 1.0)
+    corner = np.tile(far[:, None], (1, d))
+    sd = np.sqrt(2.0 * (1.7 - kernel(np.zeros((1, d)), corner)[0]))
+    sd = np.maximum.accumulate(sd[::-1])[::-1]
+    ratio = optimizer._variation / (np.sqrt(2.0 * log(M / 0.1)) * sd)
+    assert_allclose(ratio, 1.0, rtol=1e-9)
+
+
+# Failures and replays ---------------------------------------------------------------------------
+
+
+def test_a_query_comes_back_when_its_time_is_up():
+    """Left out until 2, then 4, then 8 more were told; all of three arms that know nothing."""
+    optimizer = GPUCBOptimizer(RBF(1e-3), arms=[[0.0], [0.5], [1.0]], alpha=1e-6, beta=4.0)
+    asked = []
+    for _ in range(18):
+        query = optimizer.ask()
+        asked.append(query.index)
+        optimizer.tell(query, None if query.index == 0 else 0.1 * query.index)
+    failed = [i for i, index in enumerate(asked) if index == 0]
+    assert failed == [0, 3, 8, 17]
+    assert optimizer.failed_["round"].tolist() == [0, 2, 6, 14]
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_only_failures_in_a_row_end_a_run(raises):
+    optimizer, calls = DAGPUCBOptimizer(KERNEL, arms=ARMS, alpha=0.1), []
+
+    def objective(query, last=19):
+        calls.append(query)
+        if len(calls) in (10, 20) or len(calls) > 30:
+            return f(query)
+        return 1 / 0 if raises else None
+
+    with pytest.warns(EvaluationWarning, match="18 of 20"):
+        result = optimizer.run(objective, 20)
+    assert (result.nfev, result.nfail, len(optimizer.history_)) == (20, 18, 2)
+    reason = "ZeroDivisionError" if raises else "told as failed"
+    with pytest.raises(RuntimeError, match=f"the last 10 evaluations have failed.*{reason}"):
+        optimizer.run(objective, 20)
+    assert len(calls) == 30
+    assert len(optimizer.failed_) == 28
+
+
+def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
+    settings = {"arms": ARMS, "alpha": 0.1, "kernel": KERNEL, "beta": 4.0}
+    run, other = GPUCBOptimizer(**settings), GPUCBOptimizer(**settings | {"beta": 0.01})
+    surprises = n_events = 0
+    for i in range(9):
+        query = run.ask()
+        surprises += other.ask() != query
+        n_events += 2
+        for each in (run, other):
+            each._asked, each._pending = [query], {query: None}
+            each.tell(query, None if i == 4 else f(query))
+    pending = run.ask(2)
+    run.save(tmp_path / "run")
+    assert 0 < surprises < 9
+    with pytest.warns(ReplayWarning, match=rf"(\d+) of {n_events + 2} steps") as told:
+        loaded = GPUCBOptimizer.load(tmp_path / "run", beta=0.01)
+    found = int(str(told[0].message).split()[0])
+    assert surprises <= found <= surprises + 2  # and what was pending
+    assert loaded.beta == 0.01
+    assert_array_equal(loaded.history_, run.history_)
+    assert loaded.failed_.tolist()[0][0] == run.failed_.tolist()[0][0] == 4
+    X = np.linspace(0, 1, 7)[:, None]
+    assert_array_equal(loaded.predict(X, return_std=True), run.predict(X, return_std=True))
+    assert loaded.ask(2) == pending  # what was being evaluated still is

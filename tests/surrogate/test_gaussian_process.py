@@ -1,0 +1,233 @@
+"""GaussianProcess against the posterior written down, in every unit, and its bookkeeping."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+from skgpb.exceptions import NumericalWarning
+from skgpb.kernels import CellAverage
+from skgpb.surrogate import GaussianProcess
+from skgpb.surrogate.functionals import Functionals, numbered
+from skgpb.surrogate.likelihood import Samples
+
+KERNEL = 1.5 * RBF([0.4, 0.7])
+RNG = np.random.default_rng(0)
+#: Points, and means over two and three of them; then what is asked about them.
+BLOCKS = [RNG.random((n, 2)) for n in (1, 1, 2, 3, 1, 2)]
+OTHERS = [RNG.random((n, 2)) for n in (1, 3, 2, 1)]
+#: Which functional each answer belongs to: some are repeated.
+OF = [0, 1, 2, 0, 3, 2, 4, 2, 5, 0]
+Y = 3.0 + 2.0 * RNG.normal(size=len(OF))
+NOISE = RNG.uniform(0.1, 0.8, size=len(OF))
+
+
+def averages(blocks):
+    rows = np.concatenate(blocks)
+    sizes = [len(block) for block in blocks]
+    return rows, np.repeat(np.eye(len(blocks)) / np.array(sizes)[:, None], sizes, axis=1)
+
+
+def covariances(one, other, kernel=KERNEL):
+    (A, a), (B, b) = averages(one), averages(other)
+    return a @ kernel(A, B) @ b.T
+
+
+def direct(asked, offset=0.0, scale=1.0, kernel=KERNEL, noise=NOISE, y=Y):
+    """Mean and covariance in the user's units, without merging or updating anything."""
+    told = [BLOCKS[i] for i in OF[: len(y)]]
+    G = scale**2 * covariances(told, told, kernel) + np.diag(noise[: len(y)])
+    k = scale**2 * covariances(asked, told, kernel)
+    mean = offset + k @ np.linalg.solve(G, y - offset)
+    return mean, scale**2 * covariances(asked, asked, kernel) - k @ np.linalg.solve(G, k.T)
+
+
+def density(offset=0.0, scale=1.0, kernel=KERNEL, noise=NOISE):
+    """Log density of all answers in units of the process."""
+    told = [BLOCKS[i] for i in OF]
+    G = covariances(told, told, kernel) + np.diag(noise) / scale**2
+    return multivariate_normal.logpdf((Y - offset) / scale, cov=G)
+
+
+def observed(offset=0.0, scale=1.0, tracked=True):
+    gp = GaussianProcess(KERNEL, 2)
+    gp.set_units(offset, scale)
+    if tracked:
+        gp.track(BLOCKS + OTHERS)
+    numbers = []
+    for i, y, noise in zip(OF, Y, NOISE, strict=True):
+        if tracked:
+            numbers.append(gp.observe_tracked(i, y, noise))
+        else:
+            numbers.append(gp.observe(BLOCKS[i], y, noise))
+    assert numbers == [0, 1, 2, 0, 3, 2, 4, 2, 5, 0]
+    return gp
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("units", [(0.0, 1.0), (2.5, 3.0)])
+def test_the_posterior_is_the_direct_one_in_any_units(units, tracked):
+    gp = observed(*units, tracked)
+    mean, cov = direct(OTHERS, *units)
+    assert_allclose(gp.moments(OTHERS), mean, rtol=1e-10)
+    assert_allclose(gp.moments(OTHERS, std=True)[1], np.sqrt(np.diag(cov)), rtol=1e-9)
+    assert_allclose(gp.moments(OTHERS, cov=True)[1], cov, rtol=0, atol=1e-10)
+    several = Functionals.of(OTHERS, 2)
+    assert_allclose(gp.posterior_covariance(several, several), cov / units[1] ** 2, atol=1e-11)
+    gp.track(BLOCKS + OTHERS)
+    mean, cov = direct(BLOCKS + OTHERS, *units)
+    for one, other in zip(gp.tracked_moments(), (mean, np.sqrt(np.diag(cov))), strict=True):
+        assert_allclose(one, other, rtol=1e-9)
+    assert gp.posterior.log_marginal_likelihood() == pytest.approx(density(*units), abs=1e-10)
+
+
+def test_other_units_keep_every_covariance():
+    gp, (offset, scale) = observed(2.5, 3.0), (-1.0, 0.5)
+    gp.set_units(offset, scale)
+    # The prior scales, and the noise with it.
+    mean, cov = direct(OTHERS, offset, scale, noise=NOISE * (scale / 3.0) ** 2)
+    assert_allclose(gp.moments(OTHERS), mean, rtol=1e-10)
+    assert_allclose(gp.tracked_moments()[0][len(BLOCKS) :], mean, rtol=1e-10)
+    assert_allclose(gp.moments(OTHERS, cov=True)[1], cov, rtol=0, atol=1e-10)
+    noise = NOISE * (scale / 3.0) ** 2
+    expected = density(offset, scale, noise=noise)
+    assert gp.posterior.log_marginal_likelihood() == pytest.approx(expected, abs=1e-9)
+
+
+def test_learning_anew_keeps_the_likelihood_of_the_raw_answers():
+    """Merged answers carry what the samples behind them add, in whatever units."""
+    gp, theta, units = observed(2.5, 3.0), KERNEL.theta + 0.3, (0.5, 1.7)
+    samples = Samples()
+    for i, y, noise in zip(OF, Y, NOISE, strict=True):
+        samples.append(i, y, noise)
+    anew = samples.scaled(*units).merged()
+    changed = gp.merged().in_units(2.5, 3.0, *units)
+    for name in ("y", "noise", "square", "log"):
+        assert_allclose(getattr(changed, name), getattr(anew, name), rtol=1e-9, err_msg=name)
+    kernel = KERNEL.clone_with_theta(theta)
+    mean, cov = direct(OTHERS, *units, kernel)
+    for merged in (anew, changed):
+        out = gp.relearned(theta, merged, *units)
+        value = out.posterior.log_marginal_likelihood()
+        assert value == pytest.approx(density(*units, kernel), abs=1e-9)
+        assert_allclose(out.tracked_moments()[0][len(BLOCKS) :], mean, rtol=1e-9)
+        assert_allclose(out.moments(OTHERS, cov=True)[1], cov, rtol=0, atol=1e-10)
+        assert_array_equal(out.posterior.counts(), [3, 1, 3, 1, 1, 1])
+        assert out.number_of(BLOCKS[3]) == 3  # and further answers go where they went
+        assert out.observe_tracked(3, 1.0, 0.1) == 3
+    assert gp.kernel is KERNEL and (gp.offset, gp.scale) == (2.5, 3.0)
+
+
+@pytest.mark.parametrize("units", [(0.0, 1.0), (2.5, 3.0)])
+def test_imagined_answers_are_expected_and_as_noisy_as_real_ones(units):
+    gp = observed(*units)
+    before, cov = direct(OTHERS, *units)
+    imagined = gp.imagine([OTHERS[1], BLOCKS[0]], [0.3, 0.2])
+    assert_allclose(imagined.moments(OTHERS), before, rtol=1e-9)
+    joint = direct([*OTHERS, BLOCKS[0]], *units)[1]
+    for i, noise in ((1, 0.3), (4, 0.2)):
+        joint = joint - np.outer(joint[i], joint[i]) / (joint[i, i] + noise)
+    std = np.sqrt(np.diag(joint)[:4])
+    assert_allclose(imagined.moments(OTHERS, std=True)[1], std, rtol=1e-8)
+    assert_allclose(imagined.tracked_moments()[1][len(BLOCKS) :], std, rtol=1e-8)
+    # The process itself has seen nothing.
+    assert_allclose(gp.moments(OTHERS, cov=True)[1], cov, rtol=0, atol=1e-10)
+    assert len(gp.observed) == 6 and imagined.number_of(OTHERS[1]) == 6
+    assert gp.number_of(OTHERS[1]) == -1
+
+
+def test_many_at_once_are_told_as_if_one_after_another():
+    rows = np.vstack([RNG.random((6, 2))[[0, 1, 0, 2, 3, 0, 1]], BLOCKS[0]])
+    y, noises = RNG.normal(size=8), RNG.uniform(0.1, 0.5, 8)
+    for merge in (True, False):
+        one, many = observed(2.5, 3.0), observed(2.5, 3.0)
+        for row, reward, noise in zip(rows, y, noises, strict=True):
+            one.observe(row[None], reward, noise)
+        many.observe_all(rows, y, noises, merge)
+        assert_allclose(many.moments(OTHERS), one.moments(OTHERS), rtol=1e-9)
+        assert_allclose(many.tracked_moments(), one.tracked_moments(), rtol=1e-8)
+        assert len(many.observed) == (10 if merge else 14)
+        values = [gp.posterior.log_marginal_likelihood() for gp in (one, many)]
+        assert values[1] == pytest.approx(values[0], abs=1e-8)
+        assert_array_equal(many.posterior.counts()[:2], [4 if merge else 3, 1])
+
+
+def test_zero_of_either_sign_is_one_descriptor():
+    plus, minus = np.array([[0.0, 0.5]]), np.array([[-0.0, 0.5]])
+    gp = GaussianProcess(KERNEL, 2)
+    gp.track([plus])
+    assert gp.observe(minus, 1.0, 0.1) == gp.observe(plus, 2.0, 0.1) == 0
+    assert gp.observe_tracked(0, 3.0, 0.1) == gp.number_of(minus) == gp.number_of(plus) == 0
+    gp.observe_all(np.vstack([minus, plus, plus]), np.ones(3), np.ones(3))
+    assert len(gp.observed) == 1 and gp.posterior.counts()[0] == 6
+    both = np.vstack([plus, minus, plus + 1.0])
+    numbers, first = numbered(both)
+    assert numbers.tolist() == [0, 0, 1] and first == [0, 2]
+    numbers, first = numbered(both, merge=False)
+    assert numbers.tolist() == first == [0, 1, 2]
+
+
+def test_white_noise_is_added_to_each_answer_and_keeps_repeats_apart():
+    kernel = CellAverage(RBF([0.4, 0.7]) + WhiteKernel(0.3), 2)
+    boxes = np.hstack([RNG.random((3, 2)), 1.0 + RNG.random((3, 2))])
+    gp, of = GaussianProcess(kernel, 4), [0, 1, 0, 2]
+    gp.set_units(1.0, 2.0)
+    gp.track(boxes)
+    for slot, y in zip(of, Y, strict=False):
+        number = gp.observe_tracked(slot, y, 0.2)
+    assert number == 3 and gp.number_of(boxes[:1]) == -1
+    assert_allclose(gp.white_noise(gp.tracked), 0.3 / 4)  # the mean of four values
+    assert_allclose(gp.noises(), 0.2 / 4)
+    K = kernel(boxes, boxes.copy())
+    G = K[np.ix_(of, of)] + (0.2 / 4 + 0.3 / 4) * np.eye(4)
+    gain = np.linalg.solve(G, K[of])
+    mean, cov = 1.0 + 2.0 * gain.T @ ((Y[:4] - 1.0) / 2.0), K - K[of].T @ gain
+    for one, other in zip(gp.tracked_moments(), (mean, 2.0 * np.sqrt(np.diag(cov))), strict=True):
+        assert_allclose(one, other, rtol=1e-9)
+    rows = GaussianProcess(kernel, 4)
+    rows.set_units(1.0, 2.0)
+    rows.observe_all(boxes[of], Y[:4], np.full(4, 0.2))
+    assert_allclose(rows.moments(boxes), mean, rtol=1e-9)
+
+
+def test_what_is_tracked_may_be_replaced_and_appended():
+    gp = observed()
+    gp.track([OTHERS[1], OTHERS[0]], [2, len(gp.tracked)])
+    blocks = [*BLOCKS[:2], OTHERS[1], *BLOCKS[3:], *OTHERS, OTHERS[0]]
+    mean, cov = direct(blocks)
+    for one, other in zip(gp.tracked_moments(), (mean, np.sqrt(np.diag(cov))), strict=True):
+        assert_allclose(one, other, rtol=1e-9)
+    gp.track(OTHERS)
+    assert len(gp.tracked) == 4
+    twin = pickle.loads(pickle.dumps(gp))
+    for each in (gp, twin):
+        each.observe_tracked(1, 4.0, 0.2)
+    assert_array_equal(twin.tracked_moments(), gp.tracked_moments())
+
+
+def test_deviations_are_those_of_points_from_a_mean():
+    gp = observed(2.5, 3.0)
+    rows = RNG.random((5, 2))
+    single = covariances([rows[i : i + 1] for i in range(5)], [OTHERS[1]])[:, 0]
+    own = covariances([OTHERS[1]], [OTHERS[1]])[0, 0]
+    assert_allclose(gp.deviations(OTHERS[1], rows) ** 2, 1.5 + own - 2 * single, rtol=1e-10)
+
+
+def test_the_smallest_jitter_that_helps_is_added_or_nothing_changes():
+    gp, X = GaussianProcess(ConstantKernel(4.0), 1), np.arange(3.0)[:, None]
+    gp.observe(X[:1], 1.0, 0.0)
+    with pytest.warns(NumericalWarning, match=r"jitter 4\.0e-10 was added .* of 1 obs"):
+        gp.observe(X[1:2], 1.0, 0.0)
+    assert_allclose(gp.noises(), [0.0, 4e-10])
+
+
+def test_thinned_averages_keep_their_number_and_spread():
+    many = Functionals.of([np.arange(n, dtype=float)[:, None] for n in (10, 4, 1)], 1)
+    thin = many.thinned(9)
+    assert [thin[i][:, 0].tolist() for i in range(3)] == [[0.0, 3.0, 6.0], [0.0, 1.0, 2.0], [0.0]]
+    assert many.thinned(15) is many
