@@ -94,10 +94,13 @@ class OptimizerContract:
         """Let the optimizer play ``n`` rounds, or as many as so much budget allows."""
         return optimizer.run(objective, n, **options)
 
-    def reload(self, optimizer: Any, path: Path) -> Any:
-        """Save the run to a file and return what is loaded from it."""
+    def save(self, optimizer: Any, path: Path) -> None:
+        """Write the run to a file."""
         optimizer.save(path)
-        return type(optimizer).load(path)
+
+    def load(self, cls: type, path: Path) -> Any:
+        """Return the run of a file."""
+        return cls.load(path)
 
     def where(self, optimizer: Any) -> np.ndarray:
         """Return points, shape (n, d), at which what is known is compared."""
@@ -115,7 +118,7 @@ class OptimizerContract:
         pickle.dumps(optimizer)
         copy.deepcopy(optimizer)
         clone(optimizer)
-        self.reload(optimizer, path)
+        self.save(optimizer, path)
 
     def strangers(self, optimizer: Any) -> list[Any]:
         """Return queries that look like the optimizer's own and are to be refused."""
@@ -300,15 +303,15 @@ class OptimizerContract:
                     each.tell(asked[0], None if i == 5 else self.answer(asked[0]))
             self.read(read, tmp_path / "run")
         self.same(read, alone)
-        self.same(self.reload(read, tmp_path / "run"), alone)
+        self.same(self.load(type(read), tmp_path / "run"), alone)
 
-    @pytest.mark.parametrize("stage", ["fresh", "asked", "midway", "batch"])
+    @pytest.mark.parametrize("stage", ["fresh", "midway"])
     def test_refused_answers_leave_no_trace(self, stage: str) -> None:
         """Nothing changes where anything is wrong with what is told."""
-        optimizer = self.played({"midway": 8, "batch": 5}.get(stage, 0))
+        optimizer = self.played(6 if stage == "midway" else 0)
         good = self.ask(copy.deepcopy(optimizer))
-        if stage != "fresh":
-            self.ask(optimizer, 3 if stage == "batch" else None)
+        if stage == "midway":
+            self.ask(optimizer, 3)
         before, reward = self.seen(optimizer), self.answer(good)
         bad = [*BAD_QUERIES, *self.strangers(copy.deepcopy(optimizer))]
         calls: list[tuple] = [((good, each), {}) for each in BAD_REWARDS]
@@ -376,7 +379,8 @@ class OptimizerContract:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ReplayWarning)
             if how == "file":
-                resumed = self.reload(optimizer, tmp_path / "run")
+                self.save(optimizer, tmp_path / "run")
+                resumed = self.load(type(optimizer), tmp_path / "run")
             else:
                 resumed = pickle.loads(pickle.dumps(optimizer))
         assert resumed.failed_["round"].tolist() == [6]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
@@ -104,6 +105,33 @@ CASES = {
     "EST": (ESTOptimizer, ON_ARMS),
     "MES": (MESOptimizer, ON_ARMS),
 }
+
+#: Cases that differ from others in what the loop does not see.
+SLOW = {
+    "GPOO-integral",
+    "GPOO-after-K3",
+    "GPOO-matern",
+    "StoOO-munos",
+    "StoOO-pool",
+    "GP-TS-box",
+    "IGP-UCB",
+    "PI",
+    "CMES-candidates",
+    "CMES-gumbel",
+    "CMES-operator",
+    "CMES-points",
+    "CMES-unknown-noise",
+    "CMES-pairs-unknown-noise",
+    "CMETS-unknown-noise",
+    "EI-unknown-noise",
+    "UCB",
+}
+
+
+def some_slow(names):
+    """Parameters of a test, those of slow cases marked."""
+    return [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in names]
+
 
 GRID = np.array([[x, y] for x in np.linspace(-0.9, 0.9, 5) for y in np.linspace(0.1, 2.9, 5)])
 

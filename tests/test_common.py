@@ -24,6 +24,7 @@ from cases import (
     knows_all,
     make,
     play,
+    some_slow,
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel, Matern
@@ -47,7 +48,7 @@ from skgpb.surrogate import OnlineGaussianProcessRegressor
 MODELS = [name for name in CASES if has_model(make(name))]
 
 
-@pytest.fixture(params=list(CASES))
+@pytest.fixture(params=some_slow(CASES))
 def name(request):
     return request.param
 

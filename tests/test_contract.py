@@ -25,7 +25,7 @@ from skgpb.testing import OptimizerContract
 class TestTreesBallsAndArms(OptimizerContract):
     """Queries and what is sought live in one space."""
 
-    @pytest.fixture(autouse=True, params=list(cases.CASES))
+    @pytest.fixture(autouse=True, params=cases.some_slow(cases.CASES))
     def _case(self, request):
         self.name = request.param
 
@@ -100,7 +100,7 @@ class TestTreesBallsAndArms(OptimizerContract):
 class TestIndirect(OptimizerContract):
     """Queries and what is sought live in two spaces."""
 
-    @pytest.fixture(autouse=True, params=list(cases.INDIRECT))
+    @pytest.fixture(autouse=True, params=cases.some_slow(cases.INDIRECT))
     def _case(self, request):
         self.name = request.param
         # Functions are not written: they are left out of files and given again.
@@ -119,9 +119,11 @@ class TestIndirect(OptimizerContract):
         budget = 0.7 * n if isinstance(optimizer, CMETSOptimizer) else n
         return optimizer.run(objective, budget, **options)
 
-    def reload(self, optimizer, path):
+    def save(self, optimizer, path):
         optimizer.save(path, omit=list(self.functions))
-        return type(optimizer).load(path, **self.functions)
+
+    def load(self, cls, path):
+        return cls.load(path, **self.functions)
 
     def where(self, optimizer):
         if self.name == "CMES-policies":

@@ -11,7 +11,6 @@ from reference.contextual_gp_tree import contextual_gp_tree, deviations
 from reference.gp_tree import depth_limit, theory_beta, theory_variation
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.kernels import Columns
@@ -343,8 +342,3 @@ def test_the_best_action_is_found_in_every_context(feedback):
         optimizer.tell(query, value + 0.1 * rng.normal())
     gaps = [1.0 - f(optimizer.recommend(c).points) for c in np.linspace(0.05, 0.95, 19)]
     assert np.mean(gaps) < 0.1
-
-
-@parametrize_with_checks([ContextualGPTreeOptimizer()])
-def test_scikit_learn_estimator_checks(estimator, check):
-    check(estimator)

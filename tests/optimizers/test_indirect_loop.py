@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from cases import INDIRECT, POLICY_MEAN, answer_indirect, make_indirect, play
+from cases import INDIRECT, POLICY_MEAN, answer_indirect, make_indirect, play, some_slow
 
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import CMESOptimizer, CMETSOptimizer
@@ -15,7 +15,7 @@ from skgpb.surrogate import ConditionalMeanProcess
 GRID = np.array([[x, y] for x in (0.1, 0.5, 0.9) for y in (0.2, 0.8)])
 
 
-@pytest.fixture(params=list(INDIRECT))
+@pytest.fixture(params=some_slow(INDIRECT))
 def name(request):
     return request.param
 

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from skgpb.exceptions import NumericalWarning
-from skgpb.kernels import CellAverage
+from skgpb.kernels import CellAverage, ConditionalMean, LowRank, WindowMean
 from skgpb.surrogate import GaussianProcess
 from skgpb.surrogate.functionals import Functionals, numbered
 from skgpb.surrogate.likelihood import Samples
@@ -78,7 +78,9 @@ def test_the_posterior_is_the_direct_one_in_any_units(units, tracked):
     assert_allclose(gp.moments(OTHERS, std=True)[1], np.sqrt(np.diag(cov)), rtol=1e-9)
     assert_allclose(gp.moments(OTHERS, cov=True)[1], cov, rtol=0, atol=1e-10)
     several = Functionals.of(OTHERS, 2)
-    assert_allclose(gp.posterior_covariance(several, several), cov / units[1] ** 2, atol=1e-11)
+    some = Functionals.of(OTHERS[1:], 2)
+    expected = cov[:, 1:] / units[1] ** 2
+    assert_allclose(gp.posterior_covariance(several, some), expected, rtol=0, atol=1e-11)
     gp.track(BLOCKS + OTHERS)
     mean, cov = direct(BLOCKS + OTHERS, *units)
     for one, other in zip(gp.tracked_moments(), (mean, np.sqrt(np.diag(cov))), strict=True):
@@ -154,7 +156,27 @@ def test_many_at_once_are_told_as_if_one_after_another():
         assert len(many.observed) == (10 if merge else 14)
         values = [gp.posterior.log_marginal_likelihood() for gp in (one, many)]
         assert values[1] == pytest.approx(values[0], abs=1e-8)
-        assert_array_equal(many.posterior.counts()[:2], [4 if merge else 3, 1])
+        expected = [4, 1, 3, 1, 1, 1, 3, 2, 1, 1] if merge else [3, 1, 3, 1, 1, 1, *[1] * 8]
+        assert_array_equal(many.posterior.counts(), expected)
+
+
+def test_many_at_once_are_told_all_or_none(monkeypatch):
+    gp = observed()
+    before = gp.moments(OTHERS, cov=True)
+    rows, y = np.vstack([RNG.random((2, 2)), BLOCKS[0]]), np.ones(3)
+
+    def fails(*_):
+        raise np.linalg.LinAlgError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GaussianProcess, "_repeat", fails)
+        with pytest.raises(np.linalg.LinAlgError):
+            gp.observe_all(rows, y, y)  # the new ones are taken before the repeated one fails
+    for one, other in zip(gp.moments(OTHERS, cov=True), before, strict=True):
+        assert_array_equal(one, other)
+    assert len(gp.observed) == 6 and gp.number_of(rows[:1]) == -1
+    gp.observe_all(rows, y, y)
+    assert len(gp.observed) == 8 and gp.number_of(rows[:1]) == 6
 
 
 def test_zero_of_either_sign_is_one_descriptor():
@@ -202,12 +224,64 @@ def test_what_is_tracked_may_be_replaced_and_appended():
     mean, cov = direct(blocks)
     for one, other in zip(gp.tracked_moments(), (mean, np.sqrt(np.diag(cov))), strict=True):
         assert_allclose(one, other, rtol=1e-9)
+    for i, block in enumerate(blocks):
+        assert_array_equal(gp.tracked[i], block)
     gp.track(OTHERS)
     assert len(gp.tracked) == 4
     twin = pickle.loads(pickle.dumps(gp))
     for each in (gp, twin):
         each.observe_tracked(1, 4.0, 0.2)
     assert_array_equal(twin.tracked_moments(), gp.tracked_moments())
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        LowRank(RBF(0.4), RNG.random((30, 2)), 1e-4),
+        WindowMean(RBF(0.4), 0.1),
+        ConditionalMean(RBF(0.4), *RNG.random((2, 20, 1)), regularization=0.1),
+    ],
+    ids=lambda kernel: type(kernel).__name__,
+)
+def test_what_is_remembered_of_a_functional_goes_with_it(kernel):
+    """Kernels whose embeddings are kept, as a whole or row by row."""
+    rows = RNG.random((9, 2))
+    if hasattr(kernel, "queries"):
+        rows = np.vstack([kernel.points(rows[:5, :1]), kernel.queries(rows[5:, 1:])])
+    n_columns = rows.shape[1]
+    gp, fresh = GaussianProcess(kernel, n_columns), GaussianProcess(kernel, n_columns)
+    gp.track(rows[:6])
+    gp.observe_tracked(1, 0.3, 0.1)
+    gp.track(rows[6:8], [1, 6])
+    final = [*rows[[0, 6, 2, 3, 4, 5, 7]]]
+    gp.observe_tracked(1, 1.0, 0.1)
+    twin = gp.copy()
+    gp.observe(rows[8:], 2.0, 0.1)
+    for row, y in zip(rows[[1, 6, 8]], (0.3, 1.0, 2.0), strict=True):
+        fresh.observe(row[None], y, 0.1)
+    fresh.track(np.array(final))
+    assert_allclose(gp.tracked_moments(), fresh.tracked_moments(), rtol=1e-8, atol=1e-10)
+    for each in (gp, twin):
+        each.observe_tracked(6, -1.0, 0.1)
+    fresh.observe(rows[7:8], -1.0, 0.1)
+    assert_allclose(gp.tracked_moments(), fresh.tracked_moments(), rtol=1e-8, atol=1e-10)
+    twin.observe(rows[8:], 2.0, 0.1)
+    assert_allclose(twin.tracked_moments(), fresh.tracked_moments(), rtol=1e-8, atol=1e-10)
+
+
+def test_an_answer_far_more_precise_than_what_was_known_is_merged_by_hand():
+    X = np.linspace(0, 1, 3)[:, None]
+    gp = GaussianProcess(RBF(0.3), 1)
+    gp.track(X)
+    told = [(0, 1.0, 1e6), (1, 0.5, 0.1), (0, 2.0, 1e-4), (0, 2.5, 1e-3)]
+    for slot, y, noise in told:
+        gp.observe_tracked(slot, y, noise)
+    of, y, noise = map(np.array, zip(*told, strict=True))
+    G = RBF(0.3)(X)[np.ix_(of, of)] + np.diag(noise)
+    expected = multivariate_normal.logpdf(y, cov=G)
+    assert gp.posterior.log_marginal_likelihood() == pytest.approx(expected, abs=1e-8)
+    assert_allclose(gp.moments(X), RBF(0.3)(X)[:, of] @ np.linalg.solve(G, y), rtol=1e-7)
+    assert_array_equal(gp.posterior.counts(), [3, 1])
 
 
 def test_deviations_are_those_of_points_from_a_mean():

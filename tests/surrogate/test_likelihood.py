@@ -28,6 +28,8 @@ from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.likelihood import (
     LENGTH_SCALE,
+    NOISE,
+    NOISE_LIMITS,
     Likelihood,
     Prior,
     Samples,
@@ -57,6 +59,7 @@ def samples_with(alphas):
 
 ALPHAS = {
     "unknown": np.full(24, np.nan),
+    "precise": np.full(24, 1e-4),
     "known": RNG.uniform(0.05, 0.5, 24),
     "mixed": np.where(RNG.random(24) < 0.5, np.nan, 0.2),
 }
@@ -86,10 +89,10 @@ def test_likelihood_is_the_density_of_all_samples_and_its_gradient(alphas):
     value, gradient = likelihood(x)
     expected = density(x[:3], np.exp(-1.5), alphas) + prior(x[:3])[0]
     expected += 0.0 if of_noise is None else of_noise(x[3:])[0]
-    assert value == pytest.approx(expected, abs=1e-9)
+    assert value == pytest.approx(expected, rel=1e-11, abs=1e-9)
     for i, step in enumerate(1e-5 * np.eye(len(x))):
         slope = (likelihood(x + step)[0] - likelihood(x - step)[0]) / 2e-5
-        assert gradient[i] == pytest.approx(slope, abs=1e-6)
+        assert gradient[i] == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
 def test_likelihood_equals_that_of_the_regressor_without_repeats():
@@ -215,6 +218,12 @@ def test_an_almost_exact_answer_after_a_large_one_leaves_numbers(cls, large):
         assert np.isfinite(numbers).all()
 
 
+def test_the_prior_of_the_noise_is_in_units_of_a_typical_variance():
+    prior, limits = noise_prior(4.0)
+    assert_allclose(np.exp(prior.center), 4.0 * NOISE)
+    assert_allclose(np.exp(limits), [[4.0 * NOISE_LIMITS[0], 4.0 * NOISE_LIMITS[1]]])
+
+
 def test_the_default_kernel_scales_with_the_sides_and_the_dimension():
     kernel = default_kernel(np.array([[0.0, 2.0], [5.0, 5.0], [0.0, 1e-3], [-1.0, 1.0]]))
     assert isinstance(kernel.k2, Matern)
@@ -242,6 +251,8 @@ def test_most_probable_is_the_better_of_two_hills():
         return start, objective(start, False)
 
     assert_array_equal(most_probable(hills, starts, bounds, mine), starts[1])
+    # Starts lie within the bounds.
+    assert_array_equal(most_probable(hills, [np.array([9.0])], bounds, mine), [5.0])
     assert all(one == other for one, other in seen)
     assert Prior(np.zeros(1), np.ones(1))(np.array([2.0]))[0] == -2.0
 

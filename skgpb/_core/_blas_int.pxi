@@ -1,1 +1,0 @@
-ctypedef int blas_int
