@@ -54,7 +54,7 @@ def docs(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Every benchmark, with the smallest run that it can do."""
     session.install("-e", ".[test,bench]")
-    session.run("python", "-m", "pytest", "tests/test_benchmarks.py", *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "", "tests/test_benchmarks.py", *session.posargs)
 
 
 @nox.session

@@ -33,6 +33,7 @@ PUBLIC = [
     "skgpb.domains",
     "skgpb.plotting",
     "skgpb.problems",
+    "skgpb.testing",
 ]
 PAGES = [
     "development/new_algorithm.rst",
