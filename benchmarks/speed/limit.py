@@ -16,12 +16,12 @@ from time import perf_counter
 
 import numpy as np
 from scipy.linalg.blas import dgemm, dgemv, dtrsm, dtrsv
-from skgpb._core._cells import GaussianCells
-from skgpb._core._posterior import Posterior
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import argument_parser, write_csv
+from skgpb._core._cells import GaussianCells
+from skgpb._core._posterior import Posterior
 
 SIZES = (100, 200, 500, 1000, 2000)
 NOISE = 0.01
