@@ -62,7 +62,8 @@ class Guarded:
             if self._lock.private:
                 return self._state()
             # It is pickled when the lock is free again. Parameters are never written.
-            parameters = self.get_params(deep=False).values()
+            estimator: Any = self
+            parameters = estimator.get_params(deep=False).values()
             state = deepcopy(self._state(), {id(value): value for value in parameters})
         state["_lock"].private = True
         return state
@@ -74,7 +75,8 @@ class Guarded:
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        twin = memo[id(self)] = type(self).__new__(type(self))
+        twin: Any = type(self).__new__(type(self))
+        memo[id(self)] = twin
         with self._lock:
             twin.__setstate__(deepcopy(self._state(), memo))
         return twin

@@ -144,8 +144,9 @@ class PoolPartition:
                 cell = self.cell_at(depth, index)
             except ValueError:
                 continue
-            step = -(-len(cell.members) // DEVIATION_POINTS)
-            sample.append((cell.points, self.pool[cell.members[::step]]))
+            members = np.asarray(cell.members)
+            step = -(-len(members) // DEVIATION_POINTS)
+            sample.append((cell.points, self.pool[members[::step]]))
         return sample
 
     def _bounding_box(self, where: tuple[int, int]) -> np.ndarray:

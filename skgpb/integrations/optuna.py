@@ -169,11 +169,11 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             raise ValueError(f"seed must be None or an integer >= 0, got {seed!r}")
         if not isinstance(n_startup_trials, Integral) or n_startup_trials < 0:
             raise ValueError(f"n_startup_trials must be an integer >= 0, got {n_startup_trials!r}")
-        self.optimizer = optimizer
-        self.n_startup_trials = n_startup_trials
-        self._entropy = np.random.SeedSequence(seed).entropy
-        self._independent = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
-        self._common_space = optuna.search_space.IntersectionSearchSpace()
+        self.optimizer: Any = optimizer
+        self.n_startup_trials: Any = n_startup_trials
+        self._entropy: Any = np.random.SeedSequence(seed).entropy
+        self._independent: Any = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
+        self._common_space: Any = optuna.search_space.IntersectionSearchSpace()
         self._learned: dict[tuple, tuple[Kernel, float, float, float]] = {}
 
     def reseed_rng(self) -> None:

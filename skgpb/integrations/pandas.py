@@ -44,9 +44,10 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
     """
     check_is_fitted(optimizer, "bounds_")
     history, d = optimizer.history_, optimizer.n_features_in_
-    if feature_names is None:
-        feature_names = getattr(optimizer, "feature_names_in_", range(d))
-    names = [str(name) for name in feature_names]
+    given: Any = feature_names
+    if given is None:
+        given = getattr(optimizer, "feature_names_in_", range(d))
+    names = [str(name) for name in given]
     if len(names) != d:
         raise ValueError(f"feature_names must hold {d} names, got {feature_names!r}")
     columns: dict[str, np.ndarray] = {}

@@ -389,7 +389,8 @@ class Scores:
         self.successful: list[dict[str, Any]] = []
         #: Becomes ``cv_results_``.
         self.results: dict[str, Any] = {}
-        self._mean = self._noise = np.empty(0)
+        self._mean = np.empty(0)
+        self._noise: np.ndarray | None = np.empty(0)
         #: Queries answered, with the keys of their settings, of which the engine does not know.
         self._waiting: list[tuple[Any, list[bytes]]] = []
 

@@ -231,7 +231,8 @@ class ParameterSpace:
         """Which dict every point (n, d) belongs to."""
         if len(self._active) == 1:
             return np.zeros(len(points), dtype=np.intp)
-        return self.axes[0][1].number(points[:, 0])
+        first: Any = self.axes[0][1]  # which dict it is, a Choice
+        return first.number(points[:, 0])
 
     def setting(self, point: np.ndarray) -> dict[str, Any]:
         """Return the parameters that a point (d,) stands for."""

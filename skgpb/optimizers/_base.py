@@ -233,6 +233,7 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
             query = choose(*arguments)
         except ValueError:
             pending = self._pending
+            evaluated: dict[Any, int | None]
             evaluated = {each: None for each, until in pending.items() if until is None}
             if len(evaluated) == len(pending):
                 raise
@@ -361,10 +362,9 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
         """Forget what was asked, and let those that failed long ago be asked again."""
         self._asked = []
         now = len(self._history) + len(self._failures)
-        due = [query for query, until in self._pending.items() if until is not None]
+        due = [each for each, until in self._pending.items() if until is not None and until <= now]
         for query in due:
-            if self._pending[query] <= now:
-                del self._pending[query]
+            del self._pending[query]
 
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple]:
         if isinstance(query, list) and query and isinstance(query[0], self._query_type):

@@ -19,6 +19,8 @@ from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters
 class SavedRuns:
     """``save`` and ``load`` of an optimizer that keeps a log of what was asked and told."""
 
+    _query_type: Any
+
     @locked
     def save(self: Any, path: str | os.PathLike, *, omit: Collection[str] = ()) -> None:
         """Write the run to a file from which :meth:`load` continues it identically.

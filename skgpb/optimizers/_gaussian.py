@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from math import ceil, isnan, sqrt
 from typing import Any
@@ -46,6 +47,23 @@ class GaussianProcessMixin:
     (``_rows_of``, ``_block``, ``_descriptor``), and what depends on the hyperparameters
     (``_relearned``).
     """
+
+    # What it needs of the class that it is mixed into.
+    kernel: Kernel | None
+    alpha: float | None
+    optimizer: str | Callable | None
+    n_restarts_optimizer: int
+    relearn: Any
+    normalize_y: bool
+    bounds_: np.ndarray
+    _round: int
+    _n_fitted: int
+    _pending: dict[Any, int | None]
+    _history: list[tuple]
+    _log: list[tuple]
+    _draw_seed: Callable[[], int]
+    _descriptor: Callable[[Any], np.ndarray]
+    share_lock: Callable[[Any], None]
 
     _parameter_constraints: dict = {
         "kernel": [None, Kernel],
@@ -239,7 +257,12 @@ class GaussianProcessMixin:
         if self._standardizes:
             # Of every distinct query once: those near the maximum are asked again and again.
             center, scale = self._spread_of(gp.posterior.targets() * scale + center)
-        found = {"center": center, "scale": scale, "theta": kernel.theta, "noise": self._noise}
+        found: dict[str, Any] = {
+            "center": center,
+            "scale": scale,
+            "theta": kernel.theta,
+            "noise": self._noise,
+        }
         prior = self._prior
         free = (prior is not None or self.optimizer is not None) and kernel.n_dims > 0
         scaled = samples.scaled(center, scale)
@@ -249,12 +272,14 @@ class GaussianProcessMixin:
         of_noise, limits = noise_prior(self._unit()) if learns_noise else (None, None)
         covariance = covariance_of_functionals(kernel, gp.observed, free, gp.origin)
         objective = Likelihood(covariance, scaled, prior, of_noise)
-        noise = np.log([self._noise]) if learns_noise else []
-        theta = kernel.theta if free else []
+        noise = np.log([self._noise]) if learns_noise else np.empty(0)
+        theta = kernel.theta if free else np.empty(0)
         starts = [np.concatenate([theta, noise])]
         bounds = np.concatenate([kernel.bounds] if free else [np.empty((0, 2))])
         if prior is not None:
-            starts.append(np.concatenate([prior.center, of_noise.center if learns_noise else []]))
+            starts.append(
+                np.concatenate([prior.center, [] if of_noise is None else of_noise.center])
+            )
         if free:
             further = restarts(theta, bounds, self.n_restarts_optimizer, self._seed)[1:]
             starts += [np.concatenate([start, noise]) for start in further]

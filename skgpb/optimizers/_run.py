@@ -88,7 +88,7 @@ class Runs:
         ask: Callable[[int, int], list[Any]],
         callback: Callable[[Any], Any] | None,
         progress: bool,
-        n_jobs: int | None,
+        n_jobs: Any,
         on_error: str = "record",
         checkpoint: str | os.PathLike | None = None,
     ) -> OptimizeResult:
@@ -100,7 +100,7 @@ class Runs:
         if on_error not in ("record", "raise"):
             raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
         self._ensure_started()
-        positive = isinstance(n_jobs, Integral) and n_jobs > 0
+        positive = isinstance(n_jobs, Integral) and int(n_jobs) > 0
         # Not what a backend makes of a number of jobs: a batch is the same on all of them.
         size = int(n_jobs) if positive else effective_n_jobs(n_jobs)
         pool = Parallel(n_jobs=n_jobs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -411,7 +412,7 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
         for block, lower, upper in self._partition.deviation_cells(depth, not self._stationary):
             center, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
 
-            def deviations(t: np.ndarray, block=block, c=center, r=half) -> np.ndarray:
+            def deviations(t: Any, block: Any = block, c: Any = center, r: Any = half) -> Any:
                 return self._gp.deviations(block, self._rows_of(c + r * t))
 
             found.append(largest_within(deviations, len(center)))

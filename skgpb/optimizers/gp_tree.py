@@ -47,6 +47,8 @@ ROUNDING = 1e-9
 class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
     """What Algorithms 1 and 3 share: the horizon n and the constants that depend on it."""
 
+    _overdrawn: bool
+
     _parameter_constraints: dict = {
         "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
         "budget": [Interval(Integral, 1, None, closed="left")],

@@ -199,6 +199,14 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
 
     _query_type = Ball
 
+    covering_: ChebyshevCovering | EuclideanCovering
+    _parent: list[int]
+    _n_evaluations: list[int]
+    _exponent: float
+    _overdrawn: bool
+    _guarded: bool
+    _exhausted: bool
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -398,7 +406,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
             order = np.argsort(-value, kind="stable")
             if best is None or value[order[0]] > top + tolerance:
                 best, top = balls[order[0]], value[order[0]]
-            inside = {}
+            inside: dict[tuple[int, bytes], tuple[np.ndarray, int, int]] = {}
             for center, h, _ in (front[i] for i in order[:BEAM]):
                 if h < finest:
                     step = self.covering_.diameter * 2.0 ** -(h + 1)
@@ -469,7 +477,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
                 given = [check_callable_value(self.diameter, r, "diameter") for r in radii]
             else:
                 c, exponent = self.diameter
-                given = c * radii**exponent
+                given = list(c * radii**exponent)
             self._variation = np.array(given) / self._gp.scale
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:
@@ -486,7 +494,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
             else:
                 block = self._rows_of(self._place(center[None]))
 
-            def deviations(t: np.ndarray, center=center, block=block) -> np.ndarray:
+            def deviations(t: Any, center: Any = center, block: Any = block) -> Any:
                 if self.metric == "euclidean":
                     t = t / np.maximum(1.0, np.linalg.norm(t, axis=1, keepdims=True))
                 points = np.clip(center + radius * t, 0.0, 1.0)

@@ -118,7 +118,7 @@ class AdvertisingBudget:
     @property
     def n_campaigns(self) -> int:
         """Number of campaigns."""
-        return len(self.rates)
+        return len(np.asarray(self.rates))
 
     @property
     def noise_std(self) -> float:
@@ -200,8 +200,8 @@ class AdvertisingBudget:
         """Clicks for budgets of shape (..., n_campaigns)."""
         # -expm1 keeps its digits just above the threshold; far below it is cut off before it
         # overflows.
-        beyond = np.maximum(budgets - self.thresholds, 0.0)
-        return self.max_clicks * -np.expm1(-self.rates * beyond)
+        beyond = np.maximum(budgets - np.asarray(self.thresholds), 0.0)
+        return self.max_clicks * -np.expm1(-np.asarray(self.rates) * beyond)
 
     def _set(self, name: str, value: Any) -> None:
         # The one way to fill in derived fields of a frozen dataclass.

@@ -208,7 +208,7 @@ class _ByRow:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.known = np.zeros(0, dtype=bool)
-        self.values: np.ndarray | None = None
+        self.values: Any = None  # (n, r), once the first is known
 
     def embedding(self, functionals: Functionals) -> np.ndarray:
         n = len(functionals)

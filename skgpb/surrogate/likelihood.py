@@ -91,7 +91,8 @@ def default_kernel(bounds: np.ndarray, smooth: bool = False) -> Kernel:
     side = bounds[:, 1] - bounds[:, 0]
     side = np.where(side > 0.0, side, 1.0)
     d = len(side)
-    scale, limits = LENGTH_SCALE * sqrt(d) * side, np.outer(side, LENGTH_LIMITS)
+    scale: Any = LENGTH_SCALE * sqrt(d) * side
+    limits: Any = np.outer(side, LENGTH_LIMITS)
     if d == 1:
         scale, limits = float(scale[0]), tuple(limits[0])
     base = RBF(scale, limits) if smooth else Matern(scale, limits, nu=2.5)
@@ -301,7 +302,7 @@ class Likelihood:
             by_variance = 0.5 * (error / variance - 1.0) / variance
             if slopes is not None:
                 gradient[: len(theta)] += by_variance @ slopes
-        if learned:
+        if self._noise_prior is not None:
             gradient[-1] = noise * by_variance[unknown].sum()
             density, slope = self._noise_prior(x[-1:])
             value += density
