@@ -2,7 +2,7 @@ r"""What the answer to an indirect query tells about the largest value of f.
 
 Eq. 7 of [Zhang2025]_ truncates the noiseless g(a) at a sample of f* and cannot tell an
 informative query from one that is drowned in noise. Appendix A includes the noise of the answer;
-its last formula lacks the normaliser and has the wrong sign. Corrected, with
+its last formula lacks the normaliser and has the wrong sign. Corrected (decision D-C2), with
 :math:`\rho^2 = \sigma_g^2 / (\sigma_g^2 + \sigma^2)`, :math:`w^2 = 1 - \rho^2`, the Mills ratio
 :math:`h = \phi / \Phi` and A for the bracket in eq. 7, completing the square gives
 
@@ -37,7 +37,7 @@ import numpy as np
 
 from skgpb._core._entropy import information
 
-# Standard deviations of g up to this one carry no information.
+# Standard deviations of g up to this one carry no information (decision D-C3).
 KNOWN = 1e-9
 # Largest share of the variance of f* that an answer explains: it is estimated from draws.
 LARGEST_SHARE = 1.0 - 1e-9
@@ -117,7 +117,7 @@ def linear_information(
 
 
 def refined_maxima(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Largest values of smooth functions between the points of a product grid.
+    """Largest values of smooth functions between the points of a product grid (decision D-C4).
 
     The largest grid value is biased low. Along every axis the parabola through it and its two
     neighbours is maximised, which removes the second-order part of the bias.

@@ -643,5 +643,5 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
 
 
 def first_maximum(scores: np.ndarray) -> int:
-    """Position of the first score within the tolerance of the largest."""
+    """Position of the first score within the tolerance of the largest (decision D-G1)."""
     return int(np.flatnonzero(scores >= scores.max() - TIE_TOLERANCE)[0])

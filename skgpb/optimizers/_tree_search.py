@@ -197,6 +197,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
     # -- tree -------------------------------------------------------------------------------
 
     def _expandable(self, node: int, depth: int) -> bool:
+        # As printed (decision D-A3).
         return depth <= self.max_depth_ and self._partition.splittable(node)
 
     def _expand(self, node: int) -> int:
@@ -206,7 +207,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
         return first
 
     def _deepest_expanded(self) -> np.ndarray:
-        """Expanded nodes at the deepest expanded depth by index, or the root."""
+        """Expanded nodes at the deepest expanded depth by index, or the root (decision D-A5)."""
         if not self._expanded:
             return np.zeros(1, dtype=np.intp)
         nodes = np.array(self._expanded)
@@ -395,7 +396,7 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
         return base if isinstance(base, LowRank) else LowRank(base, self.pool)
 
     def _diameter(self) -> np.ndarray:
-        """delta(h) for h = 0..max_depth + 1, in normalised units."""
+        """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         if self.diameter != "kernel":
             return self._given_diameter() / self._gp.scale
         quantile = sqrt(2.0 * (self._log_cells - log(self.failure_probability)))

@@ -24,9 +24,9 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.domains.box import sample_cells
 from skgpb.domains.candidates import spread_points
 
-# The constants of Claim 2 that the paper does not give.
+# The constants of Claim 2 that the paper does not give (decision D-B3).
 C2 = C3 = 1.0
-# Points all over a cell at which f is compared with the answer to it.
+# Points all over a cell at which f is compared with the answer to it (decision D-B11).
 SPREAD = 32
 # Along an axis of [-1, 1]: its ends and its middle, points spread evenly, and points as dense as
 # they are near the ends, to find the right place in the last of many periods.
@@ -94,7 +94,7 @@ def variation_bound(
 
 
 def claim_2(g: np.ndarray, n_children: int, d: int, failure_probability: float) -> np.ndarray:
-    """V_h of Claim 2 from the deviations g_h within cells of depth h = 0, 1, ..."""
+    """V_h of Claim 2 as printed, from g_h within cells of depth h = 0, 1, ... (decision D-B10)."""
     h = np.arange(len(g))
     inside = 2.0 * log(1.0 / failure_probability) + C2 + 2.0 * np.log((h + 1) ** 2 * pi**2 / 6.0)
     # log(1 / g) is -inf for g = inf only; a process that does not vary at all has V = 0.

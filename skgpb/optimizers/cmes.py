@@ -82,7 +82,7 @@ class MaxValueInformation(BaseIndirectOptimizer[Asked]):
         return std / self._unit if self._silent else value
 
     def _is_silent(self, value: np.ndarray) -> bool:
-        """Whether no query would tell anything of f*, so that what is known least is asked.
+        """Whether no query tells anything of f*: what is known least is asked (decision D-C12).
 
         Where answers stay far below f*, as blurred ones do, being below it tells nothing and all
         queries would tie, although f is not known.

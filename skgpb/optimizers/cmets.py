@@ -75,7 +75,7 @@ class CellWindow:
 
 
 def default_cost(depth: int) -> float:
-    """Return (depth + 1) / 2, the paper's 0.5 log2(1 / d) for d = 2^-(depth + 1)."""
+    """Return (depth + 1) / 2, the paper's 0.5 log2(1 / d) for d = 2^-(depth + 1): D-C8."""
     return 0.5 * (depth + 1)
 
 
@@ -396,7 +396,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         self._asked_cells.add(node)
         if node not in self._leaves and node not in self._next:
             return
-        if self.update == "literal":
+        if self.update == "literal":  # decision D-C8
             self._update_literally(node)
         else:
             self._update_tree(node)

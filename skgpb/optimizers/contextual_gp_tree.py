@@ -128,8 +128,8 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
     -----
     *Ties* go to the lowest depth, then to the lowest index.
 
-    *Cells* are half open and closed at the upper face of the domain, so that a context on a
-    boundary belongs to one side only.
+    *Cells* are half open and closed at the upper face of the domain (decision D-B9), so that a
+    context on a boundary belongs to one side only.
 
     *Recommendation.* The paper plays and does not recommend. ``recommend(context)`` returns the
     relevant cell of the highest posterior mean.

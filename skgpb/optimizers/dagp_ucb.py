@@ -94,13 +94,14 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
 
     Notes
     -----
-    Equation 36 and Algorithm 2 treat the arms as independent, so that many correlated arms
-    share the probability that one of them deserves. Estimates from draws are exactly zero for
-    arms that are the best in none, which freezes exploration earlier than the integral does.
+    Equation 36 and Algorithm 2 treat the arms as independent (decision D-D1), so that many
+    correlated arms share the probability that one of them deserves. Estimates from draws are
+    exactly zero for arms that are the best in none, which freezes exploration earlier than the
+    integral does.
 
-    No regret bound is claimed. Theorem 4 rests on Theorem 1, whose proof bounds the variances of
-    all arms by what is known of the arms that were pulled. Theorem 1 would hold for pure
-    exploitation, too, and fails for it: Theorem 4 is unproved, though not shown to be false.
+    No regret bound is claimed (decision D-D5). Theorem 4 rests on Theorem 1, whose proof bounds the
+    variances of all arms by what is known of the arms that were pulled. Theorem 1 would hold for
+    pure exploitation, too, and fails for it: Theorem 4 is unproved, though not shown to be false.
 
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.

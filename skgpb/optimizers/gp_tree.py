@@ -59,13 +59,13 @@ class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
     # -- the constants of section 3.3.2 -----------------------------------------------------
 
     def _theory_beta(self, t: int) -> float:
-        """Square of Claim 1's beta_n, with Remark 8's count of n K h_max leaves."""
+        """Square of Claim 1's beta_n, with Remark 8's count of n K h_max leaves (D-B3)."""
         u, n, depth = log(1.0 / self.failure_probability), self.budget_, max(1.0, self._h_max)
         return 2.0 * (u + log(2.0 * depth * n) + log(n * self._tree.n_children * depth))
 
     @property
     def _h_max(self) -> float:
-        """h_max as a real number: as given, as deep as a pool is, or equation 3.4."""
+        """h_max as a real number: as given, as deep as a pool is, or equation 3.4 (D-B4)."""
         if self.max_depth is not None or self.pool is not None:
             return float(self.max_depth_)
         K = self._n_children
@@ -79,7 +79,7 @@ class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
         return min(every, log(self.budget_ * self._n_children * max(1.0, self._h_max)))
 
     def _follow_horizon(self, t: int) -> None:
-        """Double n until evaluation t is within the horizon (Remark 5), or warn."""
+        """Double n until evaluation t is within the horizon (Remark 5, decision D-B7), or warn."""
         if t <= self.budget_:
             return
         if self.anytime:
@@ -134,7 +134,7 @@ class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
         return floor(self._h_max + ROUNDING)
 
     def _room(self, leaves_before: int) -> bool:
-        """Whether another cell may be split before the next evaluation.
+        """Whether another cell may be split before the next evaluation (decision D-B6).
 
         Up to ``max_leaves`` leaves any number may; beyond, one, so that the tree keeps growing
         where the index is large, at a cost that is bounded by the number of evaluations.

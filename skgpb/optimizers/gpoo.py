@@ -206,7 +206,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         mean, var = self._observe(query, slot, reward, alpha)
         expand = slot >= 0 and self._expandable(node, depth)
         if expand:
-            before = self.expansion == "before"
+            before = self.expansion == "before"  # decision D-A2
             width2 = var if before else self._gp.posterior.tracked_at(slot)[1]
             expand = sqrt(beta * width2) <= self._delta[depth]
         if expand:
@@ -251,6 +251,6 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         return firsts
 
     def _theory_beta(self, t: int) -> float:
-        """Lemma 1."""
+        """Lemma 1 (decision D-A6)."""
         constant = self._log_cells + log(pi**2 / (6.0 * self.failure_probability))
         return 2.0 * (constant + 2.0 * log(t))

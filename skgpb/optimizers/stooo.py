@@ -172,7 +172,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
         return self._partition.cell(int(nodes[first_maximum(np.array(means), TIE_TOLERANCE)]))
 
     def _log_term(self, t: int) -> float:
-        """Squared width times T."""
+        """Squared width times T (decision D-A9)."""
         low, high = self.reward_range
         if self.width == "munos":
             square = 0.5 * log(self.budget**2 / self.failure_probability)

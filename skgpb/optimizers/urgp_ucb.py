@@ -21,8 +21,8 @@ from skgpb.utils import StrOptions
 class URGPUCBOptimizer(BaseUCBOptimizer):
     r"""Pull the arm of the largest mean(x) + sqrt(beta_t) (fall of the standard deviation).
 
-    Made in the paper to show that the weights of DAGP-UCB matter. A round costs O(n_arms t),
-    O(n_arms^2) with weights over all arms.
+    Made in the paper to show that the weights of DAGP-UCB matter (decision D-D2). A round costs
+    O(n_arms t), O(n_arms^2) with weights over all arms.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class AdvertisingBudget:
     Notes
     -----
     The published formula has no maximum with 0 and is negative below the threshold. Clicks cannot
-    be negative, and the published optimum is that of the clipped formula.
+    be negative, and the published optimum is that of the clipped formula (decision D-D6).
 
     Examples
     --------

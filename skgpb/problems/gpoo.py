@@ -7,10 +7,10 @@ Each is the posterior mean of a Gaussian process conditioned on a few hand-place
 3. the second with a deep, narrow notch beside the peak and hardly any smoothness, made to show
    when averages help (Fig. 5).
 
-Appendix E leaves three settings ambiguous. What reproduces the figures, and what is used here: the
-first function is conditioned with length scale 0.1 (the text says 0.05, which is the scale the
-*algorithms* assume), the ripple covers nine regions of width 0.1 (the text says ten), and the
-"noise standard deviation" 0.005 of the conditioning is a variance.
+Appendix E leaves three settings ambiguous (decision D-A8). What reproduces the figures, and what is
+used here: the first function is conditioned with length scale 0.1 (the text says 0.05, which is the
+scale the *algorithms* assume), the ripple covers nine regions of width 0.1 (the text says ten), and
+the "noise standard deviation" 0.005 of the conditioning is a variance.
 
 References
 ----------

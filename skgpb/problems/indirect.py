@@ -8,10 +8,10 @@ A query a in the unit square is answered by the conditional expectation of f = -
     \xi \sim N(0, I_2),
 
 with h linear, :math:`h(a) = (15 a_1 - 5, 15 a_2)`, or not,
-:math:`h(a) = (15 \cos(\pi a_1 / 2) - 5, 15 \cos(\pi a_2 / 2))`. "Truncated" in the paper is read as
-clipped to the domain; that moves g by up to 43 units near the borders. Branin is a quadratic in
-its second coordinate with coefficients that depend on the first, so g needs one-dimensional
-quadrature only and is exact to rounding.
+:math:`h(a) = (15 \cos(\pi a_1 / 2) - 5, 15 \cos(\pi a_2 / 2))`.
+"Truncated" in the paper is read as clipped to the domain (decision D-C6); that moves g by up to 43
+units near the borders. Branin is a quadratic in its second coordinate with coefficients that depend
+on the first, so g needs one-dimensional quadrature only and is exact to rounding.
 
 References
 ----------

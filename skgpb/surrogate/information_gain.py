@@ -218,7 +218,7 @@ def norm_bound_beta(optimizer: Any, gain: float, log_odds: float) -> float:
 
     The paper regularises by lambda = 1. With lambda = alpha, as here, its bound is for f over a
     kernel that is divided by alpha: the norm B becomes sqrt(alpha) B and standard deviations are
-    divided by sqrt(alpha), so that R is left with the quotient.
+    divided by sqrt(alpha), so that R is left with the quotient (decision D-D8).
 
     Parameters
     ----------
