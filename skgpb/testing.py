@@ -98,7 +98,7 @@ class OptimizerContract:
         """Write the run to a file."""
         optimizer.save(path)
 
-    def load(self, cls: type, path: Path) -> Any:
+    def load(self, cls: Any, path: Path) -> Any:
         """Return the run of a file."""
         return cls.load(path)
 
