@@ -16,6 +16,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import DAGPUCBOptimizer, GPUCBOptimizer
+from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.optimizers import BaseUCBOptimizer
 
 arms = np.linspace(0, 1, 100)[:, None]
@@ -24,17 +25,18 @@ f = GaussianProcessRegressor(kernel).sample_y(arms, random_state=2).ravel()
 
 
 # %%
-# A rule of one's own says what differs from GP-UCB. Here exploration is weighted by a soft maximum
-# of the posterior mean.
+# A rule of one's own says what it maximises. Here exploration is weighted by a soft maximum of the
+# posterior mean, and as large as that of GP-UCB.
 
 
 class SoftmaxUCB(BaseUCBOptimizer):
-    def _weights(self, posterior):
+    def acquisition(self, posterior):
         weights = np.exp(5.0 * (posterior.mean - posterior.mean.max()))
-        return weights / weights.sum()
+        uncertainty = posterior.reduction(weights / weights.sum())
+        return posterior.mean + np.sqrt(self.exploration(posterior)) * uncertainty
 
-    def _uncertainty(self, posterior, weights):
-        return posterior.reduction(weights)
+    def theory_beta(self, t, n_arms):
+        return union_bound_beta(t, n_arms, self.failure_probability)
 
 
 # %%

@@ -1,7 +1,9 @@
-r"""The parts of an upper confidence bound: weights and uncertainty terms.
+r"""The parts of an upper confidence bound: exploration, weights and uncertainty terms.
 
 References
 ----------
+.. [Srinivas2010] N. Srinivas, A. Krause, S. M. Kakade and M. Seeger, "Gaussian Process
+   Optimization in the Bandit Setting: No Regret and Experimental Design", ICML 2010. Theorem 1.
 .. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti and M. Restelli, "Driving Exploration by
    Maximum Distribution in Gaussian Process Bandits", AAMAS 2020. Equations 35 to 37 and
    Algorithm 2.
@@ -10,11 +12,35 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import log, pi
 
 import numpy as np
 
 # Numbers drawn at once: 32 MB.
 DRAWN_AT_ONCE = 2**22
+
+
+def union_bound_beta(t: int, n_arms: int, delta: float) -> float:
+    """Exploration term beta_t of finitely many arms, Theorem 1 of [Srinivas2010]_.
+
+    Arm by arm and round by round, f stays within sqrt(beta_t) standard deviations of its mean
+    but with probabilities that add up to delta.
+
+    Parameters
+    ----------
+    t : int
+        Round, counted from 1.
+    n_arms : int
+        Number of arms.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    beta : float
+        2 log(t^2 pi^2 n_arms / (6 delta)).
+    """
+    return 2.0 * log(t**2 * pi**2 * n_arms / (6.0 * delta))
 
 
 def own_reduction(std: np.ndarray, noise: np.ndarray) -> np.ndarray:

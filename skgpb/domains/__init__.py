@@ -1,7 +1,7 @@
 """What can be asked, and where: boxes, pools, balls, arms and indirect queries."""
 
-from skgpb.domains.allocations import Allocation
-from skgpb.domains.arms import Arm
+from skgpb.domains.allocations import Allocation, AllocationSet
+from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.balls import Ball
 from skgpb.domains.box import BoxPartition
 from skgpb.domains.cell import Cell, ContextCell
@@ -12,8 +12,11 @@ from skgpb.domains.query import PointsQuery, Query
 
 __all__ = [
     "Allocation",
+    "AllocationSet",
     "Arm",
+    "ArmSet",
     "Ball",
+    "BoxCandidates",
     "BoxPartition",
     "Cell",
     "ChebyshevCovering",

@@ -1,12 +1,14 @@
-"""The query of the combinatorial bandits: one arm for each campaign."""
+"""The queries of the combinatorial bandits: one arm for each campaign."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skgpb.domains.arms import Arm
-from skgpb.domains.query import Query
+from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.query import PointsQuery, Query
 
 
 class Allocation(Query):
@@ -51,5 +53,86 @@ class Allocation(Query):
         """Centres of the arms side by side."""
         return np.concatenate([arm.center for arm in self.arms])[np.newaxis]
 
+    @property
+    def box(self) -> np.ndarray:
+        """Lower corners of the arms side by side, then upper ones."""
+        lower = [arm.lower for arm in self.arms]
+        return np.concatenate(lower + [arm.upper for arm in self.arms])
+
     def __repr__(self) -> str:
         return f"Allocation(indices={self.indices}, costs={self.costs})"
+
+
+class AllocationSet:
+    """One arm for each campaign: makes allocations, resolves them, tells their parts and costs.
+
+    Parameters
+    ----------
+    campaigns : sequence of ArmSet
+        The arms of each campaign.
+    costs : sequence of ndarrays of shape (n_arms_i,)
+        What each arm costs.
+    priced : bool, default=False
+        Whether points cost what they are, so that the cost of points that are no arms is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.domains import AllocationSet, ArmSet
+    >>> budgets = ArmSet(np.array([[0.0], [1.0]]), bounds=np.array([[0.0, 1.0]]))
+    >>> both = AllocationSet([budgets, budgets], costs=[np.array([0.0, 1.0])] * 2)
+    >>> both.allocation([0, 1])
+    Allocation(indices=(0, 1), costs=[0. 1.])
+    """
+
+    def __init__(
+        self,
+        campaigns: Sequence[ArmSet],
+        costs: Sequence[NDArray[np.float64]],
+        priced: bool = False,
+    ) -> None:
+        self.campaigns = campaigns
+        self.costs = costs
+        self.priced = priced
+
+    def allocation(self, choice: Sequence[int]) -> Allocation:
+        """Return the query that has the chosen arm of each campaign."""
+        arms = (arms.arm(int(k)) for arms, k in zip(self.campaigns, choice, strict=True))
+        costs = [cost[k] for cost, k in zip(self.costs, choice, strict=True)]
+        return Allocation(tuple(arms), np.array(costs))
+
+    def columns(self, X: np.ndarray) -> list[np.ndarray]:
+        """Columns of X (n, n_features) that belong to each campaign."""
+        widths = [len(arms.bounds) for arms in self.campaigns]
+        return np.split(X, np.cumsum(widths)[:-1], axis=1)
+
+    def parts_of(self, query: Allocation | PointsQuery) -> list[Arm | PointsQuery]:
+        """Return what each campaign plays."""
+        if isinstance(query, Allocation):
+            return list(query.arms)
+        return [PointsQuery(part.copy()) for part in self.columns(query.points)]
+
+    def resolve(self, query: Allocation) -> None:
+        """Raise ValueError unless a query is one of the allocations, whatever it costs."""
+        if len(query.arms) != len(self.campaigns):
+            raise ValueError(
+                f"{query} has {len(query.arms)} campaigns, expected {len(self.campaigns)}"
+            )
+        for arms, arm in zip(self.campaigns, query.arms, strict=True):
+            arms.resolve(arm)
+
+    def slots_of(self, query: Allocation | PointsQuery) -> NDArray[np.intp]:
+        """Numbers of the arms, -1 for what is none of them, shape (n_campaigns,)."""
+        pairs = zip(self.campaigns, self.parts_of(query), strict=True)
+        return np.array([arms.slot_of(part) for arms, part in pairs], dtype=np.intp)
+
+    def cost_of(self, query: Allocation | PointsQuery) -> float:
+        """Cost of a query, NaN where it is not known."""
+        total = 0.0
+        parts = zip(self.costs, self.slots_of(query), self.parts_of(query), strict=True)
+        for costs, slot, part in parts:
+            if slot >= 0:
+                total += costs[slot]
+            else:
+                total += float(part.points[0, 0]) if self.priced else np.nan
+        return total

@@ -1,11 +1,27 @@
-"""The query of the bandits over finite arms: one arm."""
+"""Finitely many arms, those that stand for a box among them, and the query that is one of them.
+
+References
+----------
+.. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti and M. Restelli, "Driving Exploration by
+   Maximum Distribution in Gaussian Process Bandits", AAMAS 2020. Assumption 1, Theorem 2.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import ceil, log, sqrt
+
 import numpy as np
 
-from skgpb.domains.query import Query
-from skgpb.kernels._boxes import representatives
+from skgpb.domains.candidates import even_grid, points_near, spread_points
+from skgpb.domains.query import PointsQuery, Query
+from skgpb.kernels._boxes import boxes_from_points, representatives
+from skgpb.utils import check_inside
+
+# Of the candidates in a box, one in so many follows the posterior, around so many centers.
+LOCAL_SHARE, N_CENTERS = 4, 5
+# Assumption 1 is taken with a = 1; the slope is probed at so many points over this step.
+N_PROBES, PROBE_STEP = 16, 1e-4
 
 
 class Arm(Query):
@@ -71,8 +87,197 @@ class Arm(Query):
         return 0.5 * (self.lower + self.upper)
 
     @property
+    def box(self) -> np.ndarray:
+        """Box [lower, upper], shape (2 d,)."""
+        return np.concatenate([self.lower, self.upper])
+
+    @property
     def _d(self) -> int:
         return len(self.descriptor) // (1 if self.counts is None else 2)
 
     def __repr__(self) -> str:
         return f"Arm(index={self.index}, descriptor={self.descriptor})"
+
+
+class ArmSet:
+    """Finitely many arms: makes queries, resolves them, gives their descriptor rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_arms, n_columns)
+        The arms: points, or boxes [lower, upper] where there are ``counts``.
+    bounds : ndarray of shape (d, 2)
+        Box around them.
+    counts : tuple of d ints or None, default=None
+        Representatives of a box along each axis; None where arms are points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.domains import ArmSet, PointsQuery
+    >>> arms = ArmSet(np.array([[0.0], [0.5], [1.0]]), bounds=np.array([[0.0, 1.0]]))
+    >>> arms.arm(1)
+    Arm(index=1, descriptor=[0.5])
+    >>> arms.slot_of(PointsQuery(np.array([[1.0]])))
+    2
+    """
+
+    def __init__(
+        self, rows: np.ndarray, bounds: np.ndarray, counts: tuple[int, ...] | None = None
+    ) -> None:
+        self.rows = rows
+        self.bounds = bounds
+        self.counts = counts
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def arm(self, slot: int) -> Arm:
+        """Return the query of a row."""
+        return Arm(slot, self.rows[slot].copy(), self.counts)
+
+    def rows_of(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows (n, n_columns) of points (n, d)."""
+        return points if self.counts is None else boxes_from_points(points)
+
+    def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
+        """Descriptor rows of what a query observes."""
+        if isinstance(query, Arm):
+            return query.descriptor[None]
+        return self.rows_of(query.points)
+
+    def slot_of(self, query: Arm | PointsQuery) -> int:
+        """Row of a query, -1 where it is none of the arms."""
+        if isinstance(query, Arm) and query.index >= 0:
+            return query.index
+        block = self.block_of(query)
+        if len(block) != 1:
+            return -1
+        equal = np.flatnonzero((self.rows == block).all(axis=1))
+        return int(equal[0]) if len(equal) else -1
+
+    def resolve(self, query: Arm) -> None:
+        """Raise ValueError unless a query is one of the arms."""
+        if not self._knows(query):
+            raise ValueError(
+                f"{query} is not one of this optimizer's arms ({len(self)} of "
+                f"{self.rows.shape[1]} columns)"
+            )
+
+    def _knows(self, query: Arm) -> bool:
+        return (
+            query.counts == self.counts
+            and 0 <= query.index < len(self)
+            and np.array_equal(self.rows[query.index], query.descriptor)
+        )
+
+
+class BoxCandidates(ArmSet):
+    """Arms that stand for a box: first a grid, then a set that follows what is known.
+
+    The grid is that of Theorem 2 and grows with the rounds. Once it is too fine for
+    ``n_candidates`` points it gives way to a set that fills the box evenly, of which a quarter
+    moves with the posterior: the best points so far and points around them, at distances of every
+    order of magnitude.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (d, 2)
+        The box.
+    n_candidates : int
+        Most points that stand for it.
+    counts : tuple of d ints or None
+        Representatives of a box along each axis where rows are boxes, here of no extent.
+    seed : int
+        Seeds the set that replaces the grid.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_arms, n_columns)
+        The present candidates, none before :meth:`lay_out`.
+    adaptive : bool
+        Whether the grid has given way.
+    """
+
+    def __init__(
+        self, bounds: np.ndarray, n_candidates: int, counts: tuple[int, ...] | None, seed: int
+    ) -> None:
+        super().__init__(np.empty((0, len(bounds))), bounds, counts)
+        self.n_candidates = n_candidates
+        self.seed = seed
+        self.adaptive = False
+
+    def arm(self, slot: int) -> Arm:
+        """Return the query of a row; it has no number, for candidates come and go."""
+        return Arm(-1, self.rows[slot].copy(), self.counts)
+
+    def _knows(self, query: Arm) -> bool:
+        d = len(self.bounds)
+        width = d if self.counts is None else 2 * d
+        if query.index != -1 or query.counts != self.counts or len(query.descriptor) != width:
+            return False
+        check_inside(np.stack([query.lower, query.upper]), self.bounds)
+        return True
+
+    def lay_out(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
+        """Choose all candidates of round t anew, where that is due; whether it was.
+
+        Parameters
+        ----------
+        t : int
+            Round, from 1.
+        theta : float
+            Probability with which the bound of Theorem 2 may fail.
+        slope : callable
+            Returns what :meth:`largest_slope` does.
+        """
+        # Once the grid is too fine it stays so: it grows with t^2.
+        if self.adaptive:
+            return False
+        d = len(self.bounds)
+        b = sqrt(2.0) * slope()
+        per_axis = max(2, ceil(min(1e9, d * t**2 * b * sqrt(log(d / theta)))))
+        if per_axis**d <= self.n_candidates:
+            points = even_grid(self.bounds, per_axis)
+        else:
+            self.adaptive = True
+            shift = np.random.default_rng([self.seed, 0]).random(d)
+            points = spread_points(self.bounds, self.n_candidates, shift)
+        self.rows = self.rows_of(points)
+        return True
+
+    def move(self, points: np.ndarray, values: np.ndarray, rng: np.random.Generator) -> range:
+        """Let the local candidates follow the best of ``points`` (n, d); which rows they are.
+
+        ``values`` (n,) are what is known of f there.
+        """
+        n_local = self.n_candidates // LOCAL_SHARE
+        points = np.clip(points, *self.bounds.T)
+        order = np.argsort(-values, kind="stable")
+        centers = np.unique(points[order[: 2 * N_CENTERS]], axis=0, return_index=True)[1]
+        centers = points[order[np.sort(centers)[:N_CENTERS]]]
+        around = points_near(self.bounds, centers, n_local - len(centers), rng)
+        moved = range(self.n_candidates - n_local, self.n_candidates)
+        self.rows = self.rows.copy()
+        self.rows[moved.start :] = self.rows_of(np.concatenate([centers, around]))
+        return moved
+
+    def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
+        """Largest prior standard deviation of a slope, over the unit cube.
+
+        ``deviations`` takes a block and rows of descriptors, and returns the standard deviations
+        of f at each of the rows minus the functional of the block.
+        """
+        lower, upper = self.bounds.T
+        side = upper - lower
+        slopes = [0.0]
+        for x in spread_points(self.bounds, N_PROBES, np.full(len(side), 0.5)):
+            for axis in range(len(side)):
+                step = np.zeros(len(side))
+                step[axis] = PROBE_STEP * (
+                    side[axis] if x[axis] < upper[axis] - side[axis] / 2 else -side[axis]
+                )
+                pair = self.rows_of(np.stack([x, x + step]))
+                taken = abs((x + step - x)[axis]) / side[axis]
+                slopes.append(deviations(pair[:1], pair[1:])[0] / taken)
+        return max(slopes)

@@ -51,6 +51,11 @@ class Query:
         return self._points
 
     @property
+    def box(self) -> np.ndarray:
+        """Box [lower, upper] around what the query observes, shape (2 d,)."""
+        return np.concatenate([self.points.min(axis=0), self.points.max(axis=0)])
+
+    @property
     def identity(self) -> tuple:
         """What makes two queries of one kind equal: the arguments, arrays as bytes."""
         values = (getattr(self, name) for name in self.arguments)

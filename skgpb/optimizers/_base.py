@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -40,9 +40,10 @@ Q = TypeVar("Q", bound=Query)
 class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]):
     """Ask for queries, tell rewards, recommend; it maximises.
 
-    A subclass implements the algorithm in ``_begin``, ``_choose``, ``_resolve``, ``_update``
-    and ``_best``, none of which has to validate anything. Public methods hold the lock of the
-    optimizer (:mod:`skgpb.locks`), except for ``run``, which evaluates in between.
+    A subclass implements the algorithm in ``_begin``, ``_choose``, ``_update`` and ``_best``,
+    none of which has to validate anything. Which queries there are, and what they observe, is
+    known to the domain object that ``_begin`` makes, ``domain_``. Public methods hold the lock of
+    the optimizer (:mod:`skgpb.locks`), except for ``run``, which evaluates in between.
     """
 
     _query_type: type[Q]
@@ -65,9 +66,11 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
     def _choose(self) -> Any:
         """Return the next query, different from the keys of ``_pending``."""
 
-    @abstractmethod
     def _resolve(self, query: Any) -> Any:
         """Return what ``_update`` needs to know of a query; raise without changing anything."""
+        if not isinstance(query, PointsQuery) and query not in self._pending:
+            self.domain_.resolve(query)
+        return query
 
     @abstractmethod
     def _update(self, target: Any, reward: float, alpha: float) -> None:
@@ -103,15 +106,17 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
             validate_params(self)
             check_unmasked(X, "X")
             check_unmasked(y, "y")
-            if y is None:
-                X = validate_data(self, X, dtype=np.float64)
-            else:
-                X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+            X, y = self._checked_data(X, y)
             self._start(X)
             self._log.append(("fit", X, y))
             if y is not None:
                 self._condition(X, np.asarray(y, dtype=np.float64))
         return self
+
+    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        if y is None:
+            return validate_data(self, X, dtype=np.float64), None
+        return validate_data(self, X, y, dtype=np.float64, y_numeric=True)
 
     def _domain(self) -> np.ndarray | None:
         """Bounds (d, 2) from the parameters, or None where they give no domain."""
@@ -164,6 +169,24 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
 
     def _begin_checks(self, d: int) -> None:
         """Check parameters that depend on the dimension, before any state changes."""
+
+    @locked
+    def start(self) -> Self:
+        """Begin without data, on the domain that the parameters give, unless it has begun.
+
+        ``ask`` and ``tell`` do so by themselves; now what is expected can be looked at before.
+
+        Returns
+        -------
+        self : BaseBanditOptimizer
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Where the parameters give no domain.
+        """
+        self._ensure_started()
+        return self
 
     def _ensure_started(self) -> None:
         if not hasattr(self, "bounds_"):
@@ -406,9 +429,17 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
         """Noise variance of an answer told without its own, NaN for one that is learned."""
         return self._default_noise()
 
+    #: Rules of :meth:`recommend`, the best one known first.
+    _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
+
     @locked
-    def recommend(self) -> Any:
-        """Return the best query found so far, by the algorithm's own rule.
+    def recommend(self, rule: str | None = None) -> Any:
+        """Return the best query found so far.
+
+        Parameters
+        ----------
+        rule : {"posterior", "paper"}, default=None
+            The rule by which it is chosen; None for the best one known. Here all are the same.
 
         Returns
         -------
@@ -419,8 +450,17 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
         sklearn.exceptions.NotFittedError
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
+        self._checked_rule(rule)
         self._check_informed()
         return self._best()
+
+    def _checked_rule(self, rule: str | None) -> str:
+        """Resolve ``rule`` of :meth:`recommend`."""
+        if rule is None:
+            return self._rules[0]
+        if rule not in self._rules:
+            raise ValueError(f"rule must be None or one of {list(self._rules)}, got {rule!r}")
+        return rule
 
     @property
     def _informed(self) -> bool:
@@ -433,19 +473,35 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
             return
         if not hasattr(self, "bounds_"):
             # Should more be missing than answers, such as a domain, that is said first.
-            clone(self)._ensure_started()
+            clone(self).start()
         raise NotFittedError(
             f"This {type(self).__name__} instance has no answer yet that a recommendation could "
             "rest on: tell it one, run it, or call fit(X, y)."
         )
 
-    @abstractmethod
     def _value_of(self, query: Any) -> float:
-        """Return the estimated mean reward of a query."""
+        """Return the estimated mean reward of what is recommended."""
+        return float(self.predict_query([query])[0])
+
+    def _checked_queries(self, queries: Any) -> list[Any]:
+        """Check the argument of ``predict_query``, one query or several, or points."""
+        if isinstance(queries, Query):
+            queries = [queries]
+        every = [q if isinstance(q, Query) else self._as_query(q) for q in queries]
+        for query in every:
+            self._resolve(query)
+        return every
 
     def _descriptor(self, query: Any) -> np.ndarray:
         """Box [lower, upper] around what a query observes, shape (2 d,)."""
-        return descriptors_of(np.asarray(query))
+        return query.box
+
+    @property
+    @locked
+    def unlearned_(self) -> np.ndarray:
+        """After how many answers learning hyperparameters failed, shape (n_failures,)."""
+        check_is_fitted(self, "bounds_")
+        return np.array([event[1] for event in self._log if event[0] == "unlearned"], dtype=np.intp)
 
     @property
     @locked

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._version import __version__
 from skgpb.domains import Arm, PointsQuery
@@ -61,7 +62,7 @@ class SavedRuns:
         writer = Writer()
         parameters = encode_parameters(writer, self.get_params(deep=False), omit)
         events = []
-        for kind, *rest in self._log:
+        for kind, *rest in self._events():
             if kind == "fit":
                 events.append([kind, *(writer.encode(each, "X") for each in rest)])
             elif kind == "learned":
@@ -80,7 +81,7 @@ class SavedRuns:
             "class": type(self).__name__,
             "parameters": parameters,
             "omitted": sorted(omit),
-            "seed": getattr(self, "_seed", None),
+            "seed": self.seed_,
             "feature_names": None if names is None else list(names),
             "events": events,
             "batch": [writer.query(query) for query in self._batch],
@@ -153,10 +154,9 @@ class SavedRuns:
         """Repeat the events of a saved run; how many queries came out otherwise."""
         surprises = 0
         events = document["events"]
-        if document["seed"] is not None:
-            self._replayed_seed = document["seed"]
-        self._replayed_learning = [reader.decode(e[1]) for e in events if e[0] == "learned"][::-1]
-        self._replayed_failures = {tuple(e[1:]) for e in events if e[0] == "unlearned"}
+        learned = [reader.decode(event[1]) for event in events if event[0] == "learned"]
+        failures = [tuple(event[1:]) for event in events if event[0] == "unlearned"]
+        self.prepare_replay(document["seed"], learned, failures)
         if not events or events[0][0] != "fit":
             self._ensure_started()
         for kind, *rest in events:
@@ -174,10 +174,44 @@ class SavedRuns:
             elif kind not in ("learned", "unlearned"):
                 query, *numbers = reader.query(rest[0]), *map(reader.decode, rest[1:])
                 surprises += self._repeat(kind, query, *numbers)
-        del self._replayed_learning, self._replayed_failures
-        self.__dict__.pop("_replayed_seed", None)
+        self.finish_replay()
         self._batch = [reader.query(each) for each in document["batch"]]
         return surprises
+
+    def prepare_replay(
+        self, seed: Any = None, learned: Sequence[dict] = (), failures: Sequence[tuple] = ()
+    ) -> None:
+        """Take from an earlier run what it cannot compute again, until :meth:`finish_replay`.
+
+        Parameters
+        ----------
+        seed : int, default=None
+            The ``seed_`` that it had; None draws one.
+        learned : sequence of dict, default=()
+            What it learned, in its order. None of it left, it learns by itself.
+        failures : sequence of tuples, default=()
+            When it failed to learn, each as ``(number of answers,)``.
+        """
+        if seed is not None:
+            self._replayed_seed = seed
+        self._replayed_learning = list(learned)[::-1]
+        self._replayed_failures = set(failures)
+
+    def finish_replay(self) -> None:
+        """Go on as a run of its own."""
+        for name in ("_replayed_seed", "_replayed_learning", "_replayed_failures"):
+            self.__dict__.pop(name, None)
+
+    @property
+    @locked
+    def seed_(self) -> Any:
+        """Seed of everything random in this run; None where nothing is."""
+        check_is_fitted(self, "bounds_")
+        return getattr(self, "_seed", None)
+
+    def _events(self) -> list[tuple]:
+        """What was asked and told, in its order."""
+        return self._log
 
     def _refit(self: Any, X: np.ndarray, y: np.ndarray | None) -> None:
         self.fit(X, y)

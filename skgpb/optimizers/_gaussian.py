@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from math import ceil, isnan, sqrt
 from typing import Any
@@ -43,9 +43,8 @@ SMALLEST_UNIT = 1e-150
 class GaussianProcessMixin:
     """A surrogate, observations of functionals, the schedule of learning, a regressor for f.
 
-    The class it is mixed into says what the descriptor rows of points and queries are
-    (``_rows_of``, ``_block``, ``_descriptor``), and what depends on the hyperparameters
-    (``_relearned``).
+    The domain of the class it is mixed into, ``domain_``, says what the descriptor rows of points
+    and queries are, and the class what depends on the hyperparameters (``_relearned``).
     """
 
     # What it needs of the class that it is mixed into.
@@ -77,11 +76,11 @@ class GaussianProcessMixin:
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, n_columns) of points (n, d)."""
-        raise NotImplementedError
+        return self.domain_.rows_of(points)
 
     def _block(self, query: Any) -> np.ndarray:
         """Descriptor rows of the functional that a query observes."""
-        raise NotImplementedError
+        return self.domain_.block_of(query)
 
     def _relearned(self) -> None:
         """Renew what depends on the hyperparameters and the units of the surrogate."""
@@ -193,11 +192,11 @@ class GaussianProcessMixin:
         self._round += 1
         self._history.append((self._descriptor(query), reward, *row, expanded))
 
-    def _expected(self) -> GaussianProcess:
+    def _expected(self, pending: Iterable | None = None) -> GaussianProcess:
         """The process itself, or a copy that has seen what pending queries should answer."""
-        if not self._pending:
+        blocks = [self._block(q) for q in (self._pending if pending is None else pending)]
+        if not blocks:
             return self._gp
-        blocks = [self._block(query) for query in self._pending]
         return self._gp.imagine(blocks, [self._default_noise()] * len(blocks))
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -296,8 +295,26 @@ class GaussianProcessMixin:
 
     # -- a regressor for f ------------------------------------------------------------------
 
-    def _value_of(self, query: Any) -> float:
-        return float(self._gp.moments([self._block(query)])[0])
+    @locked
+    def predict_query(self, queries: Any, return_std: bool = False) -> Any:
+        """Posterior of what queries observe, without the noise of an answer.
+
+        Parameters
+        ----------
+        queries : query or list of queries
+            Those of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
+            of which the average is meant.
+        return_std : bool, default=False
+            Whether to return standard deviations as well.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_queries,)
+        std : ndarray of shape (n_queries,), only if ``return_std``
+        """
+        check_is_fitted(self, "bounds_")
+        blocks = [self._block(query) for query in self._checked_queries(queries)]
+        return self._gp.moments(blocks, std=return_std)
 
     @locked
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:

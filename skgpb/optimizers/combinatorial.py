@@ -14,188 +14,40 @@ References
 
 from __future__ import annotations
 
-import heapq
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from math import sqrt
+from collections.abc import Sequence
+from math import isnan
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skgpb._core import _knapsack
-from skgpb._core._tree import TIE_TOLERANCE
-from skgpb.domains.allocations import Allocation
-from skgpb.domains.arms import Arm
+from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning
 from skgpb.locks import locked
-from skgpb.optimizers._arms import (
-    ArmsPosterior,
-    BaseArmsOptimizer,
-    BaseUCBOptimizer,
-    first_maximum,
-)
+from skgpb.optimizers._arms import BaseArmsOptimizer, BaseUCBOptimizer, first_maximum
 from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._campaigns import NamedCampaigns
+from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
+from skgpb.optimizers._posteriors import AllocationsPosterior, ArmsPosterior
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.utils import (
     Interval,
     Real,
     StrOptions,
     check_noise_variance,
-    check_numbers,
     check_one_each,
     check_reward,
-    unchanged_by_errors,
-    validate_params,
 )
 
 __all__ = ["CombinatorialBandit", "knapsack"]
 
-# Costs that differ by less than this share of the budget are equal: 0.1 + 0.2 does not exceed 0.3.
-COST_TOLERANCE = 1e-9
-# Allocations that rules without additive scores compare: the best of each of so many joint draws,
-N_DRAWN = 256
-# and those with the most mean + factor * spread.
-FACTORS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 31)])
 
-
-def knapsack(
-    values: Sequence[ArrayLike], costs: Sequence[ArrayLike], budget: float
-) -> NDArray[np.intp]:
-    """Choose one arm of each campaign so that the values add up to most within the budget.
-
-    Parameters
-    ----------
-    values : sequence of n_campaigns array-likes of shape (n_arms_i,)
-        Value of each arm, of any sign. The campaigns may differ in their number of arms.
-    costs : sequence of n_campaigns array-likes of shape (n_arms_i,)
-        Cost of each arm, not negative, on a grid or not.
-    budget : float
-        Upper limit of the total cost. An allocation above it by no more than 1e-9 of it fits.
-
-    Returns
-    -------
-    choice : ndarray of shape (n_campaigns,)
-        Number of the arm chosen in each campaign. Ties: the cheapest allocation, then the first
-        in lexicographic order.
-
-    Raises
-    ------
-    ValueError
-        Where even the cheapest arms of all campaigns exceed the budget.
-
-    Notes
-    -----
-    Exact, by dynamic programming over the pairs (cost, value) that are not dominated. With costs
-    on a grid it takes O(total number of arms * levels of the budget).
-
-    Examples
-    --------
-    >>> from skgpb.optimizers.combinatorial import knapsack
-    >>> knapsack([[0.0, 5.0, 6.0], [0.0, 2.0, 4.0]], [[0, 1, 2], [0, 1, 2]], budget=3)
-    array([1, 2])
-    """
-    table = CostTable(costs, budget, tie=0.0)
-    if len(values) != len(table.costs):
-        raise ValueError(
-            f"there are costs of {len(table.costs)} campaigns, values of {len(values)}"
-        )
-    rows = []
-    for i, (row, cost) in enumerate(zip(values, table.costs, strict=True)):
-        row = np.asarray(row, dtype=np.float64)
-        if row.shape != cost.shape:
-            raise ValueError(
-                f"campaign {i} has {len(cost)} costs, but its values have shape {row.shape}"
-            )
-        if not np.isfinite(row).all():
-            raise ValueError(f"the values of campaign {i} are not all finite")
-        rows.append(row)
-    return table.best(np.concatenate(rows)[np.newaxis])[0]
-
-
-class CostTable:
-    """Checked costs of all arms, end to end, and the budget: a knapsack without its values."""
-
-    def __init__(
-        self, costs: Sequence[ArrayLike], budget: float, tie: float = TIE_TOLERANCE
-    ) -> None:
-        self.tie = tie
-        self.costs = [np.asarray(each, dtype=np.float64) for each in costs]
-        if not self.costs:
-            raise ValueError("there must be at least one campaign")
-        for i, each in enumerate(self.costs):
-            if each.ndim != 1 or not len(each):
-                raise ValueError(
-                    f"the costs of campaign {i} must have shape (n_arms,), with at least one arm; "
-                    f"got shape {each.shape}"
-                )
-            if not (np.isfinite(each).all() and (each >= 0.0).all()):
-                raise ValueError(f"the costs of campaign {i} must be finite and not negative")
-        budget = float(budget)
-        if not 0.0 <= budget < np.inf:
-            raise ValueError(f"budget must be finite and not negative, got {budget!r}")
-        least = sum(each.min() for each in self.costs)
-        self.slack = COST_TOLERANCE * budget
-        self.limit = budget + self.slack
-        if least > self.limit:
-            raise ValueError(
-                f"no allocation fits: the cheapest arms of all campaigns cost {least:g} together, "
-                f"the budget is {budget:g}"
-            )
-        self.flat = np.ascontiguousarray(np.concatenate(self.costs))
-        self.starts = np.cumsum([0] + [len(each) for each in self.costs], dtype=np.intp)
-
-    def best(
-        self, values: NDArray[np.float64], allowed: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.intp]:
-        """Best choice (n_problems, n_campaigns) for each row of values (n_problems, n_arms)."""
-        costs = self.flat if allowed is None else np.where(allowed, self.flat, np.inf)
-        values = np.ascontiguousarray(values)
-        return _knapsack.solve(values, costs, self.starts, self.limit, self.slack, self.tie)
-
-    def best_but(
-        self, values: NDArray[np.float64], excluded: set[tuple[int, ...]]
-    ) -> NDArray[np.intp] | None:
-        """Best choice for values (n_arms,) that is not excluded; None where none is left.
-
-        The best of what remains is found by Lawler's partition: the choices other than a given
-        one are those that agree with it on the first i campaigns and differ on the next.
-        """
-        free = np.ones(len(self.flat), dtype=bool)
-        queue: list[tuple] = []
-        self._enter(queue, values, free, 0)
-        while queue:
-            _, _, choice, allowed, n_fixed = heapq.heappop(queue)
-            if tuple(choice.tolist()) not in excluded:
-                return choice
-            for i in range(n_fixed, len(self.costs)):
-                rest = allowed.copy()
-                rest[self.starts[i] + choice[i]] = False
-                self._enter(queue, values, rest, i)
-                # From here on, campaign i keeps its arm.
-                allowed = allowed.copy()
-                allowed[self.starts[i] : self.starts[i + 1]] = False
-                allowed[self.starts[i] + choice[i]] = True
-        return None
-
-    def _enter(
-        self, queue: list[tuple], values: NDArray[np.float64], allowed: NDArray[np.bool_], i: int
-    ) -> None:
-        """Put the best choice of a part into the queue, if the part has one."""
-        cheapest = np.minimum.reduceat(np.where(allowed, self.flat, np.inf), self.starts[:-1])
-        if cheapest.sum() <= self.limit:
-            choice = self.best(values[np.newaxis], allowed)[0]
-            total = values[self.starts[:-1] + choice].sum()
-            heapq.heappush(queue, (-total, tuple(choice.tolist()), choice, allowed, i))
-
-
-class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
+class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     r"""Split a budget over campaigns, learning how each responds to its share.
 
     Each round plays one arm of every campaign within the budget and observes a reward from each
@@ -300,61 +152,6 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         self.weights = weights
         self.random_state = random_state
 
-    # -- parameters ---------------------------------------------------------------------------
-
-    def _named(self) -> list[tuple[str, Any]]:
-        """Pairs of names and optimizers as given, unchecked."""
-        return [
-            each
-            if isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str)
-            else (f"campaign_{i}", each)
-            for i, each in enumerate(self.optimizers)
-        ]
-
-    def get_params(self, deep: bool = True) -> dict:
-        """Parameters, with those of the campaigns as ``name__parameter`` if ``deep``.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-
-        Returns
-        -------
-        params : dict
-        """
-        params = super().get_params(deep=False)
-        if deep and isinstance(self.optimizers, (list, tuple)):
-            for name, optimizer in self._named():
-                params[name] = optimizer
-                if hasattr(optimizer, "get_params"):
-                    nested = optimizer.get_params(deep=True)
-                    params |= {f"{name}__{key}": value for key, value in nested.items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of the campaigns as ``name__parameter``, or a whole campaign.
-
-        Parameters
-        ----------
-        **params : dict
-
-        Returns
-        -------
-        self : CombinatorialBandit
-        """
-        if "optimizers" in params:
-            self.optimizers = params.pop("optimizers")
-        if isinstance(self.optimizers, (list, tuple)):
-            names = [name for name, _ in self._named()]
-            for i in [i for i, name in enumerate(names) if name in params]:
-                optimizers = list(self.optimizers)
-                optimizer = params.pop(names[i])
-                pair = isinstance(optimizers[i], tuple)
-                optimizers[i] = (names[i], optimizer) if pair else optimizer
-                self.optimizers = optimizers
-        super().set_params(**params)
-        return self
-
     # -- starting -----------------------------------------------------------------------------
 
     @locked
@@ -374,65 +171,77 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         -------
         self : CombinatorialBandit
         """
-        with unchanged_by_errors(self):
-            validate_params(self)
-            if y is None:
-                X = validate_data(self, X, dtype=np.float64)
-            else:
-                X, y = validate_data(
-                    self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
-                )
-                if len(self.optimizers) == 1:
-                    y = column_or_1d(y, warn=True)
-                y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
-            self._start(X, y)
-            self._log.append(("fit", X, y))
-        return self
+        return super().fit(X, y)
 
-    def _start(self, X: np.ndarray | None, y: np.ndarray | None = None) -> None:
+    def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        if y is None:
+            return super()._checked_data(X, y)
+        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        if len(self.optimizers) == 1:
+            y = column_or_1d(y, warn=True)
+        return X, y.reshape(len(X), -1)
+
+    def _start(self, X: np.ndarray | None) -> None:
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]
-        for optimizer in optimizers:
-            self.share_lock(optimizer)
-        if self.random_state is not None:
-            rng = check_random_state(self.random_state)
-            for optimizer in optimizers:
-                optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
         # Of a loaded run: the seeds that the campaigns had, and when they failed to learn.
-        for optimizer, seed in zip(
-            optimizers, self.__dict__.get("_replayed_seed", ()), strict=False
-        ):
-            optimizer._replayed_seed = seed
+        seeds = self.__dict__.get("_replayed_seed", [None] * len(optimizers))
         failures = self.__dict__.get("_replayed_failures", ())
-        for i, optimizer in enumerate(optimizers):
-            optimizer._replayed_failures = {(when,) for when, campaign in failures if campaign == i}
-        self._give_arms(named, optimizers, X)
-        for optimizer in optimizers:
-            optimizer._ensure_started()
-        if X is not None:
-            if y is not None and y.shape[1] != len(optimizers):
-                raise ValueError(
-                    f"y must hold one reward for each of {len(optimizers)} campaigns, got shape "
-                    f"{y.shape}"
-                )
-            for i, (optimizer, columns) in enumerate(
-                zip(optimizers, self._columns(X), strict=True)
-            ):
-                optimizer.fit(columns, None if y is None else y[:, i])
-        for optimizer in optimizers:
-            optimizer.__dict__.pop("_replayed_seed", None)
-        self._costs = self._checked_costs(optimizers)
-        CostTable(self._costs, self.budget)
+        rng = check_random_state(self.random_state) if self.random_state is not None else None
+        for i, (optimizer, seed) in enumerate(zip(optimizers, seeds, strict=False)):
+            self.share_lock(optimizer)
+            if rng is not None:
+                optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
+            own = [(when,) for when, campaign in failures if campaign == i]
+            optimizer.prepare_replay(seed, failures=own)
+        self._give_arms(optimizers, X)
         self.optimizers_ = optimizers
         self.named_optimizers_ = dict(zip([name for name, _ in named], optimizers, strict=True))
-        self.bounds_ = np.concatenate([optimizer.bounds_ for optimizer in optimizers])
-        self.n_features_in_ = len(self.bounds_)
-        self._begin_loop()
-        self._n_fitted = 0 if y is None else len(y)
+        super()._start(X)
+
+    def _domain(self) -> np.ndarray:
+        return np.concatenate([optimizer.bounds_ for optimizer in self.optimizers_])
+
+    def _begin(self) -> None:
+        arms = [optimizer.domain_ for optimizer in self.optimizers_]
+        costs = costs_of_arms(self.costs, [each.rows for each in arms])
+        self.domain_ = AllocationSet(arms, costs, priced=self.costs is None)
+        self._table()
+
+    def _table(self) -> CostTable:
+        """Costs and the budget, which may be another one in every round."""
+        return CostTable(self.domain_.costs, self.budget)
+
+    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+        if y.shape[1] != len(self.optimizers_):
+            raise ValueError(
+                f"y must hold one reward for each of {len(self.optimizers_)} campaigns, got shape "
+                f"{y.shape}"
+            )
+        for optimizer, x, rewards in zip(
+            self.optimizers_, self.domain_.columns(X), y.T, strict=True
+        ):
+            optimizer.fit(x, rewards)
+        self._n_fitted = len(y)
 
     @property
     def _seed(self) -> list[int]:
-        return [optimizer._seed for optimizer in self.optimizers_]
+        return [optimizer.seed_ for optimizer in self.optimizers_]
+
+    def finish_replay(self) -> None:
+        """Let the campaigns go on by themselves as well."""
+        super().finish_replay()
+        for optimizer in self.optimizers_:
+            optimizer.finish_replay()
+
+    def _events(self) -> list[tuple]:
+        """What was asked and told, and which campaigns failed to learn when."""
+        failures = [
+            ("unlearned", when, i)
+            for i, optimizer in enumerate(self.optimizers_)
+            for when in optimizer.unlearned_.tolist()
+        ]
+        return self._log + failures
 
     def _checked_optimizers(self) -> list[tuple[str, BaseArmsOptimizer]]:
         named = self._named()
@@ -462,109 +271,53 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             )
         return named
 
-    def _give_arms(
-        self,
-        named: list[tuple[str, BaseArmsOptimizer]],
-        optimizers: list[BaseArmsOptimizer],
-        X: np.ndarray | None,
-    ) -> None:
+    def _give_arms(self, optimizers: list[BaseArmsOptimizer], X: np.ndarray | None) -> None:
         """Split the columns of X among the campaigns; what is in X are the arms of the armless."""
         armless = [i for i, optimizer in enumerate(optimizers) if optimizer.arms is None]
         if armless and X is None:
             raise NotFittedError(
-                f"the optimizer of {named[armless[0]][0]!r} needs arms=, or call fit(X), which "
-                "takes them from the rows of X"
+                f"the optimizer of {self._named()[armless[0]][0]!r} needs arms=, or call fit(X), "
+                "which takes them from the rows of X"
             )
-        widths = [0 if o.arms is None else len(o._domain()) for o in optimizers]
-        if X is not None:
-            left = X.shape[1] - sum(widths)
-            if left < len(armless) or (left % len(armless) if armless else left):
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but the arms of all campaigns have "
-                    f"{sum(widths)} columns"
-                    + (f", and {len(armless)} campaigns share the rest equally" if armless else "")
-                )
-            for i in armless:
-                widths[i] = left // len(armless)
-        self._ends = np.cumsum(widths)
-        for i in armless:
-            optimizers[i].set_params(arms=np.unique(self._columns(X)[i], axis=0))
-
-    def _checked_costs(self, optimizers: list[BaseArmsOptimizer]) -> list[np.ndarray]:
-        """Cost of each arm, one array for each campaign."""
-        arms = [optimizer.arms_ for optimizer in optimizers]
-        if self.costs is None:
-            if any(each.shape[1] != 1 for each in arms):
-                raise ValueError(
-                    "costs may be left out only where the arms of every campaign have one column, "
-                    f"got {[each.shape[1] for each in arms]} columns"
-                )
-            return [each[:, 0] for each in arms]
-        costs = self.costs
-        if isinstance(costs, Real):
-            return [np.full(len(each), float(costs)) for each in arms]
-        if not hasattr(costs, "__len__") or isinstance(costs, (str, bytes, dict, set)):
-            raise TypeError(f"costs must be None, a number or arrays of numbers, got {costs!r}")
-        each_alike = all(isinstance(each, Real) for each in costs)
-        costs = [costs] * len(arms) if each_alike else list(costs)
-        if len(costs) != len(arms):
-            raise ValueError(
-                f"there are costs of {len(costs)} campaigns, but {len(arms)} campaigns"
-            )
-        costs = [
-            check_numbers(each, f"costs of campaign {i}", ensure_2d=False)
-            for i, each in enumerate(costs)
+        widths = [
+            0 if optimizer.arms is None else optimizer.start().n_features_in_
+            for optimizer in optimizers
         ]
-        for i, (cost, rows) in enumerate(zip(costs, arms, strict=True)):
-            if cost.shape != (len(rows),):
-                raise ValueError(
-                    f"costs of campaign {i} must have shape ({len(rows)},), one for each arm; got "
-                    f"{cost.shape}"
-                )
-        return costs
-
-    def _begin(self) -> None:
-        """Nothing: the campaigns have begun already."""
-
-    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Nothing: the campaigns were fitted already."""
+        if X is None:
+            return
+        left = X.shape[1] - sum(widths)
+        if left < len(armless) or (left % len(armless) if armless else left):
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the arms of all campaigns have "
+                f"{sum(widths)} columns"
+                + (f", and {len(armless)} campaigns share the rest equally" if armless else "")
+            )
+        for i in armless:
+            widths[i] = left // len(armless)
+        ends = np.cumsum(widths)
+        for i in armless:
+            rows = np.unique(X[:, ends[i] - widths[i] : ends[i]], axis=0)
+            optimizers[i].set_params(arms=rows).start()
 
     # -- the round ----------------------------------------------------------------------------
 
     def _choose(self) -> Allocation:
-        table = CostTable(self._costs, self.budget)
+        table = self._table()
         excluded = {allocation.indices for allocation in self._pending}
-        with self._pending_arms():
-            posteriors = [optimizer.posterior() for optimizer in self.optimizers_]
-            if all(_adds_up(optimizer) for optimizer in self.optimizers_):
-                choice = table.best_but(self._index(posteriors, table), excluded)
-            else:
-                choice = self._best_by_rule(posteriors, table, excluded)
+        posteriors = [
+            optimizer.posterior(pending=list({each.arms[i]: None for each in self._pending}))
+            for i, optimizer in enumerate(self.optimizers_)
+        ]
+        if all(_adds_up(optimizer) for optimizer in self.optimizers_):
+            choice = table.best_but(self._index(posteriors, table), excluded)
+        else:
+            choice = self._best_by_rule(posteriors, table, excluded)
         if choice is None:
             raise ValueError(
                 "all allocations within the budget are pending: tell some of them before asking "
                 "for more"
             )
-        return self._allocation(choice)
-
-    @contextmanager
-    def _pending_arms(self) -> Iterator[None]:
-        """Let each campaign know which of its arms are pending."""
-        for i, optimizer in enumerate(self.optimizers_):
-            optimizer._pending = {allocation.arms[i]: None for allocation in self._pending}
-        try:
-            yield
-        finally:
-            for optimizer in self.optimizers_:
-                optimizer._pending = {}
-
-    def _allocation(self, choice: np.ndarray) -> Allocation:
-        arms = tuple(
-            optimizer._arm(int(k)) for optimizer, k in zip(self.optimizers_, choice, strict=True)
-        )
-        return Allocation(
-            arms, np.array([cost[k] for cost, k in zip(self._costs, choice, strict=True)])
-        )
+        return self.domain_.allocation(choice)
 
     def _index(self, posteriors: list[ArmsPosterior], table: CostTable) -> np.ndarray:
         """Index of every arm of every campaign, end to end, in units of the reward."""
@@ -574,18 +327,19 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             and not callable(optimizer.weights)
             for optimizer in self.optimizers_
         ]
-        weights = self._weights(posteriors, table) if any(drawn) else []
+        weights = self._allocation_weights(posteriors, table) if any(drawn) else []
         index = []
         for i, (optimizer, posterior) in enumerate(zip(self.optimizers_, posteriors, strict=True)):
             if drawn[i]:
-                uncertainty = optimizer._uncertainty(posterior, weights[i])
-                score = posterior.mean + sqrt(optimizer._beta(posterior)) * uncertainty
+                values = optimizer.acquisition(posterior, weights[i])
             else:
-                score = optimizer._score(posterior)
-            index.append(_in_units_of_reward(optimizer, score))
+                values = optimizer.acquisition(posterior)
+            index.append(posterior.in_units_of_reward(values))
         return np.concatenate(index)
 
-    def _weights(self, posteriors: list[ArmsPosterior], table: CostTable) -> list[np.ndarray]:
+    def _allocation_weights(
+        self, posteriors: list[ArmsPosterior], table: CostTable
+    ) -> list[np.ndarray]:
         """P(arm is part of the best allocation) for the arms of each campaign, section 6.3."""
         n_draws = max(getattr(optimizer, "n_draws", 1) for optimizer in self.optimizers_)
         draws = []
@@ -595,7 +349,7 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             else:
                 normals = posterior.rng.standard_normal((n_draws, posterior.n_arms))
                 values = posterior.mean + posterior.std * normals
-            draws.append(_in_units_of_reward(optimizer, values))
+            draws.append(posterior.in_units_of_reward(values))
         choices = table.best(np.concatenate(draws, axis=1))
         return [
             np.bincount(choices[:, i], minlength=posterior.n_arms) / n_draws
@@ -609,22 +363,20 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         excluded: set[tuple[int, ...]],
     ) -> np.ndarray | None:
         """Allocation with the best score, among those worth looking at."""
-        allocations = AllocationsPosterior(self.optimizers_, posteriors, table)
+        allocations = AllocationsPosterior(posteriors, table)
         free = [tuple(choice) not in excluded for choice in allocations.choices.tolist()]
         free = np.flatnonzero(free)
         if not len(free):
             return table.best_but(allocations.optimism, excluded)
-        scores = self.optimizers_[0]._score(allocations)
+        scores = self.optimizers_[0].acquisition(allocations)
         return allocations.choices[free[first_maximum(scores[free])]]
 
     def _best(self) -> Allocation:
-        table = CostTable(self._costs, self.budget)
         means = [optimizer.predict_arms() for optimizer in self.optimizers_]
-        return self._allocation(table.best(np.concatenate(means)[np.newaxis])[0])
+        return self.domain_.allocation(self._table().best(np.concatenate(means)[np.newaxis])[0])
 
-    def _value_of(self, allocation: Allocation) -> float:
-        pairs = zip(self.optimizers_, allocation.arms, strict=True)
-        return sum(optimizer._value_of(arm) for optimizer, arm in pairs)
+    def _value_of(self, query: Allocation) -> float:
+        return float(self.predict_query([query]).sum())
 
     # -- what is told -------------------------------------------------------------------------
 
@@ -658,27 +410,43 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         return super().tell(query, reward, alpha)
 
     def _take(self, query: Any, target: Any, value: Any, noise: Any) -> None:
-        asked = query in self._pending
+        asked, error = query in self._pending, None
+        if value is not None:
+            value, error = self._tell_campaigns(query, value, noise)
         super()._take(query, target, value, noise)
-        cost = self._cost_of(target)
-        if not asked and cost > CostTable(self._costs, self.budget).limit:
+        cost = self.domain_.cost_of(query)
+        if not asked and cost > self._table().limit:
             warnings.warn(
                 f"an allocation was told that costs {cost:g}, the budget is {self.budget:g}: its "
                 "answers were taken, but it will neither be asked for nor be recommended",
                 AllocationWarning,
                 stacklevel=4,
             )
+        if error is not None:
+            raise error
 
-    def _cost_of(self, target: list[Arm | PointsQuery]) -> float:
-        """Cost of what was told, NaN where it is not known: for points that are no arms."""
-        cost = 0.0
-        for optimizer, query, costs in zip(self.optimizers_, target, self._costs, strict=True):
-            slot = optimizer._slot_of(query)
-            if slot >= 0:
-                cost += costs[slot]
-            else:
-                cost += float(query.points[0, 0]) if self.costs is None else np.nan
-        return cost
+    def _tell_campaigns(
+        self, query: Any, rewards: list, alphas: list
+    ) -> tuple[list, BaseException | None]:
+        """Tell every campaign its reward; the rewards that were taken, and the last error.
+
+        That one campaign refuses its reward, or is interrupted while it learns, does not concern
+        the others.
+        """
+        taken, failure = list(rewards), None
+        for i, (optimizer, part) in enumerate(
+            zip(self.optimizers_, self.domain_.parts_of(query), strict=True)
+        ):
+            if rewards[i] is None:
+                continue
+            try:
+                optimizer.tell(part, rewards[i], None if isnan(alphas[i]) else alphas[i])
+            except BaseException as error:
+                failure = error
+                known = sum(bool(told[i]) for _, _, told in self._history)
+                if len(optimizer.history_) == known:
+                    taken[i] = None
+        return taken, failure
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
         n, rewards = len(self.optimizers_), None
@@ -688,69 +456,25 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             if all(each is None for each in rewards):
                 raise ValueError("reward holds None for every campaign")
         alphas = check_one_each(alpha, n, "alpha", "campaigns", shared=True)
-        alphas = [
-            optimizer._told_noise() if each is None else check_noise_variance(each)
-            for optimizer, each in zip(self.optimizers_, alphas, strict=True)
-        ]
+        for i, optimizer in enumerate(self.optimizers_):
+            if alphas[i] is not None:
+                alphas[i] = check_noise_variance(alphas[i])
+            else:
+                alphas[i] = float("nan") if optimizer.alpha is None else float(optimizer.alpha)
         if not isinstance(query, Allocation):
             query = self._as_query(query)
         return query, self._resolve(query), rewards, alphas
 
-    def _checked_list(self, queries: list, rewards: Any, alphas: Any) -> list[tuple]:
-        n = len(queries)
-        rewards = check_one_each(rewards, n, "reward", "allocations")
-        alphas = check_one_each(alphas, n, "alpha", "allocations", shared=True)
-        return [self._checked(*each) for each in zip(queries, rewards, alphas, strict=True)]
+    def _as_query(self, points: Any) -> Allocation | PointsQuery:
+        query = super()._as_query(points)
+        if len(query.points) != 1:
+            raise ValueError(f"an allocation is one row, got {len(query.points)}")
+        return query
 
-    def _resolve(self, query: Allocation | PointsQuery) -> list[Arm | PointsQuery]:
-        """The query of each campaign."""
-        if isinstance(query, Allocation):
-            if len(query.arms) != len(self.optimizers_):
-                raise ValueError(
-                    f"{query} has {len(query.arms)} campaigns, expected {len(self.optimizers_)}"
-                )
-            parts = list(query.arms)
-        else:
-            if len(query.points) != 1:
-                raise ValueError(f"an allocation is one row, got {len(query.points)}")
-            columns = self._columns(query.points)
-            parts = [o._as_query(c) for o, c in zip(self.optimizers_, columns, strict=True)]
-        return [o._resolve(part) for o, part in zip(self.optimizers_, parts, strict=True)]
-
-    def _update(self, target: list[Arm | PointsQuery], reward: list, alpha: list) -> None:
+    def _update(self, query: Allocation | PointsQuery, reward: list, alpha: list) -> None:
         self._round += 1
-        n = len(self.optimizers_)
-        told, slots = np.full((3, n), np.nan), np.full(n, -1, dtype=np.intp)
-        boxes = []
-        for i, (optimizer, query) in enumerate(zip(self.optimizers_, target, strict=True)):
-            slots[i] = optimizer._slot_of(query)
-            boxes.append(optimizer._descriptor(query))
-            if reward[i] is not None:
-                optimizer._update(query, reward[i], alpha[i])
-                told[:, i] = optimizer._history[-1][1:4]
-        d = [len(box) // 2 for box in boxes]
-        lower = np.concatenate([box[:k] for box, k in zip(boxes, d, strict=True)])
-        upper = np.concatenate([box[k:] for box, k in zip(boxes, d, strict=True)])
-        self._history.append((np.concatenate([lower, upper]), slots, *told))
-
-    def _learning_is_due(self) -> bool:
-        return any(optimizer._learning_is_due() for optimizer in self.optimizers_)
-
-    def _learn_or_keep(self) -> None:
-        """Each campaign for itself: that one fails to learn does not concern the others."""
-        interrupt = None
-        for i, optimizer in enumerate(self.optimizers_):
-            if not optimizer._learning_is_due():
-                continue
-            n_events = len(optimizer._log)
-            try:
-                optimizer._learn_or_keep()
-            except BaseException as error:
-                interrupt = error
-            failures = [event for event in optimizer._log[n_events:] if event[0] == "unlearned"]
-            self._log += [(*event, i) for event in failures]
-        if interrupt is not None:
-            raise interrupt
+        told = np.array([each is not None for each in reward])
+        self._history.append((query.box, self.domain_.slots_of(query), told))
 
     @property
     @locked
@@ -772,14 +496,20 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
             ("mean", np.float64, (n,)),
             ("std", np.float64, (n,)),
         ]
-        rows = [(i + 1, *row) for i, row in enumerate(self._history)]
-        return np.array(rows, dtype=dtype)
+        nothing = np.full(n, np.nan)
+        rows = [
+            (i + 1, box, slots, nothing, nothing, nothing)
+            for i, (box, slots, _) in enumerate(self._history)
+        ]
+        out = np.array(rows, dtype=dtype)
+        told = np.array([told for _, _, told in self._history], dtype=bool).reshape(-1, n)
+        for i, optimizer in enumerate(self.optimizers_):
+            history = optimizer.history_
+            for name in ("reward", "mean", "std"):
+                out[name][told[:, i], i] = history[name]
+        return out
 
     # -- a regressor for the campaigns ----------------------------------------------------------
-
-    def _columns(self, X: np.ndarray) -> list[np.ndarray]:
-        """Columns of X (n, n_features) that belong to each campaign."""
-        return np.split(X, self._ends[:-1], axis=1)
 
     @locked
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -800,74 +530,44 @@ class CombinatorialBandit(BaseBanditOptimizer[Allocation]):
         """
         check_is_fitted(self, "bounds_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        moments = [
-            optimizer.predict(columns, return_std=True)
-            for optimizer, columns in zip(self.optimizers_, self._columns(X), strict=True)
-        ]
+        columns = self.domain_.columns(X)
+        return self._side_by_side(
+            [o.predict(x, return_std=True) for o, x in zip(self.optimizers_, columns, strict=True)],
+            return_std,
+        )
+
+    @locked
+    def predict_query(self, queries: Any, return_std: bool = False) -> Any:
+        """Posterior of what each campaign observes in allocations, without noise.
+
+        Parameters
+        ----------
+        queries : Allocation or list of allocations
+            Asked or not; in a list also rows of shape (n_features,).
+        return_std : bool, default=False
+            Whether to return standard deviations as well.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_queries, n_campaigns)
+            Shape (n_queries,) for a single campaign.
+        std : ndarray of the same shape, only if ``return_std``
+        """
+        check_is_fitted(self, "bounds_")
+        parts = [self.domain_.parts_of(query) for query in self._checked_queries(queries)]
+        campaigns = zip(self.optimizers_, zip(*parts, strict=True), strict=True)
+        return self._side_by_side(
+            [o.predict_query(list(of_one), return_std=True) for o, of_one in campaigns], return_std
+        )
+
+    def _side_by_side(self, moments: list[tuple], return_std: bool) -> Any:
+        """Moments of all campaigns, one column for each."""
         mean, std = (np.column_stack(each) for each in zip(*moments, strict=True))
         if len(self.optimizers_) == 1:
             mean, std = mean[:, 0], std[:, 0]
         return (mean, std) if return_std else mean
 
 
-class AllocationsPosterior:
-    """Posterior of the allocations worth looking at, in the place of an :class:`ArmsPosterior`.
-
-    Their totals are normal with the sums of the campaigns' means and variances. They are in units
-    of the first optimizer's surrogate, whose rule is asked.
-    """
-
-    def __init__(
-        self,
-        optimizers: list[BaseArmsOptimizer],
-        posteriors: list[ArmsPosterior],
-        table: CostTable,
-    ) -> None:
-        scales = [optimizer.surrogate_.process_.scale for optimizer in optimizers]
-        pairs = list(zip(scales, posteriors, strict=True))
-        mean = np.concatenate(
-            [_in_units_of_reward(o, p.mean) for o, p in zip(optimizers, posteriors, strict=True)]
-        )
-        std = np.concatenate([scale * posterior.std for scale, posterior in pairs])
-        noise = np.concatenate([scale**2 * posterior.noise for scale, posterior in pairs])
-        drawn = np.concatenate(
-            [
-                _in_units_of_reward(o, p.draws(N_DRAWN))
-                for o, p in zip(optimizers, posteriors, strict=True)
-            ],
-            axis=1,
-        )
-        # A variance relative to the largest deviation, so that both spreads have the same unit.
-        relative = std**2 / std.max() if std.max() > 0.0 else std
-        fronts = [mean + FACTORS[:, None] * spread for spread in (std, relative)]
-        self.choices = np.unique(table.best(np.concatenate([*fronts, drawn])), axis=0)
-        columns = table.starts[:-1] + self.choices
-        self.optimism = mean + std
-        self.t = posteriors[0].t
-        self.rng = posteriors[0].rng
-        unit, zero = scales[0], optimizers[0].surrogate_.process_.offset
-        self.mean = (mean[columns].sum(axis=1) - zero) / unit
-        self.var = (std**2)[columns].sum(axis=1) / unit**2
-        self.std = np.sqrt(self.var)
-        self.noise = noise[columns].sum(axis=1) / unit**2
-        # The best allocation of every draw is among the choices: its maximum is exact.
-        self._drawn = (drawn[:, columns].sum(axis=2) - zero) / unit
-
-    @property
-    def n_arms(self) -> int:
-        """Number of allocations."""
-        return len(self.choices)
-
-    def draws(self, n_draws: int) -> np.ndarray:
-        """Joint draws, shape (n_draws, n_arms), the same again beyond the first 256."""
-        return self._drawn[np.arange(n_draws) % N_DRAWN]
-
-
 def _adds_up(optimizer: BaseArmsOptimizer) -> bool:
     """Whether scores are values of f, optimistic or drawn, that may be added over campaigns."""
     return isinstance(optimizer, BaseUCBOptimizer)
-
-
-def _in_units_of_reward(optimizer: BaseArmsOptimizer, values: np.ndarray) -> np.ndarray:
-    gp = optimizer.surrogate_.process_
-    return values * gp.scale + gp.offset

@@ -10,14 +10,16 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._arms import maximum_distribution
-from skgpb.acquisition.ucb import shares_of_first
-from skgpb.optimizers._arms import ArmsPosterior, BaseUCBOptimizer
+from skgpb.acquisition.ucb import shares_of_first, union_bound_beta
+from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 
@@ -50,7 +52,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         w_t: the integral of equation 36, exact to about 1e-12; its estimate from draws of
         independent marginals (Algorithm 2); the share of *joint* posterior draws in which an
         arm is the best, which is equation 35; or a function of the posterior, an
-        :class:`~skgpb.optimizers._arms.ArmsPosterior`, that returns n_arms weights >= 0.
+        :class:`~skgpb.optimizers._posteriors.ArmsPosterior`, that returns n_arms weights >= 0.
     n_draws : int, default=1000
         Number of draws, N of Algorithm 2.
     covariance : {"auto", "full", "lean"}, default="auto"
@@ -163,8 +165,30 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         self.n_draws = n_draws
         self.covariance = covariance
 
-    def _weights(self, posterior: ArmsPosterior) -> np.ndarray:
-        """Section 5.1."""
+    def acquisition(
+        self, posterior: ArmsPosterior, weights: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the mean plus sqrt(beta_t) sum_x' w_t(x') S_t(x, x').
+
+        Parameters
+        ----------
+        posterior : ArmsPosterior
+            What is known of all arms.
+        weights : ndarray of shape (n_arms,), default=None
+            w_t, >= 0. None stands for :meth:`maximum_weights`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_arms,)
+        """
+        if weights is None:
+            weights = self.maximum_weights(posterior)
+        # Equation 37: S_t(x, x') is the fall of the deviation at x' by a pull of x.
+        uncertainty = posterior.reduction(weights, self.covariance)
+        return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
+
+    def maximum_weights(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return w_t, how likely each arm is the best, Section 5.1; shape (n_arms,)."""
         if callable(self.weights):
             weights = np.asarray(self.weights(posterior), dtype=np.float64)
             if (
@@ -188,6 +212,10 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
             )
         return shares_of_first(posterior.draws, self.n_draws, posterior.n_arms)
 
-    def _uncertainty(self, posterior: ArmsPosterior, weights: np.ndarray) -> np.ndarray:
-        """Section 5.2, equation 37."""
-        return posterior.reduction(weights, self.covariance)
+    def theory_beta(self, t: int, n_arms: int) -> float:
+        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
+        delta = self.failure_probability
+        if self.arms is None:
+            # Equation 22: the other half is for f between the candidates.
+            delta *= 0.5
+        return union_bound_beta(t, n_arms, delta)

@@ -15,7 +15,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.improvement import log_expected_improvement
-from skgpb.optimizers._arms import ArmsPosterior, BaseArmsOptimizer
+from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import Interval, Real
 
 
@@ -128,7 +129,7 @@ class EIOptimizer(BaseArmsOptimizer):
         )
         self.xi = xi
 
-    def _score(self, posterior: ArmsPosterior) -> np.ndarray:
-        """Logarithm of the expected improvement, which does not underflow."""
-        threshold = posterior.mean.max() + self.xi / self._gp.scale
+    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return the logarithm of the expected improvement, which does not underflow."""
+        threshold = posterior.mean.max() + self.xi / posterior.scale
         return log_expected_improvement(posterior.mean, posterior.std, threshold)

@@ -16,7 +16,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._arms import maximum_distribution
 from skgpb.acquisition.improvement import standard_scores
-from skgpb.optimizers._arms import ArmsPosterior, BaseArmsOptimizer
+from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import Real
 
 
@@ -125,10 +126,11 @@ class ESTOptimizer(BaseArmsOptimizer):
         )
         self.optimum = optimum
 
-    def _score(self, posterior: ArmsPosterior) -> np.ndarray:
+    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return (mean(x) - m) / std(x), Algorithm 1."""
         if self.optimum is None:
             m = maximum_distribution(posterior.mean, posterior.std)[1]
         else:
-            m = (self.optimum - self._gp.offset) / self._gp.scale
+            m = (self.optimum - posterior.offset) / posterior.scale
         # The value sought is never below what an arm is expected to yield.
         return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))

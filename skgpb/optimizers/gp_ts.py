@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.optimizers._arms import ArmsPosterior, BaseUCBOptimizer
+from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.surrogate.information_gain import information_gain_function, norm_bound_beta
 from skgpb.utils import Interval, Real, StrOptions
 
@@ -164,18 +165,19 @@ class GPTSOptimizer(BaseUCBOptimizer):
         self.R = R
         self.information_gain = information_gain
 
-    def _begin_arms(self) -> None:
-        super()._begin_arms()
+    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return one joint draw of all arms, its deviations from the mean scaled."""
+        draw = posterior.draws(1)[0]
+        return posterior.mean + sqrt(self.exploration(posterior)) * (draw - posterior.mean)
+
+    def theory_beta(self, t: int, n_arms: int) -> float:
+        """v_t^2."""
+        return norm_bound_beta(self, self._gain(t - 1), log(2.0 / self.failure_probability))
+
+    def _begin(self) -> None:
+        super()._begin()
         self._gain = information_gain_function(self)
 
     def _relearned(self) -> None:
         super()._relearned()
         self._gain = information_gain_function(self)
-
-    def _score(self, posterior: ArmsPosterior) -> np.ndarray:
-        draw = posterior.draws(1)[0]
-        return posterior.mean + sqrt(self._beta(posterior)) * (draw - posterior.mean)
-
-    def _theory_beta(self, t: int, n_arms: int) -> float:
-        """v_t^2."""
-        return norm_bound_beta(self, self._gain(t - 1), log(2.0 / self.failure_probability))

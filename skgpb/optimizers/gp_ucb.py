@@ -8,7 +8,13 @@ References
 
 from __future__ import annotations
 
+from math import sqrt
+
+import numpy as np
+
+from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.optimizers._posteriors import ArmsPosterior
 
 
 class GPUCBOptimizer(BaseUCBOptimizer):
@@ -86,3 +92,17 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     >>> abs(result.x.index - 31) <= 3  # the maximum is at pi / 10
     True
     """
+
+    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return the upper confidence bound of every arm; the first of the largest is pulled."""
+        beta = self.exploration(posterior)
+        bonus = sqrt(beta) * posterior.std
+        return posterior.mean + bonus
+
+    def theory_beta(self, t: int, n_arms: int) -> float:
+        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
+        delta = self.failure_probability
+        if self.arms is None:
+            # Candidates stand for a box: the other half is for f between them.
+            delta *= 0.5
+        return union_bound_beta(t, n_arms, delta)

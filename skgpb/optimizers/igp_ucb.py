@@ -9,12 +9,14 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log
+from math import log, sqrt
 from typing import Any
 
+import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.surrogate.information_gain import information_gain_function, norm_bound_beta
 from skgpb.utils import Interval, Real, StrOptions
 
@@ -151,14 +153,18 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         self.R = R
         self.information_gain = information_gain
 
-    def _begin_arms(self) -> None:
-        super()._begin_arms()
+    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return the upper confidence bound of every arm; the first of the largest is pulled."""
+        return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
+
+    def theory_beta(self, t: int, n_arms: int) -> float:
+        """Theorem 2, with the gain of the round to come, which is no less."""
+        return norm_bound_beta(self, self._gain(t), -log(self.failure_probability))
+
+    def _begin(self) -> None:
+        super()._begin()
         self._gain = information_gain_function(self)
 
     def _relearned(self) -> None:
         super()._relearned()
         self._gain = information_gain_function(self)
-
-    def _theory_beta(self, t: int, n_arms: int) -> float:
-        """Theorem 2, with the gain of the round to come, which is no less."""
-        return norm_bound_beta(self, self._gain(t), -log(self.failure_probability))

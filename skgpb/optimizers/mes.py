@@ -15,14 +15,15 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
-from skgpb.optimizers._arms import ArmsPosterior, BaseArmsOptimizer
+from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
 
 
 class MESOptimizer(BaseArmsOptimizer):
     r"""Pull the arm of the largest mutual information with the largest value [Wang2017]_.
 
-    A round costs O(n_arms (t + rank + n_draws)).
+    A round costs O(n_arms (t + rank + n_max_values)).
 
     Parameters
     ----------
@@ -40,12 +41,12 @@ class MESOptimizer(BaseArmsOptimizer):
     alpha : float, default=None
         Noise variance of a reward, in units of the reward squared; None learns it.
     optimum : float, default=None
-        The largest value of f where it is known, in units of the reward; None to draw it.
-    max_values : {"joint", "gumbel"}, default="joint"
-        How it is drawn: as the maximum of joint posterior draws of all arms, or from a Gumbel
-        law fitted to independent arms, which is too large on fine grids.
-    n_draws : int, default=100
-        Number of draws.
+        f*, the largest value of f, where it is known, in units of the reward; None to draw it.
+    max_values : {"draws", "gumbel"}, default="draws"
+        Samples of f* by joint draws of f, or from a Gumbel law fitted to independent
+        marginals, which is biased high on fine grids.
+    n_max_values : int, default=100
+        Number of samples of f*.
     n_candidates : int, default=500
         Most points that stand for a box.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
@@ -98,8 +99,8 @@ class MESOptimizer(BaseArmsOptimizer):
 
     _parameter_constraints: dict = {
         "optimum": [Real, None],
-        "max_values": [StrOptions({"joint", "gumbel"})],
-        "n_draws": [Interval(Integral, 1, MOST_POINTS, closed="both")],
+        "max_values": [StrOptions({"draws", "gumbel"})],
+        "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 
     def __init__(
@@ -110,8 +111,8 @@ class MESOptimizer(BaseArmsOptimizer):
         bounds: Any = None,
         alpha: float | None = None,
         optimum: float | None = None,
-        max_values: str = "joint",
-        n_draws: int = 100,
+        max_values: str = "draws",
+        n_max_values: int = 100,
         n_candidates: int = 500,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
@@ -133,16 +134,18 @@ class MESOptimizer(BaseArmsOptimizer):
         )
         self.optimum = optimum
         self.max_values = max_values
-        self.n_draws = n_draws
+        self.n_max_values = n_max_values
 
-    def _score(self, posterior: ArmsPosterior) -> np.ndarray:
-        """Logarithm of equation 6."""
-        if self.optimum is not None:
-            optimum = (self.optimum - self._gp.offset) / self._gp.scale
-            values = np.array([optimum])
-        elif self.max_values == "joint":
-            values = posterior.draws(self.n_draws).max(axis=1)
-        else:
-            values = gumbel_max_values(posterior.mean, posterior.std, self.n_draws, posterior.rng)
+    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return the logarithm of equation 6."""
+        mean, std = posterior.mean, posterior.std
         with np.errstate(divide="ignore"):
-            return np.log(max_value_entropy(posterior.mean, posterior.std, values))
+            return np.log(max_value_entropy(mean, std, self.sample_maxima(posterior)))
+
+    def sample_maxima(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return samples of f*, the largest value, shape (n_max_values,), Section 3.1."""
+        if self.optimum is not None:
+            return np.array([(self.optimum - posterior.offset) / posterior.scale])
+        if self.max_values == "draws":
+            return posterior.draws(self.n_max_values).max(axis=1)
+        return gumbel_max_values(posterior.mean, posterior.std, self.n_max_values, posterior.rng)

@@ -15,7 +15,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.improvement import standard_scores
-from skgpb.optimizers._arms import ArmsPosterior, BaseArmsOptimizer
+from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import Interval, Real
 
 
@@ -41,7 +42,7 @@ class PIOptimizer(BaseArmsOptimizer):
         Noise variance of a reward, in units of the reward squared; None learns it.
     xi : float, default=0.01
         Margin by which the incumbent, the largest posterior mean of all arms, is to be
-        exceeded, in units of the reward. With 0 the rule is pure exploitation.
+        exceeded, in units of the reward.
     n_candidates : int, default=500
         Most points that stand for a box.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
@@ -74,6 +75,8 @@ class PIOptimizer(BaseArmsOptimizer):
 
     Notes
     -----
+    *Margin.* With ``xi=0`` the rule is pure exploitation.
+
     *Known arms.* An arm without uncertainty cannot improve upon itself: once the best arm is
     known, others are pulled for ever, however small their chance. This is a rule to find the
     maximum, not to collect rewards.
@@ -128,7 +131,7 @@ class PIOptimizer(BaseArmsOptimizer):
         )
         self.xi = xi
 
-    def _score(self, posterior: ArmsPosterior) -> np.ndarray:
-        """Standard score, of which the probability is an increasing function."""
-        threshold = posterior.mean.max() + self.xi / self._gp.scale
+    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return standard scores, of which the probabilities are an increasing function."""
+        threshold = posterior.mean.max() + self.xi / posterior.scale
         return standard_scores(posterior.mean, posterior.std, threshold)

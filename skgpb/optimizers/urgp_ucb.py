@@ -9,12 +9,15 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.optimizers._arms import ArmsPosterior, BaseUCBOptimizer
+from skgpb.acquisition.ucb import union_bound_beta
+from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import StrOptions
 
 
@@ -141,12 +144,20 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         self.weights = weights
         self.covariance = covariance
 
-    def _weights(self, posterior: ArmsPosterior) -> np.ndarray | None:
+    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+        """Return the mean plus sqrt(beta_t) sum_x' w(x, x') S_t(x, x'), S_t by equation 37."""
         n = posterior.n_arms
-        return {"own": None, "mean": np.full(n, 1.0 / n), "sum": np.ones(n)}[self.weights]
+        if self.weights == "own":
+            uncertainty = posterior.own_reduction()
+        else:
+            w = np.full(n, 1.0 / n) if self.weights == "mean" else np.ones(n)
+            uncertainty = posterior.reduction(w, self.covariance)
+        return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
-    def _uncertainty(self, posterior: ArmsPosterior, weights: np.ndarray | None) -> np.ndarray:
-        """Equation 37."""
-        if weights is None:
-            return posterior.own_reduction()
-        return posterior.reduction(weights, self.covariance)
+    def theory_beta(self, t: int, n_arms: int) -> float:
+        """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
+        delta = self.failure_probability
+        if self.arms is None:
+            # Equation 22: the other half is for f between the candidates.
+            delta *= 0.5
+        return union_bound_beta(t, n_arms, delta)

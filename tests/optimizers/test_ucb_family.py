@@ -46,7 +46,7 @@ MEMBERS = {
     "ei": (EIOptimizer, {}),
     "pi": (PIOptimizer, {}),
     "est": (ESTOptimizer, {}),
-    "mes": (MESOptimizer, {"n_draws": 50}),
+    "mes": (MESOptimizer, {"n_max_values": 50}),
 }
 
 
@@ -155,14 +155,12 @@ def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
 class OwnUCB(BaseUCBOptimizer):
     """Exploration weighted by a soft maximum of the means: a member in ten lines."""
 
-    def _weights(self, posterior):
+    def acquisition(self, posterior):
         weights = np.exp(5.0 * (posterior.mean - posterior.mean.max()))
-        return weights / weights.sum()
+        uncertainty = posterior.reduction(weights / weights.sum())
+        return posterior.mean + np.sqrt(self.exploration(posterior)) * uncertainty
 
-    def _uncertainty(self, posterior, weights):
-        return posterior.reduction(weights)
-
-    def _theory_beta(self, t, n_arms):
+    def theory_beta(self, t, n_arms):
         return 2.0 * np.log(1 + t)
 
 

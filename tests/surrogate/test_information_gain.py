@@ -117,7 +117,7 @@ def test_the_width_of_the_theory_holds_for_all_arms_and_rounds_at_once(cls, nois
             arm = opt.ask()
             opt.tell(arm, f[arm.index] + noise * rng.normal())
             mean, std = opt.predict_arms(return_std=True)
-            width = np.sqrt(opt._theory_beta(len(opt.history_) + 1, len(arms)))
+            width = np.sqrt(opt.theory_beta(len(opt.history_) + 1, len(arms)))
             inside &= bool((np.abs(mean - f) <= width * std + 1e-9).all())
         kept += inside
     # Each run fails with a probability of at most 0.1: P(7 or more of 20 do) = 0.0024.
@@ -128,7 +128,7 @@ def test_the_width_of_the_theory_holds_for_all_arms_and_rounds_at_once(cls, nois
 def test_the_bound_on_the_noise_counts_in_units_of_its_standard_deviation(cls):
     def beta(**settings):
         opt = cls(RBF(0.3), arms=ARMS, beta="theory", information_gain=2.0, **settings)
-        return opt.fit(ARMS[:1])._theory_beta(2, len(ARMS))
+        return opt.fit(ARMS[:1]).theory_beta(2, len(ARMS))
 
     assert beta(alpha=0.01, R=0.1) == pytest.approx(beta(alpha=4.0, R=2.0), rel=1e-13)
     assert beta(alpha=0.01) == beta(alpha=0.01, R=0.1)
