@@ -38,6 +38,16 @@ LARGEST_DOCUMENT, LARGEST_NUMBER_OF_VALUES = 2**27, 2**24
 # Bytes of all arrays together.
 LARGEST_ARRAYS = 2**30
 
+# Parameters that files of earlier versions call otherwise: the old name and the present one, by
+# the class that has the parameter or inherits it.
+RENAMED: dict[str, dict[str, str]] = {
+    "MESOptimizer": {"n_draws": "n_max_values"},
+}
+# The same for the values of parameters, under their present names.
+RENAMED_VALUES: dict[str, dict[str, dict[str, str]]] = {
+    "MESOptimizer": {"max_values": {"joint": "draws"}},
+}
+
 _KERNELS: dict[str, type[Kernel]] = {}
 
 
@@ -200,9 +210,14 @@ class Reader:
         if "query" in value:
             return self.query(value)
         if value.get("optimizer") in self._optimizers:
-            parameters = {key: self.decode(item) for key, item in value["parameters"].items()}
-            return self._optimizers[value["optimizer"]](**parameters)
+            cls = self._optimizers[value["optimizer"]]
+            return cls(**self.parameters(cls, value["parameters"]))
         raise ValueError(f"not a value of a saved run: {value!r}")
+
+    def parameters(self, cls: type, stored: dict[str, Any]) -> dict[str, Any]:
+        """Inverse of ``encode_parameters``, under the names that a class has for them now."""
+        values = {present_name(cls, name): self.decode(item) for name, item in stored.items()}
+        return {name: present_value(cls, name, value) for name, value in values.items()}
 
     def _kernel(self, value: dict[str, Any]) -> Kernel:
         name = value["kernel"]
@@ -419,3 +434,20 @@ def encode_parameters(
     return {
         name: writer.encode(value, name) for name, value in parameters.items() if name not in omit
     }
+
+
+def present_name(cls: type, name: str) -> str:
+    """Name that a parameter of a class has now, if a file of an earlier version calls it so."""
+    for each in cls.__mro__:
+        if name in RENAMED.get(each.__name__, ()):
+            return RENAMED[each.__name__][name]
+    return name
+
+
+def present_value(cls: type, name: str, value: Any) -> Any:
+    """Value that a parameter of a class has now, if a file of an earlier version has this one."""
+    for each in cls.__mro__:
+        values = RENAMED_VALUES.get(each.__name__, {}).get(name, {})
+        if isinstance(value, str) and value in values:
+            return values[value]
+    return value

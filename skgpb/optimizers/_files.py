@@ -14,7 +14,16 @@ from skgpb._version import __version__
 from skgpb.domains import Arm, PointsQuery
 from skgpb.exceptions import ReplayWarning
 from skgpb.locks import locked
-from skgpb.persistence import FORMAT, VERSION, Reader, Writer, encode_parameters, opened, write
+from skgpb.persistence import (
+    FORMAT,
+    VERSION,
+    Reader,
+    Writer,
+    encode_parameters,
+    opened,
+    present_name,
+    write,
+)
 
 
 class SavedRuns:
@@ -129,14 +138,14 @@ class SavedRuns:
             cls = known[document["class"]]
             kinds = [*_with_subclasses(cls._query_type), PointsQuery, Arm]
             reader = Reader(arrays, kinds, _with_subclasses(SavedRuns))
-            missing = sorted(set(document["omitted"]) - set(parameters))
+            omitted = {present_name(cls, name) for name in document["omitted"]}
+            missing = sorted(omitted - set(parameters))
             if missing:
                 raise ValueError(
                     f"it was saved without {missing}: pass them to load, as in "
                     f"load(path, {missing[0]}=...)"
                 )
-            stored = {name: reader.decode(v) for name, v in document["parameters"].items()}
-            optimizer = cls(**stored | parameters)
+            optimizer = cls(**reader.parameters(cls, document["parameters"]) | parameters)
             with warnings.catch_warnings():
                 # What the algorithm had to say it has said in the run itself.
                 warnings.simplefilter("ignore")

@@ -705,7 +705,7 @@ def test_largest_total_of_a_draw_is_that_of_the_best_allocation():
     play(player, 5)
     posteriors = [optimizer.posterior() for optimizer in player.optimizers_]
     table = CostTable(player.domain_.costs, 20)
-    allocations = AllocationsPosterior(player.optimizers_, posteriors, table)
+    allocations = AllocationsPosterior(posteriors, table)
     again = [optimizer.posterior().draws(256) for optimizer in player.optimizers_]
     totals = sum(draws[:, ALLOCATIONS[:, i]] for i, draws in enumerate(again))
     np.testing.assert_allclose(
