@@ -33,6 +33,7 @@ from skgpb.optimizers import (
     StoOOOptimizer,
     URGPUCBOptimizer,
 )
+from skgpb.optimizers._indirect import BaseIndirectOptimizer
 
 OPTIMIZERS = [
     value
@@ -138,7 +139,11 @@ GRID = np.array([[x, y] for x in np.linspace(-0.9, 0.9, 5) for y in np.linspace(
 
 #: What these are asked, or what they answer, is of another form; see test_contract.py.
 CONTEXTUAL = {ContextualGPTreeOptimizer}
-LOOPING = [cls for cls in OPTIMIZERS if cls not in CONTEXTUAL and not hasattr(cls, "predict_query")]
+LOOPING = [
+    cls
+    for cls in OPTIMIZERS
+    if cls not in CONTEXTUAL and not issubclass(cls, BaseIndirectOptimizer)
+]
 
 
 def make(name, **parameters):

@@ -343,7 +343,8 @@ BAD_PARAMETERS = {
     "information_gain": ["x", -1.0, lambda t: np.nan],
     "xi": [-1.0, None],
     "optimum": ["x", 1j],
-    "max_values": ["x", None],
+    "max_values": ["x", "joint", None],
+    "n_max_values": [0, 1.5, True],
 }
 
 

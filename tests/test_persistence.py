@@ -21,10 +21,12 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 import skgpb.persistence
 from skgpb import (
     CMESOptimizer,
+    CombinatorialBandit,
     EIOptimizer,
     GPOOOptimizer,
     GPUCBOptimizer,
     IndirectUCBOptimizer,
+    MESOptimizer,
 )
 from skgpb.exceptions import EvaluationWarning, LoadError, ReplayWarning
 from skgpb.kernels import CellAverage, Columns, ConditionalMean, PolicyMean, WindowMean
@@ -61,6 +63,36 @@ def with_document(path, change):
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
+
+
+def test_parameters_that_had_other_names_are_understood(tmp_path):
+    def as_before(parameters):
+        assert parameters.pop("max_values") == "draws"
+        parameters["n_draws"] = parameters.pop("n_max_values")
+        parameters["max_values"] = "joint"
+
+    arms = np.linspace(0.0, 1.0, 6)[:, None]
+    single = MESOptimizer(arms=arms, n_max_values=7, random_state=0)
+    single.tell(single.ask(), 1.0).save(tmp_path / "single")
+    with_document(tmp_path / "single", lambda document: as_before(document["parameters"]))
+    resumed = MESOptimizer.load(tmp_path / "single")
+    assert resumed.get_params() == single.get_params() | {"arms": resumed.arms}
+    assert resumed.ask() == single.ask()
+
+    # Left out of the file, and as part of another optimizer.
+    single.save(tmp_path / "omitted", omit=["n_max_values"])
+    with_document(tmp_path / "omitted", lambda document: document.update(omitted=["n_draws"]))
+    with pytest.raises(LoadError, match="n_max_values"):
+        MESOptimizer.load(tmp_path / "omitted")
+    several = CombinatorialBandit([single] * 2, 1.0, random_state=0)
+    several.tell(several.ask(), [1.0, 0.5]).save(tmp_path / "several")
+    with_document(
+        tmp_path / "several",
+        lambda document: [as_before(o["parameters"]) for o in document["parameters"]["optimizers"]],
+    )
+    resumed = CombinatorialBandit.load(tmp_path / "several")
+    assert resumed.optimizers_[1].n_max_values == 7
+    assert resumed.ask() == several.ask()
 
 
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectUCBOptimizer])

@@ -87,7 +87,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
         Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
         their spread. ``alpha`` stays in units of the reward.
     random_state : int, RandomState instance or None, default=None
-        Seeds what is random: draws, candidates, restarts.
+        Seeds what is random: draws, candidates in a box, restarts.
 
     Attributes
     ----------
@@ -406,7 +406,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
         Factor of the posterior *variance*: the uncertainty is multiplied by sqrt(beta).
         "theory" is the algorithm's own; a callable takes the round t, counted from 1.
     failure_probability : float, default=0.1
-        delta of the theory, in (0, 1).
+        delta, in (0, 1).
     """
 
     _parameter_constraints: dict = {

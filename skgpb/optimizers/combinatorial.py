@@ -87,6 +87,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         The fitted clones, for all that they can tell about a campaign.
     named_optimizers_ : dict
         The same by name, ``"campaign_0"`` and so on where no names were given.
+    domain_ : AllocationSet
+        One arm of each campaign: makes allocations and resolves them.
     history_ : structured ndarray
         What was told.
     bounds_ : ndarray of shape (n_features, 2)

@@ -75,12 +75,14 @@ class GPTSOptimizer(BaseUCBOptimizer):
         Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
         their spread. ``alpha`` stays in units of the reward.
     random_state : int, RandomState instance or None, default=None
-        Seeds the draws, the candidates in a box and the restarts.
+        Seeds what is random: draws, candidates in a box, restarts.
 
     Attributes
     ----------
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over rows as in ``arms``.
+    domain_ : ArmSet
+        The arms, or the candidates in a box: makes queries and resolves them.
     arms_ : ndarray of shape (n_arms, n_columns)
         The arms, or the present candidates in a box.
     history_ : structured ndarray

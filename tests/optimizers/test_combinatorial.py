@@ -1,4 +1,4 @@
-"""Budgets over campaigns: the knapsack, the contract, and rounds against naive computations."""
+"""Budgets over campaigns: the contract, and rounds against naive computations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from reference.knapsack import brute_force
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
@@ -25,13 +24,9 @@ from skgpb.optimizers import (
     GPUCBOptimizer,
 )
 from skgpb.optimizers._arms import BaseArmsOptimizer
-from skgpb.optimizers.combinatorial import (
-    Allocation,
-    AllocationsPosterior,
-    CombinatorialBandit,
-    CostTable,
-    knapsack,
-)
+from skgpb.optimizers._knapsack import CostTable
+from skgpb.optimizers._posteriors import AllocationsPosterior
+from skgpb.optimizers.combinatorial import Allocation, CombinatorialBandit
 from skgpb.problems import AdvertisingBudget
 
 PROBLEM = AdvertisingBudget()
@@ -62,91 +57,6 @@ def play(player, n_rounds, seed=0):
         asked.append(player.ask())
         player.tell(asked[-1], PROBLEM.observe(asked[-1], rng))
     return asked
-
-
-# -- the knapsack -----------------------------------------------------------------------------
-
-
-def random_problem(rng, kind):
-    sizes = rng.integers(1, 6, size=rng.integers(1, 5))
-    if kind == "integers":  # many ties
-        costs = [rng.integers(0, 6, s).astype(float) for s in sizes]
-        values = [rng.integers(-2, 4, s).astype(float) for s in sizes]
-    elif kind == "tenths":  # totals that agree up to rounding only
-        costs = [rng.integers(0, 11, s) / 10 for s in sizes]
-        values = [rng.normal(size=s) for s in sizes]
-    else:
-        costs = [rng.uniform(size=s) for s in sizes]
-        values = [rng.normal(size=s) for s in sizes]
-    room = rng.integers(0, 6) if kind == "integers" else rng.integers(0, 20) / 10
-    return values, costs, float(sum(c.min() for c in costs) + room)
-
-
-@pytest.mark.parametrize("kind", ["integers", "tenths", "irregular"])
-def test_knapsack_equals_brute_force(kind):
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        values, costs, budget = random_problem(rng, kind)
-        choice = knapsack(values, costs, budget)
-        assert tuple(choice) == brute_force(values, costs, budget), (values, costs, budget)
-
-
-def test_knapsack_recovers_the_published_optimum():
-    clicks = [
-        np.maximum(0.0, 100 * (1 - np.exp(-rate * (GRID - threshold))))
-        for rate, threshold in ((0.5, 5), (0.4, 2), (0.1, 1))
-    ]
-    choice = knapsack(clicks, [GRID] * 3, 20)
-    assert choice.tolist() == [9, 6, 5]
-    assert sum(c[k] for c, k in zip(clicks, choice, strict=True)) == pytest.approx(
-        199.245, abs=5e-4
-    )
-
-
-def test_knapsack_scales_to_many_campaigns():
-    # Concave values on a common grid: greedy by marginal value is optimal.
-    rng = np.random.default_rng(0)
-    slopes = -np.sort(-rng.uniform(size=(40, 30)), axis=1)
-    values = np.concatenate([np.zeros((40, 1)), slopes.cumsum(axis=1)], axis=1)
-    choice = knapsack(list(values), [np.arange(31.0)] * 40, 300)
-    assert choice.sum() == 300
-    total = values[np.arange(40), choice].sum()
-    assert total == pytest.approx(np.sort(slopes.ravel())[-300:].sum(), rel=1e-12)
-
-
-def test_rounding_of_costs_does_not_break_the_budget():
-    values, costs = [[0.0, 1.0], [0.0, 1.5]], [[0.0, 0.1], [0.0, 0.2]]
-    assert 0.1 + 0.2 > 0.3
-    assert knapsack(values, costs, 0.3).tolist() == [1, 1]
-    assert knapsack(values, costs, 0.29).tolist() == [0, 1]
-
-
-def test_ties_go_to_the_cheapest_then_to_the_first():
-    assert knapsack([[1.0, 1.0]], [[3.0, 2.0]], 5).tolist() == [1]
-    assert knapsack([[1.0, 1.0], [1.0, 1.0]], [[2.0, 2.0], [1.0, 1.0]], 5).tolist() == [0, 0]
-    # (0, 1) and (1, 0) tie in value and in cost.
-    assert knapsack([[0.0, 1.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]], 1).tolist() == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("values", "costs", "budget", "match"),
-    [
-        ([[1.0]], [[2.0]], 1.0, "cheapest"),
-        ([[1.0]], [[-1.0]], 1.0, "negative"),
-        ([[1.0]], [[np.nan]], 1.0, "finite"),
-        ([[np.inf]], [[1.0]], 1.0, "finite"),
-        ([[1.0]], [[1.0]], np.nan, "budget"),
-        ([[1.0]], [[1.0]], -1.0, "budget"),
-        ([[1.0, 2.0]], [[1.0]], 1.0, "campaign 0"),
-        ([[1.0]], [[1.0], [1.0]], 3.0, "2 campaigns"),
-        ([], [], 1.0, "at least one"),
-        ([[]], [[]], 1.0, "at least one"),
-        ([1.0], [1.0], 1.0, "shape"),
-    ],
-)
-def test_nonsense_knapsacks_are_refused(values, costs, budget, match):
-    with pytest.raises(ValueError, match=match):
-        knapsack(values, costs, budget)
 
 
 # -- rounds against naive computations ----------------------------------------------------------
@@ -342,25 +252,6 @@ def test_all_allocations_can_be_asked_but_no_more():
         with pytest.raises(ValueError, match="pending"):
             player.ask(7)
         assert player.ask(6) == batch
-
-
-def test_next_best_allocation_is_the_best_of_the_others():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        values, costs, budget = random_problem(rng, "irregular")
-        table, flat = CostTable(costs, budget), np.concatenate(values)
-        feasible = [
-            choice
-            for choice in product(*(range(len(v)) for v in values))
-            if sum(c[k] for c, k in zip(costs, choice, strict=True)) <= budget * (1 + 1e-9)
-        ]
-        feasible.sort(key=lambda ch: -sum(v[k] for v, k in zip(values, ch, strict=True)))
-        excluded = set()
-        for expected in feasible[:15]:
-            choice = tuple(table.best_but(flat, excluded).tolist())
-            assert choice == expected
-            excluded.add(choice)
-        assert table.best_but(flat, set(feasible)) is None
 
 
 def test_allocations_are_frozen_and_pickle():
@@ -763,3 +654,85 @@ def test_a_single_campaign_predicts_in_one_dimension():
     mean, std = player.predict(X, return_std=True)
     assert mean.shape == std.shape == (len(X),)
     assert player.score(X, np.sin(X[:, 0])) > 0.9
+
+
+# -- what it has of its campaigns ------------------------------------------------------------------
+
+
+def test_campaigns_are_told_as_by_hand():
+    """They are bandits of their own: what was told to one is in its run, files included."""
+    player = bandit(DAGPUCBOptimizer)
+    asked = play(player, 6)
+    twin = clone(player.optimizers_[1])
+    for allocation, row in zip(asked, player.history_, strict=True):
+        twin.tell(allocation.arms[1], row["reward"][1])
+    np.testing.assert_allclose(
+        twin.predict_arms(return_std=True), player.optimizers_[1].predict_arms(return_std=True)
+    )
+    np.testing.assert_array_equal(
+        player.optimizers_[1].history_["mean"], player.history_["mean"].T[1]
+    )
+
+
+def test_moments_of_allocations_are_those_of_their_arms():
+    player = bandit()
+    asked = play(player, 4)
+    mean, std = player.predict_query(asked[:3], return_std=True)
+    assert mean.shape == std.shape == (3, 3)
+    for i, optimizer in enumerate(player.optimizers_):
+        arms = [allocation.arms[i] for allocation in asked[:3]]
+        of_arms = optimizer.predict_query(arms, return_std=True)
+        np.testing.assert_array_equal((mean[:, i], std[:, i]), of_arms)
+    np.testing.assert_allclose(player.predict_query(asked[0]), mean[:1], rtol=1e-10)
+
+
+def test_a_campaign_that_refuses_its_reward_is_recorded_without_one(monkeypatch):
+    player = bandit()
+    play(player, 2)
+    allocation, spoiled = player.ask(), player.optimizers_[1]
+
+    def fail(*arguments):
+        raise np.linalg.LinAlgError("not positive definite")
+
+    monkeypatch.setattr(spoiled, "_update", fail)
+    with pytest.raises(np.linalg.LinAlgError):
+        player.tell(allocation, [1.0, 2.0, 3.0])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(player.history_["reward"][2], [1.0, np.nan, 3.0])
+    assert [len(optimizer.history_) for optimizer in player.optimizers_] == [3, 2, 3]
+    player.tell(player.ask(), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(player.history_["reward"][3], [1.0, 2.0, 3.0])
+
+
+def test_an_interrupt_while_one_campaign_learns_keeps_all_answers(monkeypatch, tmp_path):
+    player = CombinatorialBandit(
+        [GPUCBOptimizer(arms=GRID[:, None])] * 2, budget=20, random_state=0
+    )
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    for i in range(7):
+        if i == 3:
+            monkeypatch.setattr(player.optimizers_[0], "_learn", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                player.tell(player.ask(), [1.0, 2.0])
+            monkeypatch.undo()
+        else:
+            player.tell(player.ask(), [np.sin(i), np.cos(i)])
+    assert [len(optimizer.history_) for optimizer in player.optimizers_] == [7, 7]
+    assert [optimizer.unlearned_.tolist() for optimizer in player.optimizers_] == [[4], []]
+    player.save(tmp_path / "run")
+    resumed = CombinatorialBandit.load(tmp_path / "run")
+    assert [optimizer.unlearned_.tolist() for optimizer in resumed.optimizers_] == [[4], []]
+    for ours, theirs in zip(player.optimizers_, resumed.optimizers_, strict=True):
+        np.testing.assert_array_equal(ours.predict_arms(), theirs.predict_arms())
+    assert resumed.ask() == player.ask()
+
+
+def test_recommend_by_the_papers_rule_is_the_best_mean_as_well():
+    player = bandit()
+    play(player, 5)
+    assert player.recommend("paper") == player.recommend()
+    with pytest.raises(ValueError, match="rule"):
+        player.recommend("luck")

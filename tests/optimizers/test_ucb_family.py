@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 from reference import ucb as reference
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
+from sklearn.utils._testing import assert_docstring_consistency
 
 from skgpb.domains.arms import Arm
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.optimizers import (
     BaseUCBOptimizer,
+    CMESOptimizer,
     DAGPUCBOptimizer,
     EIOptimizer,
     ESTOptimizer,
@@ -177,6 +180,121 @@ def test_a_new_member_takes_ten_lines():
         rtol=0,
         atol=1e-12,
     )
+
+
+def test_scores_are_the_acquisition_of_the_posterior(member):
+    optimizer = make(member)
+    play(optimizer, 5)
+    np.testing.assert_array_equal(optimizer.acquisition(optimizer.posterior()), optimizer.scores())
+
+
+def test_pending_queries_of_the_posterior_are_those_asked_or_those_given(member):
+    asked, given = make(member), make(member)
+    for optimizer in (asked, given):
+        play(optimizer, 4)
+    batch = asked.ask(2)
+    ours, theirs = asked.posterior(), given.posterior(pending=batch)
+    assert ours.t == theirs.t == 7
+    np.testing.assert_array_equal(ours.std, theirs.std)
+    np.testing.assert_array_equal(asked.acquisition(ours), given.acquisition(theirs))
+    assert given.posterior().t == 5
+    with pytest.raises(ValueError, match="not one of this optimizer's arms"):
+        given.posterior(pending=[Arm(3, np.array([0.5]))])
+
+
+def test_weights_given_to_dagp_take_the_place_of_its_own():
+    optimizer = make("dagp_integral")
+    play(optimizer, 4)
+    uniform = make("dagp_integral", weights=lambda posterior: np.full(posterior.n_arms, 0.01))
+    play_as(uniform, optimizer)
+    posterior = optimizer.posterior()
+    own = optimizer.maximum_weights(posterior)
+    assert own.sum() == pytest.approx(1.0, abs=1e-9)
+    np.testing.assert_array_equal(optimizer.acquisition(posterior, own), optimizer.scores())
+    np.testing.assert_allclose(
+        optimizer.acquisition(posterior, np.full(100, 0.01)), uniform.scores(), rtol=1e-12
+    )
+
+
+def play_as(optimizer, other):
+    """Tell an optimizer what another one was told."""
+    for row in other.history_:
+        optimizer.tell(row["descriptor"][:1], row["reward"])
+
+
+def test_a_member_without_a_theory_says_so():
+    class Bold(BaseUCBOptimizer):
+        def acquisition(self, posterior):
+            return posterior.mean + self.exploration(posterior) * posterior.std
+
+    with pytest.raises(ValueError, match="beta='theory' is not known for Bold"):
+        Bold(arms=ARMS).ask()
+    assert Bold(arms=ARMS, beta=2.0).ask().index == 0
+
+
+def test_moments_of_queries_are_those_of_what_they_observe():
+    optimizer = make("gp_ucb")
+    play(optimizer, 6)
+    arms = [optimizer.domain_.arm(i) for i in (0, 40, 99)]
+    mean, std = optimizer.predict_query(arms, return_std=True)
+    all_mean, all_std = optimizer.predict_arms(return_std=True)
+    np.testing.assert_allclose(mean, all_mean[[0, 40, 99]], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(std, all_std[[0, 40, 99]], rtol=0, atol=1e-7)
+    pair = np.array([[0.2], [0.6]])
+    mean, std = optimizer.predict_query([pair], return_std=True)
+    at_points, cov = optimizer.predict(pair, return_cov=True)
+    np.testing.assert_allclose(mean, at_points.mean(), rtol=1e-12)
+    np.testing.assert_allclose(std**2, cov.mean(), rtol=1e-7)
+    with pytest.raises(ValueError, match="not one of this optimizer's arms"):
+        optimizer.predict_query([Arm(100, np.array([0.5]))])
+
+
+def test_recommend_by_the_papers_rule_is_the_best_mean_as_well(member):
+    optimizer = make(member)
+    play(optimizer, 5)
+    assert optimizer.recommend("paper") == optimizer.recommend()
+    with pytest.raises(ValueError, match="rule must be"):
+        optimizer.recommend("luck")
+
+
+def test_start_shows_what_is_expected_before_anything_is_asked():
+    optimizer = make("gp_ucb").start()
+    np.testing.assert_array_equal(optimizer.arms_, ARMS)
+    np.testing.assert_allclose(optimizer.predict(ARMS, return_std=True)[1], 1.0)
+    play(optimizer, 3)
+    assert len(optimizer.start().history_) == 3
+    with pytest.raises(NotFittedError, match="no domain"):
+        GPUCBOptimizer().start()
+
+
+# One wording -----------------------------------------------------------------------------------
+
+FAMILY = sorted({cls for cls, _ in MEMBERS.values()}, key=lambda cls: cls.__name__)
+UCB = [cls for cls in FAMILY if issubclass(cls, BaseUCBOptimizer)]
+EVERYWHERE = ["kernel", "arms", "bounds", "alpha", "n_candidates", "optimizer"]
+EVERYWHERE += ["n_restarts_optimizer", "relearn", "normalize_y", "random_state"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "parameters", "defaults_differ"),
+    [
+        (FAMILY, EVERYWHERE, ()),
+        (UCB, ["failure_probability"], ()),
+        ([IGPUCBOptimizer, GPTSOptimizer], ["B", "R", "information_gain"], ()),
+        ([EIOptimizer, PIOptimizer], ["xi"], ("xi",)),
+        ([MESOptimizer, CMESOptimizer], ["n_max_values"], ()),
+    ],
+)
+def test_shared_parameters_are_worded_once(classes, parameters, defaults_differ):
+    pytest.importorskip("numpydoc")
+    for cls in classes:  # entries that are not in all docstrings would not be compared
+        assert set(parameters) <= set(cls().get_params())
+    assert_docstring_consistency(classes, include_params=parameters, ignore_types=defaults_differ)
+
+
+def test_shared_attributes_are_worded_once():
+    pytest.importorskip("numpydoc")
+    assert_docstring_consistency(FAMILY, include_attrs=True)
 
 
 def test_beta_is_the_factor_of_the_variance():

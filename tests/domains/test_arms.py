@@ -1,0 +1,121 @@
+"""Sets of arms, candidates and allocations: queries, their rows, and what belongs to a set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skgpb.domains import Allocation, AllocationSet, Arm, ArmSet, BoxCandidates, PointsQuery
+
+POINTS = ArmSet(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0]] * 2))
+BOXES = ArmSet(np.array([[0.0, 0.5], [0.2, 0.2]]), np.array([[0.0, 0.5]]), counts=(3,))
+BOUNDS = np.array([[-1.0, 1.0], [0.0, 3.0]])
+
+
+@pytest.mark.parametrize("arms", [POINTS, BOXES], ids=["points", "boxes"])
+def test_arms_come_back_by_number_and_by_row(arms):
+    for slot in range(len(arms)):
+        arm = arms.arm(slot)
+        arms.resolve(arm)
+        assert arms.slot_of(arm) == slot
+        np.testing.assert_array_equal(arms.block_of(arm), arms.rows[slot : slot + 1])
+    # The row is copied: a query stays what it is.
+    assert not np.shares_memory(arms.arm(0).descriptor, arms.rows)
+
+
+def test_points_are_an_arm_where_they_are_its_row():
+    assert POINTS.slot_of(PointsQuery(np.array([[0.5, 0.0]]))) == 1
+    assert POINTS.slot_of(PointsQuery(np.array([[0.5, 0.1]]))) == -1
+    assert POINTS.slot_of(PointsQuery(np.array([[0.5, 0.0], [0.5, 0.0]]))) == -1
+    assert BOXES.slot_of(PointsQuery(np.array([[0.2]]))) == 1
+
+
+def test_box_of_a_query_is_around_what_it_observes():
+    np.testing.assert_array_equal(POINTS.arm(1).box, [0.5, 0.0, 0.5, 0.0])
+    np.testing.assert_array_equal(BOXES.arm(0).box, [0.0, 0.5])
+    np.testing.assert_array_equal(PointsQuery(np.array([[0.3], [0.1]])).box, [0.1, 0.3])
+
+
+@pytest.mark.parametrize(
+    "arm",
+    [
+        Arm(3, np.array([0.0, 1.0])),
+        Arm(0, np.array([0.0, 0.9])),
+        Arm(-1, np.array([0.0, 1.0])),
+        Arm(0, np.array([0.0, 1.0, 0.0])),
+        Arm(0, np.array([0.0, 1.0]), counts=(3,)),
+    ],
+)
+def test_arms_of_other_sets_are_refused(arm):
+    with pytest.raises(ValueError, match=r"not one of this optimizer's arms \(3 of 2 columns\)"):
+        POINTS.resolve(arm)
+
+
+def candidates(n=64, slope=0.0):
+    box = BoxCandidates(BOUNDS, n, None, seed=3)
+    assert box.lay_out(1, 0.1, lambda: slope)
+    return box
+
+
+def test_candidates_are_the_grid_of_theorem_2_while_they_can():
+    box = candidates()
+    np.testing.assert_array_equal(np.unique(box.rows[:, 1]), [0.0, 3.0])
+    assert len(box) == 4
+    # ceil(d t^2 b sqrt(log(d / theta))) points per axis, b = sqrt(2) slope, d = 2, theta = 0.1
+    assert box.lay_out(2, 0.1, lambda: 0.3)
+    assert len(box) == np.ceil(8 * np.sqrt(2) * 0.3 * np.sqrt(np.log(20))) ** 2 == 36
+    assert not box.adaptive
+
+
+def test_candidates_that_are_too_many_are_spread_and_a_quarter_follows():
+    box = candidates(slope=1e3)
+    assert box.adaptive and len(box) == 64
+    before = box.rows
+    assert not box.lay_out(2, 0.1, lambda: 1e3)
+    points = np.array([[0.2, 2.0], [5.0, 1.0], [-0.5, 0.5]])
+    moved = box.move(points, np.array([0.0, 2.0, 1.0]), np.random.default_rng(0))
+    assert moved == range(48, 64)
+    np.testing.assert_array_equal(box.rows[:48], before[:48])
+    # The best first, those outside the box at its face.
+    np.testing.assert_array_equal(box.rows[48:51], [[1.0, 1.0], [-0.5, 0.5], [0.2, 2.0]])
+    assert ((box.rows >= BOUNDS[:, 0]) & (box.rows <= BOUNDS[:, 1])).all()
+
+
+def test_any_point_of_the_box_is_a_candidate_that_may_be_told():
+    box = candidates()
+    assert box.arm(2).index == -1
+    box.resolve(Arm(-1, np.array([0.123, 0.456])))
+    assert box.slot_of(Arm(-1, np.array([0.123, 0.456]))) == -1
+    assert box.slot_of(box.arm(2)) == 2
+    with pytest.raises(ValueError, match="outside"):
+        box.resolve(Arm(-1, np.array([0.0, 3.1])))
+    with pytest.raises(ValueError, match="not one of"):
+        box.resolve(Arm(2, box.rows[2].copy()))
+
+
+def test_slope_of_candidates_is_per_side():
+    """Of f = w x with w ~ N(0, 1), whose slope per side is the side's length."""
+
+    def deviations(block, rows):
+        return np.sqrt(((rows - block) ** 2).sum(axis=1))
+
+    assert candidates().largest_slope(deviations) == pytest.approx(3.0, rel=1e-9)
+
+
+def test_allocations_have_parts_costs_and_boxes():
+    both = AllocationSet([POINTS, BOXES], [np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.25])])
+    allocation = both.allocation([2, 0])
+    both.resolve(allocation)
+    assert allocation.indices == (2, 0)
+    assert both.cost_of(allocation) == allocation.cost == 3.5
+    assert both.slots_of(allocation).tolist() == [2, 0]
+    np.testing.assert_array_equal(allocation.box, [1.0, 1.0, 0.0, 1.0, 1.0, 0.5])
+    told = PointsQuery(np.array([[0.5, 0.0, 0.4]]))
+    assert both.slots_of(told).tolist() == [1, -1]
+    assert np.isnan(both.cost_of(told))
+    priced = AllocationSet([POINTS, BOXES], both.costs, priced=True)
+    assert priced.cost_of(told) == pytest.approx(2.4)
+    with pytest.raises(ValueError, match="1 campaigns, expected 2"):
+        both.resolve(Allocation(allocation.arms[:1], np.ones(1)))
+    with pytest.raises(ValueError, match="not one of"):
+        both.resolve(Allocation(allocation.arms[::-1], np.ones(2)))
