@@ -164,6 +164,26 @@ class ArmSet:
                 f"{self.rows.shape[1]} columns)"
             )
 
+    def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
+        """Largest prior standard deviation of a slope, over the unit cube.
+
+        ``deviations`` takes a block and rows of descriptors, and returns the standard deviations
+        of f at each of the rows minus the functional of the block.
+        """
+        lower, upper = self.bounds.T
+        side = upper - lower
+        slopes = [0.0]
+        for x in spread_points(self.bounds, N_PROBES, np.full(len(side), 0.5)):
+            for axis in range(len(side)):
+                step = np.zeros(len(side))
+                step[axis] = PROBE_STEP * (
+                    side[axis] if x[axis] < upper[axis] - side[axis] / 2 else -side[axis]
+                )
+                pair = self.rows_of(np.stack([x, x + step]))
+                taken = abs((x + step - x)[axis]) / side[axis]
+                slopes.append(deviations(pair[:1], pair[1:])[0] / taken)
+        return max(slopes)
+
     def _knows(self, query: Arm) -> bool:
         return (
             query.counts == self.counts
@@ -261,23 +281,3 @@ class BoxCandidates(ArmSet):
         self.rows = self.rows.copy()
         self.rows[moved.start :] = self.rows_of(np.concatenate([centers, around]))
         return moved
-
-    def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
-        """Largest prior standard deviation of a slope, over the unit cube.
-
-        ``deviations`` takes a block and rows of descriptors, and returns the standard deviations
-        of f at each of the rows minus the functional of the block.
-        """
-        lower, upper = self.bounds.T
-        side = upper - lower
-        slopes = [0.0]
-        for x in spread_points(self.bounds, N_PROBES, np.full(len(side), 0.5)):
-            for axis in range(len(side)):
-                step = np.zeros(len(side))
-                step[axis] = PROBE_STEP * (
-                    side[axis] if x[axis] < upper[axis] - side[axis] / 2 else -side[axis]
-                )
-                pair = self.rows_of(np.stack([x, x + step]))
-                taken = abs((x + step - x)[axis]) / side[axis]
-                slopes.append(deviations(pair[:1], pair[1:])[0] / taken)
-        return max(slopes)

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state, get_tags
 from skgpb.domains.candidates import spread_points
 from skgpb.model_selection.space import ParameterSpace, kernel_settings
 from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.utils import (
     BaseSearchCV,
@@ -265,7 +266,7 @@ class BanditSearchCV(BaseSearchCV):
                 raise ValueError(
                     f"optimizer must not have {name}: it searches the space of param_distributions"
                 )
-        elsewhere = "context_bounds" in parameters or hasattr(engine, "predict_query")
+        elsewhere = "context_bounds" in parameters or isinstance(engine, BaseIndirectOptimizer)
         if "bounds" not in parameters or elsewhere:
             raise TypeError(
                 "optimizer must search a box whose queries are settings, as GPOOOptimizer and "

@@ -120,6 +120,8 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
 
     _query_type = Arm
 
+    domain_: ArmSet
+
     _parameter_constraints: dict = {
         "arms": "no_validation",
         "bounds": "no_validation",
@@ -325,14 +327,14 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
         self._slope: float | None = None
         if self.arms is not None:
             self.domain_ = ArmSet(np.array(check_numbers(self.arms, "arms")), self.bounds_, counts)
-            self._track_all()
+            self._track(self.domain_.rows)
         else:
             self.domain_ = BoxCandidates(self.bounds_, self.n_candidates, counts, self._seed)
             self._refresh_candidates()
 
-    def _track_all(self) -> None:
-        """Follow the posterior of the arms, and of nothing else."""
-        self._gp.track(self.domain_.rows)
+    def _track(self, rows: np.ndarray, slots: range | None = None) -> None:
+        """Follow the posterior of these arms, in place of some others or of all."""
+        self._gp.track(rows, slots)
         self._pairs = TrackedPairs(self._gp)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
@@ -353,28 +355,30 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
     def _refresh_candidates(self) -> None:
         """Choose the candidates of this round, once."""
         self._check_candidates()
-        if self.arms is not None or self._candidates_at == self._round:
+        candidates = self.domain_
+        if not isinstance(candidates, BoxCandidates) or self._candidates_at == self._round:
             return
         self._candidates_at = self._round
-        candidates, theta = self.domain_, getattr(self, "failure_probability", THETA)
+        theta = getattr(self, "failure_probability", THETA)
         if candidates.lay_out(self._round + 1, theta, self._largest_slope):
-            self._track_all()
+            self._track(candidates.rows)
         if candidates.adaptive and len(self._gp.observed):
             rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
             moved = candidates.move(*self._known_values(), rng)
-            self._gp.track(candidates.rows[moved.start :], moved)
-            self._pairs = TrackedPairs(self._gp)
+            self._track(candidates.rows[moved.start :], moved)
 
     def _check_candidates(self) -> None:
         """Raise ValueError where their number was changed during the run."""
-        if self.arms is None and self.n_candidates != self.domain_.n_candidates:
+        candidates = self.domain_
+        if isinstance(candidates, BoxCandidates) and self.n_candidates != candidates.n_candidates:
             raise ValueError(
-                f"n_candidates was {self.domain_.n_candidates} when this run began and is "
+                f"n_candidates was {candidates.n_candidates} when this run began and is "
                 f"{self.n_candidates!r} now, but the candidates in a box are laid out once: set it "
                 "back, or call fit to start afresh"
             )
 
     def _largest_slope(self) -> float:
+        """Largest slope that the prior expects of f, known until hyperparameters change."""
         if self._slope is None:
             self._slope = self.domain_.largest_slope(self._gp.deviations)
         return self._slope

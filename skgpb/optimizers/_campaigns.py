@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.base import BaseEstimator
 
-class NamedCampaigns:
+
+class NamedCampaigns(BaseEstimator):
     """``get_params`` and ``set_params`` of an estimator with a list ``optimizers``.
 
     They are given as they are or as pairs (name, optimizer); without a name the i-th is

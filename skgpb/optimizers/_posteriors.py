@@ -138,8 +138,7 @@ class AllocationsPosterior:
         mean = np.concatenate([p.in_units_of_reward(p.mean) for p in posteriors])
         std = np.concatenate([p.scale * p.std for p in posteriors])
         noise = np.concatenate([p.scale**2 * p.noise for p in posteriors])
-        drawn = [p.in_units_of_reward(p.draws(N_DRAWN)) for p in posteriors]
-        drawn = np.concatenate(drawn, axis=1)
+        drawn = np.concatenate([p.in_units_of_reward(p.draws(N_DRAWN)) for p in posteriors], axis=1)
         # A variance relative to the largest deviation, so that both spreads have the same unit.
         relative = std**2 / std.max() if std.max() > 0.0 else std
         fronts = [mean + FACTORS[:, None] * spread for spread in (std, relative)]
