@@ -41,7 +41,7 @@ class TestTreesBallsAndArms(OptimizerContract):
     def read(self, optimizer, path):
         super().read(optimizer, path)
         parameters = cases.parameters_of(optimizer.recommend)
-        if "rule" in parameters:
+        if "caution" in parameters:
             optimizer.recommend("posterior", caution=1.0)
             optimizer.recommend("posterior", depth=2)
         if cases.has_model(optimizer):

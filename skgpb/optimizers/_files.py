@@ -218,7 +218,7 @@ class SavedRuns:
         check_is_fitted(self, "bounds_")
         return getattr(self, "_seed", None)
 
-    def _events(self) -> list[tuple]:
+    def _events(self: Any) -> list[tuple]:
         """What was asked and told, in its order."""
         return self._log
 

@@ -55,6 +55,7 @@ class GaussianProcessMixin:
     relearn: Any
     normalize_y: bool
     bounds_: np.ndarray
+    domain_: Any
     _round: int
     _n_fitted: int
     _pending: dict[Any, int | None]
@@ -62,6 +63,7 @@ class GaussianProcessMixin:
     _log: list[tuple]
     _draw_seed: Callable[[], int]
     _descriptor: Callable[[Any], np.ndarray]
+    _checked_queries: Callable[[Any], list[Any]]
     share_lock: Callable[[Any], None]
 
     _parameter_constraints: dict = {
