@@ -216,6 +216,7 @@ class OptimizerContract:
         assert len(batch) == len(set(batch)) == 3
         assert batch[0] == single == self.ask(optimizer)
         assert self.ask(optimizer, 3) == batch
+        assert self.ask(optimizer, 2) == batch[:2]
         optimizer.tell(batch, [self.answer(query) for query in batch])
         assert len(optimizer.history_) == 11
 

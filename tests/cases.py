@@ -82,12 +82,12 @@ CASES = {
     ),
     "StoOO-munos": (StoOOOptimizer, {"width": "munos", "budget": 50, "diameter": (3.0, 0.8)}),
     "StoOO-pool": (StoOOOptimizer, {"bounds": None, "pool": POOL, "diameter": (3.0, 0.8)}),
-    "GPTree": (GPTreeOptimizer, {"budget": 200}),
+    "GPTree": (GPTreeOptimizer, {"budget": 60}),
     "GPTree-average": (
         GPTreeOptimizer,
         {"budget": 200, "feedback": "average", "n_representatives": 3, "diameter": (3.0, 0.6)},
     ),
-    "zooming": (GPZoomingOptimizer, {"budget": 200}),
+    "zooming": (GPZoomingOptimizer, {"budget": 60}),
     "GP-UCB": (GPUCBOptimizer, ON_ARMS),
     "GP-UCB-box": (GPUCBOptimizer, {"n_candidates": 60}),
     "IGP-UCB": (IGPUCBOptimizer, ON_ARMS),
@@ -111,6 +111,7 @@ CASES = {
 SLOW = {
     "GPOO-integral",
     "GPOO-after-K3",
+    "GPTree-average",
     "GPOO-matern",
     "StoOO-munos",
     "StoOO-pool",
@@ -119,12 +120,14 @@ SLOW = {
     "PI",
     "CMES-candidates",
     "CMES-gumbel",
+    "CMES-noisy",
     "CMES-operator",
     "CMES-points",
     "CMES-unknown-noise",
     "CMES-pairs-unknown-noise",
     "CMETS-unknown-noise",
     "EI-unknown-noise",
+    "MES-indirect",
     "UCB",
 }
 
@@ -231,7 +234,7 @@ INDIRECT = {
     "EI-unknown-noise": (IndirectEIOptimizer, WINDOW | {"alpha": None}),
     "PI": (IndirectPIOptimizer, WINDOW),
     "UCB": (IndirectUCBOptimizer, WINDOW),
-    "MES": (IndirectMESOptimizer, WINDOW),
+    "MES-indirect": (IndirectMESOptimizer, WINDOW),
 }
 
 

@@ -34,12 +34,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skgpb.optimizers import (
+    ContextualGPTreeOptimizer,
     EIOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
     GPTSOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
     MESOptimizer,
     StoOOOptimizer,
 )
@@ -56,8 +61,28 @@ def name(request):
 # scikit-learn ------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([cls() for cls in OPTIMIZERS] + [OnlineGaussianProcessRegressor()])
+#: Of these the checks take many seconds; others of their kind are among the rest.
+LONG_CHECKS = {
+    ContextualGPTreeOptimizer,
+    GPTreeOptimizer,
+    GPZoomingOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectUCBOptimizer,
+}
+
+
+@parametrize_with_checks(
+    [cls() for cls in OPTIMIZERS if cls not in LONG_CHECKS] + [OnlineGaussianProcessRegressor()]
+)
 def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([cls() for cls in OPTIMIZERS if cls in LONG_CHECKS])
+def test_scikit_learn_estimator_checks_that_take_long(estimator, check):
     check(estimator)
 
 

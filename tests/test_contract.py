@@ -131,7 +131,7 @@ class TestIndirect(OptimizerContract):
         return super().where(optimizer)
 
     def strangers(self, optimizer):
-        return [[-0.5], [5.0], np.zeros(3), np.zeros((2, 1))]
+        return [[-0.5], [50.0], np.zeros(3), np.zeros((2, 1))]
 
     def known(self, optimizer):
         A = [self.ask(self.make()).a] * 2

@@ -5,8 +5,9 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from skgpb._core._posterior import Posterior
 from sklearn.gaussian_process.kernels import RBF
+
+from skgpb._core._posterior import Posterior
 
 KERNEL = RBF(0.3)
 
@@ -132,6 +133,7 @@ def test_2000_rounds_stay_at_a_fresh_factorisation():
     assert_allclose(s.p.tracked_var(), 1 - np.einsum("ij,ij->i", V, V), atol=condition * eps)
 
 
+@pytest.mark.slow
 def test_growth_stays_exact_for_2000_distinct_observations():
     rng = np.random.default_rng(3)
     X = rng.random((2000, 3))

@@ -238,6 +238,7 @@ study.optimize(objective, callbacks=[optuna.study.MaxTrialsCallback(int(sys.argv
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_nothing_is_lost_when_a_worker_is_killed(tmp_path):
     storage, n_trials = f"sqlite:///{tmp_path}/study.db", 24

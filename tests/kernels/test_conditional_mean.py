@@ -240,6 +240,7 @@ def true_error(kernel, location, scatter, A):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("N", "scatter", "scale"), [(100, 0.05, 0.3), (400, 0.05, 0.2), (400, 0.2, 0.3)]
 )
@@ -347,6 +348,7 @@ def test_a_compressed_gram_matrix_equals_blocks(monkeypatch):
     assert_allclose(clone(kernel)(rows), K, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_twenty_thousand_pairs_fit():
     X, A = pairs(20_000)
     kernel = ConditionalMean(RBF(0.3), X, A)

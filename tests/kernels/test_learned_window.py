@@ -77,6 +77,7 @@ def test_loss_is_the_distance_of_embeddings():
     assert embedding_loss(residuals, variances, kernel) == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.slow
 def test_beats_the_operator_where_its_assumption_holds_and_not_elsewhere():
     X, A = pairs(300)
     operator = ConditionalMean(X=X, A=A).operator_

@@ -208,6 +208,7 @@ def test_wrong_parameters_are_named(arguments, error):
         kernel.feature_map(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "n", "rounds"), [(None, 600, 6), (Matern(0.3, nu=2.5), 20_000, 30)], ids=repr
 )

@@ -86,6 +86,7 @@ def test_closed_forms_equal_quadrature(window, base, way):
     assert_allclose(by_way(kernel, X, Y, way), kernel(X, Y), rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", WINDOWS)
 def test_closed_form_equals_a_double_integral(window):
     kernel = WindowMean(1.5 * RBF(0.3), window=window)

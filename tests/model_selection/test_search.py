@@ -420,6 +420,7 @@ def test_pipelines_and_nesting():
 # Searching ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_finds_the_maximum_of_a_mixed_conditional_space():
     spaces = [
         {"kind": ["a"], "x": uniform(0, 1), "n": randint(0, 20)},

@@ -180,6 +180,7 @@ def test_rules_that_do_not_add_up_score_allocations():
 # -- outcomes -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [30.0, 100.0])
 def test_dagp_ucb_spends_less_on_learning_than_gp_ucb_and_thompson_sampling(scale):
     regret = {}

@@ -6,6 +6,7 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
@@ -206,6 +207,18 @@ def test_the_diameter_of_cells_is_a_union_bound_over_the_kernels_deviation(n_chi
     assert_allclose(optimizer._delta, np.sqrt(2.0 * log(M / theta)) * sd, rtol=1e-12)
 
 
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
+def test_a_diameter_that_is_given_is_in_units_of_the_reward(cls):
+    optimizer = play(cls(bounds=[(0, 1)], alpha=0.09, diameter=(4.0, 0.5)), 8)
+    scale = optimizer.surrogate_.process_.scale
+    assert scale != pytest.approx(1.0, rel=0.1)
+    if cls is GPZoomingOptimizer:
+        radii = optimizer.covering_.diameter * 0.5 ** np.arange(6)
+        assert_allclose(optimizer._variation[:6] * scale, 4.0 * radii**0.5, rtol=1e-12)
+    else:
+        assert_allclose(optimizer._delta[:6] * scale, 4.0 * 0.5 ** np.arange(6), rtol=1e-12)
+
+
 @pytest.mark.parametrize("d", [1, 2])
 def test_the_variation_of_balls_is_a_union_bound_over_the_kernels_deviation(d):
     kernel = 1.7 * RBF(0.4)
@@ -258,27 +271,41 @@ def test_only_failures_in_a_row_end_a_run(raises):
     assert len(optimizer.failed_) == 28
 
 
+def test_a_run_takes_no_more_of_what_was_left_than_its_budget_allows():
+    optimizer, asked = GPUCBOptimizer(KERNEL, arms=ARMS, alpha=0.1), []
+
+    def breaks(query):
+        raise OSError
+
+    with parallel_config("threading"), pytest.raises(OSError):
+        optimizer.run(breaks, 6, n_jobs=3, on_error="raise")
+    left = optimizer.ask(3)
+    assert optimizer.run(lambda query: asked.append(query) or f(query), 1, n_jobs=3).nfev == 1
+    assert asked == left[:1] and len(optimizer.history_) == 1
+
+
 def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
     settings = {"arms": ARMS, "alpha": 0.1, "kernel": KERNEL, "beta": 4.0}
     run, other = GPUCBOptimizer(**settings), GPUCBOptimizer(**settings | {"beta": 0.01})
     surprises = n_events = 0
-    for i in range(9):
+    # What is asked last is a surprise, too.
+    while n_events < 18 or run.ask() == other.ask():
         query = run.ask()
         surprises += other.ask() != query
-        n_events += 2
         for each in (run, other):
             each._asked, each._pending = [query], {query: None}
-            each.tell(query, None if i == 4 else f(query))
+            each.tell(query, None if n_events == 8 else f(query))
+        n_events += 2
     pending = run.ask(2)
     run.save(tmp_path / "run")
-    assert 0 < surprises < 9
+    assert 0 < surprises < n_events // 2
     with pytest.warns(ReplayWarning, match=rf"(\d+) of {n_events + 2} steps") as told:
         loaded = GPUCBOptimizer.load(tmp_path / "run", beta=0.01)
     found = int(str(told[0].message).split()[0])
-    assert surprises <= found <= surprises + 2  # and what was pending
+    assert surprises < found <= surprises + 2  # and what was pending
     assert loaded.beta == 0.01
     assert_array_equal(loaded.history_, run.history_)
     assert loaded.failed_.tolist()[0][0] == run.failed_.tolist()[0][0] == 4
     X = np.linspace(0, 1, 7)[:, None]
     assert_array_equal(loaded.predict(X, return_std=True), run.predict(X, return_std=True))
-    assert loaded.ask(2) == pending  # what was being evaluated still is
+    assert loaded.ask(2) == pending == list(loaded._pending)  # what was being evaluated still is

@@ -142,6 +142,7 @@ def test_the_theorys_constants_for_80_evaluations(n_children):
     assert len(rounds[0].refined) > 5  # the theory refines before it evaluates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "limit"), [(1, 0.015), (2, 0.010)])
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_regret_on_the_papers_functions_with_the_theorys_constants(number, limit, mirrored):
@@ -381,6 +382,7 @@ def test_hyperparameters_are_learned_on_the_way():
     assert not np.allclose(optimizer._delta, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [10, 20])
 @pytest.mark.filterwarnings("ignore::skgpb.exceptions.RefinementWarning")
 def test_many_dimensions_beat_random_search(d):

@@ -194,6 +194,7 @@ def test_radii_that_may_shrink_follow_the_smoothness_of_the_kernel():
 # Regret ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "allowed"), [(1, 0.015), (2, 0.010)])
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("diameter", ["theory", "kernel"])
@@ -210,6 +211,7 @@ def test_regret_on_the_papers_functions(number, allowed, mirrored, diameter):
     assert np.mean(regrets) <= allowed
 
 
+@pytest.mark.slow
 def test_a_thousand_evaluations_in_four_dimensions_beat_as_many_random_ones():
     rng = np.random.default_rng(0)
     f = random_function(rng, BOUNDS[4])

@@ -50,6 +50,7 @@ def told(optimizer, n, noise, alpha=None):
     return optimizer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [3.0, 20.0])
 @pytest.mark.parametrize(
     "settings",

@@ -406,6 +406,7 @@ def lean_arms(arms):
     return (Arm(i, arms[i].copy()) for i in range(0, len(arms), 5000))
 
 
+@pytest.mark.slow
 def test_too_many_arms_for_all_pairs_name_the_lean_mode():
     arms = np.linspace(0, 1, 100_000)[:, None]
     full = DAGPUCBOptimizer(RBF(0.2), arms=arms, alpha=1e-8, covariance="full")

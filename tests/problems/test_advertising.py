@@ -124,6 +124,7 @@ def test_kernels_are_those_of_the_paper():
         gp_draw_kernel("rbf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["linear", "se", "matern", 2.0 * RBF([0.3, 0.8])])
 def test_draws_have_the_covariance_of_the_kernel(kernel):
     arms = np.random.default_rng(0).uniform(size=(6, 2))

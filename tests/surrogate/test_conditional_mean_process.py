@@ -465,7 +465,7 @@ def test_noise_that_is_not_known_is_learned_from_repeats(setting):
         ("condition_point", ([[0.1, np.inf]], [1.0]), "X must be finite"),
         ("condition_point", ([[0.1, 0.2, 0.3]], [1.0]), "."),
         ("condition_tracked", (0, np.inf), "observations"),
-        ("condition_tracked", (0, 1.0, np.nan), "noise variances"),
+        ("condition_tracked", (0, 1.0, np.nan), "alpha must be an array of finite numbers"),
         ("track", ([["a", "b"]],), "X must hold real numbers"),
         ("predict", ([[0.1, np.nan]],), "X must be finite"),
         ("predict_query", ([0.1, 0.2],), "A must have shape"),

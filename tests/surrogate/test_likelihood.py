@@ -243,6 +243,7 @@ def test_most_probable_is_the_better_of_two_hills():
     starts = [np.array([-1.5]), np.array([2.5])]
     assert most_probable(hills, starts[:1], bounds)[0] == pytest.approx(-2.0, abs=1e-2)
     assert most_probable(hills, starts, bounds)[0] == pytest.approx(3.0, abs=1e-2)
+    assert most_probable(hills, starts[::-1], bounds)[0] == pytest.approx(3.0, abs=1e-2)
     # An optimizer of the user's has the signature of scikit-learn's.
     seen = []
 

@@ -327,6 +327,7 @@ def test_a_hopeless_gram_matrix_raises_and_changes_nothing():
     assert pickle.dumps(gpr) == before
 
 
+@pytest.mark.slow
 def test_2000_rounds_stay_at_a_fresh_fit():
     rng = np.random.default_rng(5)
     X = rng.random((2000, 3))
