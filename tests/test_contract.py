@@ -111,6 +111,10 @@ class TestIndirect(OptimizerContract):
     def make(self):
         return cases.make_indirect(self.name)
 
+    def prepare(self, optimizer):
+        pairs = len(cases.INDIRECT[self.name]) > 2
+        return optimizer.fit(cases.POINTS, queries=cases.PAIRED) if pairs else optimizer
+
     def answer(self, query):
         return cases.answer_indirect(query)
 

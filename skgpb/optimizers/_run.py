@@ -19,6 +19,16 @@ from skgpb.utils import Integral
 MOST_FAILURES = 10
 
 
+def check_run(objective: Any, callback: Any, on_error: Any) -> None:
+    """Raise where these cannot be arguments of ``run``, before anything begins."""
+    if not callable(objective):
+        raise TypeError(f"objective must be callable, got {objective!r}")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable or None, got {callback!r}")
+    if on_error not in ("record", "raise"):
+        raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
+
+
 class Runs:
     """``run`` of an optimizer that can be asked and told."""
 
@@ -93,12 +103,7 @@ class Runs:
         checkpoint: str | os.PathLike | None = None,
     ) -> OptimizeResult:
         """Play the loop of ``run``; ``ask(done, most)`` returns at most so many queries."""
-        if not callable(objective):
-            raise TypeError(f"objective must be callable, got {objective!r}")
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable or None, got {callback!r}")
-        if on_error not in ("record", "raise"):
-            raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
+        check_run(objective, callback, on_error)
         self._ensure_started()
         positive = isinstance(n_jobs, Integral) and int(n_jobs) > 0
         # Not what a backend makes of a number of jobs: a batch is the same on all of them.

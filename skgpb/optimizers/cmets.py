@@ -32,7 +32,7 @@ from skgpb.optimizers._indirect import (
     learned_conditional,
     named_box,
 )
-from skgpb.optimizers._run import progress_bar
+from skgpb.optimizers._run import check_run, progress_bar
 from skgpb.optimizers.cmes import MaxValueInformation
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -486,6 +486,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         """
         if not isinstance(budget, Real) or isinstance(budget, bool) or not 0 < budget < np.inf:
             raise ValueError(f"budget must be a finite number > 0, got {budget!r}")
+        check_run(objective, callback, on_error)
         self._ensure_started()
         start, before = self._spent, len(self._history)
         stops: list[bool] = []
@@ -498,8 +499,6 @@ n_restarts_optimizer, relearn, normalize_y, random_state
             stops.append(callback is not None and callback(optimizer) is True)
             return stops[-1] or optimizer._spent - start >= budget
 
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable or None, got {callback!r}")
         most = max(1, int(np.ceil(budget / self._level_costs.min())))
         try:
             result = super().run(

@@ -33,6 +33,7 @@ from skgpb.domains import Cell, ContextCell
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels import boxes_from_points
 from skgpb.locks import locked
+from skgpb.optimizers._run import check_run
 from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTreeOptimizer
 from skgpb.utils import (
     Integral,
@@ -42,6 +43,7 @@ from skgpb.utils import (
     check_count,
     check_inside,
     check_numbers,
+    unchanged_by_errors,
 )
 
 
@@ -287,11 +289,13 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
             ``x`` (the recommended query for the last context), ``fun`` (its posterior mean),
             ``nfev``, ``nfail``, ``history``, ``success`` and ``message``.
         """
-        self._ensure_started()
-        rows = check_numbers(contexts, "contexts", ensure_2d=False)
-        rows = [self._checked_context(row) for row in rows]
-        if not rows:
-            raise ValueError("contexts must hold at least one context")
+        check_run(objective, callback, on_error)
+        with unchanged_by_errors(self):
+            self._ensure_started()
+            rows = check_numbers(contexts, "contexts", ensure_2d=False)
+            rows = [self._checked_context(row) for row in rows]
+            if not rows:
+                raise ValueError("contexts must hold at least one context")
         # Contexts do not come back: what an interrupted run left is not evaluated in this one.
         self._batch = []
         result = self._play(
