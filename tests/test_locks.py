@@ -35,7 +35,7 @@ from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 #: What ``run`` evaluates may take long, and parameters are plain attributes.
-FREE = {"run", "get_params", "set_params"}
+FREE = {"run", "get_params", "set_params", "share_lock"}
 OPTIMIZERS = {
     "GPOO": GPOOOptimizer(RBF(0.3), bounds=SQUARE, alpha=0.01, expansion="posterior"),
     "StoOO": StoOOOptimizer(bounds=SQUARE),
@@ -102,7 +102,7 @@ def test_threads_may_share_an_optimizer(name, tmp_path):
             n = len(twin.history_)
             model = getattr(twin, "surrogate_", None)
             if name not in ("EI", "StoOO") and isinstance(model, OnlineGaussianProcessRegressor):
-                assert sum(model._posterior.counts()) == n  # all of one moment
+                assert sum(model.process_.posterior.counts()) == n  # all of one moment
 
     hammer(play, play, play, look, keep, seconds=0.5)
     assert len(optimizer.history_) == len(told)
@@ -132,7 +132,7 @@ def test_threads_may_share_a_regressor():
         pickle.loads(pickle.dumps(regressor)).predict(X[:5])
 
     hammer(observe, observe, observe, look, seconds=0.5)
-    assert sum(regressor._posterior.counts()) == sum(done)
+    assert sum(regressor.process_.posterior.counts()) == sum(done)
     np.testing.assert_allclose(regressor.predict_tracked(), regressor.predict(X[:50]), atol=1e-8)
 
 

@@ -299,6 +299,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
             self._gp.set_units(center, scale)
         return self
 
+    @locked
     def assume_noise(self, unit: float) -> Self:
         """Say what variance of observations is typical; a share of it is noise until it is learned.
 

@@ -446,6 +446,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         return self
 
     @property
+    @locked
     def kernel_(self) -> Kernel:
         """The kernel used for prediction, with learned hyperparameters."""
         return self.process_.kernel
