@@ -32,7 +32,8 @@ def types(session: nox.Session) -> None:
     """Types of the package and of a user's script, and the stubs of the compiled modules."""
     session.install("-e", ".[test]", *CHECKER)
     session.run("mypy", *session.posargs)
-    session.run("stubtest", "skgpb._core", "--ignore-disjoint-bases", "--allowlist", ALLOWED)
+    options = ["--mypy-config-file", "pyproject.toml", "--allowlist", ALLOWED]
+    session.run("stubtest", "skgpb._core", "--ignore-disjoint-bases", *options)
 
 
 @nox.session
