@@ -63,6 +63,7 @@ def new_files(source, before):
     return [f for f in sorted(files(source) - before) if not re.match(r"build/|skgpb.egg-info/", f)]
 
 
+@pytest.mark.slow
 def test_a_build_in_place_adds_only_the_extension_module(source):
     before = files(source)
     run(source, "setup.py", "build_ext", "--inplace")
@@ -74,6 +75,7 @@ def test_a_build_in_place_adds_only_the_extension_module(source):
     assert new_files(source, before) == [module]
 
 
+@pytest.mark.slow
 def test_read_only_sources_build(source, tmp_path):
     before = files(source)
     run(source, "-c", READ_ONLY, "build", "--build-lib", str(tmp_path / "out"), "egg_info")

@@ -494,6 +494,7 @@ def test_a_reader_that_goes_away_is_no_traceback(monkeypatch, unbuffered):
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_one_line(table, tmp_path, monkeypatch, unbuffered):

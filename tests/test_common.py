@@ -34,6 +34,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skgpb.optimizers import (
+    CMETSOptimizer,
     ContextualGPTreeOptimizer,
     EIOptimizer,
     GPOOOptimizer,
@@ -63,6 +64,7 @@ def name(request):
 
 #: Of these the checks take many seconds; others of their kind are among the rest.
 LONG_CHECKS = {
+    CMETSOptimizer,
     ContextualGPTreeOptimizer,
     GPTreeOptimizer,
     GPZoomingOptimizer,

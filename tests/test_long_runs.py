@@ -24,6 +24,7 @@ def one_by_one(C, noise, which, y):
     return mean, C
 
 
+@pytest.mark.slow
 def test_gpoo_after_10000_rounds_equals_the_posterior_without_merging():
     rng = np.random.default_rng(0)
     noise, kernel = 0.2, RBF(0.15)
@@ -56,6 +57,7 @@ def test_gpoo_after_10000_rounds_equals_the_posterior_without_merging():
     assert np.abs(ours[1] ** 2 - np.diag(C)).max() < tolerance
 
 
+@pytest.mark.slow
 def test_10000_answers_in_any_order_with_their_own_noise():
     rng = np.random.default_rng(1)
     X = rng.random((120, 2))

@@ -126,6 +126,7 @@ def test_estimators_show_an_example(name):
     assert any(test.examples for test in examples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_in_the_documentation_run(page):
     path = in_checkout(f"doc/{page}")
@@ -161,6 +162,7 @@ def test_files_in_the_table_of_the_readme_exist():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+@pytest.mark.slow
 def test_the_documentation_builds_with_one_blas_thread():
     pytest.importorskip("sphinx")
     script = (

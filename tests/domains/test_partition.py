@@ -133,6 +133,7 @@ def test_identical_rows_are_split_by_order():
     assert isinstance(partition.cell(first + 1), Cell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 40, 2_100_000])
 def test_members_are_sorted_as_by_lexsort(n):
     rng = np.random.default_rng(0)

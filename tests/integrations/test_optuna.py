@@ -96,6 +96,7 @@ def test_parameters_that_depend_on_others_are_chosen_by_the_model():
     assert np.median(np.abs(np.array(late) - 0.7)) < 0.1
 
 
+@pytest.mark.slow
 def test_the_seed_and_the_finished_trials_decide(tmp_path):
     storage = f"sqlite:///{tmp_path}/study.db"
     whole = optimized(branin, 16, seed=7)

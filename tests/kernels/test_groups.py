@@ -51,6 +51,7 @@ def test_white_noise_takes_the_generic_path():
     assert_allclose(kernel(A), kernel.generic(A), atol=1e-14)
 
 
+@pytest.mark.slow
 def test_rounds_need_no_square_of_all_points():
     base = Columns(Matern(0.3, nu=2.5), [0])
     for axis in (1, 2, 3):
