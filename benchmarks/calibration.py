@@ -68,7 +68,7 @@ class Problem:
 def random_cell(optimizer: GPOOOptimizer, rng: np.random.Generator) -> object:
     """Draw a cell of the partition, coarse ones as often as fine ones."""
     depth = int(rng.integers(1, 3 * optimizer.n_features_in_ + 3))
-    return optimizer._partition.cell_at(depth, int(rng.integers(2**depth)))
+    return optimizer.domain_.cell_at(depth, int(rng.integers(2**depth)))
 
 
 def standard_scores(

@@ -41,7 +41,15 @@ LARGEST_ARRAYS = 2**30
 # Parameters that files of earlier versions call otherwise: the old name and the present one, by
 # the class that has the parameter or inherits it.
 RENAMED: dict[str, dict[str, str]] = {
+    "ContextualGPTreeOptimizer": {"budget": "horizon", "max_leaves": "max_active"},
+    "GPTreeOptimizer": {"budget": "horizon", "max_leaves": "max_active"},
+    "GPZoomingOptimizer": {
+        "budget": "horizon",
+        "diameter": "variation",
+        "max_balls": "max_active",
+    },
     "MESOptimizer": {"n_draws": "n_max_values"},
+    "StoOOOptimizer": {"budget": "horizon"},
 }
 # The same for the values of parameters, under their present names.
 RENAMED_VALUES: dict[str, dict[str, dict[str, str]]] = {

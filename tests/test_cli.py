@@ -225,7 +225,7 @@ def test_the_search_sees_nothing_but_noisy_averages():
 
     first = run(values)
     shuffled = values.copy()
-    partition = first.optimizer._partition
+    partition = first.optimizer.domain_
     finest = first.optimizer.max_depth_ + 1
     for index in range(2**finest):
         members = partition.cell_at(finest, index).members

@@ -242,8 +242,8 @@ def test_recommendation_is_a_cell_that_was_expanded_or_the_root(name):
     optimizer = make(name)
     for _ in range(15):
         play(optimizer, 1)
-        best = optimizer.recommend()
-        assert best == optimizer.recommend()
+        best = optimizer.recommend("paper")
+        assert best == optimizer.recommend("paper")
         if not optimizer.history_["expanded"].any():
             assert (best.depth, best.index) == (0, 0)
         else:
@@ -340,6 +340,7 @@ BAD_PARAMETERS = {
         lambda h: -1.0,
         lambda h: "deep",
     ],
+    "variation": ["wide", None, (1.0,), (-1.0, 1.0), (np.nan, 1.0), (1.0, 0.0), ("1", "1"), 3.0],
     "max_depth": [-1, 2.5, "3", np.inf, np.nan],
     "min_members": [0, -1, 1.5, "2", None],
     "failure_probability": [0.0, 1.0, -0.1, 1.5, np.nan, "0.1", None],
@@ -353,11 +354,10 @@ BAD_PARAMETERS = {
     "normalize_y": ["yes", None],
     "width": ["wide", None, 3],
     "reward_range": [(1.0, 0.0), (0.0, 0.0), (0.0,), (0.0, np.nan), "01", None, 1.0],
-    "budget": [0, -1, 1.5, "10"],
+    "horizon": [0, -1, 1.5, "10"],
     "random_state": ["seed", 1.5],
     "anytime": ["yes", None],
-    "max_leaves": [0, 1.5, "3", None],
-    "max_balls": [0, 1.5, "3", None],
+    "max_active": [0, 1.5, "3", None],
     "metric": ["manhattan", None],
     "r_min": [-1.0, np.nan, "0.1"],
     "arms": ["a", [1.0], [], [[np.nan]], HALF_MASKED],
@@ -392,7 +392,7 @@ def test_nonsense_parameters_are_named_on_use_and_not_before(cls, parameter, val
         settings = {"pool": POOL}
     if parameter == "n_representatives":
         settings["feedback"] = "average"
-    if parameter == "budget" and cls is StoOOOptimizer:
+    if parameter == "horizon" and cls is StoOOOptimizer:
         settings["width"] = "munos"
     if parameter == "information_gain" and cls is GPTSOptimizer:
         settings["beta"] = "theory"

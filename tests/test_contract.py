@@ -44,6 +44,10 @@ class TestTreesBallsAndArms(OptimizerContract):
         if "caution" in parameters:
             optimizer.recommend("posterior", caution=1.0)
             optimizer.recommend("posterior", depth=2)
+            optimizer.recommend("paper")
+        if cases.has_model(optimizer):
+            best = optimizer.recommend()
+            optimizer.predict_query([best, best], return_std=True)
         if cases.has_model(optimizer):
             optimizer.predict(cases.GRID, return_cov=True)
             optimizer.sample_y(cases.GRID, 2)
@@ -55,7 +59,7 @@ class TestTreesBallsAndArms(OptimizerContract):
 
     def strangers(self, optimizer):
         cls = type(optimizer)
-        if not hasattr(optimizer, "diameter"):
+        if "arms" in optimizer.get_params(deep=False):
             return [cls(arms=cases.ARMS + 0.001).ask(), cls(arms=cases.ARMS[:, :1]).ask()]
         # With a huge diameter every cell is expanded at once, so that the last is not the root.
         mine = optimizer.get_params(deep=False) | {"diameter": (1e3, 0.9), "max_depth": 5}

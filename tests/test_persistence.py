@@ -22,11 +22,15 @@ import skgpb.persistence
 from skgpb import (
     CMESOptimizer,
     CombinatorialBandit,
+    ContextualGPTreeOptimizer,
     EIOptimizer,
     GPOOOptimizer,
+    GPTreeOptimizer,
     GPUCBOptimizer,
+    GPZoomingOptimizer,
     IndirectUCBOptimizer,
     MESOptimizer,
+    StoOOOptimizer,
 )
 from skgpb.exceptions import EvaluationWarning, LoadError, ReplayWarning
 from skgpb.kernels import CellAverage, Columns, ConditionalMean, PolicyMean, WindowMean
@@ -636,3 +640,51 @@ def test_backends_give_the_same_run(backend):
         return
     with parallel_config(backend=backend):
         assert repr(parallel_history()) == repr(expected)
+
+
+RENAMED = {
+    "tree": (
+        GPTreeOptimizer(bounds=BOUNDS, horizon=7, max_active=5, random_state=0),
+        {"horizon": "budget", "max_active": "max_leaves"},
+    ),
+    "balls": (
+        GPZoomingOptimizer(bounds=BOUNDS, horizon=7, max_active=5, variation=(2.0, 1.0)),
+        {"horizon": "budget", "max_active": "max_balls", "variation": "diameter"},
+    ),
+    "contexts": (
+        ContextualGPTreeOptimizer(context_bounds=BOUNDS, bounds=BOUNDS, horizon=7, max_active=99),
+        {"horizon": "budget", "max_active": "max_leaves"},
+    ),
+    "means": (
+        StoOOOptimizer(bounds=BOUNDS, width="munos", horizon=7),
+        {"horizon": "budget"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RENAMED)
+@pytest.mark.parametrize("omit", [False, True])
+def test_files_with_the_names_of_earlier_versions_are_read(name, omit, tmp_path):
+    """Those of which a parameter has had another name since, given anew or in the file."""
+    opt, old = RENAMED[name]
+    path = tmp_path / "run.skgpb"
+    asked = ([0.4],) if isinstance(opt, ContextualGPTreeOptimizer) else ()
+    for value in (0.2, 0.7):
+        opt.tell(opt.ask(*asked), value)
+    opt.save(path, omit=["horizon"] if omit else [])
+
+    def rename(document):
+        for new, former in old.items():
+            if new in document["parameters"]:
+                document["parameters"][former] = document["parameters"].pop(new)
+            document["omitted"] = [former if x == new else x for x in document["omitted"]]
+
+    with_document(path, rename)
+    if omit:
+        with pytest.raises(LoadError, match="horizon"):
+            type(opt).load(path)
+    resumed = type(opt).load(path, **({"horizon": 7} if omit else {}))
+    assert resumed.get_params(deep=False) == opt.get_params(deep=False)
+    assert resumed.ask(*asked) == opt.ask(*asked)
+    for field in opt.history_.dtype.names:  # of which some are NaN
+        assert_array_equal(resumed.history_[field], opt.history_[field])

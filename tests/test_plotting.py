@@ -42,7 +42,7 @@ def test_leaves_and_their_posterior(d, pool):
     assert len(display.asked) == (tree.n_evaluations > 0).sum()
     best = opt.recommend()
     assert_array_equal(display.recommended, [best.lower, best.upper])
-    blocks = [opt._partition.cell(int(i)).points for i in np.flatnonzero(leaves)]
+    blocks = [opt.domain_.cell(int(i)).points for i in np.flatnonzero(leaves)]
     for points, mean, std in zip(blocks, display.mean, display.std, strict=True):
         at_points, cov = opt.predict(points, return_cov=True)
         assert_allclose(mean, at_points.mean(), atol=1e-8)

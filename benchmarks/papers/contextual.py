@@ -119,7 +119,7 @@ def one_run(problem: str, algorithm: str, T: int, seed: int) -> NDArray[np.float
     kernel, box = RBF(f.length_scale), [(0.0, 1.0)] * d
     fine = grid_of(d, 1001 if d == 1 else 61)
     optima, values, spent = np.empty(T), np.empty(T), 0.0
-    common = {"alpha": NOISE**2, "budget": T, "failure_probability": FAILURE_PROBABILITY}
+    common = {"alpha": NOISE**2, "horizon": T, "failure_probability": FAILURE_PROBABILITY}
     if algorithm.startswith("GPTree, contextual"):
         beta = "theory" if algorithm.endswith("theory") else 4.0
         g = cell_deviations(kernel, np.array(box * 2), 2, 64)

@@ -14,7 +14,7 @@ Two tables.
    optimum 0, the optimum moved off the centre. "seen" is the best point evaluated, "recommended"
    the one of ``recommend("posterior")``. Random: mean of the runs.
 
-GPTree runs with ``max_leaves=1`` here: at most one refinement precedes an evaluation, because cells
+GPTree runs with ``max_active=1`` here: at most one refinement precedes an evaluation, because cells
 shrink so slowly in many dimensions that the theory would refine for ever.
 
 References
@@ -75,10 +75,10 @@ def tree(d: int, n_children: int, budget: int) -> GPTreeOptimizer:
         RBF(1.0),
         bounds=[(0.0, 1.0)] * d,
         n_children=n_children,
-        budget=budget,
+        horizon=budget,
         alpha=1e-4,
         normalize_y=True,
-        max_leaves=1,
+        max_active=1,
     )
 
 

@@ -101,10 +101,10 @@ class Algorithm:
         common |= {"kernel": 0.1 * RBF(0.05), "alpha": 0.1**2}
         if self.name == "GPTree":
             beta = "theory" if self.beta == "theory" else small_beta(BUDGET)
-            return GPTreeOptimizer(budget=BUDGET, beta=beta, diameter="theory", **common)
+            return GPTreeOptimizer(horizon=BUDGET, beta=beta, diameter="theory", **common)
         if self.name == "zooming":
             del common["n_children"]
-            return GPZoomingOptimizer(budget=BUDGET, diameter=self.diameter, **common)
+            return GPZoomingOptimizer(horizon=BUDGET, variation=self.diameter, **common)
         return GPOOOptimizer(
             diameter=DIAMETER,
             max_depth=MAX_DEPTH,
@@ -136,7 +136,7 @@ def regret_curve(
     for t in range(BUDGET):
         cell = optimizer.ask()
         optimizer.tell(cell, problem.observe(cell, rng))
-        averages[t] = problem.average(optimizer.recommend())
+        averages[t] = problem.average(optimizer.recommend("paper"))
     return aggregated_regret(problem.optimum, averages)
 
 

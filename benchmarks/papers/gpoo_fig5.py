@@ -72,7 +72,7 @@ def regret_curve(case: Case, seed: int) -> NDArray[np.float64]:
     for _ in range(case.budget):
         cell = optimizer.ask()
         optimizer.tell(cell, problem.observe(cell, rng))
-        averages.append(problem.average(optimizer.recommend()))
+        averages.append(problem.average(optimizer.recommend("paper")))
     return aggregated_regret(problem.optimum, np.array(averages))
 
 
@@ -102,7 +102,7 @@ def save_figure(path: Path, curves: dict[Case, NDArray[np.float64]], seed: int) 
         lower.fill_between(grid[:, 0], mean - 2 * std, mean + 2 * std, **band)
         lower.plot(grid, mean, color="#0b5394", label="posterior mean")
         lower.plot(grid, problem.f(grid), color="0.2", lw=1, label="f")
-        best = optimizer.recommend()
+        best = optimizer.recommend("paper")
         middle, value = best.center[0], problem.average(best)
         lower.plot(middle, value, "v", color="#c1121f", ms=9, label="recommended cell")
         lower.set(xlabel="x", ylabel="f(x)", xlim=(0, 1))

@@ -41,8 +41,8 @@ C14 = {"diameter": (14.0, 0.5)}
 
 #: label -> class, its parameters and those of ``recommend``
 VARIANTS: dict[str, tuple[type, dict[str, Any], dict[str, Any]]] = {
-    "GPOO c=14": (GPOOOptimizer, C14, {}),
-    "GPOO kernel": (GPOOOptimizer, {}, {}),
+    "GPOO c=14": (GPOOOptimizer, C14, {"rule": "paper"}),
+    "GPOO kernel": (GPOOOptimizer, {}, {"rule": "paper"}),
     "GPOO kernel, rule": (GPOOOptimizer, {}, {"rule": "posterior"}),
     "GPOO advised, own beta": (GPOOOptimizer, {"expansion": "posterior"}, {"rule": "posterior"}),
     "GPOO advised": (
@@ -50,12 +50,12 @@ VARIANTS: dict[str, tuple[type, dict[str, Any], dict[str, Any]]] = {
         {"expansion": "posterior", "beta": 4.0},
         {"rule": "posterior"},
     ),
-    "GPTree c=14": (GPTreeOptimizer, C14, {}),
-    "GPTree kernel": (GPTreeOptimizer, {}, {}),
+    "GPTree c=14": (GPTreeOptimizer, C14, {"rule": "paper"}),
+    "GPTree kernel": (GPTreeOptimizer, {}, {"rule": "paper"}),
     "GPTree advised, own beta": (GPTreeOptimizer, {}, {"rule": "posterior"}),
     "GPTree advised": (GPTreeOptimizer, {"beta": 4.0}, {"rule": "posterior"}),
-    "zooming c=14": (GPZoomingOptimizer, {"diameter": (14.0, 1.0)}, {}),
-    "zooming kernel": (GPZoomingOptimizer, {}, {}),
+    "zooming c=14": (GPZoomingOptimizer, {"variation": (14.0, 1.0)}, {"rule": "paper"}),
+    "zooming kernel": (GPZoomingOptimizer, {}, {"rule": "paper"}),
     "zooming advised, own beta": (GPZoomingOptimizer, {}, {"rule": "posterior"}),
     "zooming advised": (GPZoomingOptimizer, {"beta": 4.0}, {"rule": "posterior"}),
 }
@@ -106,7 +106,7 @@ def regrets(
     if optimizer_class is GPOOOptimizer:
         parameters = {"max_depth": 10, **parameters}
     else:
-        parameters = {"budget": times[-1], **parameters}
+        parameters = {"horizon": times[-1], **parameters}
     optimizer = optimizer_class(
         problem.kernel,
         bounds=[(0, 1)] * problem.dimension,

@@ -40,7 +40,7 @@ opt = ContextualGPTreeOptimizer(
     bounds=[(0, 1)],
     alpha=0.05**2,
     beta=4.0,
-    budget=100,
+    horizon=100,
     max_depth=9,
 )
 materials = rng.uniform(size=100)

@@ -24,13 +24,13 @@ RUNS = 10
 ROUNDS = np.arange(10, 81, 10)
 settings = {
     "the paper's rules": {},
-    'recommend("posterior")': {"rule": "posterior"},
+    "recommend()": {"rule": "posterior"},
     'expansion="posterior"': {"expansion": "posterior"},
     'expansion="posterior", beta=4': {"expansion": "posterior", "beta": 4.0},
 }
 
 
-def play(problem, seed, rule="expanded", **parameters):
+def play(problem, seed, rule="paper", **parameters):
     """Return the aggregated regret of one run after each number of rounds."""
     rng = np.random.default_rng(seed)
     opt = GPOOOptimizer(

@@ -32,15 +32,15 @@ def f(points):
 # %%
 # The search
 # ----------
-# With the sup norm, the default, balls are squares. ``diameter`` is W(r), the variation of f
+# With the sup norm, the default, balls are squares. ``variation`` is W(r), the variation of f
 # within a ball of radius r: (c, exponent) stands for c r^exponent.
 
 opt = GPZoomingOptimizer(
     kernel=0.1 * RBF(0.15),
     bounds=[(0, 1), (0, 1)],
     alpha=0.05**2,
-    budget=120,
-    diameter=(2.0, 1.0),
+    horizon=120,
+    variation=(2.0, 1.0),
     beta=4.0,
 )
 result = opt.run(lambda ball: f(ball.points)[0] + 0.05 * rng.normal(), budget=120)

@@ -2,9 +2,10 @@
 
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
-from skgpb.domains.balls import Ball
+from skgpb.domains.balls import Ball, Balls
 from skgpb.domains.box import BoxPartition
 from skgpb.domains.cell import Cell, ContextCell
+from skgpb.domains.contexts import ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
 from skgpb.domains.pool import PoolPartition
@@ -16,11 +17,13 @@ __all__ = [
     "Arm",
     "ArmSet",
     "Ball",
+    "Balls",
     "BoxCandidates",
     "BoxPartition",
     "Cell",
     "ChebyshevCovering",
     "ContextCell",
+    "ContextPartition",
     "EuclideanCovering",
     "IndirectCell",
     "IndirectQuery",

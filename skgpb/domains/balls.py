@@ -1,11 +1,17 @@
-"""Balls as queries."""
+"""Balls as queries, and the balls that cover a box."""
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
-from skgpb.domains.query import Query
-from skgpb.kernels._boxes import representatives
+from skgpb.domains.covering import LEVELS, Covering
+from skgpb.domains.query import PointsQuery, Query
+from skgpb.kernels._boxes import boxes_from_points, representatives
+
+# Where a ball is: its centre in the unit cube, its depth, its number or -1.
+Place = tuple[np.ndarray, int, int]
 
 
 class Ball(Query):
@@ -32,7 +38,7 @@ class Ball(Query):
     Examples
     --------
     >>> from skgpb import GPZoomingOptimizer
-    >>> ball = GPZoomingOptimizer(bounds=[(0, 2)], diameter=(1.0, 1.0)).ask()
+    >>> ball = GPZoomingOptimizer(bounds=[(0, 2)], variation=(1.0, 1.0)).ask()
     >>> ball
     Ball(index=0, depth=0, center=[1.], radius=1.0)
     >>> ball.points, ball.lower, ball.upper
@@ -77,6 +83,161 @@ class Ball(Query):
             return self.center[None]
         return representatives(self.lower, self.upper, self.spec)
 
+    @property
+    def box(self) -> np.ndarray:
+        """Box [lower, upper], shape (2 d,)."""
+        return np.concatenate([self.lower, self.upper])
+
     def __repr__(self) -> str:
         where = f"center={self.center}, radius={self.radius}"
         return f"Ball(index={self.index}, depth={self.depth}, {where})"
+
+
+class Balls:
+    """Balls that cover a box: it makes them as queries, and tells its own from others.
+
+    Inside, lengths are in units of the domain's sides, so that the domain is the unit cube.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (d, 2)
+        The box.
+    covering : Covering
+        The balls, in the unit cube.
+    spec : tuple of d ints or None
+        Representatives per axis of a ball; None where balls answer at their centres.
+
+    Attributes
+    ----------
+    depth : ndarray of shape (n_balls,)
+        How often each ball was halved.
+    parent : list of int
+        The ball whose shrinking made each necessary, -1 for the first.
+    n_evaluations : list of int
+        How often each was evaluated.
+    """
+
+    def __init__(
+        self, bounds: np.ndarray, covering: Covering, spec: tuple[int, ...] | None
+    ) -> None:
+        self.bounds, self.covering, self.spec = bounds, covering, spec
+        self.depth = covering.depth
+        self.parent, self.n_evaluations = [-1], [0]
+
+    def __len__(self) -> int:
+        return len(self.covering)
+
+    def copy(self) -> Balls:
+        """Return balls that can be refined without changing these: refining changes nothing."""
+        return copy(self)
+
+    # -- queries ----------------------------------------------------------------------------
+
+    def ball(self, index: int, depth: int | None = None) -> Ball:
+        """Ball of the covering, as large as it is or as it was at some depth."""
+        depth = int(self.depth[index]) if depth is None else depth
+        return self.ball_at(self.covering.center(index), depth, index)
+
+    def ball_at(self, center: np.ndarray, depth: int, index: int = -1) -> Ball:
+        """Ball of any centre in the unit cube."""
+        radius = self.covering.diameter * 2.0**-depth
+        corners = np.clip(np.stack([center, center - radius, center + radius]), 0.0, 1.0)
+        place, lower, upper = self.place(corners)
+        return Ball(index, depth, place, radius, lower, upper, self.spec)
+
+    def place(self, points: np.ndarray) -> np.ndarray:
+        """Points of the unit cube in the domain, never outside of it; a new array."""
+        lower, upper = self.bounds.T
+        # Both ends of the cube are met exactly.
+        return np.where(points < 1.0, np.minimum(lower + points * (upper - lower), upper), upper)
+
+    def rows_of(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows (n, 2 d) of points (n, d)."""
+        return boxes_from_points(points)
+
+    def block_of(self, query: Ball | PointsQuery) -> np.ndarray:
+        """Descriptor rows of what a query observes."""
+        if isinstance(query, PointsQuery):
+            return boxes_from_points(query.points)
+        return boxes_from_points(query.center[None]) if self.spec is None else query.box[None]
+
+    def resolve(self, query: Ball) -> None:
+        """Raise ValueError unless a ball is one of the covering, at any radius, or in the box."""
+        if not (self._covers(query) if query.index >= 0 else self._contains(query)):
+            raise ValueError(
+                f"{query} is not a ball of this optimizer (bounds {self.bounds.tolist()}, "
+                f"metric={self.covering.metric!r}, {len(self)} balls)"
+            )
+
+    def _covers(self, query: Ball) -> bool:
+        known = query.index < len(self) and query.depth <= self.depth[query.index]
+        return bool(known) and self.ball(query.index, query.depth) == query
+
+    def _contains(self, query: Ball) -> bool:
+        if len(query.center) != len(self.bounds) or not 0 <= query.depth <= LEVELS:
+            return False
+        lower, upper = self.bounds.T
+        center = (query.center - lower) / (upper - lower)
+        mine = self.ball_at(np.clip(center, 0.0, 1.0), query.depth)
+        pairs = [(getattr(mine, a), getattr(query, a)) for a in ("center", "lower", "upper")]
+        close = all(np.allclose(a, b, rtol=0.0, atol=1e-9 * (upper - lower)) for a, b in pairs)
+        return close and mine.spec == query.spec
+
+    # -- refining ---------------------------------------------------------------------------
+
+    def shrink(self, ball: int) -> int | None:
+        """Halve the radius of a ball; the number of a new ball, if one was needed."""
+        added = self.covering.shrink(ball)
+        self.depth = self.covering.depth
+        if added is not None:
+            self.parent.append(ball)
+            self.n_evaluations.append(0)
+        return added
+
+    def front(self, finest: int) -> list[Place]:
+        """Places of the balls down to a depth, or the oldest at that depth if all are finer."""
+        centers = self.covering.centers
+        known = enumerate(self.depth.tolist())
+        return [(centers[i], h, i) for i, h in known if h <= finest] or [(centers[0], finest, -1)]
+
+    def finer(self, places: list[Place], finest: int) -> list[Place]:
+        """Places of balls of half the radius: at the centres of others and beside."""
+        d = len(self.bounds)
+        steps = np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
+        inside: dict[tuple, Place] = {}
+        for center, depth, _ in places:
+            if depth < finest:
+                step = self.covering.diameter * 2.0 ** -(depth + 1)
+                for c in np.clip(center + step * steps, 0.0, 1.0):
+                    inside.setdefault((depth + 1, c.tobytes()), (c, depth + 1, -1))
+        return list(inside.values())
+
+    def block(self, place: Place) -> np.ndarray:
+        """Descriptor rows of the ball at a place."""
+        return self.block_of(self.ball_at(*place))
+
+    def query(self, place: Place) -> Ball:
+        """Return the ball at a place."""
+        return self.ball_at(*place)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The balls as arrays with one entry per ball, oldest first."""
+        balls = [self.ball(i) for i in range(len(self))]
+        parent = np.array(self.parent, dtype=np.intp)
+        children = np.full((len(balls), max(1, np.bincount(parent + 1).max())), -1, dtype=np.intp)
+        filled = np.zeros(len(balls), dtype=np.intp)
+        for i, p in enumerate(self.parent):
+            if p >= 0:
+                children[p, filled[p]] = i
+                filled[p] += 1
+        return {
+            "depth": self.depth.copy(),
+            "index": np.arange(len(balls)),
+            "parent": parent,
+            "children": children,
+            "lower": np.stack([ball.lower for ball in balls]),
+            "upper": np.stack([ball.upper for ball in balls]),
+            "n_evaluations": np.array(self.n_evaluations, dtype=np.intp),
+            "center": np.stack([ball.center for ball in balls]),
+            "radius": np.array([ball.radius for ball in balls]),
+        }

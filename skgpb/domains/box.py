@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from math import prod
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from skgpb._core._tree import Tree
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.cell import Cell
+from skgpb.domains.partition import Partition
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils import MOST_POINTS, Integral
 
@@ -63,7 +63,7 @@ def sample_cells(
     return list(zip(lower, lower + side / counts, strict=True))
 
 
-class BoxPartition:
+class BoxPartition(Partition):
     """K-ary partition of a box, cut along the longest side relative to the root.
 
     Parameters
@@ -77,6 +77,8 @@ class BoxPartition:
     at_center : bool, default=False
         Whether cells are known by their centres alone: descriptors are then the centres, and
         with an odd K a middle child is the same query as its parent.
+    max_depth : int, default=None
+        Deepest level at which cells are split.
 
     Attributes
     ----------
@@ -90,27 +92,19 @@ class BoxPartition:
         n_children: int,
         n_representatives: tuple[int, ...],
         at_center: bool = False,
+        max_depth: int | None = None,
     ) -> None:
+        super().__init__(bounds[:, 0].copy(), bounds[:, 1].copy(), n_children, max_depth)
         self.n_representatives = n_representatives
         self.at_center = at_center
-        self.tree = Tree(n_children, bounds[:, 0].copy(), bounds[:, 1].copy())
-        # A cell that is asked again and again is one object: histories grow by references.
-        self._cells: dict[int, Cell] = {}
 
     def splittable(self, node: int) -> bool:
-        """Whether the cell of a node has children."""
-        return True
+        """Whether the cell of a node may be split: it is not too deep."""
+        return self.tree.node(node)[0] <= self.max_depth
 
     def split(self, node: int) -> int:
         """Turn a leaf into K children; the number of the first."""
         return self.tree.split(node)
-
-    def copy(self) -> BoxPartition:
-        """Return a partition that can be split without changing this one."""
-        other = copy(self)
-        # What is split from here on has other numbers there.
-        vars(other).update(tree=self.tree.copy(), _cells={})
-        return other
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
         """Descriptor rows of nodes start..stop-1, one block (1, 2 d) each."""
@@ -119,14 +113,6 @@ class BoxPartition:
         else:
             rows = self.tree.box(start, stop)
         return [rows[i : i + 1] for i in range(stop - start)]
-
-    def cell(self, node: int) -> Cell:
-        """Return the query of a node."""
-        cell = self._cells.get(node)
-        if cell is None:
-            depth, index, _ = self.tree.node(node)
-            cell = self._cells[node] = self._cell(depth, index, self.tree, node)
-        return cell
 
     def cell_at(self, depth: int, index: int) -> Cell:
         """Return the cell (depth, index), whether or not the tree has reached it."""
@@ -140,14 +126,13 @@ class BoxPartition:
             node = shadow.split(node) + index // K**level % K
         return self._cell(depth, index, shadow, node)
 
-    def block_of(self, cell: Cell) -> np.ndarray:
-        """Return the descriptor row (1, 2 d) of a cell."""
+    def _rows_of_cell(self, cell: Cell) -> np.ndarray:
         if self.at_center:
             return boxes_from_points(cell.points)
-        return np.concatenate([cell.lower, cell.upper])[None]
+        return cell.box[None]
 
-    def points_block(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (S, 2 d) of an average over points (S, d)."""
+    def rows_of(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows (n, 2 d) of points (n, d)."""
         return boxes_from_points(points)
 
     def deviation_cells(
@@ -163,6 +148,10 @@ class BoxPartition:
                 block = np.concatenate([lower, upper])[None]
             sample.append((block, lower, upper))
         return sample
+
+    def _cell_of(self, node: int) -> Cell:
+        depth, index, _ = self.tree.node(node)
+        return self._cell(depth, index, self.tree, node)
 
     def _cell(self, depth: int, index: int, tree: Tree, node: int) -> Cell:
         box, d = tree.box(node, node + 1)[0], tree.n_features

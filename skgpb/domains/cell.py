@@ -69,6 +69,11 @@ class Cell(Query):
         """Centre of the box [lower, upper], shape (d,)."""
         return 0.5 * (self.lower + self.upper)
 
+    @property
+    def box(self) -> np.ndarray:
+        """Box [lower, upper], shape (2 d,)."""
+        return np.concatenate([self.lower, self.upper])
+
     def __hash__(self) -> int:
         return hash((self.depth, self.index, self.lower.tobytes(), self.upper.tobytes()))
 

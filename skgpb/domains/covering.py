@@ -45,6 +45,9 @@ class Covering(ABC):
         Diameter of the cube, the radius with which every ball starts.
     """
 
+    #: What a ball is.
+    metric: str
+
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
         self.diameter = self._diameter(n_features)
@@ -146,6 +149,8 @@ class ChebyshevCovering(Covering):
     >>> covering.centers.ravel(), covering.radii
     (array([0.5  , 0.125]), array([0.25, 1.  ]))
     """
+
+    metric = "chebyshev"
 
     def __init__(self, n_features: int) -> None:
         # Balls as boxes within the cube, and how many of them have a face at a coordinate.
@@ -260,6 +265,8 @@ class EuclideanCovering(Covering):
     tolerance : float, default=0.25
         In units of the radius of the ball that shrinks, in (0, 1].
     """
+
+    metric = "euclidean"
 
     def __init__(self, n_features: int, tolerance: float = 0.25) -> None:
         if not 0.0 < tolerance <= 1.0:

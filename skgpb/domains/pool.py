@@ -8,19 +8,19 @@ contribute equally, without randomness.
 
 from __future__ import annotations
 
-from copy import copy
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 
-from skgpb._core._tree import Tree
 from skgpb.domains.cell import Cell
+from skgpb.domains.partition import Partition
 
 # At most so many members of a cell are compared with its representatives.
 DEVIATION_POINTS = 256
 
 
-class PoolPartition:
+class PoolPartition(Partition):
     """K-ary partition of the rows of a pool.
 
     A cell is cut along the axis on which its members spread the most, relative to the whole
@@ -37,6 +37,8 @@ class PoolPartition:
         At most this many members represent a cell; None for all of them.
     min_members : int
         Smallest cell.
+    max_depth : int, default=None
+        Deepest level at which cells are split.
 
     Attributes
     ----------
@@ -50,16 +52,15 @@ class PoolPartition:
         n_children: int,
         n_representatives: int | None,
         min_members: int = 1,
+        max_depth: int | None = None,
     ) -> None:
+        lower, upper = pool.min(axis=0), pool.max(axis=0)
+        super().__init__(lower, upper, n_children, max_depth)
         self.pool = pool
         self.n_representatives = n_representatives
         self.min_members = min_members
-        lower, upper = pool.min(axis=0), pool.max(axis=0)
         self._side = np.where(upper > lower, upper - lower, 1.0)
-        self.tree = Tree(n_children, lower, upper)
         self._slices: list[tuple[int, int]] = [(0, len(pool))]
-        # A cell that is asked again and again is one object: histories grow by references.
-        self._cells: dict[int, Cell] = {}
         self._order = self._arranged()
 
     def _arranged(self) -> np.ndarray:
@@ -88,8 +89,8 @@ class PoolPartition:
         return stop - start >= self.tree.n_children * self.min_members
 
     def splittable(self, node: int) -> bool:
-        """Whether a node has enough members for K children."""
-        return self._divisible(*self._slices[node])
+        """Whether a node may be split: not too deep, and enough members for K children."""
+        return self.tree.node(node)[0] <= self.max_depth and self._divisible(*self._slices[node])
 
     def split(self, node: int) -> int:
         """Turn a leaf into K children; the number of the first."""
@@ -99,24 +100,15 @@ class PoolPartition:
         self._slices.extend(slices)
         return first
 
-    def copy(self) -> PoolPartition:
+    def copy(self) -> Self:
         """Return a partition that can be split without changing this one."""
-        other = copy(self)
-        # What is split from here on has other numbers there.
-        vars(other).update(tree=self.tree.copy(), _slices=list(self._slices), _cells={})
+        other = super().copy()
+        vars(other).update(_slices=list(self._slices))
         return other
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
         """Return the representatives of nodes start..stop-1, one block (S, d) each."""
         return [self._sample(self._slices[node]) for node in range(start, stop)]
-
-    def cell(self, node: int) -> Cell:
-        """Return the query of a node."""
-        cell = self._cells.get(node)
-        if cell is None:
-            depth, index, _ = self.tree.node(node)
-            cell = self._cells[node] = self._cell(depth, index, self._slices[node])
-        return cell
 
     def cell_at(self, depth: int, index: int) -> Cell:
         """Return the cell (depth, index), whether or not the tree has reached it."""
@@ -128,12 +120,11 @@ class PoolPartition:
             where = int(cuts[j]), int(cuts[j + 1])
         return self._cell(depth, index, where)
 
-    def block_of(self, cell: Cell) -> np.ndarray:
-        """Return the representatives (S, d) of a cell."""
+    def _rows_of_cell(self, cell: Cell) -> np.ndarray:
         return cell.points
 
-    def points_block(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (S, d) of an average over points (S, d): themselves."""
+    def rows_of(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows (n, d) of points (n, d): themselves."""
         return points
 
     def deviation_blocks(self, depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -164,6 +155,10 @@ class PoolPartition:
         if S is not None and n > S:
             members = members[(np.arange(S) * 2 + 1) * n // (2 * S)]
         return self.pool[members]
+
+    def _cell_of(self, node: int) -> Cell:
+        depth, index, _ = self.tree.node(node)
+        return self._cell(depth, index, self._slices[node])
 
     def _cell(self, depth: int, index: int, where: tuple[int, int]) -> Cell:
         box = self._bounding_box(where)

@@ -115,7 +115,7 @@ def bandit_scorer(
     n_repeats : int, default=1
         Number of runs with noise of their own, of which the mean is returned.
     recommend : dict, default=None
-        Arguments of the optimizer's ``recommend``, such as ``{"rule": "posterior"}``.
+        Arguments of the optimizer's ``recommend``, such as ``{"rule": "paper"}``.
     random_state : int, default=0
         Seeds the noise, and the optimizer unless it has a ``random_state``.
 

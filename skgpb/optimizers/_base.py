@@ -540,8 +540,3 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
         ]
         rows = [(i + 1, *row) for i, row in enumerate(self._history)]
         return np.array(rows, dtype=dtype)
-
-
-def descriptors_of(points: np.ndarray) -> np.ndarray:
-    """Box [lower, upper] around points (S, d), shape (2 d,)."""
-    return np.concatenate([points.min(axis=0), points.max(axis=0)])

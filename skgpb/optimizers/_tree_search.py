@@ -1,4 +1,4 @@
-"""What the tree methods share: the domain, the partition, cells as queries, the diameter."""
+"""What the tree methods share: the partition of a box or a pool, and the diameter of cells."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from math import log, sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._tree import TIE_TOLERANCE
+from skgpb._core._tree import TIE_TOLERANCE, Tree
 from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.domains.box import points_per_axis
+from skgpb.domains.partition import deepest_level
 from skgpb.domains.query import PointsQuery
-from skgpb.kernels import CellAverage, CellIntegral, LowRank
+from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import contains_white_noise
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._gaussian import GaussianProcessMixin
+from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin, first_maximum
 from skgpb.optimizers._variation import largest_within, never_increasing
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -33,10 +33,6 @@ from skgpb.utils import (
     check_numbers,
 )
 
-# Cells that recommend("posterior") refines at each level.
-BEAM = 16
-# Node indices are 64-bit: K^depth must stay below 2^62.
-INDEX_BITS = 62
 # n_representatives=None means at most this many in a pool's cell.
 IN_POOL = 32
 # Averages over more rows of a pool than this go by features, see LowRank.
@@ -45,6 +41,15 @@ MANY_ROWS = 512
 
 class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
     """A search over the cells of a K-ary partition of a box or of a pool."""
+
+    _parameter_constraints: dict = {
+        "bounds": "no_validation",
+        "pool": "no_validation",
+        "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
+        "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "min_members": [Interval(Integral, 1, None, closed="left")],
+    }
 
     _query_type = Cell
 
@@ -63,107 +68,61 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
         """Resolve ``n_representatives`` for boxes."""
         return (1,) * d if self.feedback == "center" else points_per_axis(self.n_representatives, d)
 
-    def _make_partition(self) -> BoxPartition | PoolPartition:
-        d = self.n_features_in_
+    def _make_partition(self, max_depth: int) -> BoxPartition | PoolPartition:
         if self.pool is None:
-            counts = self._points_per_axis(d)
+            counts = self._points_per_axis(self.n_features_in_)
             named = isinstance(self.feedback, str) and self.feedback != "integral"
             at_center = named and max(counts) == 1
-            return BoxPartition(self.bounds_, self.n_children, counts, at_center)
+            return BoxPartition(self.bounds_, self.n_children, counts, at_center, max_depth)
         pool = check_numbers(self.pool, "pool").copy()
         sizes = {"center": 1, "integral": None}
         n = IN_POOL if self.n_representatives is None else self.n_representatives
         if not isinstance(n, Integral) or n < 1:
             raise ValueError(f"n_representatives must be an integer >= 1 for a pool, got {n!r}")
-        return PoolPartition(
-            pool, self.n_children, sizes.get(self.feedback, int(n)), self.min_members
-        )
+        size = sizes.get(self.feedback, int(n))
+        return PoolPartition(pool, self.n_children, size, self.min_members, max_depth)
 
-    def _resolved_depth(self, d: int) -> int:
-        """Resolve ``max_depth``: as given, or ten cuts along every axis, within 64-bit indices."""
-        limit = int(INDEX_BITS / np.log2(self.n_children)) - 1
-        if self.max_depth is not None:
-            if self.max_depth > limit:
-                raise ValueError(
-                    f"max_depth must be at most {limit} with n_children={self.n_children}, got "
-                    f"{self.max_depth}"
-                )
-            return int(self.max_depth)
-        if self.pool is None:
-            return min(10 * d, limit)
+    def _given_depth(self) -> int | None:
+        """Return ``max_depth``, or the depth of a pool; None where neither is given."""
+        given = checked_depth(self.max_depth, self.n_children)
+        if given is not None or self.pool is None:
+            return given
         # The deepest level at which every cell still has children.
         n, depth = len(self.pool) // self.n_children, 0
-        while n // self.n_children >= self.min_members and depth < limit:
+        while n // self.n_children >= self.min_members and depth < deepest_level(self.n_children):
             n, depth = n // self.n_children, depth + 1
         return depth
 
+    def _resolved_depth(self) -> int:
+        """Resolve ``max_depth``: as given, or ten cuts along every axis, within 64-bit indices."""
+        given = self._given_depth()
+        if given is None:
+            return min(10 * self.n_features_in_, deepest_level(self.n_children))
+        return given
+
     def _begin_checks(self, d: int) -> None:
-        self._resolved_depth(d)
+        self._given_depth()
         if self.pool is None:
             self._points_per_axis(d)
-        if isinstance(self.diameter, (tuple, list)):
-            c_rho = self.diameter
-            numbers = len(c_rho) == 2 and all(isinstance(x, Real) for x in c_rho)
-            if not numbers or not (np.isfinite(c_rho[0]) and c_rho[0] > 0 and 0 < c_rho[1] < 1):
-                raise ValueError(
-                    "diameter as (c, rho) stands for c * rho**depth and needs finite c > 0 and "
-                    f"0 < rho < 1, got {self.diameter!r}"
-                )
+        check_diameter(self.diameter)
 
     def _begin(self) -> None:
-        self.max_depth_ = self._resolved_depth(self.n_features_in_)
-        self._partition = self._make_partition()
-        self._tree = self._partition.tree
-        self._expanded: list[int] = []
+        self.domain_ = self._make_partition(self._resolved_depth())
+        self._tree = self.domain_.tree
 
-    def _given_diameter(self) -> np.ndarray:
-        """delta(h) for h = 0..max_depth + 1 where the user gave it, in units of the reward."""
-        depths = range(self.max_depth_ + 2)
-        if callable(self.diameter):
-            return np.array([check_callable_value(self.diameter, h, "diameter") for h in depths])
-        c, rho = self.diameter
-        return c * rho ** np.arange(self.max_depth_ + 2, dtype=np.float64)
+    @property
+    def max_depth_(self) -> int:
+        """Deepest level at which cells are split."""
+        return self.domain_.max_depth
 
-    # -- queries ----------------------------------------------------------------------------
-
-    def _resolve(self, query: Cell | PointsQuery) -> Cell | PointsQuery:
-        if isinstance(query, PointsQuery) or query in self._pending:
-            return query
-        K, depth, index = self._tree.n_children, query.depth, query.index
-        known = (
-            len(query.lower) == self.n_features_in_
-            and 0 <= depth <= self.max_depth_ + 1
-            and 0 <= index < K**depth
-        )
-        try:
-            known = known and self._partition.cell_at(depth, index) == query
-        except ValueError:
-            known = False
-        if not known:
-            raise ValueError(
-                f"{query} is not a cell of this optimizer's partition (bounds "
-                f"{self.bounds_.tolist()}, n_children={K}, representatives "
-                f"{self._partition.n_representatives})"
-            )
-        return query
-
-    def _node_of(self, query: Cell | PointsQuery) -> int:
-        """Node of a query, -1 where the tree has none for it."""
-        if isinstance(query, PointsQuery):
-            return -1
-        return self._tree.find(query.depth, query.index)
-
-    def _descriptor(self, query: Cell | PointsQuery) -> np.ndarray:
-        if isinstance(query, Cell):
-            return np.concatenate([query.lower, query.upper])
-        return np.concatenate([query.points.min(axis=0), query.points.max(axis=0)])
+    # -- choosing a leaf --------------------------------------------------------------------
 
     def _choose(self) -> Cell:
         excluded = None
         if self._pending:
             excluded = np.zeros(self._tree.n_nodes, dtype=np.uint8)
             for query in self._pending:
-                node = self._node_of(query)
+                node = self.domain_.node_of(query)
                 if node >= 0:
                     excluded[node] = 1
         node = self._best_leaf(excluded)
@@ -173,7 +132,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
             self._expand(parent)
             excluded = np.concatenate([excluded, np.zeros(self._tree.n_children, dtype=np.uint8)])
             node = self._best_leaf(excluded)
-        return self._partition.cell(node)
+        return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Leaf node of the largest index that is not excluded, -1 if there is none."""
@@ -182,9 +141,8 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
     def _best_divisible_leaf(self) -> int:
         leaves = self._tree.leaves
         excluded = np.zeros(self._tree.n_nodes, dtype=np.uint8)
-        depth = self._tree.depth
-        for leaf in leaves:
-            if depth[leaf] > self.max_depth_ or not self._partition.splittable(int(leaf)):
+        for leaf in leaves.tolist():
+            if not self.domain_.splittable(leaf):
                 excluded[leaf] = 1
         node = self._best_leaf(excluded)
         if node < 0:
@@ -196,21 +154,15 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
 
     # -- tree -------------------------------------------------------------------------------
 
-    def _expandable(self, node: int, depth: int) -> bool:
-        # As printed (decision D-A3).
-        return depth <= self.max_depth_ and self._partition.splittable(node)
-
     def _expand(self, node: int) -> int:
         """Split a leaf; the number of its first child."""
-        first = self._partition.split(node)
-        self._expanded.append(node)
-        return first
+        return self.domain_.split(node)
 
     def _deepest_expanded(self) -> np.ndarray:
         """Expanded nodes at the deepest expanded depth by index, or the root (decision D-A5)."""
-        if not self._expanded:
+        nodes = self.domain_.expanded
+        if not len(nodes):
             return np.zeros(1, dtype=np.intp)
-        nodes = np.array(self._expanded)
         depth = self._tree.depth[nodes]
         nodes = nodes[depth == depth.max()]
         return nodes[np.argsort(self._tree.index[nodes])]
@@ -221,31 +173,21 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
         """The partition so far, as arrays with one entry per node.
 
         ``depth``, ``index``, ``parent`` (-1 for the root), ``children`` (n_nodes, K) (-1 for
-        leaves), ``lower`` and ``upper`` (n_nodes, d), ``n_evaluations``.
+        leaves), ``lower`` and ``upper`` (n_nodes, d), ``n_evaluations`` and ``reward_sum``, the
+        number and the sum of the rewards of its cell. ``domain_.cell(node)`` is the query of a
+        node.
         """
         check_is_fitted(self, "bounds_")
-        names = ("depth", "index", "parent", "children", "lower", "upper", "n_evaluations")
-        return Bunch(**{name: getattr(self._tree, name) for name in names})
+        return tree_arrays(self._tree)
 
 
-class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
+class GaussianTreeSearchOptimizer(SupportedRegionMixin, RegionSearchMixin, TreeSearchOptimizer):
     """A tree search whose cells share what is observed through a Gaussian process on f.
 
     A subclass decides which functionals the surrogate tracks (``_track_root``, ``_expand``).
     """
 
-    _parameter_constraints: dict = {
-        "bounds": "no_validation",
-        "pool": "no_validation",
-        "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
-        "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
-        "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-        "diameter": [StrOptions({"kernel"}), tuple, list, callable],
-        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
-        "min_members": [Interval(Integral, 1, None, closed="left")],
-        "beta": [StrOptions({"theory"}), Interval(Real, 0, None, closed="left"), callable],
-        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
-    }
+    _parameter_constraints: dict = {"diameter": [StrOptions({"kernel"}), tuple, list, callable]}
 
     # -- observing --------------------------------------------------------------------------
 
@@ -265,89 +207,18 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
 
     # -- recommending -----------------------------------------------------------------------
 
-    @locked
-    def recommend(
-        self, rule: str = "expanded", *, depth: int | None = None, caution: float = 0.0
-    ) -> Cell:
-        """Return the best cell found so far.
-
-        Parameters
-        ----------
-        rule : {"expanded", "posterior"}, default="expanded"
-            The paper's rule: among the split cells of the deepest level that has any, the one
-            of the highest posterior mean. Or any cell, however fine, that the posterior
-            supports: the leaf or descendant of a leaf with the largest posterior mean minus
-            ``caution`` standard deviations.
-        depth : int, default=None
-            Finest cells that "posterior" may return, also where the tree is finer; None for
-            ``max_depth_ + 1``.
-        caution : float, default=0.0
-            Number of standard deviations; 0 ranks by the mean.
-
-        Returns
-        -------
-        cell : Cell
-        """
-        if rule not in ("expanded", "posterior"):
-            raise ValueError(f"rule must be 'expanded' or 'posterior', got {rule!r}")
-        if depth is not None and (not isinstance(depth, Integral) or depth < 0):
-            raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
-        if not isinstance(caution, Real) or not 0 <= caution < np.inf:
-            raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
-        self._check_informed()
-        if rule == "expanded":
-            return self._best()
-        depth = self.max_depth_ + 1 if depth is None else min(depth, self.max_depth_ + 1)
-        return self._best_supported(depth, float(caution))
-
-    def _best_supported(self, finest: int, caution: float) -> Cell:
-        """Descend from the leaves along the most promising cells, BEAM of them per level."""
-        partition = self._partition.copy()
-        tree, best, top = partition.tree, 0, -np.inf
-        front = [leaf for leaf in tree.leaves.tolist() if tree.node(leaf)[0] <= finest]
-        # Where the tree is finer already, its cells of that depth stand for what lies below.
-        front += [node for node in self._expanded if tree.node(node)[0] == finest]
-        while front:
-            blocks = [partition.blocks(node, node + 1)[0] for node in front]
-            mean, std = self._gp.moments(blocks, std=True)
-            value = mean - caution * std
-            order = np.argsort(-value, kind="stable")
-            if value[order[0]] > top + TIE_TOLERANCE * self._gp.scale:
-                best, top = front[order[0]], value[order[0]]
-            children: list[int] = []
-            for node in (front[i] for i in order[:BEAM]):
-                if tree.node(node)[0] < finest and partition.splittable(node):
-                    first = partition.split(node)
-                    children += range(first, first + tree.n_children)
-            front = children
-        return partition.cell(best)
+    @property
+    def _finest(self) -> int:
+        return self.max_depth_ + 1
 
     def _best(self) -> Cell:
+        """Return the split cell of the highest mean at the deepest level that has any."""
         nodes = self._deepest_expanded()
-        blocks = [self._partition.blocks(node, node + 1)[0] for node in nodes.tolist()]
-        means = self._gp.moments(blocks)
+        means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
         tolerance = TIE_TOLERANCE * self._gp.scale
-        return self._partition.cell(int(nodes[first_maximum(means, tolerance)]))
+        return self.domain_.cell(int(nodes[first_maximum(means, tolerance)]))
 
-    def _rows_of(self, points: np.ndarray) -> np.ndarray:
-        return self._partition.points_block(points)
-
-    def _block(self, query: Cell | PointsQuery) -> np.ndarray:
-        if isinstance(query, PointsQuery):
-            return self._partition.points_block(query.points)
-        return self._partition.block_of(query)
-
-    def _beta(self, t: int) -> float:
-        """Factor of the variance in round t: the theory's, or what the user chose."""
-        if callable(self.beta):
-            return check_callable_value(self.beta, t, "beta")
-        if self.beta == "theory":
-            return max(0.0, self._theory_beta(t))
-        return float(self.beta)
-
-    def _theory_beta(self, t: int) -> float:
-        """Factor of the variance in round t, by the paper's lemma."""
-        raise NotImplementedError
+    # -- the variation within cells ---------------------------------------------------------
 
     @property
     def _log_cells(self) -> float:
@@ -370,20 +241,12 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
 
     def _track_root(self) -> None:
         """Follow the posterior of the first leaf."""
-        self._gp.track(self._partition.blocks(0, 1))
+        self._gp.track(self.domain_.blocks(0, 1))
 
     def _query_kernel(self, d: int) -> Kernel:
-        """Covariance between the averages that the oracle returns."""
-        if isinstance(self.feedback, Kernel):
-            return clone(self.feedback)
-        # Averages over cells of a box have a closed form for RBF kernels.
-        smooth = self.pool is None and self.feedback != "center"
-        base = self._prior_kernel(d, smooth)
-        if self.pool is not None:
-            return self._pool_kernel(base)
-        if self.feedback == "integral":
-            return CellIntegral(base)
-        return CellAverage(base, self._points_per_axis(d))
+        if self.pool is None or isinstance(self.feedback, Kernel):
+            return super()._query_kernel(d)
+        return self._pool_kernel(self._prior_kernel(d))
 
     def _pool_kernel(self, base: Kernel) -> Kernel:
         """Kernel of f, by features where cells average so many rows that pairs are too many."""
@@ -398,7 +261,7 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
     def _diameter(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         if self.diameter != "kernel":
-            return self._given_diameter() / self._gp.scale
+            return given_diameter(self.diameter, self.max_depth_ + 2) / self._gp.scale
         quantile = sqrt(2.0 * (self._log_cells - log(self.failure_probability)))
         g = [self._largest_deviation(depth) for depth in range(self.max_depth_ + 2)]
         return quantile * never_increasing(np.array(g))
@@ -406,11 +269,11 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
     def _largest_deviation(self, depth: int) -> float:
         """Largest prior sd of f(x) minus the query, over a sample of cells of a depth."""
         if self.pool is not None:
-            sample = self._partition.deviation_blocks(depth)
+            sample = self.domain_.deviation_blocks(depth)
             found = [self._gp.deviations(*item).max() for item in sample]
             return float(max(found, default=0.0))
         found = []
-        for block, lower, upper in self._partition.deviation_cells(depth, not self._stationary):
+        for block, lower, upper in self.domain_.deviation_cells(depth, not self._stationary):
             center, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
 
             def deviations(t: Any, block: Any = block, c: Any = center, r: Any = half) -> Any:
@@ -429,7 +292,37 @@ class GaussianTreeSearchOptimizer(GaussianProcessMixin, TreeSearchOptimizer):
         self._delta = self._diameter()
 
 
-def first_maximum(values: np.ndarray, tolerance: float) -> int:
-    """Position of the first value within ``tolerance`` of the largest; NaN counts as lowest."""
-    values = np.where(np.isnan(values), -np.inf, values)
-    return int(np.flatnonzero(values >= values.max() - tolerance)[0])
+def checked_depth(max_depth: int | None, n_children: int) -> int | None:
+    """Check that the nodes of a K-ary tree of this depth have 64-bit indices."""
+    limit = deepest_level(n_children)
+    if max_depth is None or max_depth <= limit:
+        return None if max_depth is None else int(max_depth)
+    raise ValueError(
+        f"max_depth must be at most {limit} with n_children={n_children}, got {max_depth}"
+    )
+
+
+def check_diameter(diameter: Any) -> None:
+    """Check a ``diameter`` of the form (c, rho)."""
+    if not isinstance(diameter, (tuple, list)):
+        return
+    numbers = len(diameter) == 2 and all(isinstance(x, Real) for x in diameter)
+    if not numbers or not (np.isfinite(diameter[0]) and diameter[0] > 0 and 0 < diameter[1] < 1):
+        raise ValueError(
+            "diameter as (c, rho) stands for c * rho**depth and needs finite c > 0 and "
+            f"0 < rho < 1, got {diameter!r}"
+        )
+
+
+def given_diameter(diameter: Any, n: int) -> np.ndarray:
+    """delta(h) for depths h = 0..n - 1 where the user gave it, in units of the reward."""
+    if callable(diameter):
+        return np.array([check_callable_value(diameter, h, "diameter") for h in range(n)])
+    c, rho = diameter
+    return c * rho ** np.arange(n, dtype=np.float64)
+
+
+def tree_arrays(tree: Tree) -> Bunch:
+    """Nodes of a tree as arrays."""
+    shape = ("depth", "index", "parent", "children", "lower", "upper")
+    return Bunch(**{name: getattr(tree, name) for name in (*shape, "n_evaluations", "reward_sum")})

@@ -23,6 +23,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.box import sample_cells
 from skgpb.domains.candidates import spread_points
+from skgpb.kernels import boxes_from_points
 
 # The constants of Claim 2 that the paper does not give (decision D-B3).
 C2 = C3 = 1.0
@@ -124,6 +125,11 @@ def cell_deviations(
 
             g[h] = max(g[h], largest_within(deviations, len(bounds)))
     return never_increasing(g)
+
+
+def covariance_of_points(kernel: Kernel) -> Callable:
+    """Prior covariance of f between points of a box, from that of the answers to queries."""
+    return lambda X, Y: kernel(boxes_from_points(X), boxes_from_points(Y))
 
 
 def never_increasing(g: np.ndarray) -> np.ndarray:

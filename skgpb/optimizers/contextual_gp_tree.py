@@ -27,15 +27,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import TIE_TOLERANCE
-from skgpb.domains import Cell, ContextCell
+from skgpb.domains import BoxPartition, ContextCell, ContextPartition
 from skgpb.domains.query import PointsQuery
-from skgpb.kernels import boxes_from_points
 from skgpb.locks import locked
+from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._regions import RegionSearchMixin
 from skgpb.optimizers._run import check_run
-from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTreeOptimizer
+from skgpb.optimizers._tree_search import (
+    check_diameter,
+    checked_depth,
+    given_diameter,
+    tree_arrays,
+)
+from skgpb.optimizers._variation import cell_deviations, covariance_of_points
+from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTree
 from skgpb.utils import (
+    MOST_CHILDREN,
     Integral,
     Interval,
     StrOptions,
@@ -55,7 +66,7 @@ class Promise(NamedTuple):
     std: float
 
 
-class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
+class ContextualGPTreeOptimizer(AdaptiveTree, RegionSearchMixin, BaseBanditOptimizer[ContextCell]):
     r"""Choose the best action for each context by refining a tree over both (Algorithm 3).
 
     Parameters
@@ -72,11 +83,11 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         Where actions are chosen. Without both kinds of bounds they come from ``fit``.
     n_context : int, default=1
         Number d_c of leading columns of X that are contexts, where ``context_bounds`` is None.
-    budget : int, default=100
+    horizon : int, default=100
         n, the number of contexts that beta_n, V_h and h_max are meant for. Going on after them
         warns.
     anytime : bool, default=False
-        Whether n doubles whenever ``budget`` evaluations are spent (Remark 5).
+        Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5).
     alpha : float, default=None
         Noise variance of a reward, in units of the reward squared; None learns it.
     n_children : int, default=2
@@ -93,7 +104,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         ``c * rho**h``, or any function of h in units of the reward.
     max_depth : int, default=None
         h_max: cells above it are split (strictly, as printed). None stands for equation 3.4.
-    max_leaves : int, default=10000
+    max_active : int, default=10000
         Guard against refining breadth first: once the tree has as many leaves at most one cell
         is refined before each evaluation, with a
         :class:`~skgpb.exceptions.RefinementWarning`. Where more would be, the candidate with
@@ -111,6 +122,9 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over box descriptors of contexts and actions. It tracks the x_bar of
         every split cell.
+    domain_ : ContextPartition
+        The cells: ``domain_.cell(node)`` is one of contexts and actions, and
+        ``domain_.played(node, context)`` a query.
     tree_ : Bunch
         The partition of the joint domain, as arrays.
     history_ : structured ndarray
@@ -119,7 +133,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         The joint domain.
     n_context_ : int
         d_c.
-    budget_ : int
+    horizon_ : int
         The present n.
     max_depth_ : int
         h_max rounded down.
@@ -157,15 +171,16 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
     """
 
     _query_type = ContextCell
-    # A contextual search has no pool; the shared code asks for these.
-    pool = None
-    min_members = 1
+    # The paper plays and does not recommend.
+    _rules = ("posterior",)
 
     _parameter_constraints: dict = {
+        "bounds": "no_validation",
         "context_bounds": "no_validation",
         "n_context": [Interval(Integral, 1, None, closed="left")],
+        "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "feedback": [StrOptions({"center", "average", "integral"})],
-        "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
+        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
     }
 
     def __init__(
@@ -175,7 +190,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         context_bounds: Any = None,
         bounds: Any = None,
         n_context: int = 1,
-        budget: int = 100,
+        horizon: int = 100,
         anytime: bool = False,
         alpha: float | None = None,
         n_children: int = 2,
@@ -183,7 +198,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         n_representatives: int | tuple[int, ...] | None = None,
         diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
         max_depth: int | None = None,
-        max_leaves: int = 10_000,
+        max_active: int = 10_000,
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
@@ -196,7 +211,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         self.context_bounds = context_bounds
         self.bounds = bounds
         self.n_context = n_context
-        self.budget = budget
+        self.horizon = horizon
         self.anytime = anytime
         self.alpha = alpha
         self.n_children = n_children
@@ -204,7 +219,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         self.n_representatives = n_representatives
         self.diameter = diameter
         self.max_depth = max_depth
-        self.max_leaves = max_leaves
+        self.max_active = max_active
         self.beta = beta
         self.failure_probability = failure_probability
         self.optimizer = optimizer
@@ -237,26 +252,32 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         context = self._checked_context(context)
         mine = [query for query in self._asked if np.array_equal(query.context, context)]
         while len(mine) < count:
-            mine.append(self._ask_for(self._choose_for, context))
+            mine.append(self._ask_for(self._choose, context))
         return mine[0] if n is None else mine[:count]
 
     @locked
-    def recommend(self, context: ArrayLike) -> ContextCell:
-        """Return the relevant cell with the highest posterior mean in a context.
+    def recommend(self, context: ArrayLike, rule: str | None = None) -> ContextCell:
+        """Return the best relevant cell in a context.
 
         Parameters
         ----------
         context : array-like of shape (d_c,), or a number where d_c = 1
+        rule : {"posterior"}, default=None
+            The one with the highest posterior mean, which None stands for too. There is no
+            "paper" here: the paper plays and does not recommend.
 
         Returns
         -------
         query : ContextCell
         """
+        self._checked_rule(rule)
         self._check_informed()
-        context = self._checked_context(context)
-        nodes = self._relevant(context)
-        means = self._gp.moments([self._candidate(node, context) for node in nodes])
-        return self._query(self._first_best(nodes, means / self._gp.scale), context)
+        return self._best(self._checked_context(context))
+
+    def _best(self, context: np.ndarray) -> ContextCell:
+        nodes = self.domain_.relevant(context).tolist()
+        means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
+        return self.domain_.played(self._first_best(nodes, means / self._gp.scale), context)
 
     def run(
         self,
@@ -324,13 +345,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
 
     # -- Algorithm 3 ------------------------------------------------------------------------
 
-    def _choose(self) -> ContextCell:
-        raise NotImplementedError("a contextual search chooses for a context")
-
-    def _choice_of(self, query: ContextCell) -> tuple:
-        return self._choose_for, self._checked_context(query.context)
-
-    def _choose_for(self, context: np.ndarray) -> ContextCell:
+    def _choose(self, context: np.ndarray) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""
         t = self._round + 1 + len(self._pending)
         self._follow_horizon(t)
@@ -340,7 +355,7 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
             for query in self._pending
             if np.array_equal(query.context, context)
         }
-        values = self._indices(self._relevant(context), context, width)
+        values = self._indices(self.domain_.relevant(context).tolist(), context, width)
         reserve: dict[int, Promise] = {}  # cells pending in this very context
         while values or reserve:
             early = not values  # all relevant cells are pending: refine the best early
@@ -349,35 +364,37 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
             node = self._first_best(nodes, np.array([pool[each].index for each in nodes]))
             depth, index, _ = self._tree.node(node)
             known = width * pool[node].std <= self._delta[depth] + width * self._g[depth]
-            refine = self._expandable(node, depth) and (early or known)
+            refine = depth < self._constants.h_max - ROUNDING and (early or known)
             if refine and not early and not self._room(leaves):
                 # It ought to be smaller, not better known, once there is room: until then the
                 # best candidate, as if the candidates were all there is.
                 free = [each for each in nodes if self._tree.node(each)[:2] not in taken]
                 if free:
                     upper = np.array([pool[each].upper for each in free])
-                    return self._query(self._first_best(free, upper), context)
+                    return self.domain_.played(self._first_best(free, upper), context)
                 refine = False
             if refine:
                 del pool[node]
-                children = self._expand_in(node, context)
-                active = children[self._active(children, context)].tolist()
-                values |= self._indices(active, context, width)
+                children = self.domain_.containing(self._expand(node, context), context)
+                values |= self._indices(children.tolist(), context, width)
             elif early:
                 del reserve[node]
             elif (depth, index) in taken:
                 reserve[node] = values.pop(node)
             else:
-                return self._query(node, context)
+                return self.domain_.played(node, context)
         raise ValueError(
             f"all cells at the finest resolution are pending in context {context.tolist()}: tell "
             "some of them before asking for more, or increase max_depth"
         )
 
+    def _choice_of(self, query: ContextCell) -> tuple:
+        return self._choose, self._checked_context(query.context)
+
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Promise]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
         gp = self._expected()
-        blocks = [self._candidate(node, context) for node in nodes]
+        blocks = [self.domain_.candidate(node, context) for node in nodes]
         mean, std = gp.moments(blocks, std=True)
         mean, std = (mean - gp.offset) / gp.scale, std / gp.scale
         upper = mean + width * std
@@ -392,94 +409,28 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
         rows = np.column_stack([index, upper, std]).tolist()
         return {node: Promise(*row) for node, row in zip(nodes, rows, strict=True)}
 
-    def _expand_in(self, node: int, context: np.ndarray) -> np.ndarray:
+    def _expand(self, node: int, context: np.ndarray) -> np.ndarray:
         """Lines 7 and 8; the candidate is kept as the cell's x_bar, whatever comes later."""
         self._bar[node] = len(self._bar)
-        self._gp.track([self._candidate(node, context)], [self._bar[node]])
-        first = self._expand(node)
+        self._gp.track([self.domain_.candidate(node, context)], [self._bar[node]])
+        first = self.domain_.joint.split(node)
         self._parent_of += [node] * self._tree.n_children
         self._refined = True
         return np.arange(first, first + self._tree.n_children)
 
     def _update(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 11 and 12."""
-        node = self._node_of(query)
+        node = self.domain_.node_of(query)
         mean, var = self._observe(query, -1, reward, alpha)
+        if node >= 0:
+            self._tree.record(node, reward)
         refined, self._refined = self._refined, False
-        self._record(query, node, reward, mean, var, refined)
-
-    def _expandable(self, node: int, depth: int) -> bool:
-        return depth < self._h_max - ROUNDING
-
-    def _relevant(self, context: np.ndarray) -> list[int]:
-        """Leaves whose cell contains the context."""
-        leaves = self._tree.leaves
-        return leaves[self._active(leaves, context)].tolist()
-
-    def _active(self, nodes: np.ndarray, context: np.ndarray) -> np.ndarray:
-        d, top = self.n_context_, self.bounds_[: self.n_context_, 1]
-        boxes = self._tree.box(0, self._tree.n_nodes)[nodes]
-        lower, upper = boxes[:, :d], boxes[:, self.n_features_in_ :][:, :d]
-        below = (context < upper) | ((context == top) & (upper == top))
-        return ((lower <= context) & below).all(axis=1)
+        self._record(query, reward, mean, var, refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Node of the largest value; ties to the lowest depth, then to the lowest index."""
         tied = np.flatnonzero(values >= values.max() - TIE_TOLERANCE)
         return min((nodes[i] for i in tied), key=lambda node: self._tree.node(node)[:2])
-
-    # -- queries ----------------------------------------------------------------------------
-
-    def _candidate(self, node: int, context: np.ndarray) -> np.ndarray:
-        """Descriptor row (1, 2 d) of what is observed when a cell is played in a context."""
-        return self._pinned(self._partition.blocks(node, node + 1)[0], context)
-
-    def _pinned(self, block: np.ndarray, context: np.ndarray) -> np.ndarray:
-        """The block of a cell, with its context side shrunk to one context."""
-        block = block.copy()
-        d = self.n_features_in_
-        block[:, : len(context)] = block[:, d : d + len(context)] = context
-        return block
-
-    def _query(self, node: int, context: np.ndarray) -> ContextCell:
-        return self._in_context(self._partition.cell(node), context)
-
-    def _in_context(self, cell: Cell, context: np.ndarray) -> ContextCell:
-        n = self.n_context_
-        lower, upper = (np.concatenate([context, end[n:]]) for end in (cell.lower, cell.upper))
-        spec = cell.spec
-        if isinstance(spec, np.ndarray):
-            spec = np.concatenate([context, spec[0, n:]])[None]
-        return ContextCell(n, cell.depth, cell.index, lower, upper, spec)
-
-    def _resolve(self, query: ContextCell | PointsQuery) -> ContextCell | PointsQuery:
-        if isinstance(query, PointsQuery) or query in self._pending:
-            return query
-        depth, index, K = query.depth, query.index, self._tree.n_children
-        known = (
-            query.n_context == self.n_context_
-            and len(query.lower) == self.n_features_in_
-            and 0 <= depth <= self.max_depth_ + 1
-            and 0 <= index < K**depth
-        )
-        if known:
-            cell = self._partition.cell_at(depth, index)
-            inside = (cell.lower <= query.lower) & (query.upper <= cell.upper)
-            known = inside.all() and self._in_context(cell, query.context) == query
-        if not known:
-            raise ValueError(
-                f"{query} is not a cell of this optimizer's partition (bounds "
-                f"{self.bounds_.tolist()}, n_children={K}, representatives "
-                f"{self._partition.n_representatives})"
-            )
-        return query
-
-    def _block(self, query: ContextCell | PointsQuery) -> np.ndarray:
-        if isinstance(query, PointsQuery):
-            return super()._block(query)
-        if self._partition.at_center:
-            return boxes_from_points(query.points)
-        return np.concatenate([query.lower, query.upper])[None]
 
     # -- state ------------------------------------------------------------------------------
 
@@ -503,23 +454,53 @@ class ContextualGPTreeOptimizer(AdaptiveTreeOptimizer):
                 f"X has {d} feature(s), of which n_context={self._resolved_n_context()} are "
                 "contexts: at least one action must be left"
             )
-        super()._begin_checks(d)
+        checked_depth(self.max_depth, self.n_children)
+        check_diameter(self.diameter)
+        self._points_per_axis(d)
+        self._query_kernel(d)
 
     def _begin(self) -> None:
-        self.n_context_ = self._resolved_n_context()
+        d = self.n_features_in_
+        self.n_context_ = n = self._resolved_n_context()
+        self._begin_horizon()
+        self._guarded = self._refined = False
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
         self._parent_of = [-1]
-        super()._begin()
-
-    def _track_root(self) -> None:
-        """A leaf has no functional of its own, only candidates in a context."""
+        prior, counts = self._query_kernel(d), self._points_per_axis(d)
+        given = checked_depth(self.max_depth, self.n_children)
+        depth = self._find_constants(covariance_of_points(prior), given)
+        at_center = self.feedback != "integral" and max(counts) == 1
+        joint = BoxPartition(self.bounds_, self.n_children, counts, at_center, depth)
+        self.domain_ = ContextPartition(joint, self.bounds_[:n])
+        self._tree = joint.tree
+        self._start_surrogate(prior, 2 * d)
+        self._relearned()
 
     def _points_per_axis(self, d: int) -> tuple[int, ...]:
         n = self._resolved_n_context()
         return (1,) * n + super()._points_per_axis(d - n)
 
-    def _diameter(self) -> np.ndarray:
-        self._g = self._cell_deviations()
-        if isinstance(self.diameter, str) and self.diameter == "kernel":
-            return sqrt(2.0 * (self._log_cells - log(self.failure_probability))) * self._g
-        return super()._diameter()
+    @property
+    def max_depth_(self) -> int:
+        """h_max rounded down."""
+        return self.domain_.max_depth
+
+    @property
+    @locked
+    def tree_(self) -> Bunch:
+        """The partition so far, as arrays with one entry per node, as for GPTreeOptimizer."""
+        check_is_fitted(self, "bounds_")
+        return tree_arrays(self._tree)
+
+    def _relearned(self) -> None:
+        """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
+        n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
+        prior, stationary = covariance_of_points(kernel), kernel.base.is_stationary()
+        self._g = cell_deviations(prior, self.bounds_, self._tree.n_children, n, stationary)
+        if self.diameter == "kernel":
+            quantile = sqrt(2.0 * (self._log_cells - log(self.failure_probability)))
+            self._delta = quantile * self._g
+        elif self.diameter == "theory":
+            self._delta = self._claim_2(self._g)
+        else:
+            self._delta = given_diameter(self.diameter, n) / self._gp.scale

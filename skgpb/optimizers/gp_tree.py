@@ -26,13 +26,15 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
 from skgpb.domains import Cell
+from skgpb.domains.partition import deepest_level
 from skgpb.domains.query import PointsQuery
-from skgpb.exceptions import BudgetWarning, RefinementWarning
-from skgpb.kernels import boxes_from_points
-from skgpb.optimizers._tree_search import INDEX_BITS, GaussianTreeSearchOptimizer
+from skgpb.exceptions import RefinementWarning
+from skgpb.optimizers._horizon import Horizon
+from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
 from skgpb.optimizers._variation import (
     cell_deviations,
     claim_2,
+    covariance_of_points,
     h_max,
     never_increasing,
     smoothness_exponent,
@@ -44,119 +46,99 @@ from skgpb.utils import Integral, Interval, StrOptions
 ROUNDING = 1e-9
 
 
-class AdaptiveTreeOptimizer(GaussianTreeSearchOptimizer):
-    """What Algorithms 1 and 3 share: the horizon n and the constants that depend on it."""
+class Constants:
+    """The constants of section 3.3.2, for a search of n evaluations.
+
+    Attributes
+    ----------
+    h_max : float
+        As given, or equation 3.4 (decision D-B4); a real number.
+    max_depth : int
+        The same, rounded down.
+    log_cells : float
+        Logarithm of the number of cells: those that n evaluations create, not all K^h.
+    """
+
+    def __init__(
+        self, n: int, n_children: int, d: int, exponent: float, given: int | None = None
+    ) -> None:
+        self._of = (n_children, d, exponent, given)
+        K, limit = n_children, deepest_level(n_children)
+        self.h_max = float(min(limit, h_max(n, exponent, K, d)) if given is None else given)
+        self.max_depth = floor(self.h_max + ROUNDING)
+        created = n * K * max(1.0, self.h_max)
+        self.log_cells = min((self.max_depth + 1) * log(K), log(created))
+        self._events = log(2.0 * max(1.0, self.h_max) * n), log(created)
+
+    def renewed(self, n: int) -> Constants:
+        """The same for another number of evaluations."""
+        return Constants(n, *self._of)
+
+    def beta(self, failure_probability: float) -> float:
+        """Square of Claim 1's beta_n, with Remark 8's count of n K h_max leaves (D-B3)."""
+        return 2.0 * (log(1.0 / failure_probability) + self._events[0] + self._events[1])
+
+
+class AdaptiveTree(Horizon):
+    """What Algorithms 1 and 3 share: constants that depend on n, and a guard of refinement.
+
+    The class it is mixed into has a tree, ``_tree``.
+    """
 
     _overdrawn: bool
 
     _parameter_constraints: dict = {
         "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
-        "budget": [Interval(Integral, 1, None, closed="left")],
-        "anytime": ["boolean"],
-        "max_leaves": [Interval(Integral, 1, None, closed="left")],
+        "max_active": [Interval(Integral, 1, None, closed="left")],
     }
 
-    # -- the constants of section 3.3.2 -----------------------------------------------------
-
     def _theory_beta(self, t: int) -> float:
-        """Square of Claim 1's beta_n, with Remark 8's count of n K h_max leaves (D-B3)."""
-        u, n, depth = log(1.0 / self.failure_probability), self.budget_, max(1.0, self._h_max)
-        return 2.0 * (u + log(2.0 * depth * n) + log(n * self._tree.n_children * depth))
-
-    @property
-    def _h_max(self) -> float:
-        """h_max as a real number: as given, as deep as a pool is, or equation 3.4 (D-B4)."""
-        if self.max_depth is not None or self.pool is not None:
-            return float(self.max_depth_)
-        K = self._n_children
-        limit = int(INDEX_BITS / np.log2(K)) - 1
-        return min(limit, h_max(self.budget_, self._exponent, K, self.n_features_in_))
+        return self._constants.beta(self.failure_probability)
 
     @property
     def _log_cells(self) -> float:
-        """Logarithm of the number of cells: those that n evaluations create, not all K^h."""
-        every = (self.max_depth_ + 1) * log(self._n_children)
-        return min(every, log(self.budget_ * self._n_children * max(1.0, self._h_max)))
+        return self._constants.log_cells
 
-    def _follow_horizon(self, t: int) -> None:
-        """Double n until evaluation t is within the horizon (Remark 5, decision D-B7), or warn."""
-        if t <= self.budget_:
-            return
-        if self.anytime:
-            while self.budget_ < t:
-                self.budget_ *= 2
-            if self.max_depth is None and self.pool is None:
-                self.max_depth_ = floor(self._h_max + ROUNDING)
-            self._delta = self._diameter()
-        elif not self._overdrawn:
-            self._overdrawn = True
-            warnings.warn(
-                f"the constants of this {type(self).__name__} hold for budget={self.budget_} "
-                f"evaluations, and this is evaluation {t}: pass the true budget, or anytime=True",
-                BudgetWarning,
-                stacklevel=4,
-            )
+    def _find_constants(self, kernel: Callable, given: int | None) -> int:
+        """Constants of the horizon, for a prior covariance of f between points; h_max."""
+        exponent = smoothness_exponent(kernel, self.bounds_)
+        K, d = int(self.n_children), self.n_features_in_
+        self._constants = Constants(self.horizon_, K, d, exponent, given)
+        return self._constants.max_depth
 
-    def _diameter(self) -> np.ndarray:
-        """V_h for h = 0..max_depth + 1, in normalised units."""
-        if not (isinstance(self.diameter, str) and self.diameter == "theory"):
-            return super()._diameter()
-        d, K = self.n_features_in_, self._n_children
-        return claim_2(self._cell_deviations(), K, d, self.failure_probability)
+    def _set_horizon(self) -> None:
+        self._constants = self._constants.renewed(self.horizon_)
+        self.domain_.max_depth = self._constants.max_depth
+        self._relearned()
 
-    def _cell_deviations(self) -> np.ndarray:
-        """G of equation 3.3 for cells of depth h = 0..max_depth + 1, in normalised units."""
-        n = self.max_depth_ + 2
-        if self.pool is None:
-            prior = self._point_kernel(self.surrogate_.kernel_)
-            return cell_deviations(prior, self.bounds_, self._n_children, n, self._stationary)
-        return never_increasing(np.array([self._largest_deviation(depth) for depth in range(n)]))
-
-    def _point_kernel(self, kernel: Kernel) -> Callable:
-        """Prior covariance of f between points, from that of the answers to queries."""
-        if self.pool is not None:
-            return kernel
-        return lambda X, Y: kernel(boxes_from_points(X), boxes_from_points(Y))
-
-    # -- state ------------------------------------------------------------------------------
-
-    def _begin(self) -> None:
-        self._n_children = int(self.n_children)
-        self.budget_ = int(self.budget)
-        self._overdrawn = self._guarded = self._refined = False
-        prior = self._point_kernel(self._query_kernel(self.n_features_in_))
-        self._exponent = smoothness_exponent(prior, self.bounds_)
-        super()._begin()
-
-    def _resolved_depth(self, d: int) -> int:
-        if self.max_depth is not None or self.pool is not None or not hasattr(self, "_exponent"):
-            return super()._resolved_depth(d)
-        return floor(self._h_max + ROUNDING)
+    def _claim_2(self, g: np.ndarray) -> np.ndarray:
+        K, d = self._tree.n_children, self.n_features_in_
+        return claim_2(g, K, d, self.failure_probability)
 
     def _room(self, leaves_before: int) -> bool:
         """Whether another cell may be split before the next evaluation (decision D-B6).
 
-        Up to ``max_leaves`` leaves any number may; beyond, one, so that the tree keeps growing
+        Up to ``max_active`` leaves any number may; beyond, one, so that the tree keeps growing
         where the index is large, at a cost that is bounded by the number of evaluations.
         """
         tree = self._tree
-        if tree.n_leaves + tree.n_children - 1 <= self.max_leaves or tree.n_leaves == leaves_before:
+        if tree.n_leaves + tree.n_children - 1 <= self.max_active or tree.n_leaves == leaves_before:
             return True
         if not self._guarded:
             self._guarded = True
             warnings.warn(
-                f"the tree reached max_leaves={self.max_leaves} after {self._round} evaluations: "
+                f"the tree reached max_active={self.max_active} after {self._round} evaluations: "
                 "from now on at most one cell is refined before each evaluation. Refinement runs "
                 "ahead of evaluation where V_h (diameter) is wide next to sqrt(beta) times the "
                 "standard deviation. Pass a smaller diameter, a kernel with longer length scales, "
-                "a larger beta or a smaller max_depth; or raise max_leaves",
+                "a larger beta or a smaller max_depth; or raise max_active",
                 RefinementWarning,
                 stacklevel=4,
             )
         return False
 
 
-class GPTreeOptimizer(AdaptiveTreeOptimizer):
+class GPTreeOptimizer(AdaptiveTree, GaussianTreeSearchOptimizer):
     r"""Maximise f by refining a tree of cells where the Gaussian process asks for it (Algorithm 1).
 
     f is evaluated at centres of cells (or answers with averages over them). Unlike methods that
@@ -174,11 +156,11 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
     pool : array-like of shape (n, d), default=None
         A finite domain instead of a box: cells are groups of rows, split at quantiles.
-    budget : int, default=100
+    horizon : int, default=100
         n, the number of evaluations that beta_n, V_h and h_max are meant for. Going on after
         them warns.
     anytime : bool, default=False
-        Whether n doubles whenever ``budget`` evaluations are spent (Remark 5). The tree and
+        Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5). The tree and
         what was observed are kept.
     alpha : float, default=None
         Noise variance of a reward, in units of the reward squared; None learns it.
@@ -201,7 +183,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         stands for equation 3.4, or for the depth at which a pool runs out of members.
     min_members : int, default=1
         Fewest members of a cell of a pool.
-    max_leaves : int, default=1000
+    max_active : int, default=1000
         Guard against refining breadth first. Once the tree has as many leaves at most one cell
         is refined before each evaluation, with a
         :class:`~skgpb.exceptions.RefinementWarning`; 1 makes it so from the start.
@@ -230,13 +212,15 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over box descriptors (over points for a pool). It tracks every cell of
         the tree, under the number of its node.
+    domain_ : BoxPartition or PoolPartition
+        The cells; ``domain_.cell(node)`` is the query of a node.
     tree_ : Bunch
         The partition as arrays.
     history_ : structured ndarray
         What was told; ``expanded`` says whether cells were refined on the way to the query.
     bounds_ : ndarray of shape (d, 2)
         The domain.
-    budget_ : int
+    horizon_ : int
         The present n.
     max_depth_ : int
         The deepest level at which cells are split, h_max rounded down.
@@ -251,8 +235,8 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
     *Refinement* happens within ``ask``, which is why the tree may be deep before the first
     answer. Node indices are 64-bit numbers, which limits h_max to 61 for K = 2 and 38 for K = 3.
 
-    *Recommendation.* ``recommend()`` follows the paper: among the split cells of the deepest
-    level that has any, the one with the highest posterior mean.
+    *Recommendation.* ``recommend("paper")`` is, among the split cells of the deepest level that
+    has any, the one with the highest posterior mean.
 
     *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, so that their
     cells may be refined; when every leaf is pending it splits the best of them early.
@@ -268,7 +252,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
     >>> rng = np.random.default_rng(0)
     >>> def noisy(cell):
     ...     return np.sin(5 * cell.points).item() + 0.1 * rng.normal()
-    >>> opt = GPTreeOptimizer(RBF(0.3), bounds=[(0, 1)], budget=40)
+    >>> opt = GPTreeOptimizer(RBF(0.3), bounds=[(0, 1)], horizon=40)
     >>> result = opt.run(noisy, budget=40)
     >>> bool(result.x.lower < 0.35 and 0.28 < result.x.upper)  # the maximum is at pi / 10
     True
@@ -280,7 +264,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         *,
         bounds: Any = None,
         pool: Any = None,
-        budget: int = 100,
+        horizon: int = 100,
         anytime: bool = False,
         alpha: float | None = None,
         n_children: int = 2,
@@ -289,7 +273,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
         max_depth: int | None = None,
         min_members: int = 1,
-        max_leaves: int = 1000,
+        max_active: int = 1000,
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
@@ -301,7 +285,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         self.kernel = kernel
         self.bounds = bounds
         self.pool = pool
-        self.budget = budget
+        self.horizon = horizon
         self.anytime = anytime
         self.alpha = alpha
         self.n_children = n_children
@@ -310,7 +294,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         self.diameter = diameter
         self.max_depth = max_depth
         self.min_members = min_members
-        self.max_leaves = max_leaves
+        self.max_active = max_active
         self.beta = beta
         self.failure_probability = failure_probability
         self.optimizer = optimizer
@@ -326,7 +310,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         t = self._round + 1 + len(self._pending)
         self._follow_horizon(t)
         beta = self._beta(t)
-        pending = {self._node_of(query) for query in self._pending}
+        pending = {self.domain_.node_of(query) for query in self._pending}
         excluded: set[int] = set()
         leaves = self._tree.n_leaves
         expected = self._expected()
@@ -339,12 +323,12 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
                 continue
             depth = self._tree.node(node)[0]
             known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._delta[depth]
-            if known and self._expandable(node, depth) and self._room(leaves):
+            if known and self.domain_.splittable(node) and self._room(leaves):
                 self._refine(node, expected)
             elif node in pending:
                 excluded.add(node)
             else:
-                return self._partition.cell(node)
+                return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         return self._best_within(self._expected().posterior, excluded)
@@ -359,7 +343,7 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         first = self._expand(node)
         if expected is not self._gp:
             children = range(first, first + self._tree.n_children)
-            expected.track(self._partition.blocks(first, children.stop), children)
+            expected.track(self.domain_.blocks(first, children.stop), children)
 
     def _mask(self, nodes: set[int]) -> np.ndarray | None:
         if not nodes:
@@ -372,13 +356,42 @@ class GPTreeOptimizer(AdaptiveTreeOptimizer):
         """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
         first = super()._expand(node)
         children = range(first, first + self._tree.n_children)
-        self._gp.track(self._partition.blocks(first, children.stop), children)
+        self._gp.track(self.domain_.blocks(first, children.stop), children)
         self._refined = True
         return first
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: every cell of the tree is tracked under its node's number."""
-        node = self._node_of(query)
+        node = self.domain_.node_of(query)
         mean, var = self._observe(query, node, reward, alpha)
         refined, self._refined = self._refined, False
         self._record(query, node, reward, mean, var, refined)
+
+    # -- state ------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._begin_horizon()
+        self._guarded = self._refined = False
+        super()._begin()
+
+    def _resolved_depth(self) -> int:
+        prior = self._point_kernel(self._query_kernel(self.n_features_in_))
+        return self._find_constants(prior, self._given_depth())
+
+    def _point_kernel(self, kernel: Kernel) -> Callable:
+        """Prior covariance of f between points, from that of the answers to queries."""
+        if self.pool is not None:
+            return kernel
+        return covariance_of_points(kernel)
+
+    def _diameter(self) -> np.ndarray:
+        """V_h for h = 0..max_depth + 1, in normalised units."""
+        if self.diameter != "theory":
+            return super()._diameter()
+        n = self.max_depth_ + 2
+        if self.pool is not None:
+            deviations = np.array([self._largest_deviation(depth) for depth in range(n)])
+            return self._claim_2(never_increasing(deviations))
+        prior = self._point_kernel(self.surrogate_.kernel_)
+        K = self._tree.n_children
+        return self._claim_2(cell_deviations(prior, self.bounds_, K, n, self._stationary))

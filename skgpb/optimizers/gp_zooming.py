@@ -24,25 +24,23 @@ from math import log, sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
 from skgpb._core._tree import TIE_TOLERANCE
-from skgpb.domains import Ball, ChebyshevCovering, EuclideanCovering
-from skgpb.domains.box import points_per_axis
+from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.covering import LEVELS
 from skgpb.domains.query import PointsQuery
-from skgpb.exceptions import BudgetWarning, RefinementWarning
-from skgpb.kernels import CellAverage, CellIntegral, boxes_from_points
+from skgpb.exceptions import RefinementWarning
 from skgpb.locks import locked
-from skgpb.optimizers._base import BaseBanditOptimizer, descriptors_of
-from skgpb.optimizers._gaussian import GaussianProcessMixin
-from skgpb.optimizers._tree_search import BEAM, first_maximum
+from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._horizon import Horizon
+from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin, first_maximum
 from skgpb.optimizers._variation import (
     claim_2,
+    covariance_of_points,
     largest_within,
     never_increasing,
     smoothness_exponent,
@@ -55,7 +53,9 @@ HEAD_START = 1000
 MAX_EFFORT = 100_000
 
 
-class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
+class GPZoomingOptimizer(
+    Horizon, SupportedRegionMixin, RegionSearchMixin, BaseBanditOptimizer[Ball]
+):
     r"""Maximise f by shrinking balls where the Gaussian process asks for it (Algorithm 2).
 
     It needs no tree of partitions: the balls follow the function, and a covering oracle says
@@ -72,11 +72,11 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
         averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
     bounds : array-like of shape (d, 2), default=None
         The domain, a box. Without it, it comes from ``fit``.
-    budget : int, default=100
+    horizon : int, default=100
         n, the number of evaluations that beta_n, W and r_min are meant for. Going on after
         them warns.
     anytime : bool, default=False
-        Whether n doubles whenever ``budget`` evaluations are spent. The balls and what was
+        Whether n doubles whenever ``horizon`` evaluations are spent. The balls and what was
         observed are kept.
     alpha : float, default=None
         Noise variance of a reward, in units of the reward squared; None learns it.
@@ -92,7 +92,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
     n_representatives : int or tuple of d ints, default=None
         Points per axis in a ball for "average"; None takes as many as possible up to 10 per
         axis and 100 in all.
-    diameter : "kernel", "theory", (c, exponent) or callable, default="kernel"
+    variation : "kernel", "theory", (c, exponent) or callable, default="kernel"
         W(r), the variation of f within balls of radius r: a bound computed from the kernel
         (see Notes), that of Claim 7, ``c * r**exponent``, or any function of r in units of
         the reward.
@@ -101,7 +101,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
         tree, whose cells of side 2 r a ball of radius r replaces:
         diam / 2 * n**-((1 + 1/a) / (2 a)), a being the exponent of smoothness of the kernel;
         that is diam / (2 n) where f is differentiable.
-    max_balls : int, default=5000
+    max_active : int, default=5000
         At most so many balls; 1,000 of them at once, the others in step with the evaluations.
         Where more would be needed, balls are evaluated instead of shrunk, before the first
         evaluation with a :class:`~skgpb.exceptions.RefinementWarning`.
@@ -120,7 +120,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
         grown by a quarter (from 4 on), every so many observations, or only in ``fit``.
     normalize_y : bool, default=False
         Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
-        their spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
+        their spread. ``alpha`` and a given ``variation`` stay in units of the reward.
     random_state : int, RandomState instance or None, default=None
         Seeds the restarts of the optimizer; nothing else is random.
 
@@ -128,6 +128,8 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
     ----------
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over box descriptors. It tracks every ball under its number.
+    domain_ : Balls
+        The balls as queries; ``domain_.ball(index)`` is one of them.
     covering_ : Covering
         The balls, in the unit cube.
     tree_ : Bunch
@@ -136,7 +138,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
         What was told; ``expanded`` says whether balls were shrunk on the way to the query.
     bounds_ : ndarray of shape (d, 2)
         The domain.
-    budget_ : int
+    horizon_ : int
         The present n.
     r_min_ : float
         The present r_min.
@@ -152,18 +154,18 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
 
     *beta="theory".* Claim 6 sums the failures of all confidence intervals that are looked at.
     The posterior changes with n evaluations, and there are at most M balls: two of them are
-    farther apart than the smallest radius, so M = ``2**(d * max_depth_)``, or ``max_balls`` if that
-    is less. Hence beta_n^2 = 2 (log(1 / theta) + log(2 n) + log(M)).
+    farther apart than the smallest radius, so M = ``2**(d * max_depth_)``, or ``max_active`` if
+    that is less. Hence beta_n^2 = 2 (log(1 / theta) + log(2 n) + log(M)).
 
-    *diameter="kernel".* W(r) is sqrt(2 log(M / theta)) times the largest prior standard
+    *variation="kernel".* W(r) is sqrt(2 log(M / theta)) times the largest prior standard
     deviation of f(y) minus the answer to the query, for y in a ball of radius r.
 
     *Refinement* happens within ``tell``, as far as the answers so far lead, and before the
     first evaluation within ``ask``. It makes many balls where W is much larger than sqrt(beta)
-    times the prior standard deviation, as the one of "theory" is; ``max_balls`` bounds it.
+    times the prior standard deviation, as the one of "theory" is; ``max_active`` bounds it.
 
-    *Recommendation.* ``recommend()`` follows the paper: the smallest ball at the time of the
-    last evaluation, ties to the highest posterior mean, then to the oldest.
+    *Recommendation.* ``recommend("paper")`` is the smallest ball at the time of the last
+    evaluation, ties to the highest posterior mean, then to the oldest.
 
     *Batches.* ``ask(n)`` shrinks the posterior by the queries that are pending, but balls only
     when the answers are there; when every ball is pending, it shrinks the best of them until a
@@ -177,7 +179,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
     >>> rng = np.random.default_rng(0)
     >>> def noisy(ball):
     ...     return np.sin(5 * ball.points).item() + 0.1 * rng.normal()
-    >>> opt = GPZoomingOptimizer(RBF(0.3), bounds=[(0, 1)], budget=40)
+    >>> opt = GPZoomingOptimizer(RBF(0.3), bounds=[(0, 1)], horizon=40)
     >>> result = opt.run(noisy, budget=40)
     >>> bool(abs(result.x.center - np.pi / 10).item() < 0.05)  # the maximum is at pi / 10
     True
@@ -185,16 +187,10 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
 
     _parameter_constraints: dict = {
         "bounds": "no_validation",
-        "budget": [Interval(Integral, 1, None, closed="left")],
-        "anytime": ["boolean"],
         "metric": [StrOptions({"chebyshev", "euclidean"})],
-        "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
-        "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-        "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
+        "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
         "r_min": [Interval(Real, 0, None, closed="neither"), None],
-        "max_balls": [Interval(Integral, 1, None, closed="left")],
-        "beta": [StrOptions({"theory"}), Interval(Real, 0, None, closed="left"), callable],
-        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+        "max_active": [Interval(Integral, 1, None, closed="left")],
     }
 
     _query_type = Ball
@@ -212,15 +208,15 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
         kernel: Kernel | None = None,
         *,
         bounds: Any = None,
-        budget: int = 100,
+        horizon: int = 100,
         anytime: bool = False,
         alpha: float | None = None,
         metric: str = "chebyshev",
         feedback: str | Kernel = "center",
         n_representatives: int | tuple[int, ...] | None = None,
-        diameter: str | tuple[float, float] | Callable[[float], float] = "kernel",
+        variation: str | tuple[float, float] | Callable[[float], float] = "kernel",
         r_min: float | None = None,
-        max_balls: int = 5000,
+        max_active: int = 5000,
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
@@ -231,15 +227,15 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
     ) -> None:
         self.kernel = kernel
         self.bounds = bounds
-        self.budget = budget
+        self.horizon = horizon
         self.anytime = anytime
         self.alpha = alpha
         self.metric = metric
         self.feedback = feedback
         self.n_representatives = n_representatives
-        self.diameter = diameter
+        self.variation = variation
         self.r_min = r_min
-        self.max_balls = max_balls
+        self.max_active = max_active
         self.beta = beta
         self.failure_probability = failure_probability
         self.optimizer = optimizer
@@ -250,6 +246,27 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
 
     # -- Algorithm 2 ------------------------------------------------------------------------
 
+    def _choose(self) -> Ball:
+        """Lines 2 to 7: the ball of the largest index, once it need not be smaller."""
+        t = self._round + 1 + len(self._pending)
+        self._follow_horizon(t)
+        beta = self._beta(t)
+        if not self._pending:
+            self._refine(t, beta)
+        posterior = self._expected().posterior
+        pending = {query.index for query in self._pending}
+        if len(pending - {-1}) == len(self.domain_):
+            # Every ball is being evaluated already: shrink some until another is needed.
+            while len(pending - {-1}) == len(self.domain_):
+                self._shrink(self._best_shrinkable(posterior, beta))
+            posterior = self._expected().posterior
+        ball = self._best_ball(posterior, beta, self._variation, pending)
+        if self._should_shrink(ball, posterior, beta):
+            # It ought to be smaller, not better known, once there is room or pending answers
+            # are there: until then the best centre, as if the centres were all there is.
+            ball = self._best_ball(posterior, beta, np.zeros_like(self._variation), pending)
+        return self.domain_.ball(ball)
+
     def _refine(self, t: int, beta: float) -> None:
         """Lines 2 to 5 and 11 to 13: shrink the best ball until one is to be evaluated."""
         posterior = self._gp.posterior
@@ -259,33 +276,6 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
                 return
             self._shrink(ball)
 
-    def _should_shrink(self, ball: int, posterior: Posterior, beta: float) -> bool:
-        """Line 3."""
-        depth = self._depth[ball]
-        width = sqrt(beta * posterior.tracked_at(ball)[1])
-        return depth < self.max_depth_ and width <= self._variation[depth]
-
-    def _choose(self) -> Ball:
-        """Line 7: the best ball, or one that is not pending."""
-        t = self._round + 1 + len(self._pending)
-        self._follow_horizon(t)
-        beta = self._beta(t)
-        if not self._pending:
-            self._refine(t, beta)
-        posterior = self._expected().posterior
-        pending = {query.index for query in self._pending}
-        if len(pending - {-1}) == len(self.covering_):
-            # Every ball is being evaluated already: shrink some until another is needed.
-            while len(pending - {-1}) == len(self.covering_):
-                self._shrink(self._best_shrinkable(posterior, beta))
-            posterior = self._expected().posterior
-        ball = self._best_ball(posterior, beta, self._variation, pending)
-        if self._should_shrink(ball, posterior, beta):
-            # It ought to be smaller, not better known, once there is room or pending answers
-            # are there: until then the best centre, as if the centres were all there is.
-            ball = self._best_ball(posterior, beta, np.zeros_like(self._variation), pending)
-        return self._ball(ball)
-
     def _best_ball(
         self,
         posterior: Posterior,
@@ -294,7 +284,7 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
         excluded: Iterable[int] = (),
     ) -> int:
         """Line 2: the ball of the largest index (equation 5.1), -1 if all are excluded."""
-        depth = self._depth
+        depth = self.domain_.depth
         index = posterior.tracked_mean() + np.sqrt(beta * posterior.tracked_var())
         index += variation[depth]
         index[[i for i in excluded if i >= 0]] = -np.inf
@@ -304,28 +294,21 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
         tied = np.flatnonzero(index >= top - TIE_TOLERANCE)
         return int(tied[np.argmin(depth[tied])])
 
-    def _best_shrinkable(self, posterior: Posterior, beta: float) -> int:
-        """Line 2 among the balls that can be smaller, known or not."""
-        smallest = np.flatnonzero(self._depth >= self.max_depth_)
-        ball = self._best_ball(posterior, beta, self._variation, smallest.tolist())
-        if ball < 0:
-            raise ValueError(
-                f"all {len(self.covering_)} balls are pending and none may be smaller: tell some "
-                "of them before asking for more, or decrease r_min"
-            )
-        return ball
+    def _should_shrink(self, ball: int, posterior: Posterior, beta: float) -> bool:
+        """Line 3."""
+        depth = self.domain_.depth[ball]
+        width = sqrt(beta * posterior.tracked_at(ball)[1])
+        return depth < self.max_depth_ and width <= self._variation[depth]
 
     def _shrink(self, ball: int) -> None:
         """Line 4, and lines 11 to 13."""
-        added = self.covering_.shrink(ball)
-        self._depth = self.covering_.depth
+        added = self.domain_.shrink(ball)
         self._refined = True
-        if self.feedback != "center":
-            self._gp.track([self._block(self._ball(ball))], [ball])
-        if added is not None:
-            self._parent.append(ball)
-            self._n_evaluations.append(0)
-            self._gp.track([self._block(self._ball(added))], [added])
+        # The answer to a ball changes with its radius, but not f at its centre.
+        changed = [ball] if self.feedback != "center" else []
+        changed += [] if added is None else [added]
+        for each in changed:
+            self._gp.track([self._block(self.domain_.ball(each))], [each])
 
     def _update(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9."""
@@ -333,126 +316,45 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
         self._following = self._beta(self._round + 2)
         ball = query.index if isinstance(query, Ball) else -1
         # A ball that was shrunk since it was asked for answered for its larger self.
-        same = ball >= 0 and (self.feedback == "center" or query.depth == self._depth[ball])
+        same = ball >= 0 and (self.feedback == "center" or query.depth == self.domain_.depth[ball])
         mean, var = self._observe(query, ball if same else -1, reward, alpha)
         if ball >= 0:
-            self._n_evaluations[ball] += 1
+            self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
         self._record(query, reward, mean, var, refined)
 
     def _settle(self) -> None:
-        """What leads up to the next evaluation."""
-        self._settled = self._depth.copy()
-        if self.anytime or self._round < self.budget_:
+        """Lines 2 to 5 of the next round, as far as the answers lead."""
+        self._settled = self.domain_.depth.copy()
+        if self.anytime or self._round < self.horizon_:
             self._follow_horizon(self._round + 1)
             following = self._following if callable(self.beta) else self._beta(self._round + 1)
             self._refine(self._round + 1, following)
 
-    @locked
-    def recommend(
-        self, rule: str = "expanded", *, depth: int | None = None, caution: float = 0.0
-    ) -> Ball:
-        """Return the best ball found so far.
-
-        Parameters
-        ----------
-        rule : {"expanded", "posterior"}, default="expanded"
-            The paper's rule: the smallest ball, ties to the highest posterior mean. Or any
-            ball, however small, that the posterior supports: one of the covering, or a smaller
-            one inside, with the largest posterior mean minus ``caution`` standard deviations.
-        depth : int, default=None
-            Smallest balls that "posterior" may return, as a number of halvings; None for
-            ``max_depth_``.
-        caution : float, default=0.0
-            Number of standard deviations; 0 ranks by the mean.
-
-        Returns
-        -------
-        ball : Ball
-        """
-        if rule not in ("expanded", "posterior"):
-            raise ValueError(f"rule must be 'expanded' or 'posterior', got {rule!r}")
-        if depth is not None and (not isinstance(depth, Integral) or depth < 0):
-            raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
-        if not isinstance(caution, Real) or not 0 <= caution < np.inf:
-            raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
-        self._check_informed()
-        if rule == "expanded":
-            return self._best()
-        finest = self.max_depth_ if depth is None else min(depth, self.max_depth_)
-        return self._best_supported(finest, float(caution))
-
     def _best(self) -> Ball:
+        """Return the smallest ball at the last evaluation, ties to the highest mean."""
         smallest = np.flatnonzero(self._settled == self._settled.max())
-        balls = [self._ball(i, int(self._settled[i])) for i in smallest.tolist()]
+        balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
         means = self._gp.moments([self._block(ball) for ball in balls])
         return balls[first_maximum(means, TIE_TOLERANCE * self._gp.scale)]
 
-    def _best_supported(self, finest: int, caution: float) -> Ball:
-        """Descend from the balls to smaller ones inside, from the BEAM best of each level."""
-        d = self.n_features_in_
-        steps = np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
-        centers = self.covering_.centers
-        front = [
-            (c, h, i) for i, (c, h) in enumerate(zip(centers, self._depth.tolist(), strict=True))
-        ]
-        front = [item for item in front if item[1] <= finest] or [(centers[0], finest, -1)]
-        best, top = None, -np.inf
-        tolerance = TIE_TOLERANCE * self._gp.scale
-        while front:
-            balls = [self._ball_at(*item) for item in front]
-            mean, std = self._gp.moments([self._block(b) for b in balls], std=True)
-            value = mean - caution * std
-            order = np.argsort(-value, kind="stable")
-            if best is None or value[order[0]] > top + tolerance:
-                best, top = balls[order[0]], value[order[0]]
-            inside: dict[tuple[int, bytes], tuple[np.ndarray, int, int]] = {}
-            for center, h, _ in (front[i] for i in order[:BEAM]):
-                if h < finest:
-                    step = self.covering_.diameter * 2.0 ** -(h + 1)
-                    for c in np.clip(center + step * steps, 0.0, 1.0):
-                        inside.setdefault((h + 1, c.tobytes()), (c, h + 1, -1))
-            front = list(inside.values())
-        return best
-
     # -- the constants of Appendix D --------------------------------------------------------
 
-    def _beta(self, t: int) -> float:
-        """Claim 6, or what the user chose."""
-        if callable(self.beta):
-            return check_callable_value(self.beta, t, "beta")
-        if self.beta == "theory":
-            u = log(1.0 / self.failure_probability)
-            return 2.0 * (u + log(2.0 * self.budget_) + self._log_balls)
-        return float(self.beta)
+    def _theory_beta(self, t: int) -> float:
+        """Claim 6."""
+        u = log(1.0 / self.failure_probability)
+        return 2.0 * (u + log(2.0 * self.horizon_) + self._log_balls)
 
     @property
     def _log_balls(self) -> float:
         """Logarithm of M, more balls than there can ever be."""
-        return min(self.n_features_in_ * self.max_depth_ * log(2.0), log(self.max_balls))
-
-    def _follow_horizon(self, t: int) -> None:
-        """Double n until evaluation t is within the horizon (Remark 5), or warn."""
-        if t <= self.budget_:
-            return
-        if self.anytime:
-            while self.budget_ < t:
-                self.budget_ *= 2
-            self._set_horizon()
-        elif not self._overdrawn:
-            self._overdrawn = True
-            warnings.warn(
-                f"the constants of this {type(self).__name__} hold for budget={self.budget_} "
-                f"evaluations, and this is evaluation {t}: pass the true budget, or anytime=True",
-                BudgetWarning,
-                stacklevel=4,
-            )
+        return min(self.n_features_in_ * self.max_depth_ * log(2.0), log(self.max_active))
 
     def _set_horizon(self) -> None:
         """r_min and all that depends on it."""
         diameter, a = self.covering_.diameter, self._exponent
         if self.r_min is None:
-            self.r_min_ = 0.5 * diameter * float(self.budget_) ** (-(1.0 + 1.0 / a) / (2.0 * a))
+            self.r_min_ = 0.5 * diameter * float(self.horizon_) ** (-(1.0 + 1.0 / a) / (2.0 * a))
         else:
             self.r_min_ = float(self.r_min)
         self.max_depth_ = 0
@@ -463,139 +365,103 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
     def _relearned(self) -> None:
         """W(r_k) for k = 0..max_depth_, in normalised units."""
         radii = self.covering_.diameter * 2.0 ** -np.arange(self.max_depth_ + 1.0)
-        if isinstance(self.diameter, str) and self.diameter == "theory":
-            # Claim 7: W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
+        if isinstance(self.variation, str):
+            self._variation = self._bound(radii)
+            return
+        if callable(self.variation):
+            given = [check_callable_value(self.variation, r, "variation") for r in radii]
+        else:
+            c, exponent = self.variation
+            given = c * radii**exponent
+        self._variation = np.array(given) / self._gp.scale
+
+    def _bound(self, radii: np.ndarray) -> np.ndarray:
+        """W(r) from the kernel, or by Claim 7."""
+        if self.variation == "theory":
+            # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            self._variation = 2.0 * claim_2(g, 4**d, d, self.failure_probability)
-        elif isinstance(self.diameter, str):
-            quantile = sqrt(2.0 * (self._log_balls - log(self.failure_probability)))
-            g = np.array([self._deviation(r) for r in radii])
-            self._variation = quantile * never_increasing(g)
-        else:
-            if callable(self.diameter):
-                given = [check_callable_value(self.diameter, r, "diameter") for r in radii]
-            else:
-                c, exponent = self.diameter
-                given = list(c * radii**exponent)
-            self._variation = np.array(given) / self._gp.scale
+            return 2.0 * claim_2(g, 4**d, d, self.failure_probability)
+        quantile = sqrt(2.0 * (self._log_balls - log(self.failure_probability)))
+        return quantile * never_increasing(np.array([self._deviation(r) for r in radii]))
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:
         """Largest prior sd of f(y) minus the answer to a ball, or f at its centre; y inside.
 
         Balls around the centre and two opposite corners of the domain are looked at.
         """
-        d = self.n_features_in_
+        d, balls = self.n_features_in_, self.domain_
         depth = round(np.log2(self.covering_.diameter / radius))
         found = []
         for center in (np.full(d, 0.5), np.zeros(d), np.ones(d)):
             if of_answer:
-                block = self._block(self._ball_at(center, depth, -1))
+                block = self._block(balls.ball_at(center, depth))
             else:
-                block = self._rows_of(self._place(center[None]))
+                block = self._rows_of(balls.place(center[None]))
 
             def deviations(t: Any, center: Any = center, block: Any = block) -> Any:
                 if self.metric == "euclidean":
                     t = t / np.maximum(1.0, np.linalg.norm(t, axis=1, keepdims=True))
                 points = np.clip(center + radius * t, 0.0, 1.0)
-                return self._gp.deviations(block, self._rows_of(self._place(points)))
+                return self._gp.deviations(block, self._rows_of(balls.place(points)))
 
             found.append(largest_within(deviations, d))
         return max(found)
 
+    # -- guards -----------------------------------------------------------------------------
+
+    def _best_shrinkable(self, posterior: Posterior, beta: float) -> int:
+        """Line 2 among the balls that can be smaller, known or not."""
+        smallest = np.flatnonzero(self.domain_.depth >= self.max_depth_)
+        ball = self._best_ball(posterior, beta, self._variation, smallest.tolist())
+        if ball < 0:
+            raise ValueError(
+                f"all {len(self.domain_)} balls are pending and none may be smaller: tell some "
+                "of them before asking for more, or decrease r_min"
+            )
+        return ball
+
     def _room(self, t: int) -> bool:
         """Whether another ball may be needed before evaluation t.
 
-        Breadth-first refinement would spend ``max_balls`` at once, at places that no answer has
+        Breadth-first refinement would spend ``max_active`` at once, at places that no answer has
         pointed to, so all but HEAD_START of them become available in step with the evaluations.
         """
-        head = min(HEAD_START, self.max_balls)
-        share = head + (self.max_balls - head) * min(1.0, t / self.budget_)
+        head = min(HEAD_START, self.max_active)
+        share = head + (self.max_active - head) * min(1.0, t / self.horizon_)
         if self.covering_.effort > MAX_EFFORT:
             if not self._exhausted:
                 self._exhausted = True
                 warnings.warn(
-                    f"the region that {len(self.covering_)} balls leave uncovered in "
+                    f"the region that {len(self.domain_)} balls leave uncovered in "
                     f"{self.n_features_in_} dimensions consists of more than {MAX_EFFORT} boxes: "
                     "balls are shrunk no further. Use GPTreeOptimizer, whose cost does not grow "
-                    "with the dimension like this, or a smaller diameter",
+                    "with the dimension like this, or a smaller variation",
                     RefinementWarning,
                     stacklevel=5,
                 )
             return False
-        if len(self.covering_) < share:
+        if len(self.domain_) < share:
             return True
         if self._round == 0 and not self._guarded:
             self._guarded = True
             warnings.warn(
-                f"there are {len(self.covering_)} balls before the first evaluation: they are "
+                f"there are {len(self.domain_)} balls before the first evaluation: they are "
                 "evaluated as they are for now. Shrinking runs ahead of evaluation where W "
-                "(diameter) is wide next to sqrt(beta) times the standard deviation. Pass a "
-                "smaller diameter (diameter='kernel', or (c, exponent) with a smaller c), a kernel "
-                "with longer length scales, a larger beta or a larger r_min; or raise max_balls",
+                "(variation) is wide next to sqrt(beta) times the standard deviation. Pass a "
+                "smaller variation (variation='kernel', or (c, exponent) with a smaller c), a "
+                "kernel with longer length scales, a larger beta or a larger r_min; or raise "
+                "max_active",
                 RefinementWarning,
                 stacklevel=5,
             )
         return False
 
-    # -- balls as queries -------------------------------------------------------------------
+    # -- state ------------------------------------------------------------------------------
 
-    def _ball(self, index: int, depth: int | None = None) -> Ball:
-        """Ball of the covering, as large as it is or as it was."""
-        depth = int(self._depth[index]) if depth is None else depth
-        return self._ball_at(self.covering_.center(index), depth, index)
-
-    def _ball_at(self, center: np.ndarray, depth: int, index: int) -> Ball:
-        radius = self.covering_.diameter * 2.0**-depth
-        corners = np.clip(np.stack([center, center - radius, center + radius]), 0.0, 1.0)
-        place, lower, upper = self._place(corners)
-        spec = None if self.feedback == "center" else self._points_per_axis(self.n_features_in_)
-        return Ball(index, depth, place, radius, lower, upper, spec)
-
-    def _place(self, points: np.ndarray) -> np.ndarray:
-        """Points of the unit cube in the domain, never outside of it; a new array."""
-        lower, upper = self.bounds_.T
-        # Both ends of the cube are met exactly.
-        return np.where(points < 1.0, np.minimum(lower + points * (upper - lower), upper), upper)
-
-    def _rows_of(self, points: np.ndarray) -> np.ndarray:
-        return boxes_from_points(points)
-
-    def _block(self, query: Ball | PointsQuery) -> np.ndarray:
-        if isinstance(query, PointsQuery):
-            return boxes_from_points(query.points)
-        if self.feedback == "center":
-            return boxes_from_points(query.center[None])
-        return np.concatenate([query.lower, query.upper])[None]
-
-    def _descriptor(self, query: Ball | PointsQuery) -> np.ndarray:
-        if isinstance(query, Ball):
-            return np.concatenate([query.lower, query.upper])
-        return descriptors_of(query.points)
-
-    def _resolve(self, query: Ball | PointsQuery) -> Ball | PointsQuery:
-        if isinstance(query, PointsQuery) or query in self._pending:
-            return query
-        if not self._is_own(query):
-            raise ValueError(
-                f"{query} is not a ball of this optimizer (bounds {self.bounds_.tolist()}, "
-                f"metric={self.metric!r}, {len(self.covering_)} balls)"
-            )
-        return query
-
-    def _is_own(self, query: Ball) -> bool:
-        """Whether a ball is one of the covering, at any of its radii, or lies in the domain."""
-        if query.index >= 0:
-            known = query.index < len(self.covering_) and query.depth <= self._depth[query.index]
-            return bool(known) and self._ball(query.index, query.depth) == query
-        if len(query.center) != self.n_features_in_ or not 0 <= query.depth <= LEVELS:
-            return False
-        lower, upper = self.bounds_.T
-        center = (query.center - lower) / (upper - lower)
-        mine = self._ball_at(np.clip(center, 0.0, 1.0), query.depth, -1)
-        pairs = [(getattr(mine, a), getattr(query, a)) for a in ("center", "lower", "upper")]
-        close = all(np.allclose(a, b, rtol=0.0, atol=1e-9 * (upper - lower)) for a, b in pairs)
-        return close and mine.spec == query.spec
+    @property
+    def _finest(self) -> int:
+        return self.max_depth_
 
     @property
     @locked
@@ -605,30 +471,10 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
         ``depth`` (halvings), ``index``, ``parent`` (the ball whose shrinking made this one
         necessary, -1 for the first), ``children`` (n_balls, most children), padded with -1,
         ``lower`` and ``upper`` (n_balls, d), ``n_evaluations``, ``center`` (n_balls, d) and
-        ``radius``.
+        ``radius``. ``domain_.ball(index)`` is the query.
         """
         check_is_fitted(self, "bounds_")
-        balls = [self._ball(i) for i in range(len(self.covering_))]
-        parent = np.array(self._parent, dtype=np.intp)
-        children = np.full((len(balls), max(1, np.bincount(parent + 1).max())), -1, dtype=np.intp)
-        filled = np.zeros(len(balls), dtype=np.intp)
-        for i, p in enumerate(self._parent):
-            if p >= 0:
-                children[p, filled[p]] = i
-                filled[p] += 1
-        return Bunch(
-            depth=self._depth.copy(),
-            index=np.arange(len(balls)),
-            parent=parent,
-            children=children,
-            lower=np.stack([ball.lower for ball in balls]),
-            upper=np.stack([ball.upper for ball in balls]),
-            n_evaluations=np.array(self._n_evaluations, dtype=np.intp),
-            center=np.stack([ball.center for ball in balls]),
-            radius=np.array([ball.radius for ball in balls]),
-        )
-
-    # -- state ------------------------------------------------------------------------------
+        return Bunch(**self.domain_.arrays())
 
     def _begin_checks(self, d: int) -> None:
         if self.metric == "euclidean" and self.feedback != "center":
@@ -636,41 +482,27 @@ class GPZoomingOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Ball]):
                 "feedback must be 'center' with metric='euclidean', whose balls are no boxes; "
                 f"got {self.feedback!r}"
             )
-        if isinstance(self.diameter, (tuple, list)):
-            numbers = [isinstance(x, Real) and 0 < x < np.inf for x in self.diameter]
+        if isinstance(self.variation, (tuple, list)):
+            numbers = [isinstance(x, Real) and 0 < x < np.inf for x in self.variation]
             if len(numbers) != 2 or not all(numbers):
                 raise ValueError(
-                    "diameter as (c, exponent) stands for c * r**exponent and needs two finite "
-                    f"numbers > 0, got {self.diameter!r}"
+                    "variation as (c, exponent) stands for c * r**exponent and needs two finite "
+                    f"numbers > 0, got {self.variation!r}"
                 )
         self._points_per_axis(d)
         self._query_kernel(d)
 
     def _begin(self) -> None:
         d = self.n_features_in_
-        self.budget_ = int(self.budget)
-        self._overdrawn = self._guarded = self._exhausted = self._refined = False
+        self._begin_horizon()
+        self._guarded = self._exhausted = self._refined = False
         euclidean = self.metric == "euclidean"
         self.covering_ = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
-        self._depth = self._settled = self.covering_.depth
-        self._parent, self._n_evaluations = [-1], [0]
+        spec = None if self.feedback == "center" else self._points_per_axis(d)
+        self.domain_ = Balls(self.bounds_, self.covering_, spec)
+        self._settled = self.domain_.depth
         prior = self._query_kernel(d)
-        self._exponent = smoothness_exponent(
-            lambda X, Y: prior(boxes_from_points(X), boxes_from_points(Y)), self.bounds_
-        )
+        self._exponent = smoothness_exponent(covariance_of_points(prior), self.bounds_)
         self._start_surrogate(prior, 2 * d)
         self._set_horizon()
-        self._gp.track([self._block(self._ball(0))])
-
-    def _query_kernel(self, d: int) -> Kernel:
-        """Covariance between the answers that the oracle returns."""
-        if isinstance(self.feedback, Kernel):
-            return clone(self.feedback)
-        base = self._prior_kernel(d, smooth=self.feedback != "center")
-        if self.feedback == "integral":
-            return CellIntegral(base)
-        return CellAverage(base, self._points_per_axis(d))
-
-    def _points_per_axis(self, d: int) -> tuple[int, ...]:
-        """Resolve ``n_representatives``."""
-        return (1,) * d if self.feedback == "center" else points_per_axis(self.n_representatives, d)
+        self._gp.track([self._block(self.domain_.ball(0))])

@@ -25,8 +25,9 @@ from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
-from skgpb.optimizers._tree_search import TreeSearchOptimizer, first_maximum
-from skgpb.utils import MOST_CHILDREN, Integral, Interval, Real, StrOptions
+from skgpb.optimizers._regions import first_maximum
+from skgpb.optimizers._tree_search import TreeSearchOptimizer, given_diameter
+from skgpb.utils import Integral, Interval, Real, StrOptions
 
 
 class StoOOOptimizer(TreeSearchOptimizer):
@@ -54,7 +55,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
         Confidence width after T rewards: equation 12, sqrt(2 log(t^2 / theta) / T), or that of
         Munos for a known budget n, sqrt(log(n^2 / theta) / (2 T)); both times the length of
         ``reward_range``.
-    budget : int, default=None
+    horizon : int, default=None
         n, needed by ``width="munos"``.
     reward_range : (float, float), default=(0.0, 1.0)
         Where rewards are assumed to lie. It scales the width; rewards outside are accepted
@@ -66,6 +67,8 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     Attributes
     ----------
+    domain_ : BoxPartition or PoolPartition
+        The cells; ``domain_.cell(node)`` is the query of a node.
     tree_ : Bunch
         The partition as arrays.
     history_ : structured ndarray
@@ -80,9 +83,10 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     Notes
     -----
-    Leaves without rewards come first; ties go to the lowest depth, then to the lowest index. The
-    recommendation is the split cell of the highest empirical mean at the deepest level that has
-    any.
+    Leaves without rewards come first; ties go to the lowest depth, then to the lowest index.
+
+    *Recommendation.* There is no posterior, so that the paper's rule is the only one: the split
+    cell of the highest empirical mean at the deepest level that has any.
 
     Examples
     --------
@@ -93,17 +97,13 @@ class StoOOOptimizer(TreeSearchOptimizer):
     True
     """
 
+    _rules = ("paper",)
+
     _parameter_constraints: dict = {
-        "bounds": "no_validation",
-        "pool": "no_validation",
-        "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "feedback": [StrOptions({"center", "average", "integral"})],
-        "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "diameter": [tuple, list, callable],
-        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
-        "min_members": [Interval(Integral, 1, None, closed="left")],
         "width": [StrOptions({"anytime", "munos"})],
-        "budget": [Interval(Integral, 1, None, closed="left"), None],
+        "horizon": [Interval(Integral, 1, None, closed="left"), None],
         "reward_range": [tuple, list],
         "failure_probability": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
@@ -121,7 +121,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
         max_depth: int | None = None,
         min_members: int = 1,
         width: str = "anytime",
-        budget: int | None = None,
+        horizon: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
         failure_probability: float = 0.1,
         random_state: Any = None,
@@ -135,7 +135,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
         self.max_depth = max_depth
         self.min_members = min_members
         self.width = width
-        self.budget = budget
+        self.horizon = horizon
         self.reward_range = reward_range
         self.failure_probability = failure_probability
         self.random_state = random_state
@@ -147,12 +147,12 @@ class StoOOOptimizer(TreeSearchOptimizer):
         return self._tree.best_empirical_bound(self._log_term(t), self._delta, excluded)
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
-        tree, node = self._tree, self._node_of(query)
+        tree, node = self._tree, self.domain_.node_of(query)
         log_term = self._log_term(self._round + 1)
         before = (np.nan, np.nan)
         expand = False
         if node < 0:
-            self._outside.append((self._descriptor(query), reward))
+            self._outside.append((query.box, reward))
         else:
             T, total = tree.evaluations(node)
             if T:
@@ -160,22 +160,22 @@ class StoOOOptimizer(TreeSearchOptimizer):
             tree.record(node, reward)
             depth, _, slot = tree.node(node)
             known = sqrt(log_term / (T + 1)) <= self._delta[depth]
-            expand = slot >= 0 and known and self._expandable(node, depth)
+            expand = slot >= 0 and known and self.domain_.splittable(node)
         if expand:
             self._expand(node)
         self._round += 1
-        self._history.append((self._descriptor(query), reward, *before, expand))
+        self._history.append((query.box, reward, *before, expand))
 
     def _best(self) -> Cell:
         nodes = self._deepest_expanded()
         means = [self._mean_of_node(node) for node in nodes.tolist()]
-        return self._partition.cell(int(nodes[first_maximum(np.array(means), TIE_TOLERANCE)]))
+        return self.domain_.cell(int(nodes[first_maximum(np.array(means), TIE_TOLERANCE)]))
 
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
         low, high = self.reward_range
         if self.width == "munos":
-            square = 0.5 * log(self.budget**2 / self.failure_probability)
+            square = 0.5 * log(self.horizon**2 / self.failure_probability)
         else:
             square = 2.0 * log(t**2 / self.failure_probability)
         return square * (high - low) ** 2
@@ -184,8 +184,8 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     def _begin_checks(self, d: int) -> None:
         super()._begin_checks(d)
-        if self.width == "munos" and self.budget is None:
-            raise ValueError("width='munos' needs budget, the number of rounds to be played")
+        if self.width == "munos" and self.horizon is None:
+            raise ValueError("width='munos' needs horizon, the number of rounds to be played")
         ends = self.reward_range
         if (
             len(ends) != 2
@@ -196,7 +196,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     def _begin(self) -> None:
         super()._begin()
-        self._delta = self._given_diameter()
+        self._delta = given_diameter(self.diameter, self.max_depth_ + 2)
         self._outside: list[tuple[np.ndarray, float]] = []
 
     def _default_noise(self) -> float:
@@ -211,10 +211,24 @@ class StoOOOptimizer(TreeSearchOptimizer):
         T, total = self._tree.evaluations(node)
         return total / T if T else np.nan
 
-    def _value_of(self, query: Cell | PointsQuery) -> float:
-        return self._mean_of_node(self._node_of(query))
-
     # -- a regressor for f ------------------------------------------------------------------
+
+    @locked
+    def predict_query(self, queries: Any) -> np.ndarray:
+        """Empirical mean of the rewards of cells, NaN where there are none.
+
+        Parameters
+        ----------
+        queries : Cell or list of Cell
+            Cells of this optimizer, asked or not.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_queries,)
+        """
+        check_is_fitted(self, "bounds_")
+        nodes = [self.domain_.node_of(query) for query in self._checked_queries(queries)]
+        return np.array([self._mean_of_node(node) if node >= 0 else np.nan for node in nodes])
 
     @locked
     def predict(self, X: Any) -> np.ndarray:

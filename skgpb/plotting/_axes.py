@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.exceptions import NotFittedError
+
+from skgpb.domains import ContextPartition
+from skgpb.domains.partition import Partition
+
 # Colour of what is recommended, in every display.
 RECOMMENDED = "#d62728"
 # Half width of a 95 % interval of a normal distribution, in standard deviations.
 QUANTILE_95 = 1.96
 
 
-def check_draws(optimizer: Any, cls: type, what: str) -> None:
-    """Raise TypeError unless an optimizer is one whose picture can be drawn."""
-    if not isinstance(optimizer, cls):
+def check_has_cells(optimizer: Any, what: str, *, posterior: bool = False) -> None:
+    """Raise TypeError unless an optimizer has a tree of cells, and a posterior if so."""
+    has_tree = isinstance(getattr(optimizer, "domain_", None), (Partition, ContextPartition))
+    if not has_tree or (posterior and not hasattr(optimizer, "surrogate_")):
         raise TypeError(f"{what} to draw, {type(optimizer).__name__} has none")
+
+
+def recommendation_of(optimizer: Any) -> Any:
+    """What an optimizer recommends, None where that needs a context or an answer."""
+    if "context_bounds" in optimizer.get_params(deep=False):
+        return None
+    try:
+        return optimizer.recommend()
+    except NotFittedError:
+        return None
 
 
 def make_axes(ax: Any) -> Any:

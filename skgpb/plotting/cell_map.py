@@ -9,8 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skgpb.domains import Cell
-from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
-from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, check_draws, make_axes
+from skgpb.plotting._axes import (
+    QUANTILE_95,
+    RECOMMENDED,
+    check_has_cells,
+    make_axes,
+    recommendation_of,
+)
 
 
 class CellMapDisplay:
@@ -28,8 +33,8 @@ class CellMapDisplay:
         Posterior of the average over each leaf, in units of the reward.
     asked : ndarray of shape (n_asked, 2, d)
         Corners of the cells that were asked for, leaves or not.
-    recommended : ndarray of shape (2, d)
-        Corners of the recommended cell.
+    recommended : ndarray of shape (2, d), default=None
+        Corners of the recommended cell; None for none.
     answers : ndarray of shape (n_answers, 2), default=None
         Centre along the first feature and reward of everything observed; drawn for d = 1.
     points : ndarray of shape (n, d), default=None
@@ -72,7 +77,7 @@ class CellMapDisplay:
         mean: np.ndarray,
         std: np.ndarray,
         asked: np.ndarray,
-        recommended: np.ndarray,
+        recommended: np.ndarray | None = None,
         answers: np.ndarray | None = None,
         points: np.ndarray | None = None,
         leaf_of: np.ndarray | None = None,
@@ -111,7 +116,8 @@ class CellMapDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
         recommended : Cell, default=None
-            None for ``optimizer.recommend()``; must be given where that needs a context.
+            None for ``optimizer.recommend()``, or nothing before any answer; must be given where
+            that needs a context.
         pool : array-like of shape (n, d), default=None
             The members of a pool in the units of the map, where the optimizer's own are scaled
             linearly.
@@ -124,21 +130,19 @@ class CellMapDisplay:
         -------
         display : CellMapDisplay
         """
+        check_is_fitted(optimizer, "bounds_")
         has_cells = "a tree search with a Gaussian process has cells with a posterior"
-        check_draws(optimizer, GaussianTreeSearchOptimizer, has_cells)
-        check_is_fitted(optimizer, "surrogate_")
+        check_has_cells(optimizer, has_cells, posterior=True)
         if recommended is None:
             if "context_bounds" in optimizer.get_params(deep=False):
                 raise ValueError("recommended must be given: what is best depends on the context")
-            recommended = optimizer.recommend()
-        partition, tree = optimizer._partition, optimizer._tree
-        leaves = np.flatnonzero(optimizer.tree_.children[:, 0] < 0)
-        blocks = [partition.blocks(leaf, leaf + 1)[0] for leaf in leaves.tolist()]
-        mean, std = optimizer.surrogate_.process_.moments(blocks, std=True)
-        asked = [partition.cell(i) for i in np.flatnonzero(tree.n_evaluations).tolist()]
-        cells = [partition.cell(leaf) for leaf in leaves.tolist()]
+            recommended = recommendation_of(optimizer)
+        tree, cell_of = optimizer.tree_, optimizer.domain_.cell
+        cells = [cell_of(leaf) for leaf in np.flatnonzero(tree.children[:, 0] < 0).tolist()]
+        mean, std = optimizer.predict_query(cells, return_std=True)
+        asked = [cell_of(node) for node in np.flatnonzero(tree.n_evaluations).tolist()]
         points = leaf_of = None
-        if optimizer.pool is not None:
+        if cells[0].members is not None:
             points = check_array(optimizer.pool if pool is None else pool, dtype=np.float64)
             leaf_of = np.empty(len(points), dtype=np.intp)
             for i, cell in enumerate(cells):
@@ -164,7 +168,7 @@ class CellMapDisplay:
             mean=mean,
             std=std,
             asked=np.array([corners(cell) for cell in asked]).reshape(len(asked), *boxes.shape[1:]),
-            recommended=corners(recommended),
+            recommended=None if recommended is None else corners(recommended),
             answers=answers,
             points=points,
             leaf_of=leaf_of,
@@ -227,7 +231,9 @@ class CellMapDisplay:
             y = [0.015, 0.015]
             style = {"transform": ax.get_xaxis_transform(), "color": "0.3", "label": label}
             ax.plot([lower, upper], y, "|-", lw=0.8, ms=7, **style)
-        ax.axvspan(*self.recommended[:, 0], color=self.color, alpha=0.2, label="recommended")
+        if self.recommended is not None:
+            style = {"color": self.color, "alpha": 0.2, "label": "recommended"}
+            ax.axvspan(*self.recommended[:, 0], **style)
         ax.set_ylabel(value)
         ax.legend()
 
@@ -262,11 +268,12 @@ class CellMapDisplay:
             outlines = [box(lower, upper) for lower, upper in self.asked]
             ax.add_collection(PatchCollection(outlines, **style, linewidths=0.6))
             legend.append(Rectangle((0, 0), 1, 1, **style, label="queried"))
-        low, high = self.recommended
-        best = box(low, high, fill=False, edgecolor=self.color, lw=2.5, label="recommended")
-        legend.append(ax.add_patch(best))
         ax.autoscale_view()
-        self._point_out(ax, low[:2], high[:2])
+        if self.recommended is not None:
+            low, high = self.recommended
+            best = box(low, high, fill=False, edgecolor=self.color, lw=2.5, label="recommended")
+            legend.append(ax.add_patch(best))
+            self._point_out(ax, low[:2], high[:2])
         self.mappable_ = colored
         if colorbar:
             name = f" of {self.value_name}" if self.value_name else ""

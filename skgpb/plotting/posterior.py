@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, make_axes
+from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, make_axes, recommendation_of
 from skgpb.utils import Integral, check_numbers
 
 
@@ -129,9 +129,8 @@ class PosteriorDisplay:
             raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
         lower, upper = optimizer.bounds_.T
         corners = None
-        contextual = "context_bounds" in optimizer.get_params(deep=False)
-        if optimizer._informed and not contextual:
-            best = optimizer.recommend()
+        best = recommendation_of(optimizer)
+        if best is not None:
             point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
             corners = [getattr(best, name, point) for name in ("lower", "upper")]
         if fixed is None:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb.domains import Query
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.plotting._axes import make_axes
 from skgpb.utils import check_numbers, check_reward
@@ -167,4 +168,7 @@ def _estimated_optimum(optimizer: Any) -> float:
     """Estimated mean reward of the recommendation."""
     if "context_bounds" in optimizer.get_params(deep=False):
         raise ValueError("optimum must be given: what is best depends on the context")
-    return float(optimizer._value_of(optimizer.recommend()))
+    best = optimizer.recommend()
+    # What the indirect ones recommend is a point, no query.
+    mean = optimizer.predict_query([best]) if isinstance(best, Query) else optimizer.predict([best])
+    return float(np.sum(mean))

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.optimizers._tree_search import TreeSearchOptimizer
-from skgpb.plotting._axes import RECOMMENDED, check_draws, make_axes
+from skgpb.domains import Cell
+from skgpb.plotting._axes import RECOMMENDED, check_has_cells, make_axes, recommendation_of
 
 # Area of a node that was never asked, and what the node asked most often adds to it, in points;
 # with more than so many nodes the former shrinks.
@@ -35,7 +35,7 @@ class TreeDisplay:
     mean : ndarray of shape (n_nodes,)
         Estimated mean reward; NaN where nothing is known.
     recommended : int, default=-1
-        Node recommended; -1 where it is not in the tree.
+        Finest node around the cell recommended; -1 for none.
     value_name : str, default=None
         What the rewards measure.
 
@@ -109,23 +109,18 @@ class TreeDisplay:
         -------
         display : TreeDisplay
         """
-        check_draws(optimizer, TreeSearchOptimizer, "a tree search has a tree of cells")
         check_is_fitted(optimizer, "bounds_")
+        check_has_cells(optimizer, "a tree search has a tree of cells")
         tree = optimizer.tree_
-        contextual = "context_bounds" in optimizer.get_params(deep=False)
-        if recommended is None and optimizer._informed and not contextual:
-            recommended = optimizer.recommend()
-        node = -1
-        if recommended is not None:
-            at = (tree.depth == recommended.depth) & (tree.index == recommended.index)
-            node = int(np.flatnonzero(at)[0]) if at.any() else -1
+        if recommended is None:
+            recommended = recommendation_of(optimizer)
         display = cls(
             depth=np.asarray(tree.depth),
             parent=np.asarray(tree.parent),
             children=np.asarray(tree.children),
             n_evaluations=np.asarray(tree.n_evaluations),
             mean=_estimates(optimizer, tree),
-            recommended=node,
+            recommended=-1 if recommended is None else _node_around(tree, recommended),
             value_name=value_name,
         )
         return display.plot(ax, **kwargs)
@@ -217,10 +212,16 @@ class TreeDisplay:
         return np.array(path, dtype=np.intp)
 
 
+def _node_around(tree: Any, cell: Cell) -> int:
+    """Finest node whose cell is, or contains, the one given."""
+    depth, index = cell.depth, cell.index
+    while True:
+        at = np.flatnonzero((tree.depth == depth) & (tree.index == index))
+        if len(at):
+            return int(at[0])
+        depth, index = depth - 1, index // tree.children.shape[1]
+
+
 def _estimates(optimizer: Any, tree: Any) -> np.ndarray:
     """Posterior mean of every node, or the mean of its own rewards where there is no posterior."""
-    if hasattr(optimizer, "surrogate_"):
-        blocks = optimizer._partition.blocks(0, len(tree.depth))
-        return optimizer.surrogate_.process_.moments(blocks)
-    sums, counts = np.asarray(optimizer._tree.reward_sum), np.asarray(tree.n_evaluations)
-    return np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    return optimizer.predict_query([optimizer.domain_.cell(i) for i in range(len(tree.depth))])

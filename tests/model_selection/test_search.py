@@ -445,7 +445,7 @@ def test_it_finds_the_maximum_of_a_mixed_conditional_space():
         GPOOOptimizer(diameter=(1.0, 0.7)),
         GPOOOptimizer(diameter=(1.0, 0.7), n_representatives=2),
         GPUCBOptimizer(n_candidates=50),
-        GPZoomingOptimizer(budget=200),
+        GPZoomingOptimizer(horizon=200),
         StoOOOptimizer(diameter=(1.0, 0.7)),
     ],
     ids=["GPOO", "GPOO-average", "GP-UCB", "zooming", "StoOO"],

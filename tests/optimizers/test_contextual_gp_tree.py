@@ -81,7 +81,7 @@ def test_every_play_follows_algorithm_3(d, n_children, feedback, n_seeds):
             context_bounds=CONTEXTS[d],
             bounds=ACTIONS[d],
             alpha=ALPHA,
-            budget=n,
+            horizon=n,
             n_children=n_children,
             feedback=feedback,
             n_representatives=3,
@@ -229,35 +229,36 @@ def test_points_told_from_outside_move_the_posterior():
 
 
 def test_a_pickled_run_continues_identically():
-    optimizer = started(anytime=True, budget=8)
+    optimizer = started(anytime=True, horizon=8)
     play(optimizer, 12)
     optimizer.ask([0.25])
     twin = pickle.loads(pickle.dumps(optimizer))
     assert play(twin, 12, seed=3) == play(optimizer, 12, seed=3)
-    assert twin.budget_ == 32
+    assert twin.horizon_ == 32
 
 
-def test_budget_guard_and_bad_parameters():
-    optimizer = started(budget=2)
+def test_horizon_guard_and_bad_parameters():
+    optimizer = started(horizon=2)
     play(optimizer, 2)
-    with pytest.warns(BudgetWarning, match="budget=2"):
+    with pytest.warns(BudgetWarning, match="horizon=2"):
         optimizer.ask([0.5])
-    wide = make(kernel=RBF(0.01), diameter=(1e6, 0.99), max_depth=30, max_leaves=20)
-    with pytest.warns(RefinementWarning, match="max_leaves=20"):
+    wide = make(kernel=RBF(0.01), diameter=(1e6, 0.99), max_depth=30, max_active=20)
+    with pytest.warns(RefinementWarning, match="max_active=20"):
         wide.ask([0.5])
-    assert wide._tree.n_leaves == 20
-    for parameter, value in [("n_context", 0), ("feedback", RBF()), ("budget", 0), ("beta", -1)]:
+    assert wide.domain_.tree.n_leaves == 20
+    for parameter, value in [("n_context", 0), ("feedback", RBF()), ("horizon", 0), ("beta", -1)]:
         with pytest.raises(ValueError, match=parameter):
             make(**{parameter: value}).ask([0.5])
 
 
 def test_without_room_for_leaves_the_best_candidate_is_played():
-    narrow = make(kernel=RBF([0.4, 0.2]), diameter=(50.0, 0.9), max_depth=30, max_leaves=24, beta=4)
+    narrow = make(kernel=RBF([0.4, 0.2]), diameter=(50.0, 0.9), max_depth=30, max_active=24, beta=4)
     rng = np.random.default_rng(3)
-    with pytest.warns(RefinementWarning, match="max_leaves=24"):
+    with pytest.warns(RefinementWarning, match="max_active=24"):
         for context in rng.uniform(size=12):
             query = narrow.ask([context])
-            relevant = [narrow._query(node, query.context) for node in narrow._relevant([context])]
+            domain, at = narrow.domain_, query.context
+            relevant = [domain.played(node, at) for node in domain.relevant(at)]
             mean, std = narrow.surrogate_.predict(
                 np.array([[*cell.center, *cell.center] for cell in relevant]), return_std=True
             )
@@ -286,7 +287,7 @@ def test_run_plays_the_contexts_in_order_and_calls_back():
 def test_hyperparameters_of_both_sides_are_learned():
     kernel = Columns(RBF(2.0), [0]) * Columns(RBF(2.0), [1])
     optimizer = started(
-        kernel=kernel, optimizer="fmin_l_bfgs_b", normalize_y=True, max_depth=6, budget=32
+        kernel=kernel, optimizer="fmin_l_bfgs_b", normalize_y=True, max_depth=6, horizon=32
     )
     play(optimizer, 32)
     learned = optimizer.surrogate_.kernel_.base
@@ -303,7 +304,7 @@ def test_answers_are_taken_for_integrals_over_the_actions_in_one_context():
         alpha=ALPHA,
         diameter=(0.3, 0.7),
         beta=3.0,
-        budget=n,
+        horizon=n,
     )
     nodes, weights = np.polynomial.legendre.leggauss(12)
     grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -331,7 +332,7 @@ def test_answers_are_taken_for_integrals_over_the_actions_in_one_context():
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
 def test_the_best_action_is_found_in_every_context(feedback):
     optimizer = started(
-        kernel=RBF([0.5, 0.3]), feedback=feedback, budget=80, diameter="kernel", max_depth=9
+        kernel=RBF([0.5, 0.3]), feedback=feedback, horizon=80, diameter="kernel", max_depth=9
     )
     rng = np.random.default_rng(5)
     for context in rng.uniform(size=(80, 1)):

@@ -209,7 +209,8 @@ def test_the_diameter_of_cells_is_a_union_bound_over_the_kernels_deviation(n_chi
 
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
 def test_a_diameter_that_is_given_is_in_units_of_the_reward(cls):
-    optimizer = play(cls(bounds=[(0, 1)], alpha=0.09, diameter=(4.0, 0.5)), 8)
+    given = {"variation" if cls is GPZoomingOptimizer else "diameter": (4.0, 0.5)}
+    optimizer = play(cls(bounds=[(0, 1)], alpha=0.09, **given), 8)
     scale = optimizer.surrogate_.process_.scale
     assert scale != pytest.approx(1.0, rel=0.1)
     if cls is GPZoomingOptimizer:
@@ -222,10 +223,10 @@ def test_a_diameter_that_is_given_is_in_units_of_the_reward(cls):
 @pytest.mark.parametrize("d", [1, 2])
 def test_the_variation_of_balls_is_a_union_bound_over_the_kernels_deviation(d):
     kernel = 1.7 * RBF(0.4)
-    optimizer = GPZoomingOptimizer(kernel, bounds=[(0, 1)] * d, alpha=0.1, budget=40, r_min=0.1)
+    optimizer = GPZoomingOptimizer(kernel, bounds=[(0, 1)] * d, alpha=0.1, horizon=40, r_min=0.1)
     optimizer.ask()
     depth = np.arange(len(optimizer._variation))
-    M = min(2.0 ** (d * optimizer.max_depth_), optimizer.max_balls)
+    M = min(2.0 ** (d * optimizer.max_depth_), optimizer.max_active)
     radii = 2.0**-depth  # in the unit box, the farthest from the centre within it
     far = np.minimum(radii, 1.0)
     corner = np.tile(far[:, None], (1, d))

@@ -43,7 +43,7 @@ def assert_same_run(optimizer, rounds, context):
         where = f"{context}, evaluation {record.t}"
         assert (cell.depth, cell.index) == record.node.key, where
         optimizer.tell(cell, record.reward)
-        best = optimizer.recommend()
+        best = optimizer.recommend("paper")
         assert (best.depth, best.index) == record.recommendation.key, where
     history = optimizer.history_
     np.testing.assert_array_equal(history["expanded"], [bool(r.refined) for r in rounds])
@@ -96,7 +96,7 @@ def test_every_evaluation_follows_algorithm_1(d, n_children, feedback):
             kernel,
             bounds=BOUNDS[d],
             alpha=ALPHA,
-            budget=N_ROUNDS,
+            horizon=N_ROUNDS,
             n_children=n_children,
             feedback=feedback,
             n_representatives=2 if feedback == "average" else None,
@@ -134,7 +134,7 @@ def test_the_theorys_constants_for_80_evaluations(n_children):
         kernel,
         bounds=bounds,
         alpha=ALPHA,
-        budget=n,
+        horizon=n,
         n_children=n_children,
         diameter="theory",
     )
@@ -151,12 +151,12 @@ def test_regret_on_the_papers_functions_with_the_theorys_constants(number, limit
     for seed in range(30):
         rng = np.random.default_rng(seed)
         optimizer = GPTreeOptimizer(
-            0.1 * RBF(0.05), bounds=[(0, 1)], budget=80, alpha=0.01, diameter="theory"
+            0.1 * RBF(0.05), bounds=[(0, 1)], horizon=80, alpha=0.01, diameter="theory"
         )
         for _ in range(80):
             cell = optimizer.ask()
             optimizer.tell(cell, problem.observe(cell, rng))
-        average = problem.average(optimizer.recommend())
+        average = problem.average(optimizer.recommend("paper"))
         regrets.append(aggregated_regret(problem.optimum, average))
     assert np.mean(regrets) <= limit
 
@@ -177,7 +177,7 @@ def test_the_middle_child_is_its_parents_query_to_the_last_bit(d, n_children):
         kernel=RBF(0.3), bounds=bounds, n_children=n_children, diameter=(1e3, 0.9), max_depth=3
     )
     optimizer.ask()
-    tree, partition = optimizer.tree_, optimizer._partition
+    tree, partition = optimizer.tree_, optimizer.domain_
     assert tree.depth.max() == 4
     for node in np.flatnonzero(tree.children[:, 0] >= 0):
         middle = int(tree.children[node, n_children // 2])
@@ -213,30 +213,30 @@ def test_cells_beyond_the_tree_have_the_centres_that_it_would_give_them():
     optimizer.ask()
     fresh = make(n_children=3, diameter=(1e3, 0.9), max_depth=2)
     fresh._ensure_started()
-    for node in range(optimizer._tree.n_nodes):
-        cell = optimizer._partition.cell(node)
-        assert fresh._partition.cell_at(cell.depth, cell.index) == cell
+    for node in range(optimizer.domain_.tree.n_nodes):
+        cell = optimizer.domain_.cell(node)
+        assert fresh.domain_.cell_at(cell.depth, cell.index) == cell
 
 
 # Refinement within ask, its guard, batches --------------------------------------------------------
 
 
 def test_refinement_is_bounded_and_the_warning_says_what_to_change():
-    optimizer = make(kernel=RBF(0.01), diameter=(1e6, 0.999), max_depth=40, max_leaves=50)
-    with pytest.warns(RefinementWarning, match=r"max_leaves=50.*diameter.*beta.*max_depth"):
+    optimizer = make(kernel=RBF(0.01), diameter=(1e6, 0.999), max_depth=40, max_active=50)
+    with pytest.warns(RefinementWarning, match=r"max_active=50.*diameter.*beta.*max_depth"):
         cell = optimizer.ask()
-    assert optimizer._tree.n_leaves == 50
+    assert optimizer.domain_.tree.n_leaves == 50
     assert optimizer.ask() == cell
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once is enough
         play(optimizer, lambda X: X[:, 0], 10)
     # From there on one cell is refined before each evaluation.
-    assert optimizer._tree.n_leaves == 59
+    assert optimizer.domain_.tree.n_leaves == 59
     assert optimizer.history_["expanded"].all()
 
 
 def test_the_guard_may_bind_from_the_start():
-    optimizer = make(kernel=RBF(0.01), diameter=(1e6, 0.999), max_depth=40, max_leaves=1)
+    optimizer = make(kernel=RBF(0.01), diameter=(1e6, 0.999), max_depth=40, max_active=1)
     with pytest.warns(RefinementWarning, match="after 0 evaluations"):
         assert optimizer.ask().depth == 1
 
@@ -244,9 +244,9 @@ def test_the_guard_may_bind_from_the_start():
 def test_ask_refines_and_is_stable_until_tell():
     optimizer = make(beta=1.0)
     cell = optimizer.ask()
-    n_leaves = optimizer._tree.n_leaves
+    n_leaves = optimizer.domain_.tree.n_leaves
     assert n_leaves > 1  # V_0 = 4 is wider than one prior standard deviation
-    assert optimizer.ask() == cell and optimizer._tree.n_leaves == n_leaves
+    assert optimizer.ask() == cell and optimizer.domain_.tree.n_leaves == n_leaves
     assert not len(optimizer.history_)
     optimizer.tell(cell, 0.3)
     assert optimizer.history_["expanded"].tolist() == [True]
@@ -277,7 +277,11 @@ def test_pending_cells_may_be_refined_and_told_later():
     optimizer = make(alpha=1e-4)
     play(optimizer, f, 5)
     batch = optimizer.ask(8)
-    inner = [query for query in batch if optimizer.tree_.children[optimizer._node_of(query), 0] > 0]
+    inner = [
+        query
+        for query in batch
+        if optimizer.tree_.children[optimizer.domain_.node_of(query), 0] > 0
+    ]
     assert inner  # the answer, whatever it is, will make these cells known
     for query in reversed(batch):
         optimizer.tell(query, float(f(query.points)[0]))
@@ -287,36 +291,36 @@ def test_pending_cells_may_be_refined_and_told_later():
 @pytest.mark.parametrize("pending", [0, 3])
 def test_a_pickled_run_continues_identically(pending):
     f = random_function(np.random.default_rng(4), [(0.0, 1.0)])
-    optimizer = make(anytime=True, budget=8, n_children=3)
+    optimizer = make(anytime=True, horizon=8, n_children=3)
     play(optimizer, f, 11)
     if pending:
         optimizer.ask(pending)
     twin = pickle.loads(pickle.dumps(optimizer))
     assert play(twin, f, 20) == play(optimizer, f, 20)
-    assert twin.budget_ == optimizer.budget_ >= 32
+    assert twin.horizon_ == optimizer.horizon_ >= 32
 
 
 # The horizon --------------------------------------------------------------------------------------
 
 
 def test_anytime_doubles_the_horizon_and_keeps_what_was_learned():
-    optimizer = make(anytime=True, budget=4, diameter="theory")
+    optimizer = make(anytime=True, horizon=4, diameter="theory")
     horizons, depths = [], []
     for _ in range(20):
         cell = optimizer.ask()
-        horizons.append(optimizer.budget_)
+        horizons.append(optimizer.horizon_)
         depths.append(optimizer.max_depth_)
         optimizer.tell(cell, float(np.sin(4 * cell.points).item()))
     assert horizons == [4] * 4 + [8] * 4 + [16] * 8 + [32] * 4
     assert depths == [2] * 4 + [3] * 4 + [4] * 8 + [5] * 4  # log2 of the horizon
     assert len(optimizer._delta) == 7
     assert optimizer.tree_.n_evaluations.sum() == 20
-    assert optimizer.get_params()["budget"] == 4
+    assert optimizer.get_params()["horizon"] == 4
 
 
 def test_constants_of_a_phase_are_those_of_its_horizon():
     f = random_function(np.random.default_rng(6), [(0.0, 1.0)])
-    doubling, fixed = make(anytime=True, budget=10), make(budget=10)
+    doubling, fixed = make(anytime=True, horizon=10), make(horizon=10)
     assert play(doubling, f, 10) == play(fixed, f, 10)
     t = 10
     assert doubling._beta(t) == pytest.approx(theory_beta(10, np.log2(10), 2, 0.1), rel=1e-13)
@@ -324,10 +328,10 @@ def test_constants_of_a_phase_are_those_of_its_horizon():
     assert doubling._beta(t) == pytest.approx(theory_beta(20, np.log2(20), 2, 0.1), rel=1e-13)
 
 
-def test_a_spent_budget_warns_once():
-    optimizer = make(budget=3)
+def test_a_spent_horizon_warns_once():
+    optimizer = make(horizon=3)
     play(optimizer, lambda X: X[:, 0], 3)
-    with pytest.warns(BudgetWarning, match="budget=3"):
+    with pytest.warns(BudgetWarning, match="horizon=3"):
         optimizer.ask()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -339,7 +343,7 @@ def test_a_spent_budget_warns_once():
 @pytest.mark.parametrize("d", [1, 2])
 def test_default_depth_is_equation_3_4(n_children, d, n):
     for kernel, alpha in [(RBF(0.4), 1.0), (Matern(0.3, nu=0.5), 0.5)]:
-        optimizer = make(kernel=kernel, bounds=[(0, 1)] * d, n_children=n_children, budget=n)
+        optimizer = make(kernel=kernel, bounds=[(0, 1)] * d, n_children=n_children, horizon=n)
         optimizer._ensure_started()
         expected = int(np.floor(depth_limit(n, alpha, n_children, d) + 1e-9))
         assert optimizer.max_depth_ == expected
@@ -349,7 +353,7 @@ def test_cells_at_h_max_are_split_and_leaves_exist_one_below():
     optimizer = make(diameter=(100.0, 0.9), max_depth=2)
     play(optimizer, lambda X: X[:, 0], 12)
     depth = optimizer.tree_.depth
-    assert depth.max() == 3 and optimizer.recommend().depth == 2
+    assert depth.max() == 3 and optimizer.recommend("paper").depth == 2
 
 
 # Domains ------------------------------------------------------------------------------------------
@@ -374,7 +378,7 @@ def test_a_pool_is_searched(feedback, diameter):
 def test_hyperparameters_are_learned_on_the_way():
     f = random_function(np.random.default_rng(9), [(0.0, 1.0)])
     optimizer = make(
-        kernel=RBF(5.0), diameter="theory", optimizer="fmin_l_bfgs_b", normalize_y=True, budget=30
+        kernel=RBF(5.0), diameter="theory", optimizer="fmin_l_bfgs_b", normalize_y=True, horizon=30
     )
     before = optimizer.ask() and optimizer._delta.copy()
     play(optimizer, lambda X: 100.0 * f(X), 30)
@@ -390,7 +394,7 @@ def test_many_dimensions_beat_random_search(d):
         return -((np.atleast_2d(X) - 0.3) ** 2).sum(axis=1)
 
     optimizer = GPTreeOptimizer(
-        RBF(1.0), bounds=[(0, 1)] * d, budget=200, alpha=1e-4, normalize_y=True, max_leaves=1
+        RBF(1.0), bounds=[(0, 1)] * d, horizon=200, alpha=1e-4, normalize_y=True, max_active=1
     )
     play(optimizer, f, 200)
     random = f(np.random.default_rng(0).uniform(size=(200, d))).max()

@@ -85,7 +85,7 @@ def test_every_evaluation_follows_algorithm_2(d, metric, feedback):
             metric=metric,
             feedback=feedback,
             n_representatives=3,
-            diameter=(c, exponent),
+            variation=(c, exponent),
             beta=beta,
             r_min=r_min,
         )
@@ -99,7 +99,7 @@ def test_every_evaluation_follows_algorithm_2(d, metric, feedback):
             assert ball.radius == pytest.approx(diameter / 2**record.k, abs=1e-15)
             assert len(optimizer.covering_) == record.n_balls, where
             optimizer.tell(ball, record.reward)
-            best = optimizer.recommend()
+            best = optimizer.recommend("paper")
             assert (best.index, best.depth) == record.recommendation, where
         history = optimizer.history_
         np.testing.assert_array_equal(history["expanded"], [r.shrunk > 0 for r in rounds])
@@ -122,8 +122,8 @@ def test_theory_constants_are_those_of_appendix_d():
         optimizer = GPZoomingOptimizer(
             0.7 * RBF(scale),
             bounds=[(0, 1)] * d,
-            budget=n,
-            diameter="theory",
+            horizon=n,
+            variation="theory",
             metric=metric,
             failure_probability=theta,
         )
@@ -181,7 +181,7 @@ def test_kernel_variation_is_rarely_exceeded(feedback, metric):
 def test_radii_that_may_shrink_follow_the_smoothness_of_the_kernel():
     def r_min(kernel, **parameters):
         optimizer = GPZoomingOptimizer(
-            kernel, bounds=[(0, 1)], budget=20, diameter=(1e-6, 1.0), **parameters
+            kernel, bounds=[(0, 1)], horizon=20, variation=(1e-6, 1.0), **parameters
         )
         optimizer.ask()
         return optimizer.r_min_
@@ -197,17 +197,17 @@ def test_radii_that_may_shrink_follow_the_smoothness_of_the_kernel():
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "allowed"), [(1, 0.015), (2, 0.010)])
 @pytest.mark.parametrize("mirrored", [False, True])
-@pytest.mark.parametrize("diameter", ["theory", "kernel"])
-def test_regret_on_the_papers_functions(number, allowed, mirrored, diameter):
+@pytest.mark.parametrize("variation", ["theory", "kernel"])
+def test_regret_on_the_papers_functions(number, allowed, mirrored, variation):
     problem = gpoo_function(number, mirrored=mirrored)
     regrets = []
     for seed in range(30):
         rng = np.random.default_rng(seed)
         optimizer = GPZoomingOptimizer(
-            0.1 * RBF(0.05), bounds=problem.bounds, alpha=0.01, budget=80, diameter=diameter
+            0.1 * RBF(0.05), bounds=problem.bounds, alpha=0.01, horizon=80, variation=variation
         )
         optimizer.run(lambda ball, rng=rng: problem.observe(ball, rng), 80)
-        regrets.append(problem.optimum - problem.average(optimizer.recommend()))
+        regrets.append(problem.optimum - problem.average(optimizer.recommend("paper")))
     assert np.mean(regrets) <= allowed
 
 
@@ -215,10 +215,10 @@ def test_regret_on_the_papers_functions(number, allowed, mirrored, diameter):
 def test_a_thousand_evaluations_in_four_dimensions_beat_as_many_random_ones():
     rng = np.random.default_rng(0)
     f = random_function(rng, BOUNDS[4])
-    optimizer = GPZoomingOptimizer(RBF(0.4), bounds=BOUNDS[4], budget=1000)
+    optimizer = GPZoomingOptimizer(RBF(0.4), bounds=BOUNDS[4], horizon=1000)
     play(optimizer, f, 1000, rng)  # 3 s of CPU
-    assert len(optimizer.covering_) <= optimizer.max_balls
-    found = [f(optimizer.recommend(rule).center)[0] for rule in ("expanded", "posterior")]
+    assert len(optimizer.covering_) <= optimizer.max_active
+    found = [f(optimizer.recommend(rule).center)[0] for rule in ("paper", "posterior")]
     assert min(found) > np.sort(f(rng.uniform(size=(1000, 4))))[-5]
 
 
@@ -226,8 +226,8 @@ def test_a_thousand_evaluations_in_four_dimensions_beat_as_many_random_ones():
 
 
 def test_breadth_first_refinement_is_bounded_and_explained():
-    optimizer = GPZoomingOptimizer(RBF(0.1), bounds=BOUNDS[2], diameter=(1e6, 0.1), max_balls=50)
-    with pytest.warns(RefinementWarning, match=r"smaller diameter.*larger beta.*max_balls"):
+    optimizer = GPZoomingOptimizer(RBF(0.1), bounds=BOUNDS[2], variation=(1e6, 0.1), max_active=50)
+    with pytest.warns(RefinementWarning, match=r"smaller variation.*larger beta.*max_active"):
         optimizer.ask()
     assert len(optimizer.covering_) == 50
     with warnings.catch_warnings():
@@ -239,7 +239,7 @@ def test_breadth_first_refinement_is_bounded_and_explained():
 
 def test_most_balls_become_available_in_step_with_the_evaluations():
     optimizer = GPZoomingOptimizer(
-        RBF(0.1), bounds=BOUNDS[2], diameter=(1e6, 0.1), budget=10, r_min=1e-3, max_balls=1500
+        RBF(0.1), bounds=BOUNDS[2], variation=(1e6, 0.1), horizon=10, r_min=1e-3, max_active=1500
     )
     f, counts = random_function(np.random.default_rng(0), BOUNDS[2]), []
     with pytest.warns(RefinementWarning):
@@ -263,36 +263,36 @@ def test_too_many_dimensions_are_explained_and_do_not_hang():
 def test_asking_changes_nothing_once_there_is_an_answer():
     for feedback in ("center", "average"):
         optimizer = GPZoomingOptimizer(
-            0.5 * RBF([0.3, 0.8]), bounds=BOUNDS[2], diameter=(3.0, 1.0), feedback=feedback
+            0.5 * RBF([0.3, 0.8]), bounds=BOUNDS[2], variation=(3.0, 1.0), feedback=feedback
         )
         f = random_function(np.random.default_rng(1), BOUNDS[2])
         for _ in range(12):
             play(optimizer, f, 1)
             before = pickle.loads(pickle.dumps(optimizer))
             ball = optimizer.ask()
-            assert optimizer.recommend() == before.recommend()
+            assert optimizer.recommend("paper") == before.recommend("paper")
             np.testing.assert_array_equal(optimizer.tree_.depth, before.tree_.depth)
             # So an answer can be told to what was stored before the question.
             before.tell(ball, 0.1)
             assert before.tree_.n_evaluations[ball.index] > 0
 
 
-def test_evaluations_beyond_the_budget_warn_once_or_double_it():
+def test_evaluations_beyond_the_horizon_warn_once_or_double_it():
     f = random_function(np.random.default_rng(0), BOUNDS[1])
-    optimizer = GPZoomingOptimizer(RBF(0.3), bounds=BOUNDS[1], budget=8)
+    optimizer = GPZoomingOptimizer(RBF(0.3), bounds=BOUNDS[1], horizon=8)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         play(optimizer, f, 8)
-    with pytest.warns(BudgetWarning, match="budget=8"):
+    with pytest.warns(BudgetWarning, match="horizon=8"):
         optimizer.ask()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         play(optimizer, f, 5)
-        anytime = GPZoomingOptimizer(RBF(0.3), bounds=BOUNDS[1], budget=8, anytime=True)
+        anytime = GPZoomingOptimizer(RBF(0.3), bounds=BOUNDS[1], horizon=8, anytime=True)
         play(anytime, f, 20)
-    assert (optimizer.budget_, anytime.budget_) == (8, 32)
+    assert (optimizer.horizon_, anytime.horizon_) == (8, 32)
     assert optimizer.r_min_ == 1 / 16 and anytime.r_min_ == 1 / 64
-    fresh = GPZoomingOptimizer(RBF(0.3), bounds=BOUNDS[1], budget=32)
+    fresh = GPZoomingOptimizer(RBF(0.3), bounds=BOUNDS[1], horizon=32)
     fresh.ask()
     assert anytime._beta(20) == fresh._beta(20)
     np.testing.assert_array_equal(anytime._variation, fresh._variation)
@@ -304,7 +304,7 @@ def test_evaluations_beyond_the_budget_warn_once_or_double_it():
 def test_balls_are_boxes_within_the_domain():
     for feedback in ("center", "average", "integral"):
         optimizer = GPZoomingOptimizer(
-            0.5 * RBF([0.3, 0.8]), bounds=BOUNDS[2], diameter=(3.0, 1.0), feedback=feedback
+            0.5 * RBF([0.3, 0.8]), bounds=BOUNDS[2], variation=(3.0, 1.0), feedback=feedback
         )
         side = np.ptp(BOUNDS[2], axis=1)
         for ball in play(optimizer, random_function(np.random.default_rng(1), BOUNDS[2]), 15):
@@ -323,7 +323,7 @@ def test_balls_are_boxes_within_the_domain():
 
 
 def test_a_shrunken_ball_still_takes_an_answer_about_its_larger_self():
-    optimizer = GPZoomingOptimizer(RBF(0.3), bounds=[(0, 1)], diameter=(3.0, 1.0), alpha=1e-4)
+    optimizer = GPZoomingOptimizer(RBF(0.3), bounds=[(0, 1)], variation=(3.0, 1.0), alpha=1e-4)
     first = optimizer.ask()
     play(optimizer, lambda X: X[:, 0], 6)
     assert optimizer.covering_.depth[first.index] > first.depth
@@ -335,7 +335,7 @@ def test_a_shrunken_ball_still_takes_an_answer_about_its_larger_self():
 
 def test_balls_of_others_are_refused():
     def optimizer(**parameters):
-        settings = {"bounds": BOUNDS[2], "diameter": (3.0, 1.0)} | parameters
+        settings = {"bounds": BOUNDS[2], "variation": (3.0, 1.0)} | parameters
         return GPZoomingOptimizer(RBF(0.5), **settings)
 
     mine = optimizer()
@@ -346,7 +346,7 @@ def test_balls_of_others_are_refused():
         optimizer(bounds=[(0.0, 1.0)]),
         optimizer(metric="euclidean"),
         optimizer(feedback="average"),
-        optimizer(diameter=(30.0, 1.0)),
+        optimizer(variation=(30.0, 1.0)),
     ]
     before = len(mine.history_)
     for other in others:
@@ -358,7 +358,7 @@ def test_balls_of_others_are_refused():
 
 
 def test_a_batch_larger_than_the_covering_makes_balls():
-    optimizer = GPZoomingOptimizer(RBF(0.3), bounds=BOUNDS[1], diameter=(1e-3, 1.0), r_min=0.1)
+    optimizer = GPZoomingOptimizer(RBF(0.3), bounds=BOUNDS[1], variation=(1e-3, 1.0), r_min=0.1)
     batch = optimizer.ask(5)
     assert len({ball.index for ball in batch}) == 5
     with pytest.raises(ValueError, match="r_min"):
@@ -396,7 +396,7 @@ def test_posterior_rule_is_never_below_the_covering_and_respects_the_resolution(
 
 
 @pytest.mark.parametrize(
-    "arguments", [("deepest",), (None,), ("posterior", -1), ("posterior", 1.5)]
+    "arguments", [("deepest",), ("expanded",), ("posterior", -1), ("posterior", 1.5)]
 )
 def test_rules_that_do_not_exist_are_refused(arguments):
     optimizer = GPZoomingOptimizer(bounds=BOUNDS[1])
@@ -415,19 +415,19 @@ def test_rules_that_do_not_exist_are_refused(arguments):
     [
         ("metric", "manhattan"),
         ("metric", None),
-        ("diameter", (1.0,)),
-        ("diameter", (-1.0, 1.0)),
-        ("diameter", (1.0, 0.0)),
-        ("diameter", (1.0, np.nan)),
-        ("diameter", lambda r: -r),
-        ("diameter", "wide"),
+        ("variation", (1.0,)),
+        ("variation", (-1.0, 1.0)),
+        ("variation", (1.0, 0.0)),
+        ("variation", (1.0, np.nan)),
+        ("variation", lambda r: -r),
+        ("variation", "wide"),
         ("r_min", 0.0),
         ("r_min", "0.1"),
-        ("budget", 0),
-        ("budget", None),
+        ("horizon", 0),
+        ("horizon", None),
         ("anytime", "yes"),
-        ("max_balls", 0),
-        ("max_balls", 1.5),
+        ("max_active", 0),
+        ("max_active", 1.5),
         ("feedback", "median"),
     ],
 )
@@ -443,7 +443,7 @@ def test_euclidean_balls_answer_at_their_centre_only():
 
 
 def test_a_parent_is_the_ball_that_had_covered_the_child():
-    optimizer = GPZoomingOptimizer(KERNELS[2][0], bounds=BOUNDS[2], diameter=(4.0, 1.0))
+    optimizer = GPZoomingOptimizer(KERNELS[2][0], bounds=BOUNDS[2], variation=(4.0, 1.0))
     play(optimizer, random_function(np.random.default_rng(0), BOUNDS[2]), 30)
     tree = optimizer.tree_
     assert tree.parent[0] == -1 and (tree.parent[1:] < np.arange(1, len(tree.parent))).all()

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
-from skgpb import GPOOOptimizer
+from skgpb import GPOOOptimizer, StoOOOptimizer
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import CellAverage
 
@@ -55,7 +55,7 @@ def test_posterior_expansion_is_bounded_and_says_so(monkeypatch):
     cell = opt.ask()
     with pytest.warns(RefinementWarning, match="20 cells were split"):
         opt.tell(cell, 0.0)
-    assert len(opt._expanded) <= 21
+    assert len(opt.domain_.expanded) <= 21
 
 
 @pytest.mark.parametrize("d", [1, 2])
@@ -65,13 +65,14 @@ def test_posterior_recommendation_is_the_best_of_all_cells(d, caution):
     play(opt, 30)
     finest = 6
     everything = [
-        opt._partition.cell_at(depth, index)
+        opt.domain_.cell_at(depth, index)
         for depth in range(finest + 1)
         for index in range(2**depth)
     ]
+    split = opt.domain_.expanded
     expanded = {
         (int(h), int(i))
-        for h, i in zip(opt.tree_.depth[opt._expanded], opt.tree_.index[opt._expanded], strict=True)
+        for h, i in zip(opt.tree_.depth[split], opt.tree_.index[split], strict=True)
     }
     candidates = [c for c in everything if (c.depth, c.index) not in expanded]
     rows = np.array([np.concatenate([c.lower, c.upper]) for c in candidates])
@@ -81,7 +82,7 @@ def test_posterior_recommendation_is_the_best_of_all_cells(d, caution):
     got_mean, got_std = opt.surrogate_.predict(row, return_std=True)
     assert_allclose(got_mean - caution * got_std, (mean - caution * std).max(), atol=1e-9)
     assert opt.recommend("posterior", depth=3).depth <= max(3, opt.tree_.depth.min())
-    assert opt.recommend() == opt.recommend("expanded")
+    assert opt.recommend() == opt.recommend("posterior")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_pool_search_finds_the_best_group():
     )
     opt.run(lambda cell: value[cell.members].mean() + 0.1 * rng.normal(), budget=60)
     best = opt.recommend("posterior")
-    groups = [value[opt._partition.cell_at(5, i).members].mean() for i in range(32)]
+    groups = [value[opt.domain_.cell_at(5, i).members].mean() for i in range(32)]
     assert value[best.members].mean() > sorted(groups)[-4]
     assert_array_equal(np.sort(best.members), best.members)
 
@@ -247,3 +248,43 @@ def test_external_averages_of_any_points_are_observations():
     assert_allclose(opt.predict(X), expected, atol=1e-10)
     play(opt, 10)
     assert len(opt.history_) == 11
+
+
+# Rules and queries -------------------------------------------------------------------------------
+
+
+def test_none_stands_for_the_best_rule_known_and_paper_for_the_papers():
+    opt = GPOOOptimizer(0.1 * RBF(0.2), bounds=[(0, 1)], n_representatives=3, max_depth=5)
+    play(opt, 25)
+    assert opt.recommend() == opt.recommend(None) == opt.recommend("posterior")
+    paper, tree = opt.recommend("paper"), opt.tree_
+    inner = tree.children[:, 0] >= 0
+    assert paper.depth == tree.depth[inner].max() < opt.recommend().depth
+    with pytest.raises(ValueError, match=r"rule must be None or one of .*posterior.*'expanded'"):
+        opt.recommend("expanded")
+    stooo = StoOOOptimizer(bounds=[(0, 1)], diameter=(3.0, 0.6))
+    play(stooo, 25)
+    assert stooo.recommend() == stooo.recommend("paper")
+    with pytest.raises(ValueError, match=r"rule must be None or one of \['paper'\]"):
+        stooo.recommend("posterior")
+
+
+def test_the_moments_of_a_query_are_those_of_the_average_over_its_points():
+    opt = GPOOOptimizer(0.1 * RBF(0.2), bounds=[(0, 1)] * 2, n_representatives=3, max_depth=5)
+    play(opt, 20)
+    cells = [opt.domain_.cell(node) for node in (0, 1, 4)] + [opt.recommend()]
+    mean, std = opt.predict_query(cells, return_std=True)
+    for i, cell in enumerate(cells):
+        each, cov = opt.predict(cell.points, return_cov=True)
+        assert mean[i] == pytest.approx(each.mean(), abs=1e-10)
+        assert std[i] == pytest.approx(np.sqrt(cov.mean()), abs=1e-6)
+        # Points stand for the query of which they are the average.
+        assert_allclose(opt.predict_query([cell.points]), mean[i], atol=1e-9)
+    assert_allclose(opt.predict_query(cells[0]), mean[:1], rtol=1e-14)
+    other = GPOOOptimizer(bounds=[(0, 2)] * 2, n_representatives=3).ask()
+    with pytest.raises(ValueError, match="not a cell of this optimizer's partition"):
+        opt.predict_query([other])
+    sums = np.zeros(len(opt.tree_.depth))
+    for box, reward in zip(opt.history_["descriptor"], opt.history_["reward"], strict=True):
+        sums[(np.hstack([opt.tree_.lower, opt.tree_.upper]) == box).all(axis=1)] += reward
+    assert_allclose(opt.tree_.reward_sum, sums, atol=1e-12)

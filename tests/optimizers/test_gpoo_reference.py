@@ -93,7 +93,7 @@ def assert_same_run(optimizer, rounds, context=""):
         np.testing.assert_allclose(cell.lower, record.node.lower, rtol=0, atol=1e-14)
         np.testing.assert_allclose(cell.upper, record.node.upper, rtol=0, atol=1e-14)
         optimizer.tell(cell, record.reward)
-        best_cell = optimizer.recommend()
+        best_cell = optimizer.recommend("paper")
         assert (best_cell.depth, best_cell.index) == record.recommendation.key, where
     history = optimizer.history_
     np.testing.assert_array_equal(history["round"], [record.t for record in rounds])
@@ -355,14 +355,14 @@ def test_nodes_at_max_depth_are_expanded_and_leaves_exist_one_below():
         children = np.asarray(optimizer.tree_.children)
         is_leaf = (children.reshape(len(depths), -1) < 0).all(axis=1)
         assert (is_leaf == (depths == max_depth + 1)).all()
-        assert optimizer.recommend().depth == max_depth
+        assert optimizer.recommend("paper").depth == max_depth
 
 
 def test_the_root_is_recommended_before_anything_is_expanded():
     optimizer = make(diameter=(1e-9, 0.5))
     assert ask_tell(optimizer, lambda X: X[:, 0], 6) == [(0, 0)] * 6
     assert not optimizer.history_["expanded"].any()
-    best_cell = optimizer.recommend()
+    best_cell = optimizer.recommend("paper")
     assert (best_cell.depth, best_cell.index) == (0, 0)
 
 
@@ -375,7 +375,7 @@ def test_recommendation_is_the_best_mean_among_the_deepest_expanded():
     candidates = sorted(key for key in expanded if key[0] == deepest)
     centers = np.array([[(index + 0.5) / 2**deepest] for _, index in candidates])
     expected = candidates[int(np.argmax(optimizer.predict(centers)))]
-    best_cell = optimizer.recommend()
+    best_cell = optimizer.recommend("paper")
     assert (best_cell.depth, best_cell.index) == expected
     assert len(candidates) > 1
 
@@ -384,7 +384,7 @@ def test_recommendation_ties_go_to_the_lowest_index():
     # Zero rewards leave every posterior mean at zero.
     optimizer = make(diameter=(100.0, 0.9), max_depth=2)
     ask_tell(optimizer, lambda X: np.zeros(len(X)), 30)
-    best_cell = optimizer.recommend()
+    best_cell = optimizer.recommend("paper")
     assert (best_cell.depth, best_cell.index) == (2, 0)
 
 

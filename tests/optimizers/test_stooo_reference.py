@@ -32,7 +32,7 @@ def assert_same_run(optimizer, rounds, context=""):
         np.testing.assert_allclose(cell.lower, record.node.lower, rtol=0, atol=1e-14)
         np.testing.assert_allclose(cell.upper, record.node.upper, rtol=0, atol=1e-14)
         optimizer.tell(cell, record.reward)
-        best_cell = optimizer.recommend()
+        best_cell = optimizer.recommend("paper")
         assert (best_cell.depth, best_cell.index) == record.recommendation.key, where
     np.testing.assert_array_equal(
         optimizer.history_["expanded"], [record.expanded for record in rounds], err_msg=context
@@ -75,7 +75,7 @@ def test_follows_algorithm_2(d, n_children, feedback, width, n_seeds):
             "reward_range": (low, low + rng.uniform(0.5, 1.5)),
             "n_children": n_children,
             "width": width,
-            "budget": N_ROUNDS if width == "munos" else None,
+            "horizon": N_ROUNDS if width == "munos" else None,
         }
         rounds = stooo(
             oracle,
@@ -149,7 +149,7 @@ def test_equal_means_recommend_the_lowest_index():
     optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(100.0, 0.9), max_depth=2)
     for _ in range(15):
         optimizer.tell(optimizer.ask(), 0.5)
-    best_cell = optimizer.recommend()
+    best_cell = optimizer.recommend("paper")
     assert (best_cell.depth, best_cell.index) == (2, 0)
 
 
@@ -158,14 +158,14 @@ def test_nodes_at_max_depth_are_expanded_and_leaves_exist_one_below():
     for _ in range(40):
         optimizer.tell(optimizer.ask(), 0.5)
     assert np.max(optimizer.tree_.depth) == 3
-    assert optimizer.recommend().depth == 2
+    assert optimizer.recommend("paper").depth == 2
 
 
 def test_the_root_is_recommended_before_anything_is_expanded():
     optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], diameter=(1e-3, 0.5), max_depth=5)
     for _ in range(5):
         optimizer.tell(optimizer.ask(), 0.5)
-    best_cell = optimizer.recommend()
+    best_cell = optimizer.recommend("paper")
     assert (best_cell.depth, best_cell.index) == (0, 0)
 
 
@@ -175,11 +175,11 @@ def test_rewards_outside_the_assumed_range_are_used_as_they_are():
     for _ in range(3):
         cell = optimizer.ask()
         optimizer.tell(cell, 5.0 if cell.index == 1 else 3.0)
-    best_cell = optimizer.recommend()
+    best_cell = optimizer.recommend("paper")
     assert (best_cell.depth, best_cell.index) == (1, 1)
 
 
-def test_the_munos_width_needs_a_budget():
+def test_the_munos_width_needs_a_horizon():
     optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], width="munos")
-    with pytest.raises(ValueError, match="budget"):
+    with pytest.raises(ValueError, match="horizon"):
         optimizer.ask()

@@ -177,7 +177,8 @@ def test_a_periodic_process_is_refined_and_not_asked_again_and_again():
 @pytest.mark.parametrize("cls", [GPTreeOptimizer, GPZoomingOptimizer, ContextualGPTreeOptimizer])
 @pytest.mark.parametrize("diameter", ["kernel", "theory"])
 def test_whole_periods_from_centre_to_corner_are_no_sign_of_constancy(cls, diameter):
-    settings = {"alpha": 0.01, "diameter": diameter, "bounds": [(0, 1)]}
+    name = "variation" if cls is GPZoomingOptimizer else "diameter"
+    settings = {"alpha": 0.01, name: diameter, "bounds": [(0, 1)]}
     if cls is ContextualGPTreeOptimizer:
         settings["context_bounds"] = [(0, 1)]
         kernel = Columns(RBF(0.3), [0]) * Columns(ExpSineSquared(0.8, 0.5), [1])

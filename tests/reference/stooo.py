@@ -33,7 +33,7 @@ def stooo(
     width="anytime",
     reward_range=(0.0, 1.0),
     failure_probability=0.1,
-    budget=None,
+    horizon=None,
 ):
     """Yield a Round for each t = 1..n_rounds. The oracle decides between StoOO and AVE-StoOO."""
     span = reward_range[1] - reward_range[0]
@@ -41,7 +41,7 @@ def stooo(
     def confidence(t, T):
         if width == "anytime":  # equation (12)
             return span * np.sqrt(2.0 * np.log(t**2 / failure_probability) / T)
-        return span * np.sqrt(np.log(budget**2 / failure_probability) / (2.0 * T))
+        return span * np.sqrt(np.log(horizon**2 / failure_probability) / (2.0 * T))
 
     root = root_of(bounds)
     leaves, expanded = [root], []

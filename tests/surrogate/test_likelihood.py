@@ -480,7 +480,7 @@ class Learner:
 LEARNING = {
     "arms": EIOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], n_candidates=40, normalize_y=True),
     "cells": GPOOOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], alpha=0.1),
-    "balls": GPZoomingOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], anytime=True, budget=8),
+    "balls": GPZoomingOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], anytime=True, horizon=8),
     "queries": CMESOptimizer(domain=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
     "answers": IndirectEIOptimizer(domain=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
     "campaigns": CombinatorialBandit(

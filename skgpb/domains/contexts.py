@@ -1,0 +1,100 @@
+"""Cells of contexts and actions, as queries in one context at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skgpb._core._tree import Tree
+from skgpb.domains.box import BoxPartition
+from skgpb.domains.cell import Cell, ContextCell
+from skgpb.domains.query import PointsQuery
+
+
+class ContextPartition:
+    """A partition of contexts and actions together, whose cells are played in a context.
+
+    Parameters
+    ----------
+    joint : BoxPartition
+        The partition of the box of both.
+    bounds : ndarray of shape (d_c, 2)
+        Where contexts come from, the leading sides of that box.
+    """
+
+    def __init__(self, joint: BoxPartition, bounds: np.ndarray) -> None:
+        self.joint, self.n_context = joint, len(bounds)
+        self._top = bounds[:, 1]
+
+    @property
+    def tree(self) -> Tree:
+        """Nodes of the joint partition."""
+        return self.joint.tree
+
+    @property
+    def max_depth(self) -> int:
+        """Deepest level at which cells are split."""
+        return self.joint.max_depth
+
+    @max_depth.setter
+    def max_depth(self, value: int) -> None:
+        self.joint.max_depth = value
+
+    def relevant(self, context: np.ndarray) -> np.ndarray:
+        """Leaves whose cell contains a context."""
+        return self.containing(self.tree.leaves, context)
+
+    def containing(self, nodes: np.ndarray, context: np.ndarray) -> np.ndarray:
+        """Those nodes whose cell, half open but at the top of the domain, contains a context."""
+        d, tree = self.n_context, self.tree
+        boxes = tree.box(0, tree.n_nodes)[nodes]
+        lower, upper = boxes[:, :d], boxes[:, tree.n_features :][:, :d]
+        below = (context < upper) | ((context == self._top) & (upper == self._top))
+        return nodes[((lower <= context) & below).all(axis=1)]
+
+    def cell(self, node: int) -> Cell:
+        """Return the cell of contexts and actions of a node."""
+        return self.joint.cell(node)
+
+    def played(self, node: int, context: np.ndarray) -> ContextCell:
+        """Return the query of a node in a context."""
+        return self._in_context(self.joint.cell(node), context)
+
+    def candidate(self, node: int, context: np.ndarray) -> np.ndarray:
+        """Descriptor row (1, 2 d) of what is observed when a node is played in a context."""
+        block, d, n = self.joint.block(node).copy(), self.tree.n_features, self.n_context
+        block[:, :n] = block[:, d : d + n] = context
+        return block
+
+    def node_of(self, query: Cell | PointsQuery) -> int:
+        """Node of a query, -1 where the tree has none for it."""
+        return self.joint.node_of(query)
+
+    def rows_of(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows (n, 2 d) of points (n, d)."""
+        return self.joint.rows_of(points)
+
+    def block_of(self, query: Cell | PointsQuery) -> np.ndarray:
+        """Descriptor rows of what a query observes."""
+        return self.joint.block_of(query)
+
+    def resolve(self, query: Cell) -> None:
+        """Raise ValueError unless a query is a cell of this partition, in a context or not."""
+        if not isinstance(query, ContextCell):
+            self.joint.resolve(query)
+            return
+        depth, index, d = query.depth, query.index, self.tree.n_features
+        known = query.n_context == self.n_context and len(query.lower) == d
+        if known and 0 <= depth <= self.max_depth + 1 and 0 <= index < self.tree.n_children**depth:
+            cell = self.joint.cell_at(depth, index)
+            inside = (cell.lower <= query.lower) & (query.upper <= cell.upper)
+            if inside.all() and self._in_context(cell, query.context) == query:
+                return
+        raise self.joint.refusal(query)
+
+    def _in_context(self, cell: Cell, context: np.ndarray) -> ContextCell:
+        n = self.n_context
+        lower, upper = (np.concatenate([context, end[n:]]) for end in (cell.lower, cell.upper))
+        spec = cell.spec
+        if isinstance(spec, np.ndarray):
+            spec = np.concatenate([context, spec[0, n:]])[None]
+        return ContextCell(n, cell.depth, cell.index, lower, upper, spec)

@@ -1,0 +1,123 @@
+"""Domains of cells and balls: they make queries, tell their own from others, and refine them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skgpb.domains import (
+    Ball,
+    Balls,
+    BoxPartition,
+    Cell,
+    ChebyshevCovering,
+    ContextPartition,
+    PointsQuery,
+    PoolPartition,
+)
+
+BOUNDS = np.array([[0.0, 1.0], [-2.0, 5.0]])
+POOL = np.random.default_rng(0).normal(size=(40, 2))
+
+
+def box(counts=(2, 3)):
+    return BoxPartition(BOUNDS, 3, counts, at_center=max(counts) == 1, max_depth=4)
+
+
+def split_some(partition):
+    for node in (0, 2, 4):
+        partition.split(node)
+    return partition
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [box(), box((1, 1)), PoolPartition(POOL, 3, 4, max_depth=2)],
+    ids=["box", "centres", "pool"],
+)
+def test_a_partition_resolves_its_cells_and_no_others(partition):
+    split_some(partition)
+    for node in range(partition.tree.n_nodes):
+        cell = partition.cell(node)
+        partition.resolve(cell)
+        assert partition.node_of(cell) == node
+        assert_array_equal(partition.block_of(cell), partition.block(node))
+        assert_array_equal(cell.box, np.concatenate([cell.lower, cell.upper]))
+    partition.resolve(partition.cell_at(partition.max_depth, 0))  # the tree has not reached it
+    cell = partition.cell(1)
+    moved = Cell(cell.depth, cell.index, cell.lower + 0.1, cell.upper + 0.1, cell.spec)
+    deep = Cell(partition.max_depth + 2, 0, cell.lower, cell.upper, cell.spec)
+    for query in (moved, deep):
+        with pytest.raises(ValueError, match="not a cell of this optimizer's partition"):
+            partition.resolve(query)
+    points = PointsQuery(BOUNDS.T.copy())
+    assert partition.node_of(points) == -1
+    assert_array_equal(partition.block_of(points), partition.rows_of(points.points))
+
+
+def test_refining_a_copy_leaves_the_partition_alone():
+    partition = split_some(box())
+    before = partition.tree.n_nodes
+    regions = partition.copy()
+    front = regions.front(2)
+    # Leaves down to depth 2, and the split cells of depth 2 for what lies below them.
+    assert sorted(front) == [1, 3, 4, 5, 6]
+    children = regions.finer(front, finest=2)
+    assert len(children) == 6 and all(regions.tree.node(node)[0] == 2 for node in children)
+    assert regions.finer(children, finest=2) == []
+    assert partition.tree.n_nodes == before and regions.tree.n_nodes > before
+    assert_array_equal(partition.expanded, [0, 2, 4])
+
+
+@pytest.mark.parametrize("spec", [None, (2, 2)])
+def test_balls_resolve_those_of_any_radius_and_those_inside(spec):
+    balls = Balls(BOUNDS, ChebyshevCovering(2), spec)
+    large = balls.ball(0)
+    for _ in range(3):
+        balls.shrink(0)
+    assert balls.ball(0) != large and len(balls) > 1
+    for index in range(len(balls)):
+        balls.resolve(balls.ball(index))
+    balls.resolve(large)  # as large as it was
+    place = balls.finer(balls.front(3), finest=4)[-1]
+    inside = balls.query(place)
+    balls.resolve(inside)
+    assert inside.index == -1 and inside.depth == place[1]
+    assert_array_equal(balls.block(place), balls.block_of(inside))
+    rows = balls.block_of(large)
+    assert_array_equal(rows[0], np.tile(large.center, 2) if spec is None else large.box)
+    strange = Ball(0, 0, large.center + 0.1, 1.0, large.lower, large.upper, spec)
+    beyond = Ball(len(balls), 0, large.center, 1.0, large.lower, large.upper, spec)
+    outside = Ball(-1, 2, BOUNDS[:, 1] + 1.0, 0.25, BOUNDS[:, 1], BOUNDS[:, 1] + 2.0, spec)
+    for query in (strange, beyond, outside):
+        with pytest.raises(ValueError, match="not a ball of this optimizer"):
+            balls.resolve(query)
+
+
+def test_the_balls_as_arrays_know_which_made_which_necessary():
+    balls = Balls(BOUNDS, ChebyshevCovering(2), None)
+    added = [balls.shrink(ball) for ball in (0, 0, 0, 1, 1)]
+    arrays = balls.arrays()
+    assert_array_equal(arrays["depth"], balls.covering.depth)
+    for ball, new in zip((0, 0, 0, 1, 1), added, strict=True):
+        if new is not None:
+            assert arrays["parent"][new] == ball
+            assert new in arrays["children"][ball]
+    assert len([new for new in added if new is not None]) == len(balls) - 1
+
+
+def test_cells_are_played_in_the_contexts_that_they_contain():
+    domain = ContextPartition(split_some(box()), BOUNDS[:1])
+    for context in (np.array([0.0]), np.array([1 / 3]), np.array([1.0])):
+        relevant = domain.relevant(context)
+        boxes = domain.tree.box(0, domain.tree.n_nodes)[relevant]
+        # Every action belongs to one relevant cell.
+        assert (boxes[:, 3] - boxes[:, 1]).sum() == pytest.approx(7.0, rel=1e-12)
+        for node in relevant.tolist():
+            query = domain.played(node, context)
+            assert_array_equal(query.context, context)
+            domain.resolve(query)
+            assert domain.node_of(query) == node
+            assert_array_equal(domain.block_of(query), domain.candidate(node, context))
+    domain.resolve(domain.cell(1))
+    with pytest.raises(ValueError, match="not a cell"):
+        domain.resolve(domain.played(1, np.array([0.9])))  # the first third has no such context
