@@ -154,6 +154,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
         self.random_state = random_state
 
     @abstractmethod
+    @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return what is maximised over the arms.
 
@@ -449,6 +450,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
         self.beta = beta
         self.failure_probability = failure_probability
 
+    @locked
     def exploration(self, posterior: ArmsPosterior) -> float:
         """Return beta_t, the exploration term of the round: given, or what the theory says.
 
@@ -468,6 +470,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             return max(0.0, self.theory_beta(posterior.t, posterior.n_arms))
         return float(self.beta)
 
+    @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return the exploration term that beta="theory" stands for.
 

@@ -187,6 +187,7 @@ class SavedRuns:
         self._batch = [reader.query(each) for each in document["batch"]]
         return surprises
 
+    @locked
     def prepare_replay(
         self, seed: Any = None, learned: Sequence[dict] = (), failures: Sequence[tuple] = ()
     ) -> None:
@@ -206,6 +207,7 @@ class SavedRuns:
         self._replayed_learning = list(learned)[::-1]
         self._replayed_failures = set(failures)
 
+    @locked
     def finish_replay(self) -> None:
         """Go on as a run of its own."""
         for name in ("_replayed_seed", "_replayed_learning", "_replayed_failures"):

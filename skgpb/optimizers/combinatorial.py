@@ -230,6 +230,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     def _seed(self) -> list[int]:
         return [optimizer.seed_ for optimizer in self.optimizers_]
 
+    @locked
     def finish_replay(self) -> None:
         """Let the campaigns go on by themselves as well."""
         super().finish_replay()

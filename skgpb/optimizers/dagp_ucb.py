@@ -18,6 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._arms import maximum_distribution
 from skgpb.acquisition.ucb import shares_of_first, union_bound_beta
+from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
@@ -167,6 +168,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         self.n_draws = n_draws
         self.covariance = covariance
 
+    @locked
     def acquisition(
         self, posterior: ArmsPosterior, weights: np.ndarray | None = None
     ) -> np.ndarray:
@@ -189,6 +191,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         uncertainty = posterior.reduction(weights, self.covariance)
         return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
+    @locked
     def maximum_weights(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return w_t, how likely each arm is the best, Section 5.1; shape (n_arms,)."""
         if callable(self.weights):
@@ -214,6 +217,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
             )
         return shares_of_first(posterior.draws, self.n_draws, posterior.n_arms)
 
+    @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
         delta = self.failure_probability

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.improvement import log_expected_improvement
+from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import Interval, Real
@@ -131,6 +132,7 @@ class EIOptimizer(BaseArmsOptimizer):
         )
         self.xi = xi
 
+    @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return the logarithm of the expected improvement, which does not underflow."""
         threshold = posterior.mean.max() + self.xi / posterior.scale

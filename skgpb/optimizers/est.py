@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._arms import maximum_distribution
 from skgpb.acquisition.improvement import standard_scores
+from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import Real
@@ -128,6 +129,7 @@ class ESTOptimizer(BaseArmsOptimizer):
         )
         self.optimum = optimum
 
+    @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return (mean(x) - m) / std(x), Algorithm 1."""
         if self.optimum is None:

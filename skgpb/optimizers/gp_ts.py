@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.surrogate.information_gain import information_gain_function, norm_bound_beta
@@ -167,11 +168,13 @@ class GPTSOptimizer(BaseUCBOptimizer):
         self.R = R
         self.information_gain = information_gain
 
+    @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return one joint draw of all arms, its deviations from the mean scaled."""
         draw = posterior.draws(1)[0]
         return posterior.mean + sqrt(self.exploration(posterior)) * (draw - posterior.mean)
 
+    @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """v_t^2."""
         return norm_bound_beta(self, self._gain(t - 1), log(2.0 / self.failure_probability))

@@ -13,6 +13,7 @@ from math import sqrt
 import numpy as np
 
 from skgpb.acquisition.ucb import union_bound_beta
+from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 
@@ -95,12 +96,14 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     True
     """
 
+    @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return the upper confidence bound of every arm; the first of the largest is pulled."""
         beta = self.exploration(posterior)
         bonus = sqrt(beta) * posterior.std
         return posterior.mean + bonus
 
+    @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
         delta = self.failure_probability

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.surrogate.information_gain import information_gain_function, norm_bound_beta
@@ -155,10 +156,12 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         self.R = R
         self.information_gain = information_gain
 
+    @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return the upper confidence bound of every arm; the first of the largest is pulled."""
         return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
 
+    @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Theorem 2, with the gain of the round to come, which is no less."""
         return norm_bound_beta(self, self._gain(t), -log(self.failure_probability))

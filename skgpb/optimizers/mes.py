@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
+from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
@@ -138,12 +139,14 @@ class MESOptimizer(BaseArmsOptimizer):
         self.max_values = max_values
         self.n_max_values = n_max_values
 
+    @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return the logarithm of equation 6."""
         mean, std = posterior.mean, posterior.std
         with np.errstate(divide="ignore"):
             return np.log(max_value_entropy(mean, std, self.sample_maxima(posterior)))
 
+    @locked
     def sample_maxima(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return samples of f*, the largest value, shape (n_max_values,), Section 3.1."""
         if self.optimum is not None:

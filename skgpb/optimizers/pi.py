@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.improvement import standard_scores
+from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import Interval, Real
@@ -133,6 +134,7 @@ class PIOptimizer(BaseArmsOptimizer):
         )
         self.xi = xi
 
+    @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return standard scores, of which the probabilities are an increasing function."""
         threshold = posterior.mean.max() + self.xi / posterior.scale

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.acquisition.ucb import union_bound_beta
+from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import StrOptions
@@ -146,6 +147,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         self.weights = weights
         self.covariance = covariance
 
+    @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return the mean plus sqrt(beta_t) sum_x' w(x, x') S_t(x, x'), S_t by equation 37."""
         n = posterior.n_arms
@@ -156,6 +158,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
             uncertainty = posterior.reduction(w, self.covariance)
         return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
+    @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
         delta = self.failure_probability
