@@ -34,7 +34,7 @@ from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
-#: What ``run`` evaluates may take long, and parameters are plain attributes.
+#: What ``run`` evaluates may take long, parameters are plain attributes.
 FREE = {"run", "get_params", "set_params", "share_lock"}
 OPTIMIZERS = {
     "GPOO": GPOOOptimizer(RBF(0.3), bounds=SQUARE, alpha=0.01, expansion="posterior"),
@@ -46,9 +46,11 @@ OPTIMIZERS = {
     ),
     "EI": EIOptimizer(bounds=SQUARE, n_candidates=100),
     "DAGP": DAGPUCBOptimizer(RBF(0.3), arms=np.random.default_rng(0).random((60, 2)), alpha=0.01),
-    "CMES": CMESOptimizer(domain=SQUARE, n_points=64, n_candidates=25, optimizer=None),
+    "CMES": CMESOptimizer(domain=SQUARE, n_points=64, n_candidates=400, optimizer=None),
     "CMETS": CMETSOptimizer(domain=SQUARE, n_points=64, optimizer=None),
-    "indirect EI": IndirectEIOptimizer(domain=SQUARE, n_points=64, n_candidates=25, optimizer=None),
+    "indirect EI": IndirectEIOptimizer(
+        domain=SQUARE, n_points=64, n_candidates=400, optimizer=None
+    ),
     "combinatorial": CombinatorialBandit(
         [DAGPUCBOptimizer(RBF(3.0), arms=np.arange(9.0)[:, None], alpha=0.1)] * 2, 9
     ),
@@ -84,10 +86,10 @@ def test_threads_may_share_an_optimizer(name, tmp_path):
     told = []
 
     def play():
-        query = optimizer.ask(*asked, 2)[len(told) % 2]
-        reward = float(np.sin(5 * np.asarray(query)).mean())
-        optimizer.tell(query, [reward, reward] if name == "combinatorial" else reward)
-        told.append(reward)
+        for query in optimizer.ask(*asked, 2):
+            reward = float(np.sin(5 * np.asarray(query)).mean())
+            optimizer.tell(query, [reward, reward] if name == "combinatorial" else reward)
+            told.append(reward)
 
     play()
 
@@ -169,6 +171,8 @@ def test_every_public_method_holds_the_lock(cls):
         ours = inspect.isfunction(value) and value.__module__.startswith("skgpb.")
         if name.startswith("_") or name in FREE or not ours:
             continue
+        if name == "theory_beta" or "posterior" in inspect.signature(value).parameters:
+            continue  # parts of a rule, asked by what holds the lock
         assert value.__code__.co_name == "holding", f"{cls.__name__}.{name} is not locked"
 
 
