@@ -290,6 +290,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         theta = best[: kernel.n_dims] if free else theta
         return self._adopt(theta, float(np.exp(best[-1])) if learns_noise else level, units)
 
+    @locked
     def set_units(self, center: float, scale: float) -> Self:
         """Take other units of the observations; what is not known of the noise scales with them."""
         self._prepared()
@@ -498,6 +499,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         """
         return self.imagined(A, alpha).predict_query_tracked(return_std=True)[1]
 
+    @locked
     def imagined(self, A: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Return a copy that has been answered its own means; arguments as :meth:`imagine`."""
         rows = self._prepared().queries(one_or_more(A, "A"))
@@ -528,11 +530,13 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         return self.kernel_
 
     @property
+    @locked
     def center_(self) -> float:
         """What observations are centred with."""
         return self._gp.offset if hasattr(self, "_gp") else 0.0
 
     @property
+    @locked
     def scale_(self) -> float:
         """What observations are divided by."""
         return self._gp.scale if hasattr(self, "_gp") else 1.0

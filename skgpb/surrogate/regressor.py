@@ -421,6 +421,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
 
     # -- beginning and adding, inputs validated -----------------------------------------------
 
+    @locked
     def start(self, kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> Self:
         """Forget everything and begin without observations, the kernel as it is.
 
@@ -505,6 +506,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
             self.random_state,
         )
 
+    @locked
     def relearn(self, center: float, scale: float) -> Self:
         """Learn the hyperparameters from everything observed, in units of the targets given.
 
