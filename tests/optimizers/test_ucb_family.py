@@ -99,7 +99,7 @@ def test_arms_pulled_equal_the_naive_reference(member, kernel, n_seeds):
             undecided += len(naive) > 1
             optimizer.tell(optimizer.ask(), values[arm] + noise[t])
             game.tell(arm, values[arm] + noise[t])
-    assert undecided <= 0.5 * n_seeds  # of 50 rounds each
+    assert undecided <= max(5, 0.5 * n_seeds)  # of 50 rounds each
 
 
 def test_scores_equal_the_naive_reference_to_rounding():
