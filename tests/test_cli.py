@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import skgpb
 import skgpb.cli.commands as commands
-from skgpb.cli import main
+from skgpb.cli import main, report
 from skgpb.cli.region import KERNELS, GroupAverages, find_region, group_size
 
 CALIFORNIA = Path(__file__).parents[2] / "shared" / "data" / "california_housing.csv"
@@ -173,7 +173,7 @@ def test_nothing_is_said_of_other_rows_where_there_are_none(table, capsys):
     [(0.0, "0 %"), (0.0163, "1.6 %"), (0.5, "50 %"), (0.9999, "99.99 %"), (1.0, "100 %")],
 )
 def test_shares_are_written_without_exponents(share, text):
-    assert commands._percent(share) == text
+    assert report._percent(share) == text
 
 
 def test_one_row_is_no_rows(tmp_path, capsys):

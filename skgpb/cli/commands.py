@@ -22,6 +22,7 @@ import numpy as np
 
 import skgpb
 from skgpb.cli.region import KERNELS, N_CHILDREN, GroupAverages, Region, find_region, group_size
+from skgpb.cli.report import PIXELS, count, draw_photograph, draw_table, summary_of
 from skgpb.datasets import copy_rows, load_flower, read_table
 
 # A search needs two groups of two rows.
@@ -31,11 +32,6 @@ LARGEST_SEED = 2**32 - 1
 DEEPEST = 60
 # 128 and the numbers of SIGINT and SIGPIPE.
 INTERRUPTED, READER_GONE = 130, 141
-PIXELS = ["column (pixels)", "row (pixels)"]
-# A recommended group narrower than this share of the map gets a close-up of so many times its
-# own size on every side.
-SMALL, ZOOM = 0.1, 3.0
-CLOSE_UP_DOT = 9.0
 # Groups of the demo hold one 256th of the photograph.
 DEMO_DEPTH = 7
 DEMO_OUTPUT, DEMO_PLOT = "skgpb_demo.json", "skgpb_demo.png"
@@ -278,8 +274,8 @@ def _search(arguments: argparse.Namespace) -> None:
     _check_sizes(table, arguments)
     region = _run(table, values, arguments)
     result = _result(region, values, arguments, features, target, arguments.data)
-    summary = _summary(result, region, f"{arguments.data}, {_count(len(values), 'row')}")
-    _report(arguments, result, summary, lambda: _draw_table(region, table, features, target))
+    summary = summary_of(result, region, f"{arguments.data}, {count(len(values), 'row')}")
+    _report(arguments, result, summary, lambda: draw_table(region, table, features, target))
 
 
 def _demo(arguments: argparse.Namespace) -> None:
@@ -293,15 +289,15 @@ def _demo(arguments: argparse.Namespace) -> None:
     region = _run(places, brightness, arguments)
     result = _result(region, brightness, arguments, PIXELS, "brightness", "flower.jpg")
     height, width = image.shape[:2]
-    summary = _summary(result, region, f"a photograph of {width} x {height} pixels")
-    _report(arguments, result, summary, lambda: _draw_photograph(region, places, image))
+    summary = summary_of(result, region, f"a photograph of {width} x {height} pixels")
+    _report(arguments, result, summary, lambda: draw_photograph(region, places, image))
 
 
 def _check_sizes(table: np.ndarray, arguments: argparse.Namespace) -> None:
     n = len(table)
     if n < FEWEST_ROWS:
         raise UsageError(
-            f"{arguments.data} has {_count(n, 'row')}, a search needs at least {FEWEST_ROWS}"
+            f"{arguments.data} has {count(n, 'row')}, a search needs at least {FEWEST_ROWS}"
         )
     if not np.ptp(table, axis=0).any():
         raise UsageError("no groups can be formed: every feature has one and the same value")
@@ -490,146 +486,3 @@ def _result(
         },
         "version": skgpb.__version__,
     }
-
-
-# -- what people see ----------------------------------------------------------------------------
-
-
-def _summary(result: dict[str, Any], region: Region, source: str) -> list[str]:
-    """Lines that say what was found."""
-    low, high = result["interval_95"]
-    noise = result["parameters"]["noise"]
-    rows = [
-        (
-            "recommended group",
-            f"{_count(result['n_members'], 'row')}, "
-            f"{_percent(result['n_members'] / result['n_rows'])} of the table",
-        ),
-        *(
-            (f"  {name}", f"{_number(lower)} to {_number(upper)}")
-            for name, lower, upper in zip(
-                result["features"], result["lower"], result["upper"], strict=True
-            )
-        ),
-        (
-            "average found",
-            f"{_number(result['posterior_mean'])}, with 95 % probability between {_number(low)} "
-            f"and {_number(high)}",
-        ),
-        (
-            "questions asked",
-            f"{result['n_rounds']:,} on {_count(result['n_groups_asked'], 'group')}, "
-            + (f"each answer with noise of {_number(noise)}" if noise else "answered exactly"),
-        ),
-        ("smallest group asked", _count(result["smallest_group_asked"], "row")),
-        ("rows averaged singly", _percent(result["share_of_rows_averaged_singly"])),
-        (
-            "true average",
-            f"{_number(result['true_average'])}, of the whole table "
-            f"{_number(result['true_average_of_table'])} (computed only for this report)",
-        ),
-    ]
-    width = max(len(name) for name, _ in rows)
-    return [
-        f"Highest average of {result['target']} in {source}",
-        "",
-        *(f"{name:<{width}}  {text}" for name, text in rows),
-        *_remarks(result, region),
-    ]
-
-
-def _remarks(result: dict[str, Any], region: Region) -> list[str]:
-    """Say what the numbers do not."""
-    remarks = []
-    others = result["n_rows_within_bounds"] - result["n_members"]
-    if others:
-        which = "" if result["command"] == "demo" else ", which --save-rows writes"
-        remarks += [
-            "",
-            f"{_count(others, 'other row')} of the table "
-            f"{'is' if others == 1 else 'are'} within the same bounds, for the cuts go through "
-            f"equal values; they are not in the group{which}.",
-        ]
-    group, oracle = region.group, region.oracle
-    if group.depth == 0 and len(oracle.asked) > 1:
-        remarks += ["", "No group that was asked for is better than the whole table."]
-    if group.depth <= region.optimizer.max_depth_ and not region.exhausted:
-        remarks += [
-            "",
-            "The budget was too small to settle on one of the smallest groups: a larger one may "
-            "find a higher average.",
-        ]
-    return remarks
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def _percent(share: float) -> str:
-    """Two significant digits, more of what is close to all."""
-    percent = 100.0 * share
-    return f"{percent:.2g} %" if percent < 10.0 else f"{percent:.4g} %"
-
-
-def _number(x: float) -> str:
-    return f"{x:,.6g}"
-
-
-def _figure(panels: int) -> Any:
-    """A figure that needs no display, and its axes."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.5 * panels, 6.0), layout="constrained")
-    return figure, figure.subplots(1, panels, squeeze=False)[0]
-
-
-def _draw_table(region: Region, table: np.ndarray, features: list[str], target: str) -> Any:
-    from skgpb.plotting import CellMapDisplay
-
-    span, side = np.ptp(table, axis=0), region.upper - region.lower
-    zoom = len(features) == 2 and (side < SMALL * span).any()
-    figure, axes = _figure(2 if zoom else 1)
-    display = CellMapDisplay.from_optimizer(
-        region.optimizer,
-        axes[0],
-        recommended=region.group,
-        pool=table,
-        feature_names=features,
-        value_name=f"average {target}",
-    )
-    if zoom:
-        margin = np.minimum(span, ZOOM * np.where(side > 0.0, side, span))
-        display.plot(axes[1], colorbar=False)
-        display.mappable_.set_sizes([CLOSE_UP_DOT])
-        low, high = region.lower - margin, region.upper + margin
-        axes[1].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), title="close-up")
-    figure.suptitle(
-        f"{len(region.group.members):,} of {_count(len(table), 'row')} recommended after "
-        f"{_count(region.oracle.n_answers, 'average')} of {target}"
-    )
-    return figure
-
-
-def _draw_photograph(region: Region, places: np.ndarray, image: np.ndarray) -> Any:
-    from matplotlib.patches import Rectangle
-
-    from skgpb.plotting import CellMapDisplay
-
-    figure, (left, right) = _figure(2)
-    right.invert_yaxis()
-    display = CellMapDisplay.from_optimizer(
-        region.optimizer,
-        right,
-        recommended=region.group,
-        pool=places,
-        feature_names=PIXELS,
-        value_name="average brightness",
-    )
-    left.imshow(image)
-    low, high = region.lower, region.upper
-    left.add_patch(Rectangle(low, *(high - low), fill=False, edgecolor=display.color, lw=2.5))
-    left.set(title="the photograph, unknown to the search", xlabel=PIXELS[0], ylabel=PIXELS[1])
-    right.set(title=f"what {_count(region.oracle.n_answers, 'average')} tell", aspect="equal")
-    right.set(xlim=left.get_xlim(), ylim=left.get_ylim())
-    return figure
