@@ -20,6 +20,10 @@ class Horizon:
         "anytime": ["boolean"],
     }
 
+    # What it needs of the class that it is mixed into.
+    horizon: int
+    anytime: bool
+
     def _begin_horizon(self) -> None:
         self.horizon_ = int(self.horizon)
         self._overdrawn = False

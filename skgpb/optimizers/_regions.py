@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 from sklearn.base import clone
@@ -10,10 +11,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.domains.box import points_per_axis
-from skgpb.domains.query import Query
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
+from skgpb.optimizers._base import Q
 from skgpb.optimizers._gaussian import GaussianProcessMixin
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_value
 
 # Regions that recommend() looks into at each level.
@@ -22,6 +24,11 @@ BEAM = 16
 
 class RegionSearchMixin(GaussianProcessMixin):
     """A Gaussian process search whose oracle answers for regions of a box."""
+
+    # What it needs of the class that it is mixed into.
+    feedback: str | Kernel
+    n_representatives: Any
+    beta: str | float | Callable[[int], float]
 
     _parameter_constraints: dict[str, Any] = {
         "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
@@ -57,13 +64,20 @@ class RegionSearchMixin(GaussianProcessMixin):
         raise NotImplementedError
 
 
-class SupportedRegionMixin:
+class SupportedRegionMixin(Generic[Q]):
     """A recommendation that may be finer than what was asked.
 
     The domain lists the regions known so far (``front``), and those inside some (``finer``).
     """
 
-    _rules = ("posterior", "paper")
+    # What it needs of the class that it is mixed into.
+    domain_: Any
+    _gp: GaussianProcess
+    _best: Callable[[], Q]
+    _checked_rule: Callable[[str | None], str]
+    _check_informed: Callable[[], None]
+
+    _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
 
     @property
     def _finest(self) -> int:
@@ -73,7 +87,7 @@ class SupportedRegionMixin:
     @locked
     def recommend(
         self, rule: str | None = None, *, depth: int | None = None, caution: float = 0.0
-    ) -> Any:
+    ) -> Q:
         """Return the best region found so far.
 
         Parameters
@@ -105,7 +119,7 @@ class SupportedRegionMixin:
         finest = self._finest if depth is None else min(depth, self._finest)
         return self._best_supported(finest, float(caution))
 
-    def _best_supported(self, finest: int, caution: float) -> Query:
+    def _best_supported(self, finest: int, caution: float) -> Q:
         """Descend from the regions to finer ones inside, from the BEAM best of each level."""
         regions, gp = self.domain_.copy(), self._gp
         best, top = None, -np.inf

@@ -181,7 +181,9 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
         return tree_arrays(self._tree)
 
 
-class GaussianTreeSearchOptimizer(SupportedRegionMixin, RegionSearchMixin, TreeSearchOptimizer):
+class GaussianTreeSearchOptimizer(
+    SupportedRegionMixin[Cell], RegionSearchMixin, TreeSearchOptimizer
+):
     """A tree search whose cells share what is observed through a Gaussian process on f.
 
     A subclass decides which functionals the surrogate tracks (``_track_root``, ``_expand``).

@@ -25,6 +25,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
+from skgpb._core._tree import Tree
 from skgpb.domains import Cell
 from skgpb.domains.partition import deepest_level
 from skgpb.domains.query import PointsQuery
@@ -91,6 +92,18 @@ class AdaptiveTree(Horizon):
         "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
         "max_active": [Interval(Integral, 1, None, closed="left")],
     }
+
+    # What it needs of the class that it is mixed into.
+    n_children: int
+    max_active: int
+    failure_probability: float
+    bounds_: np.ndarray
+    n_features_in_: int
+    domain_: Any
+    _tree: Tree
+    _round: int
+    _guarded: bool
+    _relearned: Callable[[], None]
 
     def _theory_beta(self, t: int) -> float:
         return self._constants.beta(self.failure_probability)

@@ -54,7 +54,7 @@ MAX_EFFORT = 100_000
 
 
 class GPZoomingOptimizer(
-    Horizon, SupportedRegionMixin, RegionSearchMixin, BaseBanditOptimizer[Ball]
+    Horizon, SupportedRegionMixin[Ball], RegionSearchMixin, BaseBanditOptimizer[Ball]
 ):
     r"""Maximise f by shrinking balls where the Gaussian process asks for it (Algorithm 2).
 
