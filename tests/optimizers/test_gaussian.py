@@ -113,6 +113,18 @@ def test_pending_answers_have_the_noise_of_real_ones_in_scaled_units(kind, alpha
     assert_allclose(expected.moments(rows), optimizer.predict(X), rtol=1e-9)
 
 
+def test_a_rule_over_arms_sees_what_is_pending_in_units_of_the_process():
+    optimizer = play(GPUCBOptimizer(arms=ARMS, alpha=0.09, random_state=0), 12)
+    pending, scale = optimizer.ask(2), optimizer.surrogate_.process_.scale
+    seen = optimizer.posterior()
+    assert seen.t == 12 + 1 + 2
+    assert_allclose(seen.noise * scale**2, 0.09, rtol=1e-12)
+    C = optimizer.predict(ARMS, return_cov=True)[1]
+    for query in pending:
+        C = C - np.outer(C[query.index], C[query.index]) / (C[query.index, query.index] + 0.09)
+    assert_allclose(seen.std * scale, np.sqrt(np.diag(C)), rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "make",
     [
