@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import skgpb.optimizers
 from skgpb.kernels import CellAverage, ConditionalMean, PolicyMean, WindowMean
@@ -186,12 +186,6 @@ def parameters_of(function):
 def has_model(optimizer):
     """Whether the optimizer knows how uncertain it is, and learns from any point."""
     return "return_std" in parameters_of(optimizer.predict)
-
-
-def knows_all(optimizer):
-    """Whether nothing is learned but f."""
-    given = optimizer.kernel is not None or isinstance(getattr(optimizer, "feedback", ""), Kernel)
-    return given and optimizer.alpha is not None and optimizer.optimizer is None
 
 
 # Indirect queries --------------------------------------------------------------------------------
