@@ -111,6 +111,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
         self._tree = self.domain_.tree
 
     @property
+    @locked
     def max_depth_(self) -> int:
         """Deepest level at which cells are split."""
         return self.domain_.max_depth

@@ -481,6 +481,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree, RegionSearchMixin, BaseBanditOptim
         return (1,) * n + super()._points_per_axis(d - n)
 
     @property
+    @locked
     def max_depth_(self) -> int:
         """h_max rounded down."""
         return self.domain_.max_depth
