@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,10 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.candidates import points_near, spread_points
-from skgpb.model_selection.space import Choice, ParameterSpace, kernel_settings
+from skgpb.model_selection.space import Choice, ParameterSpace, kernel_on_settings
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers.ei import EIOptimizer
+from skgpb.surrogate.likelihood import Schedule
 from skgpb.utils import Integral
 
 try:
@@ -38,9 +38,8 @@ except ImportError as error:
         "skgpb.integrations.optuna needs Optuna, which is not installed: pip install skgpb[optuna]"
     ) from error
 
-# Hyperparameters are learned from so many trials first, then whenever there are this much more;
-# what was learned is kept for so many search spaces.
-FIRST_LEARNING, GROWTH, REMEMBERED = 4, 1.2, 16
+# What was learned is kept for so many search spaces.
+REMEMBERED = 16
 # Noise variance is at least this, in units of the values' spread.
 LEAST_NOISE = 1e-8
 # Candidates that fill the cube, and that lie around so many of the best trials.
@@ -134,7 +133,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     that only some have, since it depends on others or its range has changed, is chosen when it is
     asked for, given what the trial has already chosen, from the trials that had it.
 
-    *Cost.* Hyperparameters are learned when the number of trials has grown by a fifth, from the
+    *Cost.* Hyperparameters are learned when the number of trials has grown by a quarter, from the
     first so many, so that any worker learns the same; later trials are appended.
 
     *Not supported.* Studies with several objectives raise ValueError; constraints are ignored.
@@ -304,23 +303,21 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self, key: tuple, space: Cube, X: np.ndarray, y: np.ndarray
     ) -> tuple[Kernel, float, float, float]:
         """Kernel, noise variance and units of the values, from the first of the trials."""
-        n = FIRST_LEARNING
-        while ceil(n * GROWTH) <= len(y):
-            n = ceil(n * GROWTH)
-        n = min(n, len(y))
+        n = Schedule("growing", first=1).latest(len(y))
         key = key[: 2 + n]
         if key not in self._learned:
             center, scale = float(y[:n].mean()), float(y[:n].std()) or 1.0
             engine = self._engine()
-            engine.set_params(bounds=space.bounds, **kernel_settings(engine, space.space))
-            engine.set_params(normalize_y=False)
+            kernel = kernel_on_settings(engine.kernel, space.space)
+            engine.set_params(bounds=space.bounds, kernel=kernel, normalize_y=False)
             if engine.alpha is not None:
                 engine.set_params(alpha=engine.alpha / scale**2)
             engine.fit(X[:n], (y[:n] - center) / scale)
             while len(self._learned) >= REMEMBERED:
                 self._learned.pop(next(iter(self._learned)))
             alpha = max(engine.alpha_, LEAST_NOISE)
-            self._learned[key] = engine.surrogate_.kernel_, alpha, center, scale
+            kernel = engine.surrogate_.kernel_.set_params(prior=None)
+            self._learned[key] = kernel, alpha, center, scale
         return self._learned[key]
 
     @staticmethod

@@ -19,7 +19,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from skgpb.domains.candidates import spread_points
-from skgpb.model_selection.space import ParameterSpace, kernel_settings
+from skgpb.model_selection.space import ParameterSpace, kernel_on_settings
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
@@ -274,7 +274,7 @@ class BanditSearchCV(BaseSearchCV):
             )
         settings: dict[str, Any] = {"bounds": space.bounds}
         if "kernel" in parameters:
-            settings |= kernel_settings(engine, space)
+            settings["kernel"] = kernel_on_settings(engine.kernel, space)
         if isinstance(parameters.get("feedback"), Kernel):
             raise ValueError("optimizer must not have a kernel as feedback here")
         if parameters.get("n_representatives", 1) is None:

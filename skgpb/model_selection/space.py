@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
 from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.surrogate.likelihood import Prior
 from skgpb.utils import Real
 
 # Infinite ends of a distribution are cut off at this quantile.
@@ -299,11 +299,20 @@ class OnSettings(WrapperKernel):
         Over columns; its hyperparameters are those of this kernel.
     columns : callable
         Maps points (n, d) to columns.
+    prior : Prior, default=None
+        Under which the hyperparameters are learned from standardised values. None for a kernel
+        that is learned only if its user says so.
     """
 
-    def __init__(self, base: Kernel, columns: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self,
+        base: Kernel,
+        columns: Callable[[np.ndarray], np.ndarray],
+        prior: Prior | None = None,
+    ) -> None:
         self.base = base
         self.columns = columns
+        self.prior = prior
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the covariances of the settings that points (n, d) stand for."""
@@ -319,44 +328,16 @@ class OnSettings(WrapperKernel):
         return False
 
 
-class ScalePrior:
-    """An optimizer of hyperparameters that keeps few data from saying too much.
-
-    It has the signature of scikit-learn's, and adds to what it minimises minus the logarithm of
-    normal densities of the first hyperparameters of :func:`default_kernel`: of the logarithms of
-    the amplitude's variance and of the length scales.
-    """
-
-    def __init__(self, n_axes: int) -> None:
-        self.center = np.log([1.0] + [LENGTH_SCALE] * n_axes)
-        self.spread = np.array([SPREAD_VARIANCE] + [SPREAD_LENGTH] * n_axes)
-
-    def __call__(self, objective: Callable, start: np.ndarray, bounds: np.ndarray) -> tuple:
-        """Return the most probable hyperparameters and the value there."""
-        n = len(self.center)
-
-        def penalized(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = objective(theta)
-            gap = (theta[:n] - self.center) / self.spread
-            gradient = np.array(gradient)
-            gradient[:n] += gap / self.spread
-            return float(value) + 0.5 * float(gap @ gap), gradient
-
-        found = minimize(penalized, start, jac=True, method="L-BFGS-B", bounds=bounds)
-        return found.x, float(found.fun)
-
-
 def default_kernel(space: ParameterSpace) -> Kernel:
     """Matérn-5/2 with an amplitude and a length scale for every axis."""
     scales = np.full(space.n_axes, LENGTH_SCALE) if space.n_axes > 1 else LENGTH_SCALE
     return ConstantKernel(1.0, (1e-2, 1e2)) * AxisMatern(scales, groups=space.groups)
 
 
-def kernel_settings(optimizer: Any, space: ParameterSpace) -> dict[str, Any]:
-    """Parameters that put the kernel of an optimizer on settings; learned where it has none."""
-    if optimizer.kernel is not None:
-        return {"kernel": OnSettings(optimizer.kernel, space.columns)}
-    settings = {"kernel": OnSettings(default_kernel(space), space.columns), "normalize_y": True}
-    if optimizer.optimizer is None:
-        settings["optimizer"] = ScalePrior(space.n_axes)
-    return settings
+def kernel_on_settings(kernel: Kernel | None, space: ParameterSpace) -> OnSettings:
+    """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
+    if kernel is not None:
+        return OnSettings(kernel, space.columns)
+    kernel = default_kernel(space)
+    spread = np.array([SPREAD_VARIANCE, *[SPREAD_LENGTH] * space.n_axes])
+    return OnSettings(kernel, space.columns, Prior(kernel.theta, spread))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
-from math import ceil, isnan, sqrt
+from math import isnan, sqrt
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,12 @@ from skgpb.kernels._cell import CellKernel
 from skgpb.locks import locked
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import (
+    FIRST_LEARNING,
+    GROWTH,
     NOISE,
     Likelihood,
     Samples,
+    Schedule,
     check_restarts,
     covariance_of_functionals,
     default_kernel,
@@ -30,10 +33,6 @@ from skgpb.surrogate.likelihood import (
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions
 
-# Hyperparameters are not learned from fewer observations.
-FIRST_LEARNING = 4
-# Growth of the number of observations after which they are learned again.
-GROWTH = {"growing": 1.25, "doubling": 2.0}
 # A domain is far from zero at this many of its sides.
 FAR = 1e3
 # Rewards in units whose squares are no normal numbers are not scaled.
@@ -117,9 +116,11 @@ class GaussianProcessMixin:
         self.share_lock(regressor)
         self.surrogate_ = regressor.start(kernel, n_columns, origin_of(kernel, self.bounds_))
         self._samples = Samples()
-        # A kernel that the user did not choose is ours, to be learned under our priors.
+        # A kernel that the user did not choose is ours, to be learned under our priors; another
+        # one may bring its own.
         chosen = self.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
-        self._prior = None if chosen else default_prior(self.bounds_)
+        prior = getattr(self.kernel, "prior", None)
+        self._prior = prior if chosen else default_prior(self.bounds_)
         # Noise variance of answers that come without their own, in units of the surrogate.
         self._noise = NOISE if self.alpha is None else float(self.alpha)
         self._learned_at = 0
@@ -217,14 +218,9 @@ class GaussianProcessMixin:
     # -- learning ---------------------------------------------------------------------------
 
     def _learning_is_due(self) -> bool:
-        """Follow the schedule of ``relearn``."""
-        if not self._learns:
-            return False
-        n = self._round + self._n_fitted
-        if self.relearn in GROWTH:
-            first = 1 if self._standardizes else FIRST_LEARNING
-            return n >= max(first, ceil(GROWTH[self.relearn] * self._learned_at))
-        return self.relearn is not None and n - self._learned_at >= self.relearn
+        """Follow the schedule of ``relearn``; units are learned from the first answer on."""
+        schedule = Schedule(self.relearn, 1 if self._standardizes else FIRST_LEARNING)
+        return self._learns and schedule.due(self._round + self._n_fitted, self._learned_at)
 
     def _learn(self) -> None:
         """Learn the scale of the rewards and the hyperparameters, and refactorise."""

@@ -33,9 +33,17 @@ from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import learned_window
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._gaussian import FIRST_LEARNING, usable
+from skgpb.optimizers._gaussian import usable
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
-from skgpb.surrogate.likelihood import Prior, check_restarts, smooth_kernel, smooth_prior
+from skgpb.surrogate.likelihood import (
+    FIRST_LEARNING,
+    GROWTH,
+    Prior,
+    Schedule,
+    check_restarts,
+    smooth_kernel,
+    smooth_prior,
+)
 from skgpb.utils import (
     MOST_POINTS,
     MOST_RESTARTS,
@@ -60,8 +68,6 @@ from skgpb.utils import (
 GRID_DIMENSIONS = 3
 # Most points per axis of such a grid.
 PER_AXIS = 200
-# Growth of the number of observations after which hyperparameters are learned again.
-GROWTH = {"growing": 1.1, "doubling": 2.0}
 # Starts of the local search for the best x and the best a, and its differencing step in sides.
 N_STARTS, STEP = 4, 1e-5
 
@@ -93,7 +99,7 @@ class BaseIndirectOptimizer(BaseBanditOptimizer[Asked]):
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
         "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
         "relearn": [
-            StrOptions({"growing", "doubling"}),
+            StrOptions(set(GROWTH)),
             Interval(Integral, 1, None, closed="left"),
             None,
         ],
@@ -531,15 +537,8 @@ class BaseIndirectOptimizer(BaseBanditOptimizer[Asked]):
 
     def _learning_is_due(self) -> bool:
         """Follow the schedule of ``relearn``."""
-        if not self._learns:
-            return False
-        n = self._round + self._n_fitted
-        if self.relearn in GROWTH:
-            first = FIRST_LEARNING if self.optimizer is not None or self.alpha is None else 1
-            return n >= max(
-                1 if self.normalize_y else first, GROWTH[self.relearn] * self._learned_at
-            )
-        return self.relearn is not None and n - self._learned_at >= self.relearn
+        schedule = Schedule(self.relearn, 1 if self.normalize_y else FIRST_LEARNING)
+        return self._learns and schedule.due(self._round + self._n_fitted, self._learned_at)
 
     def _learn(self) -> None:
         """Learn the units of the answers, the hyperparameters of f's prior, unknown noise."""

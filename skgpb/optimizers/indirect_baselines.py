@@ -27,10 +27,9 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
-from skgpb.optimizers._gaussian import FIRST_LEARNING
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import check_restarts, smooth_kernel
+from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, box_around, check_callable_value
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log, pi, sqrt
+from math import ceil, log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -61,9 +61,49 @@ LEAST_NOISE = 1e-10
 ENOUGH = 1e-6
 # Averages over pools are thinned, for learning only, to so many points in all.
 MOST_ROWS = 500
+# Hyperparameters are not learned from fewer observations.
+FIRST_LEARNING = 4
+# Growth of the number of observations after which they are learned again.
+GROWTH = {"growing": 1.25, "doubling": 2.0}
 
 
-@dataclass
+@dataclass(frozen=True)
+class Schedule:
+    """When hyperparameters are learned, whoever learns them.
+
+    Attributes
+    ----------
+    relearn : "growing", "doubling", int or None
+        Whenever the number of observations has grown by a quarter or doubled, every so many
+        observations, or never.
+    first : int, default=4
+        Fewest observations that a growing number is learned from.
+
+    Examples
+    --------
+    >>> Schedule("growing").due(10, 8), Schedule("growing").due(9, 8), Schedule(3).due(9, 6)
+    (True, False, True)
+    """
+
+    relearn: str | int | None
+    first: int = FIRST_LEARNING
+
+    def due(self, n: int, last: int) -> bool:
+        """Whether to learn from n observations; the last time there were ``last``, at first 0."""
+        if self.relearn in GROWTH:
+            return n >= max(self.first, ceil(GROWTH[self.relearn] * last))
+        return self.relearn is not None and n - last >= self.relearn
+
+    def latest(self, n: int) -> int:
+        """Number of observations that were learned from last, of n that came one by one."""
+        last = 0
+        for count in range(1, n + 1):
+            if self.due(count, last):
+                last = count
+        return last
+
+
+@dataclass(eq=False)
 class Prior:
     """Independent normal priors on the logarithms of hyperparameters.
 
@@ -75,6 +115,11 @@ class Prior:
 
     center: np.ndarray
     spread: np.ndarray
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Prior) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in vars(self)
+        )
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Logarithm of the density at theta, up to a constant, and its gradient."""

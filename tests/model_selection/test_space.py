@@ -13,14 +13,15 @@ from scipy.stats import loguniform, norm, poisson, randint, uniform
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from skgpb import GPUCBOptimizer
+from skgpb import GPOOOptimizer, GPUCBOptimizer
 from skgpb.model_selection import ParameterSpace
 from skgpb.model_selection.space import (
+    SPREAD_LENGTH,
+    SPREAD_VARIANCE,
     AxisMatern,
     OnSettings,
-    ScalePrior,
     default_kernel,
-    kernel_settings,
+    kernel_on_settings,
 )
 
 MIXED = [
@@ -162,29 +163,34 @@ def test_the_kernel_on_settings_is_a_kernel():
 
 def test_a_kernel_that_is_given_is_kept():
     space = ParameterSpace(MIXED)
-    engine = GPUCBOptimizer(RBF(0.7), normalize_y=False)
-    settings = kernel_settings(engine, space)
-    assert set(settings) == {"kernel"} and settings["kernel"].base == RBF(0.7)
-    settings = kernel_settings(GPUCBOptimizer(), space)
-    assert settings["normalize_y"] and isinstance(settings["optimizer"], ScalePrior)
-    settings = kernel_settings(GPUCBOptimizer(optimizer="fmin_l_bfgs_b"), space)
-    assert "optimizer" not in settings
+    kernel = kernel_on_settings(RBF(0.7), space)
+    assert kernel.base == RBF(0.7) and kernel.prior is None
+    X, y = RNG.uniform(size=(8, space.n_axes)), RNG.normal(size=8)
+    engine = GPUCBOptimizer(kernel, bounds=space.bounds).fit(X, y)
+    assert engine.surrogate_.kernel_.base == RBF(0.7)
+    assert (engine.surrogate_.process_.offset, engine.surrogate_.process_.scale) == (0.0, 1.0)
 
 
-def test_the_prior_on_scales_is_that_of_a_penalty():
-    prior = ScalePrior(2)
-    bounds = np.tile([-5.0, 5.0], (4, 1))
+@pytest.mark.parametrize("engine", [GPUCBOptimizer, GPOOOptimizer])
+def test_the_kernel_of_settings_is_learned_under_its_prior(engine):
+    space = ParameterSpace({"a": uniform(0, 1), "b": randint(0, 9)})
+    X = RNG.uniform(size=(9, 2))
+    y = 7.0 + 3.0 * np.sin(4.0 * X[:, 0]) * X[:, 1]
+    kernel = kernel_on_settings(None, space)
+    assert_allclose(kernel.prior.center, np.log([1.0, 0.5, 0.5]))
+    assert clone(kernel) == kernel != kernel.clone_with_theta(kernel.theta).set_params(prior=None)
+    fitted = engine(kernel, bounds=space.bounds, alpha=0.1, random_state=0).fit(X, y)
+    learned, offset, scale = fitted.surrogate_.kernel_, y.mean(), y.std()
+    assert_allclose(fitted.surrogate_.process_.offset, offset)
+    Z = space.columns(X)
 
-    def flat(theta):
-        # Knows nothing of the kernel, and wants the last one, the noise, to be at -1.
-        return 0.5 * (theta[3] + 1.0) ** 2, np.array([0.0, 0.0, 0.0, theta[3] + 1.0])
+    def density(theta):
+        K = kernel.base.clone_with_theta(theta)(Z) + 0.1 / scale**2 * np.eye(9)
+        gap = (theta - kernel.prior.center) / [SPREAD_VARIANCE, SPREAD_LENGTH, SPREAD_LENGTH]
+        z = (y - offset) / scale
+        return -0.5 * (z @ np.linalg.solve(K, z) + np.linalg.slogdet(K)[1] + gap @ gap)
 
-    theta, value = prior(flat, np.ones(4), bounds)
-    assert_allclose(theta, [0.0, np.log(0.5), np.log(0.5), -1.0], atol=1e-4)
-    assert_allclose(value, 0.0, atol=1e-8)
-
-    def steep(theta):
-        return -2.0 * theta[1], np.array([0.0, -2.0, 0.0, 0.0])
-
-    theta, _ = prior(steep, np.zeros(4), bounds)
-    assert_allclose(theta[1], np.log(0.5) + 2.0 * prior.spread[1] ** 2, rtol=1e-4)
+    for step in 0.1 * np.eye(3):
+        assert density(learned.theta) > max(
+            density(learned.theta + step), density(learned.theta - step)
+        )

@@ -33,6 +33,7 @@ from skgpb.surrogate.likelihood import (
     Likelihood,
     Prior,
     Samples,
+    Schedule,
     covariance_of,
     covariance_of_functionals,
     default_kernel,
@@ -555,3 +556,41 @@ def test_restarts_between_infinite_bounds_are_refused_before_a_run(optimizer):
         with pytest.raises(ValueError, match="n_restarts_optimizer=2 draws starts between"):
             optimizer.ask()
     assert not hasattr(optimizer, "bounds_")
+
+
+@pytest.mark.parametrize(
+    ("relearn", "expected"),
+    [
+        ("growing", [4, 5, 7, 9, 12, 15, 19, 24]),
+        ("doubling", [4, 8, 16]),
+        (6, [6, 12, 18, 24]),
+        (None, []),
+    ],
+)
+def test_the_schedule_of_learning(relearn, expected):
+    schedule, learned = Schedule(relearn), [0]
+    for n in range(1, 25):
+        if schedule.due(n, learned[-1]):
+            learned.append(n)
+        assert schedule.latest(n) == learned[-1]
+    assert learned[1:] == expected
+
+
+@pytest.mark.parametrize("relearn", ["growing", "doubling", 3])
+@pytest.mark.parametrize(
+    "cls", [GPOOOptimizer, GPZoomingOptimizer, GPUCBOptimizer, CMESOptimizer, IndirectEIOptimizer]
+)
+def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
+    learned = []
+    monkeypatch.setattr(cls, "_learn", lambda self: learned.append(len(self.history_)))
+    kernel = 0.5 * RBF(0.3)
+    optimizer = cls(kernel, bounds=[(0, 1)], optimizer="fmin_l_bfgs_b", alpha=0.1, relearn=relearn)
+    told = [0]
+    for n in range(1, 13):
+        optimizer.tell(optimizer.ask(), np.sin(n))
+        if learned and learned[-1] == n:
+            # What was replaced by a mere note would have remembered when it learned.
+            optimizer._learned_at = n
+            told.append(n)
+    schedule = Schedule(relearn)
+    assert told[-1] == schedule.latest(12) and told[1:] == learned
