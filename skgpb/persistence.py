@@ -50,6 +50,7 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     "MESOptimizer": {"n_draws": "n_max_values"},
     "StoOOOptimizer": {"budget": "horizon"},
+    "BaseIndirectOptimizer": {"domain": "bounds", "candidates": "queries"},
 }
 # The same for the values of parameters, under their present names.
 RENAMED_VALUES: dict[str, dict[str, dict[str, str]]] = {

@@ -200,13 +200,13 @@ RNG = np.random.default_rng(3)
 PAIRED = RNG.uniform(size=(40, 1))
 POINTS = np.clip(np.hstack([PAIRED, 1 - PAIRED]) + 0.05 * RNG.normal(size=(40, 2)), 0, 1)
 # x is in the unit square and a query is one number, so that neither is taken for the other.
-SQUARE = {"domain": [(0, 1), (0, 1)], "n_points": 49, "alpha": 1e-3, "random_state": 0}
+SQUARE = {"bounds": [(0, 1), (0, 1)], "n_points": 49, "alpha": 1e-3, "random_state": 0}
 WINDOW = {
     "conditional": WindowMean(scale=0.1, location=along),
     "query_bounds": [(0, 1)],
     "n_candidates": 15,
 }
-LISTED = WINDOW | {"query_bounds": None, "candidates": np.linspace(0, 1, 11)[:, None]}
+LISTED = WINDOW | {"query_bounds": None, "queries": np.linspace(0, 1, 11)[:, None]}
 POLICIES = np.exp(-0.5 * (np.arange(9)[:, None] - np.arange(0, 9, 2)) ** 2)
 POLICIES /= POLICIES.sum(axis=1, keepdims=True)
 POLICY_MEAN = PolicyMean(policies=POLICIES, arms=along(np.linspace(0, 1, 5)[:, None]))
@@ -222,7 +222,7 @@ INDIRECT = {
     "CMES-points": (CMESOptimizer, {"n_candidates": 20}),
     "CMES-operator": (CMESOptimizer, {"conditional": ConditionalMean(X=POINTS, A=PAIRED)}),
     "CMES-pairs": (CMESOptimizer, LEARNED, "pairs"),
-    "CMES-policies": (CMESOptimizer, {"domain": None, "conditional": POLICY_MEAN}),
+    "CMES-policies": (CMESOptimizer, {"bounds": None, "conditional": POLICY_MEAN}),
     "CMES-unknown-noise": (CMESOptimizer, WINDOW | {"alpha": None}),
     "CMES-pairs-unknown-noise": (CMESOptimizer, LEARNED | {"alpha": None}, "pairs"),
     "CMETS": (CMETSOptimizer, {"query_bounds": [(0, 1)], "location": along}),

@@ -124,8 +124,9 @@ class TestIndirect(OptimizerContract):
 
     def run(self, optimizer, objective, n, **options):
         """Queries of CMETS cost two thirds on average."""
-        budget = 0.7 * n if isinstance(optimizer, CMETSOptimizer) else n
-        return optimizer.run(objective, budget, **options)
+        if isinstance(optimizer, CMETSOptimizer):
+            return optimizer.run(objective, max_cost=0.7 * n, **options)
+        return optimizer.run(objective, n, **options)
 
     def save(self, optimizer, path):
         optimizer.save(path, omit=list(self.functions))

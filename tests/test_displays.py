@@ -238,7 +238,7 @@ def test_other_features_are_fixed():
 def test_indirect_queries_show_the_function():
     rng = np.random.default_rng(0)
     A = rng.uniform(size=(40, 1))
-    opt = CMESOptimizer(domain=[(0, 1)], candidates=np.linspace(0, 1, 9)[:, None])
+    opt = CMESOptimizer(bounds=[(0, 1)], queries=np.linspace(0, 1, 9)[:, None])
     opt.fit(A + 0.05 * rng.normal(size=A.shape).clip(-1, 1) * (A > 0.1) * (A < 0.9), queries=A)
     for _ in range(3):
         query = opt.ask()
@@ -279,10 +279,10 @@ OPTIMIZERS = [
 def played(cls, d):
     """An optimizer after three rounds on the unit cube."""
     parameters, box = inspect.signature(cls).parameters, [(0, 1)] * d
-    if "domain" in parameters:
+    if "query_bounds" in parameters:
         A = np.random.default_rng(0).uniform(size=(20, d))
-        candidates = {"candidates": A[:5]} if "candidates" in parameters else {}
-        opt = cls(domain=box, random_state=0, **candidates).fit(0.5 * A + 0.2, queries=A)
+        candidates = {"queries": A[:5]} if "queries" in parameters else {}
+        opt = cls(bounds=box, random_state=0, **candidates).fit(0.5 * A + 0.2, queries=A)
     else:
         context = {"context_bounds": box} if "context_bounds" in parameters else {}
         opt = cls(bounds=box, **context)

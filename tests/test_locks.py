@@ -46,10 +46,10 @@ OPTIMIZERS = {
     ),
     "EI": EIOptimizer(bounds=SQUARE, n_candidates=100),
     "DAGP": DAGPUCBOptimizer(RBF(0.3), arms=np.random.default_rng(0).random((60, 2)), alpha=0.01),
-    "CMES": CMESOptimizer(domain=SQUARE, n_points=64, n_candidates=400, optimizer=None),
-    "CMETS": CMETSOptimizer(domain=SQUARE, n_points=64, optimizer=None),
+    "CMES": CMESOptimizer(bounds=SQUARE, n_points=64, n_candidates=400, optimizer=None),
+    "CMETS": CMETSOptimizer(bounds=SQUARE, n_points=64, optimizer=None),
     "indirect EI": IndirectEIOptimizer(
-        domain=SQUARE, n_points=64, n_candidates=400, optimizer=None
+        bounds=SQUARE, n_points=64, n_candidates=400, optimizer=None
     ),
     "combinatorial": CombinatorialBandit(
         [DAGPUCBOptimizer(RBF(3.0), arms=np.arange(9.0)[:, None], alpha=0.1)] * 2, 9

@@ -99,11 +99,36 @@ def test_parameters_that_had_other_names_are_understood(tmp_path):
     assert resumed.ask() == several.ask()
 
 
+OLD_NAMES = {"bounds": "domain", "queries": "candidates"}
+
+
+@pytest.mark.parametrize("omit", [(), ("queries",)])
+def test_a_file_that_has_the_former_names_of_parameters_is_read(omit, tmp_path):
+    A = np.linspace(0.0, 2.0, 9)[:, None]
+    window = WindowMean(scale=0.3)
+    run = CMESOptimizer(conditional=window, bounds=[(0, 2)], queries=A, alpha=0.01, n_points=50)
+    for _ in range(5):
+        run.tell(run.ask(), peak(run.ask()))
+    run.save(tmp_path / "run", omit=omit)
+
+    def rename(document):
+        stored = document["parameters"]
+        document["parameters"] = {OLD_NAMES.get(name, name): stored[name] for name in stored}
+        document["omitted"] = [OLD_NAMES.get(name, name) for name in document["omitted"]]
+
+    with_document(tmp_path / "run", rename)
+    assert "domain" in document_of(tmp_path / "run")["parameters"]
+    resumed = CMESOptimizer.load(tmp_path / "run", **dict.fromkeys(omit, A))
+    np.testing.assert_array_equal(resumed.history_, run.history_)
+    np.testing.assert_array_equal(resumed.queries, A)
+    assert resumed.ask() == run.ask()
+
+
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectUCBOptimizer])
 def test_evaluations_given_to_fit_beside_answers_are_kept(cls, tmp_path):
     run = cls(conditional=WindowMean(scale=0.3), n_points=50, n_candidates=40, random_state=0)
     X = np.linspace(0.1, 1.9, 9)[:, None]
-    run.set_params(domain=[(0, 2)]).fit(X, np.sin(3.0 * X[:, 0]))
+    run.set_params(bounds=[(0, 2)]).fit(X, np.sin(3.0 * X[:, 0]))
     for _ in range(4):
         run.tell(run.ask(), peak(run.ask()))
     run.save(tmp_path / "run")

@@ -63,7 +63,7 @@ def asked(optimizer):
 
 def indirect(**params):
     return CMESOptimizer(
-        RBF(0.2), conditional=WindowMean(scale=0.1), domain=[(0, 1)], candidates=GRID, alpha=1e-3,
+        RBF(0.2), conditional=WindowMean(scale=0.1), bounds=[(0, 1)], queries=GRID, alpha=1e-3,
         n_points=50, random_state=0, **params,
     )  # fmt: skip
 

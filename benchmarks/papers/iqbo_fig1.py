@@ -51,7 +51,7 @@ from benchmarks._common import (
     spawn_seeds,
     write_csv,
 )
-from skgpb.optimizers._indirect import learned_conditional
+from skgpb.kernels.learned_window import learned_conditional
 from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.indirect_baselines import (
     IndirectEIOptimizer,
@@ -97,8 +97,8 @@ def build(method: str, problem: IndirectBranin, models: dict[str, Any], seed: in
         settings = {} if method == "CMES" else {"model_noise": 0.0}
     return cls(
         conditional=models[model],
-        domain=problem.bounds,
-        candidates=GRID,
+        bounds=problem.bounds,
+        queries=GRID,
         alpha=problem.noise_std**2,
         random_state=seed % 2**31,
         **settings,

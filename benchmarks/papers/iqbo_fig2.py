@@ -51,7 +51,7 @@ from benchmarks._common import (
     write_csv,
 )
 from skgpb.kernels import WindowMean
-from skgpb.optimizers._indirect import learned_conditional
+from skgpb.kernels.learned_window import learned_conditional
 from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.cmets import CMETSOptimizer
 from skgpb.optimizers.indirect_baselines import (
@@ -88,7 +88,7 @@ def noise_variances(problem: MultiResolutionBranin) -> list[float]:
 def build(method: str, known: bool, problem: MultiResolutionBranin, rng: Any, seed: int) -> Any:
     """Return the optimizer of a row."""
     variances = noise_variances(problem)
-    common = {"domain": problem.bounds, "random_state": seed % 2**31, "relearn": 1}
+    common = {"bounds": problem.bounds, "random_state": seed % 2**31, "relearn": 1}
     if method.startswith("CMETS"):
         optimizer = CMETSOptimizer(
             query_bounds=problem.query_bounds,
@@ -113,7 +113,7 @@ def build(method: str, known: bool, problem: MultiResolutionBranin, rng: Any, se
         conditional = learned_conditional(*leaf.pairs(N_PAIRS, rng), "auto", None)
     return FLAT[method](
         conditional=conditional,
-        candidates=LEAVES,
+        queries=LEAVES,
         alpha=variances[MAX_DEPTH],
         cost=problem.cost(MAX_DEPTH),
         **common,

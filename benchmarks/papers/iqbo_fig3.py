@@ -95,7 +95,7 @@ def regrets(rounds: int, seed: int) -> NDArray[np.float64]:
         rng = np.random.default_rng(seed)
         optimizer = cls(
             conditional=WindowMean(scale=TAU),
-            domain=DOMAIN,
+            bounds=DOMAIN,
             alpha=NOISE_STD**2,
             random_state=seed % 2**31,
             **settings,

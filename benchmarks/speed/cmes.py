@@ -57,8 +57,8 @@ def play(
     X, A = problem.pairs(n_pairs, rng)
     optimizer = CMESOptimizer(
         operator=operator,
-        domain=problem.bounds,
-        candidates=candidates,
+        bounds=problem.bounds,
+        queries=candidates,
         n_points=len(candidates),
         n_max_values=N_DRAWS,
         alpha=problem.noise_std**2,
@@ -121,7 +121,7 @@ def direct_rounds(
     optimizer: CMESOptimizer, times: list[int], candidates: np.ndarray
 ) -> dict[int, tuple[float, float]]:
     """Seconds of a direct round after t answers: from nothing, and with W known."""
-    kernel = optimizer.process_.kernel_
+    kernel = optimizer.surrogate_.kernel_
     operator = kernel.operator_
     history = optimizer.history_
     z = (history["reward"] - history["reward"].mean()) / history["reward"].std()

@@ -75,8 +75,9 @@ print(f"standard error of an answer: {0.5 / np.sqrt(n_patients):.3f}")
 known = PolicyMean(policies=policy, arms=doses[:, None])
 common = {
     "kernel": ConstantKernel(4.0, "fixed") * RBF(10.0, "fixed"),
-    "candidates": clinics,
+    "queries": clinics,
     "alpha": 0.25 / n_patients,
+    "normalize_y": True,
     "relearn": "doubling",
 }
 
@@ -99,7 +100,7 @@ def with_records(cls, seed, **parameters):
     rng = np.random.default_rng(seed)
     where = rng.integers(len(clinics), size=800)
     given = np.array([rng.choice(doses, p=prescribed[number]) for number in where])
-    opt = cls(domain=[(5, 100)], random_state=seed, **common, **parameters)
+    opt = cls(bounds=[(5, 100)], random_state=seed, **common, **parameters)
     return opt.fit(given[:, None], queries=clinics[where])
 
 

@@ -68,8 +68,8 @@ def search(cls, seed, **parameters):
     """Return an optimizer after thirty surveys."""
     rng = np.random.default_rng(seed)
     opt = cls(
-        domain=[(0, 200), (0, 200)],
-        candidates=seats[np.unique(district[listed])],
+        bounds=[(0, 200), (0, 200)],
+        queries=seats[np.unique(district[listed])],
         alpha=0.1 / n_people,
         relearn="doubling",
         random_state=seed,

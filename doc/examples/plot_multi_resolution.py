@@ -62,7 +62,7 @@ def expose(lower, upper, rng):
 # %%
 # The search
 # ----------
-# Less than three hours in all. The budget of ``run`` is in units of ``cost``, and ``spent_`` is
+# Less than three hours in all. ``max_cost`` of ``run`` is in units of ``cost``, and ``spent_`` is
 # what was used.
 
 domain, budget = [(0, 60), (0, 60)], 160
@@ -71,7 +71,7 @@ domain, budget = [(0, 60), (0, 60)], 160
 def every_level(seed):
     """Search with fields of all sizes; return time spent, distances and the rest."""
     rng = np.random.default_rng(seed)
-    opt = CMETSOptimizer(domain=domain, max_depth=4, cost=minutes, alpha=0.02**2, random_state=seed)
+    opt = CMETSOptimizer(bounds=domain, max_depth=4, cost=minutes, alpha=0.02**2, random_state=seed)
     spent, away, fields = [], [], []
 
     def objective(field):
@@ -82,7 +82,7 @@ def every_level(seed):
         spent.append(opt.spent_)
         away.append(np.hypot(*(opt.recommend() - peak)))
 
-    result = opt.run(objective, budget, callback=note)
+    result = opt.run(objective, callback=note, max_cost=budget)
     return spent, away, fields, result, opt
 
 
@@ -100,8 +100,8 @@ def finest_level(seed):
     rng = np.random.default_rng(seed)
     opt = CMESOptimizer(
         conditional=WindowMean(scale=side / 2, window="uniform"),
-        domain=domain,
-        candidates=finest,
+        bounds=domain,
+        queries=finest,
         cost=minutes(4),
         alpha=0.02**2,
         random_state=seed,

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 
+#: Boxes of up to so many dimensions are represented by a product grid, others by spread points.
+GRID_DIMENSIONS = 3
+#: Most points per axis of such a grid.
+PER_AXIS = 200
 #: Local candidates lie 10^-u sides from their centre, u uniform between these.
 NEAREST, FARTHEST = 3.5, 0.5
 
@@ -26,6 +32,17 @@ def spread_points(bounds: np.ndarray, n: int, shift: np.ndarray) -> np.ndarray:
     steps = root ** -np.arange(1.0, d + 1)
     unit = (shift + np.outer(np.arange(n), steps)) % 1.0
     return bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
+
+
+def points_in(box: np.ndarray, n: int) -> tuple[np.ndarray, tuple[int, ...] | None]:
+    """About n points of a box, and the shape of their grid where they form one."""
+    d = len(box)
+    if d > GRID_DIMENSIONS:
+        return spread_points(box, n, np.full(d, 0.5)), None
+    per_axis = min(PER_AXIS, max(1, ceil(n ** (1 / d) - 1e-9)))
+    if per_axis == 1:
+        return box.mean(axis=1)[np.newaxis], (1,) * d
+    return even_grid(box, per_axis), (per_axis,) * d
 
 
 def points_near(

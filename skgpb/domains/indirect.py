@@ -1,12 +1,17 @@
-"""The queries of the indirect-query methods: a row a, or a cell that stands for one."""
+"""What indirect-query methods ask: rows a, of a finite set or a box, or cells that stand for them.
+
+:class:`QuerySet` and :class:`QueryTree` make the queries, recognise them, and know what they cost.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
 
 import numpy as np
 
 from skgpb.domains.query import Query
+from skgpb.utils import check_callable_value, check_inside, check_numbers, check_reward
 
 
 class IndirectQuery(Query):
@@ -26,7 +31,7 @@ class IndirectQuery(Query):
     Examples
     --------
     >>> from skgpb import CMESOptimizer
-    >>> query = CMESOptimizer(domain=[(0, 1)], candidates=[[0.5]]).ask()
+    >>> query = CMESOptimizer(bounds=[(0, 1)], queries=[[0.5]]).ask()
     >>> query
     IndirectQuery(a=[0.5], cost=1.0, index=0)
     """
@@ -101,6 +106,233 @@ class IndirectCell(IndirectQuery):
         """The centre as a row."""
         return self.center[np.newaxis]
 
+    @property
+    def box(self) -> np.ndarray:
+        """The cell, [lower, upper], shape (2 q,)."""
+        return np.concatenate([self.lower, self.upper])
+
     def __repr__(self) -> str:
         place = f"depth={self.depth}, index={self.index}"
         return f"IndirectCell({place}, lower={self.lower}, upper={self.upper}, cost={self.cost})"
+
+
+class QuerySet:
+    """Rows that can be asked, or a box of rows that finitely many of them stand for.
+
+    Parameters
+    ----------
+    rows : array-like of shape (m, q)
+        The candidates.
+    cost : float, array-like of shape (m,), callable or None
+        Cost of each candidate, or of a row. None stands for 1.
+    box : ndarray of shape (q, 2), default=None
+        Box of rows, all of which can be asked. None where the candidates are all there is.
+
+    Attributes
+    ----------
+    costs : ndarray of shape (m,)
+        Costs of the candidates.
+    """
+
+    def __init__(self, rows: np.ndarray, cost: Any, box: np.ndarray | None = None) -> None:
+        self.rows = np.ascontiguousarray(rows)
+        self.cost, self.box = cost, box
+        self.costs = self.costs_of(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_dims(self) -> int:
+        """Number of dimensions of the box or of the candidates."""
+        return self.rows.shape[1]
+
+    @property
+    def typical_rows(self) -> np.ndarray:
+        """Rows whose answers vary under the prior as answers do: the candidates."""
+        return self.rows
+
+    @property
+    def arguments(self) -> np.ndarray:
+        """What functions of a query take, for each candidate: its row."""
+        return self.rows
+
+    def slot(self, query: IndirectQuery) -> int:
+        """Number of a query's argument among :attr:`arguments`; -1 if it is not there."""
+        return query.index
+
+    def costs_of(self, A: np.ndarray | None) -> np.ndarray:
+        """Cost of each row of A (n, q), or of each candidate."""
+        if A is None:
+            return self.costs
+        if self.cost is None:
+            return np.ones(len(A))
+        if callable(self.cost):
+            costs = np.array([check_callable_value(self.cost, a, "cost") for a in A])
+        elif np.ndim(self.cost) == 0:
+            costs = np.full(len(A), check_reward(self.cost, "cost"))
+        else:
+            costs = check_numbers(self.cost, "cost", ensure_2d=False)
+            if costs.shape != (len(self.rows),) or self.box is not None:
+                raise ValueError(
+                    "cost must be a number, a function of a, or hold one number for each of the "
+                    f"queries; got shape {costs.shape}"
+                )
+        if not (costs > 0.0).all():
+            raise ValueError("cost must be positive for every query")
+        return costs
+
+    def query(self, i: int) -> IndirectQuery:
+        """Candidate number i."""
+        return IndirectQuery(self.rows[i], self.costs[i], i)
+
+    def query_at(self, a: np.ndarray) -> IndirectQuery:
+        """The query of a row (q,) of the box, whether or not a candidate."""
+        return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0]))
+
+    def find(self, points: Any, pending: Iterable[IndirectQuery]) -> IndirectQuery:
+        """Return the query that a row stands for: a pending one, a candidate, or one of the box."""
+        a = check_numbers(points, "query", ensure_2d=False)
+        a = a[0] if a.ndim == 2 and len(a) == 1 else a
+        self._check(a)
+        for query in pending:
+            if np.array_equal(query.a, a):
+                return query
+        match = np.flatnonzero(np.all(a == self.rows, axis=1))
+        return self.query(int(match[0])) if len(match) else self.query_at(a)
+
+    def check(self, query: IndirectQuery) -> None:
+        """Raise ValueError for a query that is not one of these."""
+        self._check(query.a)
+        i = query.index
+        if i >= 0 and not (i < len(self.rows) and np.array_equal(self.rows[i], query.a)):
+            raise ValueError(f"{query!r} is not a query of this optimizer")
+        if not 0.0 <= query.cost < np.inf:
+            raise ValueError(f"the cost of a query must be a finite number >= 0, got {query!r}")
+
+    def _check(self, a: np.ndarray) -> None:
+        if a.shape != (self.rows.shape[1],):
+            raise ValueError(
+                f"a query must have {self.rows.shape[1]} entries, got an array of shape {a.shape}"
+            )
+        if self.box is not None:
+            check_inside(a[np.newaxis], self.box)
+        elif not np.all(a == self.rows, axis=1).any():
+            raise ValueError(f"query {a} is not among the queries")
+
+    def most_central(self, numbers: np.ndarray, tolerance: float) -> int:
+        """Of some candidates the one that is nearest the middle of all, in units of their box."""
+        if len(numbers) == 1:
+            return int(numbers[0])
+        side = np.ptp(self.rows, axis=0)
+        away = (self.rows[numbers] - self.rows.mean(axis=0)) / np.where(side > 0.0, side, 1.0)
+        distance = (away**2).sum(axis=1)
+        return int(numbers[np.flatnonzero(distance <= distance.min() + tolerance)[0]])
+
+
+class QueryTree:
+    """Cells of a box of rows, cut into K^q equal children at every depth; finer ones cost more.
+
+    A node is (depth, index); the children of (h, i) are (h + 1, K^q i + j).
+
+    Parameters
+    ----------
+    root : ndarray of shape (q, 2)
+        The root cell.
+    n_children : int
+        K, parts per axis.
+    max_depth : int
+        Depth of the finest cells.
+    cost : callable
+        Takes a depth, returns the cost of its cells.
+    last_column : callable, default=None
+        Takes a depth, returns a number that rows have beside the centre. None for rows without.
+    """
+
+    #: Rows that are the same in every round: none.
+    rows = None
+
+    def __init__(
+        self,
+        root: np.ndarray,
+        n_children: int,
+        max_depth: int,
+        cost: Callable[[int], float],
+        last_column: Callable[[int], float] | None = None,
+    ) -> None:
+        if len(root) * max_depth * np.log2(n_children) > 62:
+            raise ValueError("max_depth is so large that cell numbers overflow 64 bits")
+        self.root, self.n_children, self.max_depth = root, n_children, max_depth
+        self.n_parts = n_children ** len(root)
+        self.costs = np.array([check_callable_value(cost, h, "cost") for h in self.arguments])
+        if not (self.costs > 0.0).all():
+            raise ValueError(f"cost({int(np.argmin(self.costs))}) must be positive")
+        self._column = None if last_column is None else [last_column(h) for h in self.arguments]
+
+    @property
+    def n_dims(self) -> int:
+        """Number of dimensions of the root cell."""
+        return len(self.root)
+
+    @property
+    def typical_rows(self) -> np.ndarray:
+        """Rows whose answers vary under the prior as answers do: of the two coarsest levels."""
+        return np.array([self.cell(node).a for node in [(0, 0), *self.children((0, 0))]])
+
+    @property
+    def arguments(self) -> range:
+        """What functions of a query take: each depth."""
+        return range(self.max_depth + 1)
+
+    def slot(self, query: IndirectCell) -> int:
+        """Number of a query's argument among :attr:`arguments`: its depth."""
+        return query.depth
+
+    def cell(self, node: tuple[int, int]) -> IndirectCell:
+        """The query that asks a node (depth, index)."""
+        depth, index = node
+        q, K = len(self.root), self.n_children
+        place, scale = np.zeros(q), 1
+        digits = index
+        for _ in range(depth):
+            digits, child = divmod(digits, self.n_parts)
+            for axis in range(q - 1, -1, -1):
+                child, step = divmod(child, K)
+                place[axis] += step * scale
+            scale *= K
+        lower, side = self.root[:, 0], self.root[:, 1] - self.root[:, 0]
+        low, high = lower + side * (place / scale), lower + side * ((place + 1) / scale)
+        a = 0.5 * (low + high)
+        if self._column is not None:
+            a = np.append(a, self._column[depth])
+        return IndirectCell(a, self.costs[depth], index, depth, low, high)
+
+    def children(self, node: tuple[int, int]) -> list[tuple[int, int]]:
+        """The children of a node; none of one at the greatest depth."""
+        depth, index = node
+        if depth >= self.max_depth:
+            return []
+        return [(depth + 1, self.n_parts * index + j) for j in range(self.n_parts)]
+
+    def parent(self, node: tuple[int, int]) -> tuple[int, int]:
+        """The parent of a node."""
+        return node[0] - 1, node[1] // self.n_parts
+
+    def find(self, points: Any, pending: Iterable[IndirectCell]) -> IndirectCell:
+        """Return the pending cell of which points are the centre: of several cells it may be."""
+        for query in pending:
+            if np.shape(points) in (query.center.shape, (1, *query.center.shape)) and (
+                np.array_equal(np.ravel(points), query.center)
+            ):
+                return query
+        raise ValueError(
+            f"a query must be a cell of this optimizer, or the centre of one that is pending; "
+            f"got {points!r}"
+        )
+
+    def check(self, query: IndirectCell) -> None:
+        """Raise ValueError for a query that is not a cell of this tree."""
+        depth, index = query.depth, query.index
+        known = 0 <= depth <= self.max_depth and 0 <= index < self.n_parts**depth
+        if not known or self.cell((depth, index)) != query:
+            raise ValueError(f"{query!r} is not a cell of this optimizer")

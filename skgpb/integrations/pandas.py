@@ -54,7 +54,9 @@ def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) ->
     for field in history.dtype.names:
         values = history[field]
         if field == "descriptor":
-            labels = [f"{side}_{name}" for side in ("lower", "upper") for name in names]
+            # Queries may live in a space of their own, where features have no names.
+            axes = names if "a" not in history.dtype.names else range(values.shape[1] // 2)
+            labels = [f"{side}_{name}" for side in ("lower", "upper") for name in axes]
         elif values.ndim > 1:
             labels = [f"{field}_{i}" for i in range(values.shape[1])]
         else:

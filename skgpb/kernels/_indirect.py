@@ -60,8 +60,8 @@ class IndirectKernel(WrapperKernel):
         """Return the variance of the kernel's own error about g, zero where p(x|a) is known."""
         return 0.0
 
-    def model_noise_gradient(self) -> np.ndarray | None:
-        """Return its derivatives by ``theta``, shape (p,), or None where they are not known."""
+    def model_noise_gradient(self) -> np.ndarray:
+        """Return its derivatives by ``theta``, shape (p,)."""
         return np.zeros(len(self.theta))
 
     # --- covariances ---

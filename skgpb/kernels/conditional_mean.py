@@ -39,6 +39,8 @@ MAX_BASE_RANK = 1500
 MANY_QUERIES, FACTOR_ROUNDING = 500, 1e-14
 #: Rows of the support in a block of base evaluations.
 BLOCK_ROWS = 2048
+#: Step of the central differences of the model noise in the logarithm of a hyperparameter.
+NOISE_STEP = 1e-4
 
 
 class _Pairs(Support):
@@ -291,9 +293,17 @@ class ConditionalMean(IndirectKernel):
             cached = self._error = (operator, clone(base), operator.error(base))
         return cached[2]
 
-    def model_noise_gradient(self) -> np.ndarray | None:
-        """Return the derivatives of :meth:`model_noise` by ``theta``, None where they are slow."""
-        return self.operator_.error_gradient(self._checked_base())
+    def model_noise_gradient(self) -> np.ndarray:
+        """Return the derivatives of :meth:`model_noise` by ``theta``, shape (p,)."""
+        gradient = self.operator_.error_gradient(self._checked_base())
+        if gradient is not None:
+            return gradient
+        theta = self.theta
+        ahead, behind = (
+            np.array([self._with_theta(theta + e).model_noise() for e in steps])
+            for steps in (NOISE_STEP * np.eye(len(theta)), -NOISE_STEP * np.eye(len(theta)))
+        )
+        return (ahead - behind) / (2 * NOISE_STEP)
 
     @property
     def operator_(self) -> ConditionalMeanOperator:

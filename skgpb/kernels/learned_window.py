@@ -23,6 +23,7 @@ from scipy.special import log_ndtr, ndtr
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
 from skgpb.kernels._operator import ConditionalMeanOperator, cross
+from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.window_mean import WindowMean
 
 # A column whose spread is below this share of its size counts as constant.
@@ -189,6 +190,29 @@ def learned_window(
     mean, variance = scatter.left_out()
     window = WindowMean(scale=scatter.scale, location=scatter.location)
     return window, embedding_loss(X - mean, variance, kernel)
+
+
+def learned_conditional(
+    X: np.ndarray,
+    A: np.ndarray,
+    operator: str,
+    query_kernel: Kernel | None,
+    scaled: bool = False,
+) -> Kernel:
+    """What queries average, from pairs: eq. 5, a learned window, or the better of the two.
+
+    Better is the lower leave-one-out loss of the conditional mean embedding. With ``scaled`` the
+    last column of A is the standard deviation of x given a.
+    """
+    if len(X) < 2 and operator == "window":
+        raise ValueError("one pair is too few to learn a window: use operator='embedding'")
+    embedding = ConditionalMean(X=X, A=A, query_kernel=query_kernel)
+    if operator == "embedding" or len(X) < 2:
+        embedding.operator_  # noqa: B018 - learns, and raises where the pairs do not allow it
+        return embedding
+    learned = embedding.operator_
+    window, loss = learned_window(X, A, learned.embedding_kernel, query_kernel, scaled)
+    return window if operator == "window" or loss < learned.loss else embedding
 
 
 def embedding_loss(residuals: np.ndarray, variances: np.ndarray, kernel: RBF) -> float:

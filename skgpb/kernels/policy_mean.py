@@ -85,6 +85,11 @@ class PolicyMean(IndirectKernel):
         self.policies = policies
         self.arms = arms
 
+    @property
+    def arms_(self) -> np.ndarray:
+        """Features (K, d) of the arms, their numbers where they have none."""
+        return self._arms(None)
+
     def points(self, X: ArrayLike) -> np.ndarray:
         """Return the rows of arms, given by their features X (n, d): sure choices, shape (n, K)."""
         X = as_points(X, "X")

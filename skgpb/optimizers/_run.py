@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from sys import maxsize
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.optimize import OptimizeResult
 from sklearn.utils.parallel import Parallel, delayed
 
 from skgpb.exceptions import EvaluationWarning
-from skgpb.utils import Integral
+from skgpb.utils import Integral, Real
 
 # run() gives up when so many evaluations in a row have failed: the fault is not the query's.
 MOST_FAILURES = 10
@@ -172,6 +173,76 @@ class Runs:
     def _result(self: Any, last: Any) -> Any:
         """Return what a run recommends after its last query."""
         return self.recommend()
+
+
+class PricedRuns(Runs):
+    """``run`` of an optimizer whose queries have costs, and which knows what was spent."""
+
+    def run(
+        self,
+        objective: Callable[[Any], float],
+        budget: int | None = None,
+        callback: Callable[[Self], Any] | None = None,
+        progress: bool = False,
+        n_jobs: int | None = None,
+        *,
+        max_cost: float | None = None,
+        on_error: str = "record",
+        checkpoint: str | os.PathLike | None = None,
+    ) -> OptimizeResult:
+        """Ask, evaluate and tell until enough is evaluated or spent, from the present state.
+
+        Parameters
+        ----------
+        objective : callable
+            Takes a query and returns its noisy answer.
+        budget : int, default=None
+            Number of evaluations, at least 1; failed ones count. None for any number, which
+            ``max_cost`` then limits.
+        callback, progress, n_jobs, on_error, checkpoint
+            As in the other optimizers; with ``max_cost`` ``progress`` shows the cost spent.
+        max_cost : float, default=None
+            Cost to be spent, > 0. The last query may overshoot it. Failures cost nothing.
+
+        Returns
+        -------
+        result : scipy.optimize.OptimizeResult
+            As in the other optimizers, and ``cost``, what was spent.
+        """
+        if max_cost is None and budget is None:
+            raise ValueError("run needs a budget of evaluations, a max_cost, or both")
+        number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
+        if max_cost is not None and not (number and 0 < max_cost < np.inf):
+            raise ValueError(f"max_cost must be a finite number > 0, got {max_cost!r}")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable or None, got {callback!r}")
+        self._ensure_started()
+        start, stop = self.spent_, callback
+        bar, by_user = None, False
+        if max_cost is not None:
+            bar = progress_bar(max_cost, "cost") if progress else None
+
+            def stop(optimizer: Self) -> bool:
+                nonlocal by_user
+                spent = optimizer.spent_ - start
+                if bar is not None:
+                    # The last query may overshoot, which a bar cannot show.
+                    bar.update(min(spent, max_cost) - bar.n)
+                by_user = callback is not None and callback(optimizer) is True
+                return by_user or spent >= max_cost
+
+        most, progress = maxsize if budget is None else budget, progress and max_cost is None
+        try:
+            result = super().run(
+                objective, most, stop, progress, n_jobs, on_error=on_error, checkpoint=checkpoint
+            )
+        finally:
+            if bar is not None:
+                bar.close()
+        result.cost = self.spent_ - start
+        if result.success and result.cost >= (max_cost or np.inf) and not by_user:
+            result.message = "the budget is spent"
+        return result
 
 
 def _evaluate(objective: Callable, query: Any, on_error: str) -> tuple[Any, str | None]:

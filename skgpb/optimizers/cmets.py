@@ -17,30 +17,25 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from os import PathLike
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import TIE_TOLERANCE
-from skgpb.domains.indirect import IndirectCell
+from skgpb.domains.indirect import IndirectCell, QueryTree
 from skgpb.kernels import ConditionalMean, WindowMean
+from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
-from skgpb.optimizers._indirect import (
-    learned_conditional,
-    named_box,
-)
-from skgpb.optimizers._run import check_run, progress_bar
-from skgpb.optimizers.cmes import MaxValueInformation
+from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.optimizers.cmes import SamplesMaximum
 from skgpb.utils import (
     MOST_CHILDREN,
     Integral,
     Interval,
-    Real,
     StrOptions,
     box_around,
+    check_bounds,
     check_callable_value,
 )
 
@@ -79,14 +74,13 @@ def default_cost(depth: int) -> float:
     return 0.5 * (depth + 1)
 
 
-class CMETSOptimizer(MaxValueInformation[IndirectCell]):
+class CMETSOptimizer(SamplesMaximum, BaseIndirectOptimizer[IndirectCell]):
     """Maximise f from averages at resolutions that cost the more the finer they are.
 
     Parameters
     ----------
     kernel : Kernel, default=None
-        Prior covariance of f over x. None stands for ``ConstantKernel(1.0) * RBF(l)`` with l
-        a fifth of the domain's sides.
+        Prior covariance of f over x, as in :class:`~skgpb.CMESOptimizer`.
     query_kernel : Kernel, default=None
         Kernel over queries, where p(x | a) is learned from pairs.
     conditional : Kernel or None, default=None
@@ -94,10 +88,10 @@ class CMETSOptimizer(MaxValueInformation[IndirectCell]):
         ``window``, or for what ``fit`` learns from pairs.
     operator : {"auto", "embedding", "window"}, default="auto"
         How p(x | a) is learned from pairs, as in :class:`~skgpb.CMESOptimizer`.
-    domain : array-like of shape (d, 2), default=None
+    bounds : array-like of shape (d, 2), default=None
         Box in which f is maximised. None stands for ``query_bounds``, or for the box around X.
     query_bounds : array-like of shape (q, 2), default=None
-        The root cell. None stands for ``domain``, or for the box around the centres of pairs.
+        The root cell. None stands for ``bounds``, or for the box around the centres of pairs.
     n_children : int, default=2
         K, parts per axis: a cell has K^q children.
     max_depth : int, default=6
@@ -112,7 +106,7 @@ class CMETSOptimizer(MaxValueInformation[IndirectCell]):
         The map h from queries (n, q) to points (n, d). None is the identity.
     cost : callable, default=None
         Takes a depth, returns lambda, the cost of a query. None stands for (depth + 1) / 2.
-    alpha : float, callable or None, default=0.01
+    alpha : float, callable or None, default=None
         Noise variance of an answer; a callable takes the depth. None learns it, one for all
         levels.
     update : {"repaired", "literal"}, default="repaired"
@@ -123,7 +117,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
 
     Attributes
     ----------
-    process_ : ConditionalMeanProcess
+    surrogate_ : ConditionalMeanProcess
         Posterior of f and g.
     history_ : structured ndarray
         What was told.
@@ -134,7 +128,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
     alpha_ : float
         Noise variance in use, where it is one number: ``alpha``, or what was learned.
     bounds_ : ndarray of shape (d, 2)
-        The domain.
+        The box of x.
 
     Notes
     -----
@@ -153,11 +147,11 @@ n_restarts_optimizer, relearn, normalize_y, random_state
     --------
     >>> import numpy as np
     >>> from skgpb import CMETSOptimizer
-    >>> opt = CMETSOptimizer(domain=[(0, 1)], alpha=1e-4, max_depth=5, random_state=0)
+    >>> opt = CMETSOptimizer(bounds=[(0, 1)], alpha=1e-4, max_depth=5, random_state=0)
     >>> def average(cell):
     ...     x = np.linspace(cell.lower, cell.upper, 50)
     ...     return float(np.exp(-20 * (x - 0.3) ** 2).mean())
-    >>> result = opt.run(average, budget=15)  # in units of cost
+    >>> result = opt.run(average, max_cost=15)
     >>> bool(abs(result.x[0] - 0.3) < 0.05), bool(opt.spent_ >= 15)
     (True, True)
     """
@@ -181,7 +175,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         conditional: Kernel | None = None,
         *,
         operator: str = "auto",
-        domain: Any = None,
+        bounds: Any = None,
         query_bounds: Any = None,
         n_children: int = 2,
         max_depth: int = 6,
@@ -189,24 +183,24 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         scale: Callable[[int], float] | None = None,
         location: Callable | None = None,
         cost: Callable[[int], float] | None = None,
-        alpha: float | Callable[[int], float] | None = 0.01,
+        alpha: float | Callable[[int], float] | None = None,
         update: str = "repaired",
         n_points: int = 2500,
         model_noise: str | float = "auto",
         information: str = "auto",
         max_values: str = "draws",
         n_max_values: int = 100,
-        optimizer: str | Callable | None = "fmin_l_bfgs_b",
+        optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
-        normalize_y: bool = True,
+        normalize_y: bool = False,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.query_kernel = query_kernel
         self.conditional = conditional
         self.operator = operator
-        self.domain = domain
+        self.bounds = bounds
         self.query_bounds = query_bounds
         self.n_children = n_children
         self.max_depth = max_depth
@@ -226,6 +220,80 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         self.relearn = relearn
         self.normalize_y = normalize_y
         self.random_state = random_state
+
+    # -- Algorithm 1 ------------------------------------------------------------------------
+
+    def _choose(self) -> IndirectCell:
+        """Among L and L', the cell whose answer tells most about f* per unit cost."""
+        about_maximum = self._about_maximum()
+        cells = [self._queries.cell(node) for node in self._active()]
+        rows = np.array([cell.a for cell in cells])
+        costs = np.array([cell.cost for cell in cells])
+        value = about_maximum(self._expected(), rows, self._alphas_of(cells)) / costs
+        return cells[int(np.flatnonzero(value >= value.max() - TIE_TOLERANCE)[0])]
+
+    def _active(self) -> list[tuple[int, int]]:
+        """Cells that can be asked, by depth and index; all that were asked once none is left."""
+        nodes = self._leaves | self._next
+        pending = {(query.depth, query.index) for query in self._pending}
+        free = (nodes - pending) or (self._asked_cells - pending)
+        if not free:
+            raise ValueError(
+                f"all {len(nodes)} cells are pending: tell some of them before asking for more"
+            )
+        return sorted(free)
+
+    def _begun(self) -> None:
+        self._leaves: set[tuple[int, int]] = {(0, 0)}
+        self._next = set(self._queries.children((0, 0)))
+        self._asked_cells: set[tuple[int, int]] = set()
+
+    def _observed(self, query: IndirectCell, reward: float, alpha: float) -> None:
+        """Change the tree where it was asked."""
+        node = (query.depth, query.index)
+        self._asked_cells.add(node)
+        if node not in self._leaves and node not in self._next:
+            return
+        if self.update == "literal":  # decision D-C8
+            self._update_literally(node)
+        else:
+            self._update_tree(node)
+
+    def _update_tree(self, node: tuple[int, int]) -> None:
+        tree = self._queries
+        if node in self._leaves:
+            self._leaves.remove(node)
+        else:
+            parent = tree.parent(node)
+            self._leaves.discard(parent)
+            self._leaves.update(set(tree.children(parent)) - {node})
+        self._leaves.update(tree.children(node))
+        self._leaves -= self._asked_cells
+        children = {child for leaf in self._leaves for child in tree.children(leaf)}
+        self._next = children - self._leaves - self._asked_cells
+
+    def _update_literally(self, node: tuple[int, int]) -> None:
+        tree = self._queries
+        if node in self._next:
+            self._leaves.discard(tree.parent(node))
+            self._next.remove(node)
+        else:
+            self._leaves.remove(node)
+        self._leaves.update(tree.children(node))
+        for leaf in self._leaves:
+            self._next.update(tree.children(leaf))
+
+    @property
+    @locked
+    def leaves_(self) -> list[tuple[int, int]]:
+        """L of Algorithm 1, as (depth, index)."""
+        return sorted(self._leaves)
+
+    @property
+    @locked
+    def next_leaves_(self) -> list[tuple[int, int]]:
+        """L' of Algorithm 1, the children of leaves, as (depth, index)."""
+        return sorted(self._next)
 
     # -- the two spaces ---------------------------------------------------------------------
 
@@ -254,7 +322,9 @@ n_restarts_optimizer, relearn, normalize_y, random_state
 
     def _find_last_column(self, q: int) -> None:
         root = (
-            None if self.query_bounds is None else len(named_box(self.query_bounds, "query_bounds"))
+            None
+            if self.query_bounds is None
+            else len(check_bounds(self.query_bounds, "query_bounds"))
         )
         if root is None:
             root = q - (self.scale is not None)
@@ -265,250 +335,34 @@ n_restarts_optimizer, relearn, normalize_y, random_state
                 f"queries must have {root} columns, or {root + 1} with the scale last; got {q}"
             )
 
-    def _resolved_domain(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
-        if self.domain is None and self.query_bounds is not None and self.location is None:
+    def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
+        if self.bounds is None and self.query_bounds is not None and self.location is None:
             known = self.conditional is None and not isinstance(kernel, ConditionalMean)
             if known and self._last_column is not None and X is None:
                 self._arms = None
-                return named_box(self.query_bounds, "query_bounds")
-        return super()._resolved_domain(X, kernel)
+                return check_bounds(self.query_bounds, "query_bounds")
+        return super()._resolved_bounds(X, kernel)
 
-    def _set_queries(self, kernel: Kernel, A: np.ndarray | None) -> None:
+    def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QueryTree:
+        """The tree of cells of the root, at once with the windows over them."""
         if self.query_bounds is not None:
-            root = named_box(self.query_bounds, "query_bounds")
+            root = check_bounds(self.query_bounds, "query_bounds")
         elif A is not None:
             root = box_around(A[:, : A.shape[1] - (self._last_column is not None)])
         else:
             root = self.bounds_
-        self._root = root
+        column = None
         if self._last_column == "width":
             window = CellWindow(root[:, 1] - root[:, 0], self.location)
             kernel.set_params(location=window.location, scale=window.scale)
-        if len(root) * self.max_depth * np.log2(self.n_children) > 62:
-            raise ValueError("max_depth is so large that cell numbers overflow 64 bits")
-        self._level_costs = np.array([self._level_cost(h) for h in range(self.max_depth + 1)])
-        self._level_alphas = np.array([self._level_alpha(h) for h in range(self.max_depth + 1)])
-        self._A = np.empty((0, len(root) + (self._last_column is not None)))
-        self._costs = np.empty(0)
-        self._query_box = self._free_box = None
-        self._leaves, self._next = {(0, 0)}, set()
-        self._asked_cells: set[tuple[int, int]] = set()
-        self._next = {child for leaf in self._leaves for child in self._children(leaf)}
-        self._check_kernel(kernel, np.array([self._cell((0, 0)).a]))
 
-    def _level_cost(self, depth: int) -> float:
-        value = check_callable_value(self.cost or default_cost, depth, "cost")
-        if value == 0.0:
-            raise ValueError(f"cost({depth}) must be positive")
-        return value
+            def column(depth: int) -> float:
+                return 1.0 / self.n_children**depth
 
-    def _level_alpha(self, depth: int) -> float:
-        if callable(self.alpha):
-            return check_callable_value(self.alpha, depth, "alpha")
-        return float("nan") if self.alpha is None else float(self.alpha)
+        elif self._last_column == "scale":
 
-    def _alphas_of(self, queries: Any) -> np.ndarray:
-        alphas = self._level_alphas[[cell.depth for cell in queries]]
-        if np.isnan(alphas).any():
-            return np.full(len(queries), self.process_.alpha_)
-        return alphas
+            def column(depth: int) -> float:
+                return check_callable_value(self.scale, depth, "scale")
 
-    def _typical_queries(self) -> np.ndarray:
-        return np.array([self._cell(node).a for node in [(0, 0), *self._children((0, 0))]])
-
-    def _track(self) -> None:
-        candidates, self._A = self._A, None
-        self._follow_points()
-        self._A = candidates
-
-    # -- cells ------------------------------------------------------------------------------
-
-    def _cell(self, node: tuple[int, int]) -> IndirectCell:
-        """The query that asks a node (depth, index)."""
-        depth, index = node
-        q, K = len(self._root), self.n_children
-        place, scale = np.zeros(q), 1
-        digits = index
-        for _ in range(depth):
-            digits, child = divmod(digits, K**q)
-            for axis in range(q - 1, -1, -1):
-                child, step = divmod(child, K)
-                place[axis] += step * scale
-            scale *= K
-        lower, side = self._root[:, 0], self._root[:, 1] - self._root[:, 0]
-        low, high = lower + side * (place / scale), lower + side * ((place + 1) / scale)
-        a = 0.5 * (low + high)
-        if self._last_column == "scale":
-            a = np.append(a, check_callable_value(self.scale, depth, "scale"))
-        elif self._last_column == "width":
-            a = np.append(a, 1.0 / scale)
-        return IndirectCell(a, self._level_costs[depth], index, depth, low, high)
-
-    def _children(self, node: tuple[int, int]) -> list[tuple[int, int]]:
-        depth, index = node
-        if depth >= self.max_depth:
-            return []
-        n = self.n_children ** len(self._root)
-        return [(depth + 1, n * index + j) for j in range(n)]
-
-    def _parent(self, node: tuple[int, int]) -> tuple[int, int]:
-        return node[0] - 1, node[1] // self.n_children ** len(self._root)
-
-    def _active(self) -> list[tuple[int, int]]:
-        """Cells that can be asked, by depth and index; all that were asked once none is left."""
-        nodes = self._leaves | self._next
-        pending = {(query.depth, query.index) for query in self._pending}
-        free = (nodes - pending) or (self._asked_cells - pending)
-        if not free:
-            raise ValueError(
-                f"all {len(nodes)} cells are pending: tell some of them before asking for more"
-            )
-        return sorted(free)
-
-    @property
-    @locked
-    def leaves_(self) -> list[tuple[int, int]]:
-        """L of Algorithm 1, as (depth, index)."""
-        return sorted(self._leaves)
-
-    @property
-    @locked
-    def next_leaves_(self) -> list[tuple[int, int]]:
-        """L' of Algorithm 1, the children of leaves, as (depth, index)."""
-        return sorted(self._next)
-
-    # -- Algorithm 1 ------------------------------------------------------------------------
-
-    def _best_query(self) -> IndirectCell:
-        cells = [self._cell(node) for node in self._active()]
-        rows = np.array([cell.a for cell in cells])
-        costs = np.array([cell.cost for cell in cells])
-        mean, std = self._moments(rows)
-        noise = self.process_.noise_of(self._alphas_of(cells))
-        value = self._information(rows, mean, std, noise, self._round_state())
-        if self._is_silent(value):
-            value = std / self._unit
-        value = value / costs
-        return cells[int(np.flatnonzero(value >= value.max() - TIE_TOLERANCE)[0])]
-
-    def _observed(self, query: IndirectCell, reward: float, alpha: float) -> None:
-        node = (query.depth, query.index)
-        self._asked_cells.add(node)
-        if node not in self._leaves and node not in self._next:
-            return
-        if self.update == "literal":  # decision D-C8
-            self._update_literally(node)
-        else:
-            self._update_tree(node)
-
-    def _update_tree(self, node: tuple[int, int]) -> None:
-        if node in self._leaves:
-            self._leaves.remove(node)
-        else:
-            parent = self._parent(node)
-            self._leaves.discard(parent)
-            self._leaves.update(set(self._children(parent)) - {node})
-        self._leaves.update(self._children(node))
-        self._leaves -= self._asked_cells
-        children = {child for leaf in self._leaves for child in self._children(leaf)}
-        self._next = children - self._leaves - self._asked_cells
-
-    def _update_literally(self, node: tuple[int, int]) -> None:
-        if node in self._next:
-            self._leaves.discard(self._parent(node))
-            self._leaves.update(self._children(node))
-            self._next.remove(node)
-        else:
-            self._leaves.remove(node)
-            self._leaves.update(self._children(node))
-        for leaf in self._leaves:
-            self._next.update(self._children(leaf))
-
-    def _alpha_of(self, query: IndirectCell | None) -> float:
-        alpha = self._level_alphas.min() if query is None else self._level_alphas[query.depth]
-        return self.process_.alpha_ if np.isnan(alpha) else float(alpha)
-
-    def _scores(self, A: np.ndarray | None, state: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("cells are scored where they are chosen")
-
-    # -- telling ----------------------------------------------------------------------------
-
-    def _resolve(self, query: IndirectCell) -> IndirectCell:
-        n = self.n_children ** len(self._root)
-        known = 0 <= query.depth <= self.max_depth and 0 <= query.index < n**query.depth
-        if not known or self._cell((query.depth, query.index)) != query:
-            raise ValueError(f"{query!r} is not a cell of this optimizer")
-        return query
-
-    def _as_query(self, points: Any) -> IndirectCell:
-        for query in self._pending:
-            if np.shape(points) in (query.center.shape, (1, *query.center.shape)) and (
-                np.array_equal(np.ravel(points), query.center)
-            ):
-                return query
-        raise ValueError(
-            f"a query must be a cell of this optimizer, or the centre of one that is pending; "
-            f"got {points!r}"
-        )
-
-    def _row_number(self, query: IndirectCell) -> int:
-        return -1
-
-    # -- budget -----------------------------------------------------------------------------
-
-    def run(
-        self,
-        objective: Callable[[IndirectCell], float],
-        budget: float,
-        callback: Callable[[Self], Any] | None = None,
-        progress: bool = False,
-        n_jobs: int | None = None,
-        *,
-        on_error: str = "record",
-        checkpoint: str | PathLike | None = None,
-    ) -> OptimizeResult:
-        """Ask, evaluate and tell until the budget is spent, continuing from the present state.
-
-        Parameters
-        ----------
-        objective : callable
-            Takes a query and returns its noisy answer.
-        budget : float
-            Cost to be spent, > 0. The last query may overshoot it.
-        callback, progress, n_jobs, on_error, checkpoint
-            As in the other optimizers; ``progress`` shows the cost spent. Failures cost nothing.
-
-        Returns
-        -------
-        result : scipy.optimize.OptimizeResult
-            ``x``, ``fun``, ``nfev``, ``history``, ``cost`` (what was spent), ``success`` and
-            ``message``.
-        """
-        if not isinstance(budget, Real) or isinstance(budget, bool) or not 0 < budget < np.inf:
-            raise ValueError(f"budget must be a finite number > 0, got {budget!r}")
-        check_run(objective, callback, on_error)
-        self._ensure_started()
-        start, before = self._spent, len(self._history)
-        stops: list[bool] = []
-        bar = progress_bar(budget, "cost") if progress else None
-
-        def spent(optimizer: Self) -> bool:
-            if bar is not None:
-                # The last query may overshoot, which a bar cannot show.
-                bar.update(min(optimizer._spent - start, budget) - bar.n)
-            stops.append(callback is not None and callback(optimizer) is True)
-            return stops[-1] or optimizer._spent - start >= budget
-
-        most = max(1, int(np.ceil(budget / self._level_costs.min())))
-        try:
-            result = super().run(
-                objective, most, spent, False, n_jobs, on_error=on_error, checkpoint=checkpoint
-            )
-        finally:
-            if bar is not None:
-                bar.close()
-        result.nfev = len(self._history) - before + result.nfail
-        result.cost = self._spent - start
-        if result.success and not stops[-1]:
-            result.message = "the budget is spent"
-        return result
+        cost = self.cost or default_cost
+        return QueryTree(root, self.n_children, self.max_depth, cost, column)

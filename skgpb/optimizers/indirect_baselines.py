@@ -27,7 +27,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
-from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.optimizers._indirect import BaseQuerySetOptimizer
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
@@ -38,13 +38,11 @@ from skgpb.utils import MOST_POINTS, Integral, Interval, Real, box_around, check
 MARGIN = 0.01
 
 
-class BaseIndirectBaseline(BaseIndirectOptimizer[IndirectQuery]):
+class BaseIndirectBaseline(BaseQuerySetOptimizer):
     """A rule that scores queries by the posterior of g given the answers alone.
 
     A subclass implements ``_acquisition``.
     """
-
-    _query_type = IndirectQuery
 
     _parameter_constraints: dict = {
         "answer_kernel": [None, Kernel],
@@ -58,19 +56,19 @@ class BaseIndirectBaseline(BaseIndirectOptimizer[IndirectQuery]):
         *,
         answer_kernel: Kernel | None = None,
         operator: str = "auto",
-        domain: Any = None,
-        candidates: Any = None,
+        bounds: Any = None,
+        queries: Any = None,
         query_bounds: Any = None,
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
-        alpha: float | Callable[[np.ndarray], float] | None = 0.01,
+        alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
-        optimizer: str | Callable | None = "fmin_l_bfgs_b",
+        optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
-        normalize_y: bool = True,
+        normalize_y: bool = False,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -78,8 +76,8 @@ class BaseIndirectBaseline(BaseIndirectOptimizer[IndirectQuery]):
         self.conditional = conditional
         self.answer_kernel = answer_kernel
         self.operator = operator
-        self.domain = domain
-        self.candidates = candidates
+        self.bounds = bounds
+        self.queries = queries
         self.query_bounds = query_bounds
         self.n_candidates = n_candidates
         self.continuous = continuous
@@ -97,40 +95,66 @@ class BaseIndirectBaseline(BaseIndirectOptimizer[IndirectQuery]):
     def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: Any) -> np.ndarray:
         """Score of queries from the posterior of g at them, (n,) each."""
 
+    @abstractmethod
+    def _round_state(self) -> Any:
+        """Return what all scores of a round share, such as the incumbent."""
+
+    def _choose(self) -> IndirectQuery:
+        """One round: the posterior of g given the answers, the score, its argmax."""
+        state, expected = self._round_state(), self._expected_answers()
+
+        def score(A: np.ndarray | None) -> np.ndarray:
+            mean, std = expected.tracked_moments() if A is None else expected.moments(A, std=True)
+            return self._acquisition(mean, std, state)
+
+        # Pending queries change the posterior of the candidates only.
+        return self._most_valuable(score, search=not self._pending)
+
     # -- the second Gaussian process, on g over the query space --------------------------------
 
     def _begun(self) -> None:
-        box = box_around(self._A) if self._free_box is None else self._free_box
+        box = self._queries.box
+        box = box_around(self._queries.rows) if box is None else box
         kernel = smooth_kernel(box) if self.answer_kernel is None else clone(self.answer_kernel)
-        if self.optimizer is not None:
+        if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
-        self.surrogate_ = self._make_surrogate(kernel)
-        self.surrogate_.track(self._A)
+        self.answers_ = self._make_answers(kernel)
+
+    @property
+    def _answer_optimizer(self) -> str | Callable | None:
+        """How the kernel of g is learned: one that is given is known."""
+        return self.optimizer or ("fmin_l_bfgs_b" if self.answer_kernel is None else None)
 
     @property
     def _gp(self) -> GaussianProcess:
-        return self.surrogate_.process_
+        return self.answers_.process_
 
-    def _make_surrogate(self, kernel: Kernel) -> OnlineGaussianProcessRegressor:
+    def _make_answers(self, kernel: Kernel) -> OnlineGaussianProcessRegressor:
         regressor = OnlineGaussianProcessRegressor(
             n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
         )
         self.share_lock(regressor)
-        return regressor.start(kernel, self._A.shape[1])
+        return regressor.start(kernel, self._queries.n_dims).track(self._queries.rows)
+
+    def _expected_answers(self) -> GaussianProcess:
+        """The posterior of g after the answers to pending queries, their values as expected."""
+        if not self._pending:
+            return self._gp
+        blocks = [query.a[np.newaxis] for query in self._pending]
+        return self._gp.imagine(blocks, self._alphas_of(list(self._pending)).tolist())
 
     def _with_learned_noise(self) -> OnlineGaussianProcessRegressor:
         """The Gaussian process on g with the noise that the model of f has learned."""
         A, z, alphas = (np.array(column) for column in zip(*self._answers, strict=True))
         if not np.isnan(alphas).any():
-            return copy(self.surrogate_)
-        surrogate = self._make_surrogate(clone(self.surrogate_.kernel_))
-        noises = np.where(np.isnan(alphas), self.process_.alpha_, alphas)
-        surrogate.process_.observe_all(A, z, noises)
-        surrogate.track(self._A)
-        return surrogate
+            return copy(self.answers_)
+        noises = np.where(np.isnan(alphas), self.surrogate_.alpha_, alphas)
+        answers = self._make_answers(clone(self.answers_.kernel_))
+        answers.process_.observe_all(A, z, noises)
+        return answers
 
     def _observed(self, query: IndirectQuery, reward: float, alpha: float) -> None:
-        alpha = self.process_.alpha_ if isnan(alpha) else alpha
+        alpha = self.surrogate_.alpha_ if isnan(alpha) else alpha
         if query.index >= 0:
             self._gp.observe_tracked(query.index, reward, alpha)
         else:
@@ -139,36 +163,23 @@ class BaseIndirectBaseline(BaseIndirectOptimizer[IndirectQuery]):
     def _learned(self) -> None:
         if not self._round:
             return
-        surrogate = self._with_learned_noise()
-        surrogate.optimizer = self.optimizer if self._round >= FIRST_LEARNING else None
+        answers = self._with_learned_noise()
+        answers.optimizer = self._answer_optimizer if self._round >= FIRST_LEARNING else None
         center, scale = 0.0, 1.0
-        if self.alpha is None:
+        if self.alpha is None and self._standardizes:
             # Noise that is a share of the spread needs the unit that it is a share of.
-            center, scale = self.process_.center_, self.process_.scale_
-        elif self.normalize_y:
+            center, scale = self.surrogate_.center_, self.surrogate_.scale_
+        elif self.normalize_y or self.answer_kernel is None:
             rewards = np.array([row[1] for row in self._history])
             center, scale = float(rewards.mean()), float(rewards.std()) or 1.0
-        surrogate.relearn(center, scale)
-        self.surrogate_ = surrogate
-
-    def _scores(self, A: np.ndarray | None, state: Any) -> np.ndarray:
-        if A is not None:
-            mean, std = self.surrogate_.predict(A, return_std=True)
-        else:
-            blocks = [query.a[np.newaxis] for query in self._pending]
-            noises = [self._alpha_of(query) for query in self._pending]
-            mean, std = (self._gp.imagine(blocks, noises) if blocks else self._gp).tracked_moments()
-        return self._acquisition(mean, std, state)
-
-    def _search_queries(self, value: np.ndarray, state: Any) -> IndirectQuery | None:
-        # Pending queries change the posterior of the candidates only.
-        return None if self._pending else super()._search_queries(value, state)
+        answers.relearn(center, scale)
+        self.answers_ = answers
 
     def _incumbent(self) -> float:
         """Largest posterior mean of g at the queries told so far."""
         if not len(self._gp.observed):
             return self._gp.offset
-        return float(self.surrogate_.predict(self.surrogate_.X_train_).max())
+        return float(self.answers_.predict(self.answers_.X_train_).max())
 
 
 class IndirectEIOptimizer(BaseIndirectBaseline):
@@ -178,7 +189,7 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
+    query_kernel, conditional, operator, bounds, queries, query_bounds, n_candidates, \
 continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
 normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
@@ -194,7 +205,7 @@ normalize_y, random_state
     Examples
     --------
     >>> from skgpb import IndirectEIOptimizer
-    >>> opt = IndirectEIOptimizer(domain=[(0, 1)], alpha=1e-6)
+    >>> opt = IndirectEIOptimizer(bounds=[(0, 1)], alpha=1e-6)
     >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
@@ -207,8 +218,7 @@ normalize_y, random_state
         """Logarithm of the expected improvement, which does not underflow."""
         return log_expected_improvement(mean, std, state)
 
-    @staticmethod
-    def _per_cost(value: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
         return value - np.log(cost)
 
 
@@ -219,7 +229,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
+    query_kernel, conditional, operator, bounds, queries, query_bounds, n_candidates, \
 continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
 normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
@@ -235,7 +245,7 @@ normalize_y, random_state
     Examples
     --------
     >>> from skgpb import IndirectPIOptimizer
-    >>> opt = IndirectPIOptimizer(domain=[(0, 1)], alpha=1e-6)
+    >>> opt = IndirectPIOptimizer(bounds=[(0, 1)], alpha=1e-6)
     >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
@@ -248,8 +258,7 @@ normalize_y, random_state
         """Logarithm of the probability that g exceeds the incumbent by the margin."""
         return log_ndtr(standard_scores(mean, std, state))
 
-    @staticmethod
-    def _per_cost(value: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
         return value - np.log(cost)
 
 
@@ -260,7 +269,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
+    query_kernel, conditional, operator, bounds, queries, query_bounds, n_candidates, \
 continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
 normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
@@ -279,7 +288,7 @@ normalize_y, random_state
     Examples
     --------
     >>> from skgpb import IndirectUCBOptimizer
-    >>> opt = IndirectUCBOptimizer(domain=[(0, 1)], alpha=1e-6)
+    >>> opt = IndirectUCBOptimizer(bounds=[(0, 1)], alpha=1e-6)
     >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
@@ -297,20 +306,20 @@ normalize_y, random_state
         *,
         answer_kernel: Kernel | None = None,
         operator: str = "auto",
-        domain: Any = None,
-        candidates: Any = None,
+        bounds: Any = None,
+        queries: Any = None,
         query_bounds: Any = None,
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
-        alpha: float | Callable[[np.ndarray], float] | None = 0.01,
+        alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
         beta: float | Callable[[int], float] = 4.0,
-        optimizer: str | Callable | None = "fmin_l_bfgs_b",
+        optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
-        normalize_y: bool = True,
+        normalize_y: bool = False,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -319,8 +328,8 @@ normalize_y, random_state
             conditional=conditional,
             answer_kernel=answer_kernel,
             operator=operator,
-            domain=domain,
-            candidates=candidates,
+            bounds=bounds,
+            queries=queries,
             query_bounds=query_bounds,
             n_candidates=n_candidates,
             continuous=continuous,
@@ -343,8 +352,7 @@ normalize_y, random_state
     def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
         return mean + np.sqrt(state) * std
 
-    @staticmethod
-    def _per_cost(value: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
         return value
 
 
@@ -355,7 +363,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, operator, domain, candidates, query_bounds, n_candidates, \
+    query_kernel, conditional, operator, bounds, queries, query_bounds, n_candidates, \
 continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
 normalize_y, random_state
         As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
@@ -373,7 +381,7 @@ normalize_y, random_state
     Examples
     --------
     >>> from skgpb import IndirectMESOptimizer
-    >>> opt = IndirectMESOptimizer(domain=[(0, 1)], alpha=1e-6)
+    >>> opt = IndirectMESOptimizer(bounds=[(0, 1)], alpha=1e-6)
     >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
@@ -391,20 +399,20 @@ normalize_y, random_state
         *,
         answer_kernel: Kernel | None = None,
         operator: str = "auto",
-        domain: Any = None,
-        candidates: Any = None,
+        bounds: Any = None,
+        queries: Any = None,
         query_bounds: Any = None,
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
-        alpha: float | Callable[[np.ndarray], float] | None = 0.01,
+        alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
         n_max_values: int = 100,
-        optimizer: str | Callable | None = "fmin_l_bfgs_b",
+        optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
-        normalize_y: bool = True,
+        normalize_y: bool = False,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -413,8 +421,8 @@ normalize_y, random_state
             conditional=conditional,
             answer_kernel=answer_kernel,
             operator=operator,
-            domain=domain,
-            candidates=candidates,
+            bounds=bounds,
+            queries=queries,
             query_bounds=query_bounds,
             n_candidates=n_candidates,
             continuous=continuous,
@@ -432,7 +440,7 @@ normalize_y, random_state
 
     def _round_state(self) -> np.ndarray:
         rng = np.random.default_rng([self._seed, self._round, len(self._pending)])
-        mean, std = self.surrogate_.predict_tracked(return_std=True)
+        mean, std = self._gp.tracked_moments()
         return gumbel_max_values(mean, std, self.n_max_values, rng)
 
     def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: np.ndarray) -> np.ndarray:

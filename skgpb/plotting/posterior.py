@@ -144,7 +144,7 @@ class PosteriorDisplay:
         shape = (grid_resolution,) * len(drawn)
         mean, std = (a.reshape(shape) for a in optimizer.predict(X, return_std=True))
         history, asked, rewards = optimizer.history_, None, None
-        if "descriptor" in history.dtype.names:
+        if "a" not in history.dtype.names:  # else queries live in a space of their own
             asked = history["descriptor"].reshape(len(history), 2, d)[:, :, drawn]
             rewards = history["reward"]
         names = feature_names

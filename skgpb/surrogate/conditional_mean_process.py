@@ -22,13 +22,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
 from skgpb.locks import Guarded, locked
-from skgpb.roots import joint_draws, pivoted_cholesky
+from skgpb.roots import joint_draws
+from skgpb.surrogate.draws import PivotedRoot
 from skgpb.surrogate.functionals import Functionals, numbered
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import (
@@ -51,13 +51,6 @@ from skgpb.utils import (
     check_numbers,
     validate_params,
 )
-
-#: Prior variance, as a share of the largest, that joint draws at tracked points may leave out.
-UNRESOLVED = 1e-8
-#: Largest rank of joint draws.
-MAX_RANK = 1500
-#: Step of the central differences of the model noise in the logarithm of a hyperparameter.
-NOISE_STEP = 1e-4
 
 
 class _OwnNoise:
@@ -85,14 +78,8 @@ class _OwnNoise:
         """Variances (n,), and their derivatives (n, p)."""
         if self.fixed is not None:
             return self.fixed * self.asked, np.zeros((len(self.asked), len(theta)))
-        variance = self._variance(theta)
         slopes = self.kernel.clone_with_theta(theta).model_noise_gradient()
-        if slopes is None:
-            slopes = [
-                (self._variance(theta + step) - self._variance(theta - step)) / (2 * NOISE_STEP)
-                for step in NOISE_STEP * np.eye(len(theta))
-            ]
-        return variance * self.asked, np.outer(self.asked, slopes)
+        return self._variance(theta) * self.asked, np.outer(self.asked, slopes)
 
     def _variance(self, theta: np.ndarray) -> float:
         return float(self.kernel.clone_with_theta(theta).model_noise())
@@ -437,7 +424,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         """Draw f at the tracked points from the joint posterior.
 
         The prior is resolved by a pivoted Cholesky factor, computed once for the tracked set, so
-        that draws cost O(r^2 (r + t) + n r n_samples) with its rank r; see Notes.
+        that draws cost O(r^2 (r + t) + n r n_samples) with its rank r.
 
         Parameters
         ----------
@@ -453,25 +440,21 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         f : ndarray of shape (n, n_samples)
         g : ndarray of shape (m, n_samples), only with ``queries``
 
-        Notes
-        -----
-        Given f at the r pivots, f at the other points is known but for ``UNRESOLVED`` = 1e-8 of the
-        prior variance, with or without data. So f is drawn at the pivots from their posterior, of
-        covariance :math:`P_p (I - B B^T) P_p^T` with :math:`P P^T` the prior, and extended by P.
         """
-        factor, pivots = self._root(queries)
-        V = self._gp.posterior.tracked_rows()[pivots]
-        B = solve_triangular(factor[pivots], V, lower=True)
-        S = np.eye(len(pivots)) - B @ B.T
-        whitened = joint_draws(np.zeros(len(pivots)), S, n_samples, random_state)
+        if queries not in self._roots:
+            self._roots[queries] = PivotedRoot(*self._columns(queries))
+        root = self._roots[queries]
         mean = np.concatenate([self.predict_tracked(), self.predict_query_tracked()])
-        draws = mean[: len(factor), None] + factor @ whitened * self.scale_
+        draws = root.draws(self._gp.posterior.tracked_rows(), n_samples, random_state)
+        draws = mean[: len(draws), None] + draws * self.scale_
         n = len(self.X_tracked_)
         return (draws[:n], draws[n:]) if queries else draws
 
     @locked
-    def covariance_tracked(self, points: ArrayLike, weights: ArrayLike) -> np.ndarray:
-        """Posterior covariance (m,) of g at the tracked queries and a weighted sum of f.
+    def covariance_tracked(
+        self, points: ArrayLike, weights: ArrayLike, A: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Posterior covariance (m,) of g at queries and a weighted sum of f.
 
         Parameters
         ----------
@@ -479,16 +462,20 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
             Numbers of tracked points.
         weights : array-like of shape (k,)
             What f weighs there.
+        A : array-like of shape (m, q), default=None
+            The queries; None for those that are tracked.
         """
         points, weights = np.asarray(points), np.asarray(weights)
+        if A is not None:
+            return weights @ self.covariance(self.X_tracked_[points], A)
         gp, n = self._gp, len(self.X_tracked_)
         rows, V = gp.tracked.rows, gp.posterior.tracked_rows()
         prior = gp.covariance(Functionals.of_rows(rows[n:]), Functionals.of_rows(rows[points]))
         return (prior @ weights - V[n:] @ (V[points].T @ weights)) * self.scale_**2
 
     @locked
-    def imagine(self, A: ArrayLike, alpha: ArrayLike | None = None) -> np.ndarray:
-        """Deviations (m,) of g at the tracked queries after further answers, whatever these are.
+    def imagined(self, A: ArrayLike, alpha: ArrayLike | None = None) -> Self:
+        """Return a copy that has been answered its own means, so that deviations alone change.
 
         Parameters
         ----------
@@ -497,11 +484,6 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         alpha : float or array-like of shape (n,), default=None
             Their noise variances, as in :meth:`condition_query`.
         """
-        return self.imagined(A, alpha).predict_query_tracked(return_std=True)[1]
-
-    @locked
-    def imagined(self, A: ArrayLike, alpha: ArrayLike | None = None) -> Self:
-        """Return a copy that has been answered its own means; arguments as :meth:`imagine`."""
         rows = self._prepared().queries(one_or_more(A, "A"))
         _, noises = self._checked(rows, np.zeros(len(rows)), alpha)
         out = copy(self)
@@ -654,24 +636,13 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         parts += [kernel.queries(self.A_tracked_)] if len(self.A_tracked_) else []
         rows = np.vstack(parts)
         self._tracked_prior = self._prior(rows)
-        self._roots: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
+        self._roots: dict[bool, PivotedRoot] = {}
         self._gp.track(rows)
 
     def _tracked_moments(self, part: slice, return_std: bool) -> Any:
         mean, std = self._gp.tracked_moments()
         mean = mean[part] + self._tracked_prior[part]
         return (mean, std[part]) if return_std else mean
-
-    def _root(self, queries: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Pivoted Cholesky factor of the prior covariance of what is tracked, and its pivots."""
-        if queries not in self._roots:
-            column, variances = self._columns(queries)
-            negligible = UNRESOLVED * variances.max()
-            factor, pivots, _ = pivoted_cholesky(
-                column, variances, MAX_RANK, lambda left: left.max() <= negligible
-            )
-            self._roots[queries] = factor, pivots
-        return self._roots[queries]
 
     def _columns(self, queries: bool) -> tuple[Callable[[int], np.ndarray], np.ndarray]:
         """Columns and diagonal of the prior covariance of what is tracked, or of points alone."""

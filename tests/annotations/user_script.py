@@ -116,7 +116,7 @@ def arms() -> None:
 
 def indirect() -> None:
     """Indirect queries ask rows or cells, and recommend points."""
-    grid: dict[str, Any] = {"domain": BOX, "candidates": ARMS, "random_state": 0}
+    grid: dict[str, Any] = {"bounds": BOX, "queries": ARMS, "random_state": 0}
     for optimizer in (
         CMESOptimizer(**grid),
         IndirectEIOptimizer(**grid),

@@ -169,7 +169,7 @@ class IndirectSetup(Setup):
     n_columns = 1
 
     def __init__(self, cls: type, **parameters: Any) -> None:
-        given = {"domain": SQUARE, "n_points": 25, "alpha": 1e-3, "query_bounds": [(0, 1)]}
+        given = {"bounds": SQUARE, "n_points": 25, "alpha": 1e-3, "query_bounds": [(0, 1)]}
         super().__init__(cls, **{**given, **parameters})
 
 
@@ -188,7 +188,7 @@ class PoliciesSetup(IndirectSetup):
 
     def __init__(self, cls: type) -> None:
         conditional = PolicyMean(policies=POLICIES, arms=ARMS[:4])
-        super().__init__(cls, domain=None, query_bounds=None, conditional=conditional)
+        super().__init__(cls, bounds=None, query_bounds=None, conditional=conditional)
 
     def points(self, optimizer: Any) -> np.ndarray:
         return ARMS[:4]

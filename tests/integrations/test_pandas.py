@@ -42,12 +42,13 @@ def test_names_come_from_fit():
 def test_indirect_queries():
     rng = np.random.default_rng(0)
     A = rng.uniform(size=(30, 2))
-    opt = CMESOptimizer(domain=[(0, 1)] * 2, candidates=A[:5]).fit(A, queries=A)
+    opt = CMESOptimizer(bounds=[(0, 1)], queries=A[:5]).fit(A[:, :1], queries=A)
     for _ in range(2):
         query = opt.ask()
         opt.tell(query, float(query.a.sum()))
     frame = history_frame(opt)
     np.testing.assert_array_equal(frame[["a_0", "a_1"]], opt.history_["a"])
+    np.testing.assert_array_equal(frame[["lower_0", "upper_1"]], opt.history_["a"])
     assert "cost" in frame
 
 

@@ -21,7 +21,7 @@ from skgpb.optimizers import (
 
 DOMAIN = [(0.0, 2.0)]
 QUERIES = np.linspace(0.0, 1.0, 21)[:, None]
-SMALL = {"domain": DOMAIN, "n_points": 60, "random_state": 0, "alpha": 1e-3}
+SMALL = {"bounds": DOMAIN, "n_points": 60, "random_state": 0, "alpha": 1e-3}
 RNG = np.random.default_rng(5)
 A1 = RNG.uniform(size=(120, 1))
 X1 = np.clip(2 * A1 + 0.1 * RNG.normal(size=(120, 1)), 0.0, 2.0)
@@ -40,27 +40,27 @@ FLAT = (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
-CASES = {cls.__name__: (cls, {"conditional": WINDOW, "candidates": QUERIES}) for cls in FLAT} | {
+CASES = {cls.__name__: (cls, {"conditional": WINDOW, "queries": QUERIES}) for cls in FLAT} | {
     "CMES-box": (
         CMESOptimizer,
         {"conditional": WINDOW, "query_bounds": [(0, 1)], "n_candidates": 20},
     ),
     "CMES-noisy": (
         CMESOptimizer,
-        {"conditional": WINDOW, "candidates": QUERIES, "information": "noisy", "cost": 2.0},
+        {"conditional": WINDOW, "queries": QUERIES, "information": "noisy", "cost": 2.0},
     ),
     "CMES-joint": (
         CMESOptimizer,
-        {"conditional": WINDOW, "candidates": QUERIES, "information": "joint"},
+        {"conditional": WINDOW, "queries": QUERIES, "information": "joint"},
     ),
     "CMES-gumbel": (
         CMESOptimizer,
-        {"conditional": WINDOW, "candidates": QUERIES, "max_values": "gumbel", "optimizer": None},
+        {"conditional": WINDOW, "queries": QUERIES, "max_values": "gumbel", "optimizer": None},
     ),
     "CMES-points": (CMESOptimizer, {"n_candidates": 20}),
     "CMES-operator": (
         CMESOptimizer,
-        {"conditional": ConditionalMean(X=X1, A=A1), "candidates": QUERIES},
+        {"conditional": ConditionalMean(X=X1, A=A1), "queries": QUERIES},
     ),
     "CMETS": (CMETSOptimizer, {"max_depth": 4}),
 }
@@ -107,12 +107,18 @@ def observe(optimizer):
 # The loop ----------------------------------------------------------------------------------------
 
 
+def scored(optimizer, A=None, about_maximum=None):
+    """The score of a round, and its values at A or at the candidates."""
+    about_maximum = about_maximum or optimizer._about_maximum()
+    return about_maximum, about_maximum(optimizer._expected(), A, optimizer._alphas(A))
+
+
 def test_pending_answers_count_as_told_at_their_mean():
     optimizer = make("CMES-noisy", optimizer=None, normalize_y=False)
     play(optimizer, 4)
     optimizer.ask(2)
-    mean, std = optimizer._moments(None)
-    told = copy.deepcopy(optimizer.process_)
+    mean, std = optimizer._expected().predict_query_tracked(return_std=True)
+    told = copy.deepcopy(optimizer.surrogate_)
     rows = np.array([query.a for query in optimizer._pending])
     told.condition_query(rows, told.predict_query(rows), alpha=1e-3)
     expected = told.predict_query(QUERIES, return_std=True)
@@ -144,7 +150,7 @@ def test_recommendations_are_points_of_the_domain(name):
 
 def test_a_run_ends_with_the_query_that_spends_the_budget(name):
     optimizer = make(name)
-    result = optimizer.run(g, 5.0 if name == "CMETS" else 6)
+    result = optimizer.run(g, **{"max_cost": 5.0} if name == "CMETS" else {"budget": 6})
     assert result.fun == pytest.approx(optimizer.predict(result.x[None])[0])
     if name == "CMETS":
         assert result.cost >= 5.0 > result.cost - optimizer.history_["cost"][-1]
@@ -175,10 +181,10 @@ def test_a_rejected_fit_leaves_no_trace(name):
 def test_scores_equal_their_definition(information):
     optimizer = make("CMESOptimizer", information=information, n_max_values=7)
     play(optimizer, 6)
-    state = optimizer._round_state()
-    mean, std = optimizer.process_.predict_query(QUERIES, return_std=True)
-    noise = optimizer._noise(None)
-    scores = optimizer._scores(None, state)
+    about_maximum, scores = scored(optimizer)
+    state = about_maximum.samples
+    mean, std = optimizer.surrogate_.predict_query(QUERIES, return_std=True)
+    noise = optimizer.surrogate_.noise_of(optimizer._alphas(None))
     for i in range(len(QUERIES)):
         if information == "noiseless":
             expected = eq7(mean[i], std[i], state)
@@ -192,11 +198,11 @@ def test_joint_information_is_that_of_many_joint_draws():
     n, n_naive = 20_000, 100_000
     optimizer = make("CMESOptimizer", information="joint", n_max_values=n, optimizer=None)
     play(optimizer, 3)
-    scores = optimizer._scores(None, optimizer._round_state())
-    f, g = optimizer.process_.sample_tracked(n_naive, random_state=1, queries=True)
+    _, scores = scored(optimizer)
+    f, g = optimizer.surrogate_.sample_tracked(n_naive, random_state=1, queries=True)
     top = f.max(axis=0) - f.max(axis=0).mean()
     g -= g.mean(axis=1, keepdims=True)
-    products, squares = g * top, g**2 + optimizer._noise(None)[:, None]
+    products, squares = g * top, g**2 + optimizer._alphas(None)[:, None]
     covariance, answer, variance = products.mean(axis=1), squares.mean(axis=1), (top**2).mean()
     share = covariance**2 / (answer * variance)
 
@@ -207,7 +213,7 @@ def test_joint_information_is_that_of_many_joint_draws():
         return 0.5 * each.std(axis=1) / (1 - share)
 
     # The optimizer knows the variance of g, and its covariance with f wherever f is largest.
-    known = optimizer.process_.predict_joint(optimizer._X, QUERIES)[1][60:, :60]
+    known = optimizer.surrogate_.predict_joint(optimizer._X, QUERIES)[1][60:, :60]
     ours = error_of_a_draw(known[:, f.argmax(axis=0)], np.zeros((1, n_naive)))
     naive = error_of_a_draw(products, squares)
     error = np.sqrt(ours**2 / n + naive**2 / n_naive)
@@ -218,9 +224,8 @@ def test_joint_information_is_that_of_many_joint_draws():
 def test_joint_information_of_candidates_and_of_rows_agree():
     optimizer = make("CMES-operator", information="joint")
     play(optimizer, 4)
-    state = optimizer._round_state()
-    candidates = optimizer._scores(None, state)
-    np.testing.assert_allclose(optimizer._scores(QUERIES, state), candidates, atol=1e-8)
+    about_maximum, candidates = scored(optimizer)
+    np.testing.assert_allclose(scored(optimizer, QUERIES, about_maximum)[1], candidates, atol=1e-8)
     assert len({query.index for query in optimizer.ask(3)}) == 3
     assert optimizer.ask(3)[0] == optimizer.ask()
 
@@ -233,7 +238,7 @@ def test_joint_information_looks_for_the_largest_f_and_not_for_the_largest_answe
     optimizer = CMESOptimizer(
         ConstantKernel(1.0) * RBF(0.12),
         conditional=WindowMean(scale=0.15),
-        domain=DOMAIN,
+        bounds=DOMAIN,
         alpha=1e-6,
         information="joint",
         optimizer=None,
@@ -242,8 +247,8 @@ def test_joint_information_looks_for_the_largest_f_and_not_for_the_largest_answe
     for _ in range(25):
         query = optimizer.ask()
         optimizer.tell(query, float(weights @ f(query.a[0] + 0.15 * nodes) / weights.sum()))
-    answers = optimizer.predict_query(optimizer.process_.A_tracked_)
-    assert optimizer.process_.A_tracked_[np.argmax(answers), 0] > 1.2
+    answers = optimizer.predict_query(optimizer.surrogate_.A_tracked_)
+    assert optimizer.surrogate_.A_tracked_[np.argmax(answers), 0] > 1.2
     assert optimizer.recommend()[0] == pytest.approx(0.5, abs=0.03)
 
 
@@ -272,19 +277,19 @@ def test_samples_of_the_maximum_are_refined_between_grid_points():
     fine = make("CMESOptimizer", n_points=200, n_max_values=400, optimizer=None, kernel=RBF(0.4))
     for each in (coarse, fine):
         play(each, 2)
-    raw = coarse.process_.sample_tracked(400, random_state=0).max(axis=0).mean()
-    gap = fine._round_state().mean() - coarse._round_state().mean()
-    assert abs(gap) < 0.1
-    assert coarse._round_state().mean() > raw - 0.05
+    raw = coarse.surrogate_.sample_tracked(400, random_state=0).max(axis=0).mean()
+    fine_mean, coarse_mean = (each._about_maximum().samples.mean() for each in (fine, coarse))
+    assert abs(fine_mean - coarse_mean) < 0.1
+    assert coarse_mean > raw - 0.05
 
 
 def test_continuous_queries_are_at_least_as_good_as_the_grid():
     box, grid = make("CMES-box"), make("CMES-box", continuous=False)
     for each in (box, grid):
         play(each, 2)
-    state = box._round_state()
     query = box._choose()
-    assert box._scores(query.points, state)[0] >= box._scores(None, state).max() - 1e-12
+    about_maximum, candidates = scored(box)
+    assert scored(box, query.points, about_maximum)[1][0] >= candidates.max() - 1e-12
     assert all(query.index >= 0 for query in play(grid, 3))
 
 
@@ -293,9 +298,9 @@ def test_continuous_queries_are_at_least_as_good_as_the_grid():
 
 def test_learned_and_known_conditionals_find_the_maximum():
     for settings, pairs in [
-        ({"conditional": WINDOW, "candidates": QUERIES}, None),
-        ({"candidates": QUERIES}, (X1, A1)),
-        ({"candidates": QUERIES, "operator": "embedding"}, (X1, A1)),
+        ({"conditional": WINDOW, "queries": QUERIES}, None),
+        ({"queries": QUERIES}, (X1, A1)),
+        ({"queries": QUERIES, "operator": "embedding"}, (X1, A1)),
     ]:
         optimizer = CMESOptimizer(**SMALL | settings)
         if pairs is not None:
@@ -306,17 +311,17 @@ def test_learned_and_known_conditionals_find_the_maximum():
 
 def test_the_operator_is_chosen_by_its_loss_and_can_be_given():
     smooth = CMESOptimizer().fit(X1, queries=A1)
-    assert isinstance(smooth.process_.kernel_, WindowMean)
+    assert isinstance(smooth.surrogate_.kernel_, WindowMean)
     rng = np.random.default_rng(0)
     two = np.where(rng.uniform(size=A1.shape) < 0.5, A1, 1.0 - A1)
     forked = CMESOptimizer().fit(two + 0.01 * rng.normal(size=A1.shape), queries=A1)
-    assert isinstance(forked.process_.kernel_, ConditionalMean)
+    assert isinstance(forked.surrogate_.kernel_, ConditionalMean)
     given = CMESOptimizer(operator="embedding").fit(X1, queries=A1)
-    assert isinstance(given.process_.kernel_, ConditionalMean)
+    assert isinstance(given.surrogate_.kernel_, ConditionalMean)
 
 
 def test_direct_evaluations_are_mixed_with_answers():
-    optimizer = CMESOptimizer(domain=DOMAIN, alpha=1e-6, candidates=QUERIES)
+    optimizer = CMESOptimizer(bounds=DOMAIN, alpha=1e-6, queries=QUERIES)
     y = np.full(len(X1), np.nan)
     y[:3] = [0.2, 0.4, 0.6]
     optimizer.fit(X1, y, queries=A1)
@@ -342,14 +347,14 @@ def test_providers_with_known_policies_are_chosen_to_find_the_best_arm():
 
 
 def test_pairs_may_repeat_be_constant_or_single():
-    twice = CMESOptimizer(candidates=QUERIES).fit(np.vstack([X1, X1]), queries=np.vstack([A1, A1]))
+    twice = CMESOptimizer(queries=QUERIES).fit(np.vstack([X1, X1]), queries=np.vstack([A1, A1]))
     assert np.isfinite(twice.tell(twice.ask(), 0.5).predict(X1[:5])).all()
     constant = np.column_stack([A1, np.full(len(A1), 3.0)])
     rows = np.column_stack([QUERIES, np.full(len(QUERIES), 3.0)])
-    flat = CMESOptimizer(candidates=rows).fit(X1, queries=constant)
+    flat = CMESOptimizer(queries=rows).fit(X1, queries=constant)
     assert np.isfinite(flat.tell(flat.ask(), 0.5).predict(X1[:5])).all()
     with pytest.raises(ValueError, match="one pair"):
-        CMESOptimizer(candidates=QUERIES).fit(X1[:1], queries=A1[:1])
+        CMESOptimizer(queries=QUERIES).fit(X1[:1], queries=A1[:1])
 
 
 def test_the_units_of_the_answers_do_not_matter():
@@ -365,10 +370,10 @@ def test_the_units_of_the_answers_do_not_matter():
 
 def test_without_a_domain_the_error_says_what_to_pass():
     for cls in FLAT:
-        with pytest.raises(NotFittedError, match="domain"):
+        with pytest.raises(NotFittedError, match="bounds"):
             cls().ask()
-    with pytest.raises(NotFittedError, match="candidates"):
-        CMESOptimizer(conditional=WINDOW, domain=DOMAIN).ask()
+    with pytest.raises(NotFittedError, match="queries"):
+        CMESOptimizer(conditional=WINDOW, bounds=DOMAIN).ask()
 
 
 @pytest.mark.parametrize(
@@ -377,8 +382,8 @@ def test_without_a_domain_the_error_says_what_to_pass():
         ("kernel", ["rbf", 3.0]),
         ("conditional", ["window", RBF()]),
         ("operator", ["best", None]),
-        ("domain", ["unit", [(1.0, 0.0)], [(0.0, np.nan)]]),
-        ("candidates", ["grid", [[np.nan]], [0.5]]),
+        ("bounds", ["unit", [(1.0, 0.0)], [(0.0, np.nan)]]),
+        ("queries", ["grid", [[np.nan]], [0.5]]),
         ("query_bounds", ["unit", [(1.0, 0.0)]]),
         ("alpha", [-1.0, "0.1", np.nan, lambda a: -1.0]),
         ("model_noise", [-1.0, "large", None]),
@@ -396,8 +401,8 @@ def test_without_a_domain_the_error_says_what_to_pass():
 )
 def test_nonsense_parameters_are_named_on_use(parameter, values):
     for value in values:
-        settings = {"domain": DOMAIN, parameter: value}
-        if parameter in ("candidates", "query_bounds"):
+        settings = {"bounds": DOMAIN, parameter: value}
+        if parameter in ("queries", "query_bounds"):
             settings["conditional"] = WINDOW
         optimizer = CMESOptimizer(**settings)
         with pytest.raises((ValueError, TypeError), match=parameter):
@@ -415,9 +420,9 @@ def test_a_failure_in_learning_leaves_units_and_process_as_they_were():
     with pytest.warns(LearningWarning, match="no likelihood"):
         play(optimizer, 10)
     assert calls
-    units = optimizer.process_.center_, optimizer.process_.scale_
+    units = optimizer.surrogate_.center_, optimizer.surrogate_.scale_
     mean = optimizer.predict([[0.3]])
     with pytest.raises(FloatingPointError):
         optimizer._learn()
-    assert (optimizer.process_.center_, optimizer.process_.scale_) == units
+    assert (optimizer.surrogate_.center_, optimizer.surrogate_.scale_) == units
     assert optimizer.predict([[0.3]]) == mean

@@ -9,10 +9,11 @@ import pytest
 from reference.cmes import NaiveTree, appendix_a
 
 from skgpb.kernels import WindowMean
-from skgpb.optimizers import CMETSOptimizer
+from skgpb.optimizers import CMESOptimizer, CMETSOptimizer
+from skgpb.optimizers.cmes import MaxValueInformation
 
 BOX = [(0.0, 2.0), (1.0, 4.0)]
-SMALL = {"domain": BOX, "n_points": 100, "random_state": 0, "alpha": 1e-3, "max_depth": 3}
+SMALL = {"bounds": BOX, "n_points": 100, "random_state": 0, "alpha": 1e-3, "max_depth": 3}
 
 
 def value(cell):
@@ -28,7 +29,7 @@ def random_play(optimizer, naive, choose, rounds, seed):
         if not active:
             break
         node = active[rng.integers(len(active))]
-        optimizer.tell(optimizer._cell(node), rng.normal())
+        optimizer.tell(optimizer._queries.cell(node), rng.normal())
         choose(node)
         assert set(optimizer.leaves_) == naive.leaves
         assert set(optimizer.next_leaves_) == naive.next
@@ -56,9 +57,9 @@ def test_repaired_leaves_tile_what_was_not_asked():
         assert (cell.depth, cell.index) not in asked  # never twice
         asked.add((cell.depth, cell.index))
         optimizer.tell(cell, value(cell))
-        leaves = [optimizer._cell(node) for node in optimizer.leaves_]
+        leaves = [optimizer._queries.cell(node) for node in optimizer.leaves_]
         volume = sum(np.prod(leaf.upper - leaf.lower) for leaf in leaves)
-        finest = [c for c in map(optimizer._cell, asked) if c.depth == 3]
+        finest = [c for c in map(optimizer._queries.cell, asked) if c.depth == 3]
         volume += sum(np.prod(cell.upper - cell.lower) for cell in finest)
         assert volume == pytest.approx(6.0)
         for one, other in itertools.combinations(leaves, 2):
@@ -69,16 +70,16 @@ def test_repaired_leaves_tile_what_was_not_asked():
 @pytest.mark.parametrize(("d", "K"), [(1, 2), (2, 3), (3, 2)])
 def test_cells_of_a_level_tile_the_root(d, K):
     box = [(0.0, 1.0 + i) for i in range(d)]
-    optimizer = CMETSOptimizer(domain=box, n_children=K, max_depth=2, n_points=30)
+    optimizer = CMETSOptimizer(bounds=box, n_children=K, max_depth=2, n_points=30)
     optimizer._ensure_started()
     for depth in (0, 1, 2):
-        cells = [optimizer._cell((depth, i)) for i in range(K ** (d * depth))]
+        cells = [optimizer._queries.cell((depth, i)) for i in range(K ** (d * depth))]
         volume = sum(np.prod(cell.upper - cell.lower) for cell in cells)
         assert volume == pytest.approx(np.prod([u for _, u in box]))
         assert len({cell.lower.tobytes() for cell in cells}) == len(cells)
-    parent = optimizer._cell((1, 1))
-    for child in optimizer._children((1, 1)):
-        cell = optimizer._cell(child)
+    parent = optimizer._queries.cell((1, 1))
+    for child in optimizer._queries.children((1, 1)):
+        cell = optimizer._queries.cell(child)
         assert (cell.lower >= parent.lower - 1e-12).all()
         assert (cell.upper <= parent.upper + 1e-12).all()
 
@@ -92,10 +93,10 @@ def test_selection_is_information_with_noise_per_unit_cost():
         cell = optimizer.ask()
         optimizer.tell(cell, value(cell))
     nodes = sorted(set(optimizer.leaves_) | set(optimizer.next_leaves_))
-    cells = [optimizer._cell(node) for node in nodes]
+    cells = [optimizer._queries.cell(node) for node in nodes]
     rows = np.array([cell.a for cell in cells])
-    mean, std = optimizer.process_.predict_query(rows, return_std=True)
-    maxima, scores = optimizer._round_state(), []
+    mean, std = optimizer.surrogate_.predict_query(rows, return_std=True)
+    maxima, scores = optimizer._about_maximum().samples, []
     for i, cell in enumerate(cells):
         variance = noise[cell.depth]
         scores.append(appendix_a(mean[i], std[i], maxima, variance) / cell.cost)
@@ -104,36 +105,51 @@ def test_selection_is_information_with_noise_per_unit_cost():
 
 def test_joint_information_chooses_cells_as_well():
     optimizer = CMETSOptimizer(**SMALL | {"information": "joint"})
-    result = optimizer.run(value, budget=12.0)
+    result = optimizer.run(value, max_cost=12.0)
     assert optimizer.spent_ >= 12.0 and np.isfinite(result.fun)
     assert len({(q.depth, q.index) for q in optimizer.ask(3)}) == 3
 
 
 def test_costs_default_to_the_papers_and_count_against_the_budget():
     optimizer = CMETSOptimizer(**SMALL)
-    result = optimizer.run(value, budget=7.0)
+    result = optimizer.run(value, max_cost=7.0)
     np.testing.assert_allclose(optimizer.history_["cost"].sum(), result.cost)
     assert result.cost >= 7.0
     assert result.cost - optimizer.history_["cost"][-1] < 7.0
     costs = {0.5 * (h + 1) for h in range(4)}
     assert set(optimizer.history_["cost"]) <= costs
-    more = optimizer.run(value, budget=2.0)
+    more = optimizer.run(value, max_cost=2.0)
     assert more.cost >= 2.0
     assert optimizer.spent_ == pytest.approx(result.cost + more.cost)
-    stopped = CMETSOptimizer(**SMALL).run(value, 50.0, callback=lambda opt: opt.spent_ > 1.0)
+    stopped = CMETSOptimizer(**SMALL).run(
+        value, max_cost=50.0, callback=lambda opt: opt.spent_ > 1.0
+    )
     assert "callback" in stopped.message
-    for budget in (0, -1.0, np.nan, np.inf, "5", None, True):
-        with pytest.raises(ValueError, match="budget"):
-            optimizer.run(value, budget)
+    for cost in (0, -1.0, np.nan, np.inf, "5", None, True):
+        with pytest.raises(ValueError, match="max_cost"):
+            optimizer.run(value, max_cost=cost)
+
+
+def test_a_run_ends_with_its_budget_or_its_cost_whichever_comes_first():
+    result = CMETSOptimizer(**SMALL).run(value, 3, max_cost=100.0)
+    assert result.nfev == 3 and result.cost < 100.0
+    result = CMETSOptimizer(**SMALL).run(value, 100, max_cost=2.0)
+    assert result.nfev < 100 and result.cost >= 2.0
+    assert result.message == "the budget is spent"
+    with pytest.raises(ValueError, match="budget"):
+        CMETSOptimizer(**SMALL).run(value, 2.5)
+    flat = CMESOptimizer(bounds=[(0, 1)], queries=[[0.2], [0.7]], cost=[1.0, 3.0], alpha=0.1)
+    result = flat.run(lambda query: query.a[0], max_cost=6.0)
+    assert 6.0 <= result.cost == flat.spent_ < 9.0
 
 
 def test_a_cell_window_is_the_average_over_the_cell():
     optimizer = CMETSOptimizer(**SMALL, optimizer=None)
     cell = optimizer.ask()
-    kernel = optimizer.process_.kernel_
+    kernel = optimizer.surrogate_.kernel_
     assert isinstance(kernel, WindowMean) and kernel.window == "uniform"
     for node in [(0, 0), (1, 2), (3, 17)]:
-        cell = optimizer._cell(node)
+        cell = optimizer._queries.cell(node)
         row = kernel.queries(cell.points if len(cell.a) == 2 else cell.a[None])
         np.testing.assert_allclose(row[0, :2], cell.center)
         np.testing.assert_allclose(row[0, 2:], 0.5 * (cell.upper - cell.lower))
@@ -142,21 +158,21 @@ def test_a_cell_window_is_the_average_over_the_cell():
 def test_a_map_moves_the_windows():
     optimizer = CMETSOptimizer(
         query_bounds=[(0.0, 1.0)],
-        domain=[(0.0, 9.0)],
+        bounds=[(0.0, 9.0)],
         location=lambda A: 9.0 * A**2,
         max_depth=2,
         n_points=30,
     )
     row = optimizer.ask().a
     assert row.shape == (2,)
-    last = optimizer._cell((2, 3))
-    described = optimizer.process_.kernel_.queries(last.a[None])[0]
+    last = optimizer._queries.cell((2, 3))
+    described = optimizer.surrogate_.kernel_.queries(last.a[None])[0]
     np.testing.assert_allclose(described, [0.5 * (9 * 0.75**2 + 9), 0.5 * (9 - 9 * 0.75**2)])
 
 
 def test_gaussian_windows_have_the_scale_of_their_depth():
     optimizer = CMETSOptimizer(**SMALL, window="gaussian", scale=lambda h: 1.0 / (1 + h))
-    for cell in [optimizer.ask(), optimizer._cell((2, 5))]:
+    for cell in [optimizer.ask(), optimizer._queries.cell((2, 5))]:
         assert cell.a[-1] == 1.0 / (1 + cell.depth)
         np.testing.assert_array_equal(cell.a[:-1], cell.center)
     with pytest.raises(ValueError, match="scale"):
@@ -203,7 +219,7 @@ def test_cells_of_other_trees_are_refused():
     optimizer.tell(optimizer.ask(), 0.5)
     other = CMETSOptimizer(**SMALL | {"n_children": 3})
     other.tell(other.ask(), 0.5)
-    for stranger in (other._cell((1, 8)), other._cell((2, 70))):
+    for stranger in (other._queries.cell((1, 8)), other._queries.cell((2, 70))):
         with pytest.raises(ValueError, match="not a cell"):
             optimizer.tell(stranger, 0.5)
     assert len(optimizer.history_) == 1
@@ -248,10 +264,10 @@ def test_the_progress_bar_shows_the_cost_that_is_spent(monkeypatch):
     tqdm = SimpleNamespace(auto=SimpleNamespace(tqdm=Bar))
     monkeypatch.setitem(sys.modules, "tqdm", tqdm)
     monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm.auto)
-    optimizer = CMETSOptimizer(domain=[(0, 1)], cost=lambda depth: 0.7 + depth, random_state=0)
+    optimizer = CMETSOptimizer(bounds=[(0, 1)], cost=lambda depth: 0.7 + depth, random_state=0)
     result = optimizer.run(
         lambda query: float(np.sin(3 * query.center[0])),
-        budget=4,
+        max_cost=4,
         callback=lambda each: spent.append(each.spent_),
         progress=True,
     )
@@ -274,19 +290,19 @@ def test_where_all_cells_are_silent_the_least_known_is_asked(monkeypatch):
     A = rng.uniform(size=(300, 1))
     X = np.clip(1.0 - A + 0.07 * rng.normal(size=A.shape), 0.0, 1.0)
     optimizer = CMETSOptimizer(
-        domain=[(0, 1)], query_bounds=[(0, 1)], alpha=1e-4, max_depth=5, random_state=0
+        bounds=[(0, 1)], query_bounds=[(0, 1)], alpha=1e-4, max_depth=5, random_state=0
     ).fit(X, queries=A)
     told = []
-    information = optimizer._information
+    information = MaxValueInformation._information
 
     def recorded(*args):
         told.append(information(*args))
         return told[-1]
 
-    monkeypatch.setattr(optimizer, "_information", recorded)
+    monkeypatch.setattr(MaxValueInformation, "_information", recorded)
     silent = 0
     for _ in range(20):
-        cells = [optimizer._cell(node) for node in optimizer._active()]
+        cells = [optimizer._queries.cell(node) for node in optimizer._active()]
         cell = optimizer.ask()
         if optimizer.history_.size and not told[-1].max() > 1e-9:
             silent += 1

@@ -29,7 +29,7 @@ A1 = RNG.uniform(size=(60, 2))
 X1 = np.clip(2.0 * A1 + 0.1 * RNG.normal(size=(60, 2)), 0.0, 2.0)
 DOMAIN = [(0.0, 2.0), (0.0, 2.0)]
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
-SMALL = {"n_points": 100, "alpha": 1e-3, "random_state": 0, "domain": DOMAIN}
+SMALL = {"n_points": 100, "alpha": 1e-3, "random_state": 0, "bounds": DOMAIN}
 
 
 def make(cls, **settings):
@@ -153,7 +153,7 @@ def test_one_pair_is_enough_where_nothing_is_left_to_learn():
 @pytest.mark.parametrize("cls", FLAT)
 @pytest.mark.parametrize("candidates", [None, A1[:20]])
 def test_queries_outside_are_refused_and_nothing_is_lost(cls, candidates):
-    where = {"query_bounds": SQUARE} if candidates is None else {"candidates": candidates}
+    where = {"query_bounds": SQUARE} if candidates is None else {"queries": candidates}
     optimizer = make(cls, **{"query_bounds": None} | where).fit(X1, queries=A1)
     play(optimizer, 2)
     before = view(optimizer)
@@ -231,4 +231,4 @@ def test_windows_of_bad_scale_are_refused():
 def test_queries_that_lead_out_of_the_domain_are_refused_at_the_start(cls):
     """Without ``conditional`` or ``location`` a number is no point of a square."""
     with pytest.raises(ValueError, match="domain has 2 dimensions"):
-        cls(domain=[(0, 1), (0, 1)], query_bounds=[(0, 1)]).ask()
+        cls(bounds=[(0, 1), (0, 1)], query_bounds=[(0, 1)]).ask()

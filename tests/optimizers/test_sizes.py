@@ -28,8 +28,8 @@ def started(name, **parameters):
     """An optimizer over the unit square, or over an interval and queries in another."""
     cls = getattr(skgpb, name)
     accepted = cls().get_params(deep=False)
-    if "domain" in accepted:
-        parameters |= {"domain": [(0, 1)], "query_bounds": [(0, 1)]}
+    if "query_bounds" in accepted:
+        parameters |= {"bounds": [(0, 1)], "query_bounds": [(0, 1)]}
     elif "context_bounds" in accepted:
         parameters |= {"context_bounds": [(0, 1)], "bounds": [(0, 1)]}
     else:

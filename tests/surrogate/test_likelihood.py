@@ -482,8 +482,8 @@ LEARNING = {
     "arms": EIOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], n_candidates=40, normalize_y=True),
     "cells": GPOOOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], alpha=0.1),
     "balls": GPZoomingOptimizer(RBF(0.5), bounds=[(0, 1), (0, 1)], anytime=True, horizon=8),
-    "queries": CMESOptimizer(domain=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
-    "answers": IndirectEIOptimizer(domain=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
+    "queries": CMESOptimizer(bounds=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
+    "answers": IndirectEIOptimizer(bounds=[(0, 1), (0, 1)], n_points=49, n_candidates=25),
     "campaigns": CombinatorialBandit(
         [GPUCBOptimizer(RBF(3.0), arms=np.arange(7.0)[:, None], alpha=0.1)] * 2, 8, random_state=0
     ),
@@ -544,8 +544,12 @@ def test_an_answer_is_taken_whole_although_learning_fails(name, error, tmp_path)
     [
         EIOptimizer(RBF(0.5, (1e-3, np.inf)), bounds=[(0, 1)], optimizer="fmin_l_bfgs_b"),
         GPOOOptimizer(RBF(0.5, (0.0, 2.0)), bounds=[(0, 1)], optimizer="fmin_l_bfgs_b"),
-        CMESOptimizer(RBF(0.5, (1e-3, np.inf)), domain=[(0, 1)]),
-        IndirectEIOptimizer(domain=[(0, 1)], answer_kernel=RBF(0.5, (1e-3, np.inf))),
+        CMESOptimizer(RBF(0.5, (1e-3, np.inf)), bounds=[(0, 1)], optimizer="fmin_l_bfgs_b"),
+        IndirectEIOptimizer(
+            bounds=[(0, 1)],
+            answer_kernel=RBF(0.5, (1e-3, np.inf)),
+            optimizer="fmin_l_bfgs_b",
+        ),
     ],
     ids=lambda optimizer: type(optimizer).__name__,
 )
