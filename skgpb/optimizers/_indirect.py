@@ -63,7 +63,6 @@ from skgpb.utils import (
     validate_params,
 )
 
-
 # The kind of indirect query that an optimizer asks.
 Asked = TypeVar("Asked", bound=IndirectQuery)
 
