@@ -157,9 +157,9 @@ class QuerySet:
         """What functions of a query take, for each candidate: its row."""
         return self.rows
 
-    def slot(self, query: IndirectQuery) -> int:
-        """Number of a query's argument among :attr:`arguments`; -1 if it is not there."""
-        return query.index
+    def argument(self, query: IndirectQuery) -> np.ndarray:
+        """What functions of this query take: its row."""
+        return query.a
 
     def costs_of(self, A: np.ndarray | None) -> np.ndarray:
         """Cost of each row of A (n, q), or of each candidate."""
@@ -284,8 +284,8 @@ class QueryTree:
         """What functions of a query take: each depth."""
         return range(self.max_depth + 1)
 
-    def slot(self, query: IndirectCell) -> int:
-        """Number of a query's argument among :attr:`arguments`: its depth."""
+    def argument(self, query: IndirectCell) -> int:
+        """What functions of this query take: its depth."""
         return query.depth
 
     def cell(self, node: tuple[int, int]) -> IndirectCell:

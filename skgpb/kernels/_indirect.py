@@ -12,6 +12,7 @@ White noise in ``base`` follows scikit-learn: it exists only on the diagonal of 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -63,6 +64,15 @@ class IndirectKernel(WrapperKernel):
     def model_noise_gradient(self) -> np.ndarray:
         """Return its derivatives by ``theta``, shape (p,)."""
         return np.zeros(len(self.theta))
+
+    def check_related(self, A: ArrayLike, X: ArrayLike) -> None:
+        """Raise ValueError where queries A (n, q) do not average over points such as X (n, d)."""
+        if self.queries(A).shape[1] != self.points(X).shape[1]:
+            raise ValueError(
+                f"the domain has {np.shape(X)[1]} dimensions, but queries lead to points of "
+                "another number: conditional, or the location of windows, must say which points "
+                "of the domain a query averages"
+            )
 
     # --- covariances ---
 
@@ -175,6 +185,18 @@ class IndirectKernel(WrapperKernel):
         return rows
 
 
+def checked_mean(mean: Callable) -> Callable:
+    """Return the function that ``mean_of`` takes, with its values (n,) checked."""
+
+    def checked(X: np.ndarray) -> np.ndarray:
+        values = np.asarray(mean(X), dtype=np.float64)
+        if values.shape != (len(X),) or not np.isfinite(values).all():
+            raise ValueError("mean(X) must return finite numbers of shape (n,)")
+        return values
+
+    return checked
+
+
 def as_points(X: ArrayLike, name: str) -> np.ndarray:
     """Return a finite float array (n, d), d >= 1, or raise ValueError."""
     X = np.asarray(X)
@@ -190,6 +212,12 @@ def as_points(X: ArrayLike, name: str) -> np.ndarray:
         row = int(np.argmin(np.isfinite(X).all(axis=1)))
         raise ValueError(f"{name} must be finite; row {row} is {X[row].tolist()}.")
     return X
+
+
+def one_or_more(values: ArrayLike, name: str) -> np.ndarray:
+    """Return an array (n, q); one of shape (q,) is a single row."""
+    values = np.asarray(values)
+    return as_points(values[None] if values.ndim == 1 else values, name)
 
 
 def noise_of_points(base: Kernel, X: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_solve
 from scipy.special import log_ndtr, ndtr
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
 from skgpb.kernels._operator import ConditionalMeanOperator, cross
@@ -190,6 +191,29 @@ def learned_window(
     mean, variance = scatter.left_out()
     window = WindowMean(scale=scatter.scale, location=scatter.location)
     return window, embedding_loss(X - mean, variance, kernel)
+
+
+def conditional_of(
+    given: Kernel | None,
+    X: np.ndarray | None,
+    A: np.ndarray | None,
+    operator: str,
+    query_kernel: Kernel | None,
+) -> Kernel:
+    """What queries average: as given, learned from pairs, or f at the query itself."""
+    if given is None and A is None:
+        return WindowMean(scale=0.0)
+    if given is None:
+        return learned_conditional(X, A, operator, query_kernel)
+    given = clone(given)
+    if isinstance(given, ConditionalMean) and A is not None:
+        given.set_params(X=X, A=A)
+    if not hasattr(given, "queries"):
+        raise ValueError(
+            "conditional must be None or one of WindowMean, PolicyMean and ConditionalMean, "
+            f"got {given!r}"
+        )
+    return given
 
 
 def learned_conditional(

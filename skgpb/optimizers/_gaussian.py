@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
-from math import isnan, sqrt
+from math import isnan, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skgpb.kernels._cell import CellKernel
 from skgpb.locks import locked
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
     GROWTH,
@@ -23,10 +24,8 @@ from skgpb.surrogate.likelihood import (
     Samples,
     Schedule,
     check_restarts,
-    covariance_of_functionals,
     default_kernel,
     default_prior,
-    most_probable,
     noise_prior,
     restarts,
 )
@@ -269,26 +268,21 @@ class GaussianProcessMixin:
         of_noise, limits = noise_prior(self._unit()) if learns_noise else (None, None)
         covariance = covariance_of_functionals(kernel, gp.observed, free, gp.origin)
         objective = Likelihood(covariance, scaled, prior, of_noise)
-        noise = np.log([self._noise]) if learns_noise else np.empty(0)
-        theta = kernel.theta if free else np.empty(0)
-        starts = [np.concatenate([theta, noise])]
-        bounds = np.concatenate([kernel.bounds] if free else [np.empty((0, 2))])
+        noise = log(self._noise) if learns_noise else 0.0
+        theta, bounds = (kernel.theta, kernel.bounds) if free else (np.empty(0), np.empty((0, 2)))
+        starts = [(theta, noise)]
         if prior is not None:
-            starts.append(
-                np.concatenate([prior.center, [] if of_noise is None else of_noise.center])
-            )
+            starts.append((prior.center, of_noise.center[0] if learns_noise else 0.0))
         if free:
             further = restarts(theta, bounds, self.n_restarts_optimizer, self._seed)[1:]
-            starts += [np.concatenate([start, noise]) for start in further]
-        if learns_noise:
-            bounds = np.concatenate([bounds, limits])
+            starts += [(start, noise) for start in further]
         # With priors the place where a search gets stuck is good enough, and often the best.
-        optimizer, warn = self.optimizer or "fmin_l_bfgs_b", prior is None
-        best = most_probable(objective, starts, bounds, optimizer, warn)
+        warn = prior is None
+        best, level = objective.maximum(starts, bounds, limits, self.optimizer, warn)
         if free:
-            found["theta"] = best[: kernel.n_dims]
+            found["theta"] = best
         if learns_noise:
-            found["noise"] = float(np.exp(best[-1]))
+            found["noise"] = level
         return found
 
     # -- a regressor for f ------------------------------------------------------------------

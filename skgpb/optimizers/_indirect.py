@@ -29,7 +29,7 @@ from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
-from skgpb.kernels.learned_window import learned_conditional
+from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._gaussian import usable
@@ -180,7 +180,8 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
         self.bounds_ = bounds
         self.n_features_in_ = len(bounds)
         self._queries = self._make_queries(kernel, A)
-        self._check_kernel(kernel)
+        points = bounds.T[:1] if self._arms is None else self._arms[:1]
+        kernel.check_related(self._queries.typical_rows, points)
         self._noises = None
         if callable(self.alpha):
             arguments = self._queries.arguments
@@ -206,9 +207,8 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
         if self._optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
         theta = kernel.theta
-        self._prior = (
-            smooth_prior(theta) if self._ours else Prior(theta, np.full(len(theta), np.inf))
-        )
+        flat = np.full(len(theta), np.inf)
+        self._prior = smooth_prior(theta) if self._ours else Prior(theta, flat)
         self.surrogate_ = ConditionalMeanProcess(
             conditional=kernel,
             alpha=None,
@@ -234,10 +234,9 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
     def _follow(self, kernel: Kernel) -> None:
         """Track f on points of the domain, and g at the candidates; assume a share as noise."""
         queries = self._queries
+        self._X, self._shape = self._arms, None
         if self._arms is None:
             self._X, self._shape = points_in(self.bounds_, self.n_points)
-        else:
-            self._X, self._shape = self._arms, None
         typical = 1.0
         if not self._standardizes:
             typical = float(kernel.diag(kernel.queries(queries.typical_rows)).mean()) or 1.0
@@ -254,20 +253,7 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
         """What a query averages: as given, learned from pairs, or f at the query itself."""
-        given = self.conditional
-        if given is None and A is None:
-            return WindowMean(scale=0.0)
-        if given is None:
-            return learned_conditional(X, A, self.operator, self.query_kernel)
-        given = clone(given)
-        if isinstance(given, ConditionalMean) and A is not None:
-            given.set_params(X=X, A=A)
-        if not hasattr(given, "queries"):
-            raise ValueError(
-                "conditional must be None or one of WindowMean, PolicyMean and ConditionalMean, "
-                f"got {given!r}"
-            )
-        return given
+        return conditional_of(self.conditional, X, A, self.operator, self.query_kernel)
 
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
         """Box (d, 2) in which f is maximised; ``_arms`` holds the points where it is finite."""
@@ -295,28 +281,12 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
             check_inside(X, bounds)
         return bounds
 
-    def _check_kernel(self, kernel: Kernel) -> None:
-        """Raise before anything is asked where a kernel does not relate queries to the domain."""
-        n_columns = kernel.queries(self._queries.typical_rows).shape[1]
-        points = kernel.points(self.bounds_.T[:1] if self._arms is None else self._arms[:1])
-        if n_columns != points.shape[1]:
-            raise ValueError(
-                f"the domain has {len(self.bounds_)} dimensions, but queries lead to points of "
-                "another number: conditional, or the location of windows, must say which points "
-                "of the domain a query averages"
-            )
-
     def _alphas_of(self, queries: Sequence[IndirectQuery]) -> np.ndarray:
         """Noise variances (n,) of the answers that queries are expected to give."""
         if self._noises is None:
             return np.full(len(queries), self.alpha_)
-        slots = [self._queries.slot(query) for query in queries]
-        return np.array(
-            [
-                self._noises[i] if i >= 0 else check_callable_value(self.alpha, query.a, "alpha")
-                for i, query in zip(slots, queries, strict=True)
-            ]
-        )
+        arguments = map(self._queries.argument, queries)
+        return np.array([check_callable_value(self.alpha, a, "alpha") for a in arguments])
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -346,8 +316,7 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
         given = None if alpha is None else check_noise_variance(alpha)
         query, target, value, _ = super()._checked(query, reward, 0.0)
         if given is None:
-            learned = self.alpha is None
-            given = float("nan") if learned else float(self._alphas_of([query])[0])
+            given = np.nan if self.alpha is None else float(self._alphas_of([query])[0])
         return query, target, value, given
 
     def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
@@ -472,12 +441,12 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
         noise), the row ``a`` and ``cost``.
         """
         check_is_fitted(self, "bounds_")
+        queries = self._queries
         dtype = [
             ("round", np.intp),
-            ("descriptor", np.float64, (2 * self._queries.n_dims,)),
+            ("descriptor", np.float64, (2 * queries.n_dims,)),
             *((name, np.float64) for name in ("reward", "mean", "std")),
-            ("a", np.float64, (self._queries.typical_rows.shape[1],)),
-            ("cost", np.float64),
+            *(("a", np.float64, (queries.typical_rows.shape[1],)), ("cost", np.float64)),
         ]
         return np.array([(i + 1, *row) for i, row in enumerate(self._history)], dtype=dtype)
 

@@ -25,19 +25,19 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
-from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
+from skgpb.kernels._indirect import IndirectKernel, checked_mean, noise_of_points, one_or_more
 from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
 from skgpb.surrogate.draws import PivotedRoot
 from skgpb.surrogate.functionals import Functionals, numbered
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (
     NOISE,
     Likelihood,
+    OwnNoise,
     Prior,
     ScaledSamples,
-    covariance_of_functionals,
-    most_probable,
     noise_prior,
     restarts,
 )
@@ -51,38 +51,6 @@ from skgpb.utils import (
     check_numbers,
     validate_params,
 )
-
-
-class _OwnNoise:
-    """Variance of the kernel's own error in each of n samples, at any hyperparameters.
-
-    Parameters
-    ----------
-    kernel : IndirectKernel
-        Says what variance its answers have.
-    asked : ndarray of bool, shape (n,)
-        Which samples are answers.
-    fixed : float or None
-        A variance that does not depend on the hyperparameters, instead of the kernel's.
-    """
-
-    def __init__(self, kernel: IndirectKernel, asked: np.ndarray, fixed: float | None) -> None:
-        self.kernel, self.asked, self.fixed = kernel, asked.astype(np.float64), fixed
-
-    def at(self, theta: np.ndarray) -> _OwnNoise:
-        """Return the same, held at these hyperparameters."""
-        fixed = self._variance(theta) if self.fixed is None else self.fixed
-        return _OwnNoise(self.kernel, self.asked, fixed)
-
-    def __call__(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Variances (n,), and their derivatives (n, p)."""
-        if self.fixed is not None:
-            return self.fixed * self.asked, np.zeros((len(self.asked), len(theta)))
-        slopes = self.kernel.clone_with_theta(theta).model_noise_gradient()
-        return self._variance(theta) * self.asked, np.outer(self.asked, slopes)
-
-    def _variance(self, theta: np.ndarray) -> float:
-        return float(self.kernel.clone_with_theta(theta).model_noise())
 
 
 class ConditionalMeanProcess(Guarded, BaseEstimator):
@@ -265,17 +233,14 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
             of_noise,
             own_noise if free else own_noise.at(theta),
         )
-        start = theta if prior is None else prior.center
-        bounds = kernel.bounds if free else np.empty((0, 2))
-        n_restarts = self.n_restarts_optimizer if free else 0
-        starts = restarts(start if free else np.empty(0), bounds, n_restarts, self.random_state)
-        if learns_noise:
-            starts = [np.append(each, of_noise.center) for each in starts]
-            bounds = np.concatenate([bounds, limits])
+        thetas, bounds = [np.empty(0)], np.empty((0, 2))
+        if free:
+            start, bounds = theta if prior is None else prior.center, kernel.bounds
+            thetas = restarts(start, bounds, self.n_restarts_optimizer, self.random_state)
+        starts = [(each, of_noise.center[0] if learns_noise else 0.0) for each in thetas]
         warn = prior is None or not np.isfinite(prior.spread).any()
-        best = most_probable(objective, starts, bounds, self.optimizer, warn)
-        theta = best[: kernel.n_dims] if free else theta
-        return self._adopt(theta, float(np.exp(best[-1])) if learns_noise else level, units)
+        best, noise = objective.maximum(starts, bounds, limits, self.optimizer, warn)
+        return self._adopt(best if free else theta, noise if learns_noise else level, units)
 
     @locked
     def set_units(self, center: float, scale: float) -> Self:
@@ -374,7 +339,9 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
     def model_noise_(self) -> float:
         """Variance added to the noise of answers, in units of the observations."""
         self._prepared()
-        return self._own_noise
+        if self.model_noise == "auto":
+            return self._own_share * self.scale_**2
+        return float(self.model_noise)
 
     @property
     @locked
@@ -401,10 +368,13 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         parts += [] if A is None else [kernel.queries(A)]
         if not parts:
             raise ValueError("track needs points X, queries A, or both")
-        self._ready(np.vstack(parts))
+        rows = np.vstack(parts)
+        gp = self._ready(rows)
         self.X_tracked_ = np.array(X, dtype=np.float64) if X is not None else np.empty((0, 0))
         self.A_tracked_ = np.array(A, dtype=np.float64) if A is not None else np.empty((0, 0))
-        self._track_rows()
+        self._tracked_prior = self._prior(rows)
+        self._roots: dict[bool, PivotedRoot] = {}
+        gp.track(rows)
         return self
 
     @locked
@@ -523,25 +493,18 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         """What observations are divided by."""
         return self._gp.scale if hasattr(self, "_gp") else 1.0
 
-    @property
-    def _own_noise(self) -> float:
-        """Variance added to the noise of answers, in units of the observations."""
-        if self.model_noise == "auto":
-            return self._own_share * self.scale_**2
-        return float(self.model_noise)
-
     def _residuals(self) -> list[np.ndarray]:
         """Observations without the prior mean."""
         return [values - self._prior(rows) for rows, values, _, _ in self._seen]
 
-    def _samples(self, units: tuple[float, float]) -> tuple[ScaledSamples, np.ndarray, _OwnNoise]:
+    def _samples(self, units: tuple[float, float]) -> tuple[ScaledSamples, np.ndarray, OwnNoise]:
         """Samples in the units (center, scale), distinct rows, and the kernel's error in each."""
         center, scale = units
         rows, alphas, asked = (np.concatenate([part[i] for part in self._seen]) for i in (0, 2, 3))
         y = (np.concatenate(self._residuals()) - center) / scale
         numbers, first = numbered(rows, merge=not self._gp.white)
         fixed = None if self.model_noise == "auto" else float(self.model_noise) / scale**2
-        own_noise = _OwnNoise(self.kernel_, asked, fixed)
+        own_noise = OwnNoise(self.kernel_, asked, fixed)
         return ScaledSamples(numbers, y, alphas / scale**2), rows[first], own_noise
 
     def _adopt(self, theta: np.ndarray, level: float | None, units: tuple[float, float]) -> Self:
@@ -566,7 +529,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         """Noise variances (n,), those that are not known as last learned."""
         if self._level is not None:
             alphas = np.where(np.isnan(alphas), self._level * self.scale_**2, alphas)
-        return alphas + self._own_noise * asked
+        return alphas + self.model_noise_ * asked
 
     def _ready(self, rows: np.ndarray) -> GaussianProcess:
         """Return the process, made at the first rows, which say how many columns there are."""
@@ -587,14 +550,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         if self.mean is None:
             return np.zeros(len(rows))
         mean = self.mean if callable(self.mean) else lambda X: np.full(len(X), float(self.mean))
-
-        def checked(X: np.ndarray) -> np.ndarray:
-            values = np.asarray(mean(X), dtype=np.float64)
-            if values.shape != (len(X),) or not np.isfinite(values).all():
-                raise ValueError("mean(X) must return finite numbers of shape (n,)")
-            return values
-
-        return self.kernel_.mean_of(rows, checked)
+        return self.kernel_.mean_of(rows, checked_mean(mean))
 
     def _checked(self, rows: np.ndarray, z: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray]:
         z = check_numbers(np.atleast_1d(z), "observations", ensure_2d=False)
@@ -630,15 +586,6 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         result = self._ready(rows).moments(rows, std, cov)
         return (result[0] + prior, result[1]) if std or cov else result + prior
 
-    def _track_rows(self) -> None:
-        kernel = self.kernel_
-        parts = [kernel.points(self.X_tracked_)] if len(self.X_tracked_) else []
-        parts += [kernel.queries(self.A_tracked_)] if len(self.A_tracked_) else []
-        rows = np.vstack(parts)
-        self._tracked_prior = self._prior(rows)
-        self._roots: dict[bool, PivotedRoot] = {}
-        self._gp.track(rows)
-
     def _tracked_moments(self, part: slice, return_std: bool) -> Any:
         mean, std = self._gp.tracked_moments()
         mean = mean[part] + self._tracked_prior[part]
@@ -654,11 +601,4 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         return lambda p: gp.covariance(tracked, tracked.one(p))[:, 0], gp.variance(tracked)
 
     def _state(self) -> dict[str, Any]:
-        state = super()._state()
-        return {**state, "_roots": {}} if "_roots" in state else state
-
-
-def one_or_more(values: ArrayLike, name: str) -> np.ndarray:
-    """Return an array (n, q); one of shape (q,) is a single row."""
-    values = np.asarray(values)
-    return as_points(values[None] if values.ndim == 1 else values, name)
+        return super()._state() | ({"_roots": {}} if hasattr(self, "_roots") else {})

@@ -34,15 +34,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from sklearn.utils import check_random_state
 
-from skgpb.kernels._cell import CellKernel
-from skgpb.kernels.evaluator import block_means
 from skgpb.surrogate.functionals import Functionals
+from skgpb.surrogate.gram import gram_of
 
 # Length scales, in units of the sides of the domain: the median of their prior in one dimension,
 # which grows with sqrt(d) [Hvarfner2024]; the deviation of its logarithm; limits.
@@ -59,8 +56,6 @@ SMOOTH_AMPLITUDE_LIMITS, SMOOTH_AMPLITUDE_SPREAD = (0.05, 1e3), 2.0
 LEAST_NOISE = 1e-10
 # Relative precision of a log density with priors that is worth searching for.
 ENOUGH = 1e-6
-# Averages over pools are thinned, for learning only, to so many points in all.
-MOST_ROWS = 500
 # Hyperparameters are not learned from fewer observations.
 FIRST_LEARNING = 4
 # Growth of the number of observations after which they are learned again.
@@ -281,6 +276,38 @@ class ScaledSamples:
         return Merged(y, merged, counts, square, float(log_terms + extra * log(2.0 * pi)))
 
 
+class OwnNoise:
+    """Variance of the kernel's own error in each of n samples, at any hyperparameters.
+
+    Parameters
+    ----------
+    kernel : IndirectKernel
+        Says what variance its answers have.
+    asked : ndarray of bool, shape (n,)
+        Which samples are answers.
+    fixed : float or None
+        A variance that does not depend on the hyperparameters, instead of the kernel's.
+    """
+
+    def __init__(self, kernel: Any, asked: np.ndarray, fixed: float | None) -> None:
+        self.kernel, self.asked, self.fixed = kernel, asked.astype(np.float64), fixed
+
+    def at(self, theta: np.ndarray) -> OwnNoise:
+        """Return the same, held at these hyperparameters."""
+        fixed = self._variance(theta) if self.fixed is None else self.fixed
+        return OwnNoise(self.kernel, self.asked, fixed)
+
+    def __call__(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Variances (n,), and their derivatives (n, p)."""
+        if self.fixed is not None:
+            return self.fixed * self.asked, np.zeros((len(self.asked), len(theta)))
+        slopes = self.kernel.clone_with_theta(theta).model_noise_gradient()
+        return self._variance(theta) * self.asked, np.outer(self.asked, slopes)
+
+    def _variance(self, theta: np.ndarray) -> float:
+        return float(self.kernel.clone_with_theta(theta).model_noise())
+
+
 class Likelihood:
     """Log posterior density of the kernel's hyperparameters and, as the last, of the log noise.
 
@@ -316,6 +343,26 @@ class Likelihood:
         self._samples = ScaledSamples(samples.functional, samples.y, known)
         if noise_prior is not None:
             self._samples.alpha[unknown] = np.nan
+
+    def maximum(
+        self,
+        starts: list[tuple[np.ndarray, float]],
+        bounds: np.ndarray,
+        noise_limits: np.ndarray | None,
+        optimizer: Callable | str | None,
+        warn: bool,
+    ) -> tuple[np.ndarray, float | None]:
+        """Hyperparameters theta within ``bounds``, and noise variance, of the largest value found.
+
+        A start is theta with a log noise. Without ``noise_limits`` there is no noise to be found,
+        and None is returned for it.
+        """
+        if noise_limits is None:
+            theta = most_probable(self, [theta for theta, _ in starts], bounds, optimizer, warn)
+            return theta, None
+        several = [np.append(theta, noise) for theta, noise in starts]
+        best = most_probable(self, several, np.vstack([bounds, noise_limits]), optimizer, warn)
+        return best[:-1], float(np.exp(best[-1]))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Value, up to a constant of the priors, and gradient."""
@@ -357,26 +404,6 @@ class Likelihood:
             value += density
             gradient[: len(theta)] += slope
         return value, gradient
-
-
-def gram_of(kernel: Kernel, functionals: Functionals, eval_gradient: bool) -> tuple:
-    """Covariances (n, n) of functionals, and on demand the gradient (n, n, p), else None."""
-    rows, offsets = functionals.rows, functionals.offsets
-    make = getattr(kernel, "feature_map", None)
-    features = None if make is None else make(rows.shape[1])
-    if features is not None:
-        starts = np.arange(len(rows)) if offsets is None else offsets[:-1]
-        if eval_gradient:
-            return features.gram_gradient(rows, starts)
-        phi = features.means(rows, starts)
-        return phi @ phi.T, None
-    gradient = None
-    if eval_gradient:
-        K, gradient = kernel(rows, eval_gradient=True)
-        gradient = block_means(block_means(gradient, offsets, 0), offsets, 1)
-    else:
-        K = kernel(rows)
-    return block_means(block_means(K, offsets, 0), offsets, 1), gradient
 
 
 def log_likelihood(
@@ -452,103 +479,6 @@ def restarts(theta: np.ndarray, bounds: np.ndarray, n: int, random_state: Any) -
     return [theta, *(rng.uniform(*bounds.T) for _ in range(n))]
 
 
-def covariance_of(kernel: Kernel, rows: np.ndarray) -> Callable:
-    """Function of theta that :class:`Likelihood` takes, for a kernel and descriptors (n, c).
-
-    Derivatives are tensors (n, n, n_theta), except for a constant times a Matern-5/2 or RBF kernel
-    with all hyperparameters free: there they are contracted in O(n^2) each, without forming any.
-    """
-    radial = _radial_parts(kernel, rows)
-    if radial is not None:
-        return radial
-    kernel = clone(kernel)
-
-    def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
-        kernel.theta = theta
-        K, gradient = kernel(rows, eval_gradient=True)
-        return K, lambda inner: np.tensordot(inner, gradient, 2)
-
-    return covariance
-
-
-def covariance_of_functionals(
-    kernel: Kernel, functionals: Functionals, free: bool, origin: np.ndarray | None = None
-) -> Callable:
-    """Covariance of functionals as a ``Likelihood`` takes it, thinned; constant unless free."""
-    functionals = functionals.thinned(MOST_ROWS)
-    rows, offsets = functionals.rows, functionals.offsets
-    if origin is not None:
-        rows = rows - origin
-
-    def means(K: np.ndarray) -> np.ndarray:
-        return block_means(block_means(K, offsets, 0), offsets, 1)
-
-    if not free:
-        fixed = means(kernel(rows))
-        return lambda theta: (fixed.copy(), lambda inner: np.empty(0))
-    if offsets is None:
-        return covariance_of(kernel, rows)
-    sizes = np.diff(offsets)
-    of_points = covariance_of(kernel, rows)
-
-    def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
-        K, contract = of_points(theta)
-
-        def spread(inner: np.ndarray) -> np.ndarray:
-            each = inner / np.outer(sizes, sizes)
-            return contract(each.repeat(sizes, 0).repeat(sizes, 1))
-
-        return means(K), spread
-
-    return covariance
-
-
-def _radial_parts(kernel: Kernel, rows: np.ndarray) -> Callable | None:
-    base = getattr(kernel, "base", kernel)
-    points = rows
-    if base is not kernel:
-        # A mean over a box without volume is the value at a point.
-        d = rows.shape[1] // 2
-        points = rows[:, :d]
-        if not isinstance(kernel, CellKernel) or not np.array_equal(points, rows[:, d:]):
-            return None
-    if type(base) is not Product or type(base.k1) is not ConstantKernel:
-        return None
-    shape = base.k2
-    smooth = type(shape) is RBF
-    if not smooth and not (type(shape) is Matern and shape.nu == 2.5):
-        return None
-    if base.n_dims != 1 + np.size(shape.length_scale):
-        return None
-    # Only differences matter, and squares of coordinates far from zero would cancel.
-    isotropic, X = np.size(shape.length_scale) == 1, points - points.mean(axis=0)
-
-    def covariance(theta: np.ndarray) -> tuple[np.ndarray, Callable]:
-        Z = X / np.exp(theta[1:])
-        square = cdist(Z, Z, "sqeuclidean")
-        amplitude = np.exp(theta[0])
-        if smooth:
-            K = amplitude * np.exp(-0.5 * square)
-            slope = K
-        else:
-            r = np.sqrt(5.0 * square)
-            decay = amplitude * np.exp(-r)
-            K = decay * (1.0 + r + r * r / 3.0)
-            slope = decay * (1.0 + r) * (5.0 / 3.0)
-
-        def contract(inner: np.ndarray) -> np.ndarray:
-            # sum_ij M_ij (z_i - z_j)^2 for every axis, M being symmetric
-            M = inner * slope
-            axes = 2.0 * (M.sum(axis=0) @ Z**2 - np.einsum("ia,ia->a", Z, M @ Z))
-            if isotropic:
-                axes = axes.sum(keepdims=True)
-            return np.concatenate([[np.sum(inner * K)], axes])
-
-        return K.copy(), contract
-
-    return covariance
-
-
 def check_restarts(kernel: Kernel, n_restarts: int) -> None:
     """Raise ValueError where starts of a search cannot be drawn from the bounds of a kernel."""
     if n_restarts > 0 and not np.isfinite(kernel.bounds).all():
@@ -563,7 +493,7 @@ def most_probable(
     objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
     starts: list[np.ndarray],
     bounds: np.ndarray,
-    optimizer: Callable | str = "fmin_l_bfgs_b",
+    optimizer: Callable | str | None = "fmin_l_bfgs_b",
     warn: bool = True,
 ) -> np.ndarray:
     """Return the argument of the largest value found from several starts, within bounds (p, 2).

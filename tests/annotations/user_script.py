@@ -131,7 +131,7 @@ def indirect() -> None:
     cmes = CMESOptimizer(**grid)
     assert_type(cmes.ask(), IndirectQuery)
     assert_type(cmes.tell(cmes.ask(), 0.3).recommend(), np.ndarray)
-    cmets = CMETSOptimizer(domain=BOX, random_state=0)
+    cmets = CMETSOptimizer(bounds=BOX, random_state=0)
     cell = cmets.ask()
     assert_type(cell, IndirectCell)
     assert cell.depth == 0 and cell.lower < cell.upper

@@ -18,16 +18,14 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
-from skgpb.surrogate.conditional_mean_process import (
-    ConditionalMeanProcess,
-    _OwnNoise,
-)
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.functionals import Functionals, numbered
+from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (
     NOISE,
     Likelihood,
+    OwnNoise,
     ScaledSamples,
-    covariance_of_functionals,
     noise_prior,
 )
 
@@ -413,7 +411,7 @@ def test_slopes_of_the_likelihood_with_unknown_noise_equal_differences(setting, 
     z = np.random.default_rng(3).normal(size=len(rows))
     samples = ScaledSamples(numbers, z, np.where(unknown, np.nan, 0.2))
     functionals = Functionals.of_rows(rows[first])
-    own_noise = _OwnNoise(kernel, asked, None if free else kernel.model_noise())
+    own_noise = OwnNoise(kernel, asked, None if free else kernel.model_noise())
     covariance = covariance_of_functionals(kernel, functionals, free)
     objective = Likelihood(covariance, samples, None, prior, own_noise)
     x = np.append(kernel.theta if free else [], -1.5)

@@ -26,6 +26,7 @@ from skgpb.kernels import CellAverage, boxes_from_points
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.functionals import Functionals
+from skgpb.surrogate.gram import covariance_of, covariance_of_functionals
 from skgpb.surrogate.likelihood import (
     LENGTH_SCALE,
     NOISE,
@@ -34,8 +35,6 @@ from skgpb.surrogate.likelihood import (
     Prior,
     Samples,
     Schedule,
-    covariance_of,
-    covariance_of_functionals,
     default_kernel,
     default_prior,
     log_likelihood,
