@@ -277,9 +277,9 @@ class MaxValueInformation:
     rng : Generator
         Draws the samples.
     fallback : bool
-        Whether to ask for what is known least where no query tells anything of f*: D-C12. Where answers
-        stay far below it, as blurred ones do, being below it tells nothing and all queries would
-        tie, although f is not known.
+        Whether to ask for what is known least where no query tells anything of f* (decision
+        D-C12). Where answers stay far below it, as blurred ones do, being below it tells nothing
+        and all queries would tie, although f is not known.
     """
 
     def __init__(

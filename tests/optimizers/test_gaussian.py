@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import skgpb.optimizers._gaussian
+import skgpb.surrogate.likelihood
 from skgpb.exceptions import EvaluationWarning, ReplayWarning
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
@@ -160,7 +161,7 @@ def test_searches_start_from_what_is_in_use_and_from_the_prior(restarts, monkeyp
         seen.append((objective, starts, bounds, warn))
         return most_probable(objective, starts, bounds, optimizer, warn)
 
-    monkeypatch.setattr(skgpb.optimizers._gaussian, "most_probable", spy)
+    monkeypatch.setattr(skgpb.surrogate.likelihood, "most_probable", spy)
     optimizer = GPUCBOptimizer(bounds=[(0, 2)], n_restarts_optimizer=restarts, random_state=0)
     play(optimizer, 7)
     in_use = [*optimizer.surrogate_.kernel_.theta, log(optimizer._noise)]

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import skgpb.optimizers._gaussian
+import skgpb.surrogate.likelihood
 from skgpb import (
     CMESOptimizer,
     ContextualGPTreeOptimizer,
@@ -388,7 +389,7 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
     """Geometric, so that the cubic cost of learning is amortised over the rounds between."""
     seen, searches = [], []
     learn = skgpb.optimizers._gaussian.GaussianProcessMixin._learn
-    search = skgpb.optimizers._gaussian.most_probable
+    search = skgpb.surrogate.likelihood.most_probable
 
     def spy(self):
         learn(self)
@@ -399,7 +400,7 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
         return search(*arguments)
 
     monkeypatch.setattr(skgpb.optimizers._gaussian.GaussianProcessMixin, "_learn", spy)
-    monkeypatch.setattr(skgpb.optimizers._gaussian, "most_probable", count)
+    monkeypatch.setattr(skgpb.surrogate.likelihood, "most_probable", count)
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, relearn=relearn)
     play(optimizer, 20)
     assert seen == expected
@@ -415,7 +416,7 @@ def test_a_loaded_run_does_not_learn_again(tmp_path, monkeypatch):
         raise AssertionError("learned again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(skgpb.optimizers._gaussian, "most_probable", never)
+        patch.setattr(skgpb.surrogate.likelihood, "most_probable", never)
         resumed = EIOptimizer.load(tmp_path / "run")
         assert resumed.alpha_ == optimizer.alpha_
         assert resumed.surrogate_.kernel_ == optimizer.surrogate_.kernel_
