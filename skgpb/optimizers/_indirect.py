@@ -399,16 +399,14 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
 
         Parameters
         ----------
-        rule : {"paper"} or None, default=None
-            The rule. None stands for the best one known, which here is the paper's.
+        rule : {"posterior", "paper"}, default=None
+            The rule by which it is chosen; None for the best one known. Here all are the same.
 
         Returns
         -------
         x : ndarray of shape (d,)
         """
-        if rule not in (None, "paper"):
-            raise ValueError(f"rule must be None or 'paper', got {rule!r}")
-        return super().recommend()
+        return super().recommend(rule)
 
     def _value_of(self, query: np.ndarray) -> float:
         return float(self.predict(query[np.newaxis])[0])
@@ -479,8 +477,8 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
 
         Parameters
         ----------
-        A : array-like of shape (n, q)
-            Queries.
+        A : array-like of shape (n, q) or list of n queries
+            Rows, or queries as they are asked.
         return_std : bool, default=False
             Whether to return standard deviations as well.
 
@@ -490,7 +488,8 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
         std : ndarray of shape (n,), only if ``return_std``
         """
         check_is_fitted(self, "bounds_")
-        A = check_numbers(A, "A")
+        rows = [each.a if isinstance(each, IndirectQuery) else each for each in A]
+        A = check_numbers(rows if len(rows) else A, "A")
         return self.surrogate_.predict_query(A, return_std=return_std)
 
     @locked

@@ -214,9 +214,8 @@ class PricedRuns(Runs):
         number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
         if max_cost is not None and not (number and 0 < max_cost < np.inf):
             raise ValueError(f"max_cost must be a finite number > 0, got {max_cost!r}")
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable or None, got {callback!r}")
-        self._ensure_started()
+        check_run(objective, callback, on_error)
+        self.start()
         start, stop = self.spent_, callback
         bar, by_user = None, False
         if max_cost is not None:
