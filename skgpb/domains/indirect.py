@@ -182,6 +182,11 @@ class QuerySet:
             raise ValueError("cost must be positive for every query")
         return costs
 
+    @property
+    def least_cost(self) -> float:
+        """A lower bound on the cost of a query, 0 where none is known."""
+        return 0.0 if self.box is not None and callable(self.cost) else float(self.costs.min())
+
     def query(self, i: int) -> IndirectQuery:
         """Candidate number i."""
         return IndirectQuery(self.rows[i], self.costs[i], i)
@@ -287,6 +292,11 @@ class QueryTree:
     def argument(self, query: IndirectCell) -> int:
         """What functions of this query take: its depth."""
         return query.depth
+
+    @property
+    def least_cost(self) -> float:
+        """The lowest cost of a cell."""
+        return float(self.costs.min())
 
     def cell(self, node: tuple[int, int]) -> IndirectCell:
         """The query that asks a node (depth, index)."""

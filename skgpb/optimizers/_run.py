@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from math import ceil
 from sys import maxsize
 from typing import Any, Self
 
@@ -178,6 +179,8 @@ class Runs:
 class PricedRuns(Runs):
     """``run`` of an optimizer whose queries have costs, and which knows what was spent."""
 
+    _queries: Any
+
     def run(
         self,
         objective: Callable[[Any], float],
@@ -230,7 +233,11 @@ class PricedRuns(Runs):
                 by_user = callback is not None and callback(optimizer) is True
                 return by_user or spent >= max_cost
 
-        most, progress = maxsize if budget is None else budget, progress and max_cost is None
+        most, progress = budget, progress and max_cost is None
+        if most is None:
+            # Failures cost nothing: so many evaluations are enough, should they all fail.
+            least = self._queries.least_cost
+            most = max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
         try:
             result = super().run(
                 objective, most, stop, progress, n_jobs, on_error=on_error, checkpoint=checkpoint
