@@ -189,8 +189,8 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         slot = len(self.X_tracked_) + int(i)
         rows = self._gp.tracked[slot]
         values, noises = self._checked(rows, z, alpha)
-        residual, noise = values - self._prior(rows), self._noises(noises, True)
-        self._gp.observe_tracked(slot, float(residual[0]), float(noise[0]))
+        (residual,), (noise,) = values - self._prior(rows), self._noises(noises, True)
+        self._gp.observe_tracked(slot, float(residual), float(noise))
         self._log(rows, values, noises, True)
         return self
 
@@ -301,21 +301,18 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         """Posterior covariance (n, m) between f at points X (n, d) and g at queries A (m, q)."""
         kernel = self._prepared()
         left, right = kernel.points(X), kernel.queries(A)
-        gp = self._ready(left)
-        covariance = gp.posterior_covariance(Functionals.of_rows(left), Functionals.of_rows(right))
-        return covariance * self.scale_**2
+        pair = Functionals.of_rows(left), Functionals.of_rows(right)
+        return self._ready(left).posterior_covariance(*pair) * self.scale_**2
 
     @locked
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw f at points X (n, d) from the joint posterior, shape (n, n_samples)."""
-        mean, cov = self.predict(X, return_cov=True)
-        return joint_draws(mean, cov, n_samples, random_state)
+        return joint_draws(*self.predict(X, return_cov=True), n_samples, random_state)
 
     @locked
     def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
-        mean, cov = self.predict_query(A, return_cov=True)
-        return joint_draws(mean, cov, n_samples, random_state)
+        return joint_draws(*self.predict_query(A, return_cov=True), n_samples, random_state)
 
     @locked
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
@@ -457,8 +454,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         rows = self._prepared().queries(one_or_more(A, "A"))
         _, noises = self._checked(rows, np.zeros(len(rows)), alpha)
         out = copy(self)
-        blocks = [row[np.newaxis] for row in rows]
-        vars(out)["_gp"] = self._gp.imagine(blocks, self._noises(noises, True))
+        vars(out)["_gp"] = self._gp.imagine(list(rows[:, None]), self._noises(noises, True))
         return out
 
     # -- inside -----------------------------------------------------------------------------
