@@ -201,9 +201,9 @@ def conditional_of(
     query_kernel: Kernel | None,
 ) -> Kernel:
     """What queries average: as given, learned from pairs, or f at the query itself."""
-    if given is None and A is None:
-        return WindowMean(scale=0.0)
     if given is None:
+        if X is None or A is None:
+            return WindowMean(scale=0.0)
         return learned_conditional(X, A, operator, query_kernel)
     given = clone(given)
     if isinstance(given, ConditionalMean) and A is not None:

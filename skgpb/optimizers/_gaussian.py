@@ -272,7 +272,7 @@ class GaussianProcessMixin:
         theta, bounds = (kernel.theta, kernel.bounds) if free else (np.empty(0), np.empty((0, 2)))
         starts = [(theta, noise)]
         if prior is not None:
-            starts.append((prior.center, of_noise.center[0] if learns_noise else 0.0))
+            starts.append((prior.center, 0.0 if of_noise is None else of_noise.center[0]))
         if free:
             further = restarts(theta, bounds, self.n_restarts_optimizer, self._seed)[1:]
             starts += [(start, noise) for start in further]

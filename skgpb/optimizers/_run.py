@@ -182,10 +182,10 @@ class PricedRuns(Runs):
     _queries: Any
 
     def run(
-        self,
+        self: Any,
         objective: Callable[[Any], float],
         budget: int | None = None,
-        callback: Callable[[Self], Any] | None = None,
+        callback: Callable[[Any], Any] | None = None,
         progress: bool = False,
         n_jobs: int | None = None,
         *,
@@ -224,7 +224,7 @@ class PricedRuns(Runs):
         if max_cost is not None:
             bar = progress_bar(max_cost, "cost") if progress else None
 
-            def stop(optimizer: Self) -> bool:
+            def stop(optimizer: Any) -> bool:
                 nonlocal by_user
                 spent = optimizer.spent_ - start
                 if bar is not None:

@@ -85,7 +85,7 @@ class Schedule:
 
     def due(self, n: int, last: int) -> bool:
         """Whether to learn from n observations; the last time there were ``last``, at first 0."""
-        if self.relearn in GROWTH:
+        if isinstance(self.relearn, str):
             return n >= max(self.first, ceil(GROWTH[self.relearn] * last))
         return self.relearn is not None and n - last >= self.relearn
 
