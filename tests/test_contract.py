@@ -191,7 +191,7 @@ class TestCombinatorial(OptimizerContract):
 class Farthest(BaseUCBOptimizer):
     """An optimizer of one's own: whatever is least known."""
 
-    def _score(self, posterior):
+    def acquisition(self, posterior):
         return posterior.std
 
 
