@@ -204,7 +204,7 @@ def one_run(example: int, algorithm: str, seed: int) -> NDArray[np.float64]:
         kernel,
         bounds=[(0.0, 1.0)],
         alpha=alpha,
-        budget=N,
+        horizon=N,
         n_children=3,
         diameter="theory" if theory else V.__getitem__,
         beta="theory" if theory else 4.0,

@@ -216,8 +216,10 @@ class Game:
         std = std_of(C)
         m = max(expected_maximum(mean, std), mean.max())
         with np.errstate(divide="ignore", invalid="ignore"):
-            # An arm that is known to have the value sought is 0 deviations from it.
-            return np.where(mean == m, 0.0, -(m - mean) / std)
+            # An arm that is known to have the value sought is 0 deviations from it; the value is
+            # an integral, known but for rounding of what is largest.
+            equal = (std == 0.0) & (np.abs(m - mean) <= 1e-12 * np.max(np.abs(mean) + std))
+            return np.where(equal, 0.0, -(m - mean) / std)
 
     def mes(self, t, mean, C):
         std = std_of(C)
