@@ -20,6 +20,10 @@ class Functionals:
         One functional each, taken over and not copied.
     blocks : list of ndarray of shape (n_rows, n_columns), default=None
         Means over rows, instead.
+    one_by_one : bool, default=False
+        Whether each embedding is found by itself. BLAS rounds a row differently in a batch of
+        another size, so only then does a list read back from a file have the same embeddings
+        as one that has grown.
 
     Attributes
     ----------
@@ -34,10 +38,12 @@ class Functionals:
         n_columns: int,
         rows: np.ndarray | None = None,
         blocks: list[np.ndarray] | None = None,
+        one_by_one: bool = False,
     ) -> None:
         self._n = len(blocks) if blocks is not None else 0 if rows is None else len(rows)
         self._buffer = np.empty((8, n_columns)) if rows is None else rows
         self._blocks = blocks
+        self._one_by_one = one_by_one
         self._memory: _Whole | _ByRow | None = None
 
     @classmethod
@@ -80,13 +86,13 @@ class Functionals:
             return evaluator.embed(self.rows, self.offsets)
         if self._memory is None or self._memory.evaluator is not evaluator:
             kind = _ByRow if evaluator.memory == "rows" else _Whole
-            self._memory = kind(evaluator)
+            self._memory = kind(evaluator, self._one_by_one)
         return self._memory.embedding(self)
 
     def put(self, i: int, other: Functionals, j: int) -> None:
         """Replace functional i by functional j of another list, or append it."""
         self[i] = other[j]
-        if isinstance(self._memory, _ByRow):
+        if isinstance(self._memory, _ByRow) and not self._one_by_one:
             known = other.remembered(j, self._memory.evaluator)
             if known is not None:
                 self._memory.put([i], known)
@@ -110,7 +116,7 @@ class Functionals:
 
     def remember(self, evaluator: Evaluator, values: np.ndarray) -> None:
         """Take the embeddings (n, r) of all functionals, found elsewhere."""
-        self._memory = _ByRow(evaluator)
+        self._memory = _ByRow(evaluator, self._one_by_one)
         self._memory.put(np.arange(self._n), values)
 
     def copy(self) -> Functionals:
@@ -140,7 +146,11 @@ class Functionals:
     def extend(self, new: Functionals) -> None:
         """Append the functionals of another list."""
         if not self._n:
+            one_by_one = self._one_by_one
             self.__dict__.update(vars(new.copy()))
+            self._one_by_one = one_by_one
+            if one_by_one:
+                self._memory = None
             return
         if self._blocks is not None or new.offsets is not None:
             for i in range(len(new)):
@@ -168,7 +178,12 @@ class Functionals:
 
     def __getstate__(self) -> dict[str, Any]:
         blocks = None if self._blocks is None else list(self._blocks)
-        return {"_n": self._n, "_blocks": blocks, "_buffer": self._buffer[: self._n].copy()}
+        return {
+            "_n": self._n,
+            "_blocks": blocks,
+            "_buffer": self._buffer[: self._n].copy(),
+            "_one_by_one": self._one_by_one,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({"_memory": None, **state})
@@ -179,25 +194,32 @@ class Functionals:
 class _Whole:
     """One embedding of the first functionals of a list, joined with those that come later."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
         self.evaluator = evaluator
+        self.one_by_one = one_by_one
         self.n, self.known = 0, None
 
     def embedding(self, functionals: Functionals) -> Any:
         n, rows = len(functionals), functionals.rows
         if self.known is None:
-            self.known = self.evaluator.embed(rows)
+            self.known = self._embed(rows)
         elif self.n < n:
-            self.known = self.evaluator.join(self.known, self.evaluator.embed(rows[self.n :]))
+            self.known = self.evaluator.join(self.known, self._embed(rows[self.n :]))
         self.n = n
         return self.known
+
+    def _embed(self, rows: np.ndarray) -> Any:
+        if not self.one_by_one or len(rows) < 2:
+            return self.evaluator.embed(rows)
+        half = len(rows) // 2  # halves, so that joining copies each row log n times
+        return self.evaluator.join(self._embed(rows[:half]), self._embed(rows[half:]))
 
     def forget(self, i: int) -> None:
         if i < self.n:
             self.n, self.known = 0, None
 
     def copy(self) -> _Whole:
-        out = _Whole(self.evaluator)
+        out = _Whole(self.evaluator, self.one_by_one)
         out.n, out.known = self.n, self.known  # which joining replaces, never changes
         return out
 
@@ -205,8 +227,9 @@ class _Whole:
 class _ByRow:
     """An embedding of each functional, found when it is first asked for."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
         self.evaluator = evaluator
+        self.one_by_one = one_by_one
         self.known = np.zeros(0, dtype=bool)
         self.values: Any = None  # (n, r), once the first is known
 
@@ -214,10 +237,10 @@ class _ByRow:
         n = len(functionals)
         self._reserve(n)
         new = np.flatnonzero(~self.known[:n])
-        if len(new):
-            blocks = [functionals[i] for i in new.tolist()]
+        for places in new[:, np.newaxis] if self.one_by_one else [new] if len(new) else []:
+            blocks = [functionals[i] for i in places.tolist()]
             some = Functionals.of(blocks, functionals.n_columns)
-            self.put(new, self.evaluator.embed(some.rows, some.offsets))
+            self.put(places, self.evaluator.embed(some.rows, some.offsets))
         if self.values is None:
             return self.evaluator.embed(functionals.rows)
         return self.values[:n]
@@ -227,7 +250,7 @@ class _ByRow:
             self.known[i] = False
 
     def copy(self) -> _ByRow:
-        out = _ByRow(self.evaluator)
+        out = _ByRow(self.evaluator, self.one_by_one)
         out.known = self.known.copy()
         out.values = None if self.values is None else self.values.copy()
         return out

@@ -99,7 +99,7 @@ class GaussianProcess:
         self.n_columns = n_columns
         self.origin = origin
         self.offset, self.scale = 0.0, 1.0
-        self.observed = Functionals(n_columns)
+        self.observed = Functionals(n_columns, one_by_one=True)
         self.tracked = Functionals(n_columns)
         self.posterior = Posterior()
         self._position: dict[bytes, int] = {}

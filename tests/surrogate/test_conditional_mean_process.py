@@ -391,7 +391,8 @@ def test_rows_are_embedded_once():
     assert max(sizes) == 1
     process.predict(P[:5])
     process.condition_query(RNG.uniform(size=2), 0.3)
-    assert max(sizes) == 5 + 1  # new rows; the observed ones, once
+    assert max(sizes) == 5  # new rows; the observed ones by themselves, once
+    assert sum(sizes) == 6 + 5 + 6 + 1
 
 
 # ---- errors ----
