@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from reference.ucb import posterior, reductions
 from scipy.special import ndtr
+from sklearn.gaussian_process.kernels import RBF, Matern
+
 from skgpb._core._arms import (
     add_reductions,
     correct_draws,
@@ -14,8 +16,6 @@ from skgpb._core._arms import (
     maximum_distribution,
     subtract_explained,
 )
-from sklearn.gaussian_process.kernels import RBF, Matern
-
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 X = np.linspace(0, 1, 80)[:, None]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from reference.cmes import appendix_a, eq7
 from scipy.special import log_ndtr
+
 from skgpb._core._entropy import information, mills_and_information
 
 ONE = np.ones(1)

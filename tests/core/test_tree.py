@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
 from skgpb._core._posterior import Posterior
 from skgpb._core._tree import Tree
 

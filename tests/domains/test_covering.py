@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.gp_zooming import Ball, grid_oracle, subdivision_oracle
-from skgpb._core._covering import subtract
 
+from skgpb._core._covering import subtract
 from skgpb.domains import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.covering import LEVELS
 
