@@ -26,7 +26,6 @@ import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.box import points_per_axis
 from skgpb.domains.query import PointsQuery
@@ -37,6 +36,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._gaussian import GaussianProcessMixin
 from skgpb.optimizers._posteriors import ArmsPosterior
+from skgpb.optimizers._ties import first_maximum
 from skgpb.surrogate.pairs import TrackedPairs
 from skgpb.utils import (
     MOST_POINTS,
@@ -489,11 +489,6 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
             "the round, or define theory_beta(t, n_arms)"
         )
-
-
-def first_maximum(values: np.ndarray) -> int:
-    """Position of the first value within the tolerance of the largest (decision D-G1)."""
-    return int(np.flatnonzero(values >= values.max() - TIE_TOLERANCE)[0])
 
 
 def _points_per_axis(kernel: Kernel, d: int) -> tuple[int, ...]:

@@ -132,9 +132,3 @@ class SupportedRegionMixin(Generic[Q]):
                 best, top = front[order[0]], value[order[0]]
             front = regions.finer([front[i] for i in order[:BEAM]], finest)
         return regions.query(best)
-
-
-def first_maximum(values: np.ndarray, tolerance: float) -> int:
-    """Position of the first value within ``tolerance`` of the largest; NaN counts as lowest."""
-    values = np.where(np.isnan(values), -np.inf, values)
-    return int(np.flatnonzero(values >= values.max() - tolerance)[0])

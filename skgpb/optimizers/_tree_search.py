@@ -20,7 +20,8 @@ from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import contains_white_noise
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin, first_maximum
+from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin
+from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers._variation import largest_within, never_increasing
 from skgpb.utils import (
     MOST_CHILDREN,

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.domains.indirect import IndirectCell, QueryTree
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers.cmes import SamplesMaximum
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -230,7 +230,7 @@ n_restarts_optimizer, relearn, normalize_y, random_state
         rows = np.array([cell.a for cell in cells])
         costs = np.array([cell.cost for cell in cells])
         value = about_maximum(self._expected(), rows, self._alphas_of(cells)) / costs
-        return cells[int(np.flatnonzero(value >= value.max() - TIE_TOLERANCE)[0])]
+        return cells[first_maximum(value)]
 
     def _active(self) -> list[tuple[int, int]]:
         """Cells that can be asked, by depth and index; all that were asked once none is left."""

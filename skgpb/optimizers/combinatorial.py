@@ -29,11 +29,12 @@ from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning
 from skgpb.locks import locked
-from skgpb.optimizers._arms import BaseArmsOptimizer, BaseUCBOptimizer, first_maximum
+from skgpb.optimizers._arms import BaseArmsOptimizer, BaseUCBOptimizer
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
 from skgpb.optimizers._posteriors import AllocationsPosterior, ArmsPosterior
+from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.utils import (
     Interval,

@@ -37,7 +37,8 @@ from skgpb.exceptions import RefinementWarning
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin, first_maximum
+from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin
+from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers._variation import (
     claim_2,
     covariance_of_points,

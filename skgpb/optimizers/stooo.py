@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
-from skgpb.optimizers._regions import first_maximum
+from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers._tree_search import TreeSearchOptimizer, given_diameter
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
@@ -169,7 +168,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
     def _best(self) -> Cell:
         nodes = self._deepest_expanded()
         means = [self._mean_of_node(node) for node in nodes.tolist()]
-        return self.domain_.cell(int(nodes[first_maximum(np.array(means), TIE_TOLERANCE)]))
+        return self.domain_.cell(int(nodes[first_maximum(np.array(means))]))
 
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
