@@ -212,7 +212,11 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
         with unchanged_by_errors(self):
             super().set_params(**params)
             validate_params(self)
+            self._reread()
         return self
+
+    def _reread(self) -> None:
+        """Renew what was made of parameters that may be set in the run; replace, do not change."""
 
     # -- the loop ---------------------------------------------------------------------------
 

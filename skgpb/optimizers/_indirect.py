@@ -182,12 +182,7 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
         self._queries = self._make_queries(kernel, A)
         points = bounds.T[:1] if self._arms is None else self._arms[:1]
         kernel.check_related(self._queries.typical_rows, points)
-        self._noises = None
-        if callable(self.alpha):
-            arguments = self._queries.arguments
-            self._noises = np.array(
-                [check_callable_value(self.alpha, a, "alpha") for a in arguments]
-            )
+        self._reread()
         self._begin_loop()
         self._learned_at = 0
         self._spent = 0.0
@@ -196,6 +191,14 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
         self._seed = self._draw_seed()
         self._points: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._begin(kernel)
+
+    def _reread(self) -> None:
+        # Noise variances of the answers to all queries, where they are not the same.
+        self._noises = None
+        if callable(self.alpha):
+            arguments = self._queries.arguments
+            noises = [check_callable_value(self.alpha, a, "alpha") for a in arguments]
+            self._noises = np.array(noises)
 
     def _begin(self, kernel: Kernel) -> None:
         if self.kernel is not None:

@@ -203,3 +203,16 @@ def test_the_noise_may_become_known_or_unknown_on_the_way(cls):
     told(optimizer, 4, 3.0)
     assert np.isfinite(optimizer.alpha_)
     assert [np.isnan(alpha) for _, _, alpha in optimizer._answers] == [False] * 10 + [True] * 4
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer, *BASELINES])
+def test_the_noise_may_become_a_function_or_a_number_on_the_way(cls):
+    optimizer = make(cls, alpha=4.0, kernel=PRIOR)
+    for alpha in (4.0, lambda query: 9.0, 1.0):
+        optimizer.set_params(alpha=alpha)
+        for query in optimizer.ask(2):
+            optimizer.tell(query, 50.0)
+    assert [alpha for _, _, alpha in optimizer._answers] == [4.0, 4.0, 9.0, 9.0, 1.0, 1.0]
+    with pytest.raises(ValueError, match="alpha"):
+        optimizer.set_params(alpha=lambda query: float("nan"))
+    assert optimizer.alpha == 1.0
