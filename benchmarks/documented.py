@@ -9,10 +9,10 @@ reStructuredText, ``<!-- quoted: ... -->`` and ``<!-- end quoted -->`` in Markdo
 
 What stands between them is replaced by the tables that the command prints. ``tables=``, ``rows=``
 and ``columns=`` select those whose title, label or heading begins like one of a list, with ``|``
-between its members; "to the letter" takes all that is printed as it is. Each command runs once and
-what it prints is kept with its files; ``--reuse`` takes what it printed the last time. NAMEs limit
-the commands to those that contain one of them. ``--check`` changes nothing, says which pages
-differ, and ends with status 1 if one does.
+between its members; "to the letter" takes all that is printed as it is. Each command runs once, and
+what it prints is kept in ``benchmarks/printed``, under version control; ``--reuse`` takes what is
+there. NAMEs limit the commands to those that contain one of them. ``--check`` changes nothing, says
+which pages differ, and ends with status 1 if one does. The test suite checks with ``--reuse``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from sklearn.datasets import load_diabetes
 from benchmarks._common import DEFAULT_OUTPUT, write_csv
 
 ROOT = Path(__file__).resolve().parents[1]
+PRINTED = Path(__file__).resolve().parent / "printed"
 BLOCK = re.compile(
     r"^(?P<start>(?P<rst>\.\. )?(?:<!-- )?quoted: (?P<quoted>[^\n]*?)(?: -->)?\n)"
     r"(?P<body>.*?)^(?P<end>(?:\.\. |<!-- )end quoted)",
@@ -142,28 +143,41 @@ def write_table(path: Path) -> None:
     write_csv(path, [*data.feature_names, "target"], rows)
 
 
-def run(command: str, output: Path, reuse: bool) -> str:
-    """Return what a command prints, and keep it."""
-    path = output / (re.sub(r"\W+", "_", command) + ".txt")
-    if not (reuse and path.exists()):
-        print(f"python -m {command}", flush=True)
-        output.mkdir(parents=True, exist_ok=True)
-        words = [sys.executable, "-m", *command.split()]
-        if command.startswith("benchmarks."):
-            words += ["--output", "."]
-        if TABLE in words:
-            write_table(output / TABLE)
-        paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        done = subprocess.run(
-            words,
-            cwd=output,
-            env=os.environ | {"PYTHONPATH": paths},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        path.write_text(done.stdout, encoding="utf-8")
-    return path.read_text(encoding="utf-8")
+def run(command: str, output: Path) -> str:
+    """Return what a command prints; its files go to ``output``."""
+    print(f"python -m {command}", flush=True)
+    output.mkdir(parents=True, exist_ok=True)
+    words = [sys.executable, "-m", *command.split()]
+    if command.startswith("benchmarks."):
+        words += ["--output", "."]
+    if TABLE in words:
+        write_table(output / TABLE)
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        words,
+        cwd=output,
+        env=os.environ | {"PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def kept(command: str) -> Path:
+    """Return the file for what a command prints."""
+    return PRINTED / (re.sub(r"\W+", "_", command) + ".txt")
+
+
+def printed(command: str, output: Path, reuse: bool, check: bool) -> str:
+    """Return what a command prints or has printed; keep it unless it is only to be checked."""
+    if reuse:
+        return kept(command).read_text(encoding="utf-8")
+    text = run(command, output)
+    if not check:
+        PRINTED.mkdir(exist_ok=True)
+        kept(command).write_text(text, encoding="utf-8")
+    return text
 
 
 def pages() -> list[Path]:
@@ -184,21 +198,22 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("names", nargs="*", default=[""], help="parts of commands; all by default")
     parser.add_argument("--check", action="store_true", help="change nothing")
-    parser.add_argument("--reuse", action="store_true", help="take what was printed before")
+    parser.add_argument("--reuse", action="store_true", help="take what was printed and kept")
     parser.add_argument(
         "--output", type=Path, default=DEFAULT_OUTPUT / "documented", help="directory for files"
     )
     options = parser.parse_args(arguments)
-    stale = []
+    stale, texts = [], {}
     for page in pages():
 
         def replaced(block: re.Match) -> str:
             quoted = parse(block["quoted"])
-            if not any(name in quoted.command for name in options.names):
+            command = quoted.command
+            if not any(name in command for name in options.names):
                 return block[0]
-            body = shown(
-                run(quoted.command, options.output, options.reuse), quoted, bool(block["rst"])
-            )
+            if command not in texts:
+                texts[command] = printed(command, options.output, options.reuse, options.check)
+            body = shown(texts[command], quoted, bool(block["rst"]))
             return f"{block['start']}\n{body}\n\n{block['end']}"
 
         before = page.read_text(encoding="utf-8")

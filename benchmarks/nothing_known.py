@@ -19,7 +19,13 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
-from benchmarks._common import argument_parser, mean_and_error, write_csv
+from benchmarks._common import (
+    argument_parser,
+    estimate,
+    format_table,
+    mean_and_error,
+    write_csv,
+)
 from benchmarks.peers.measure import point_regret
 from benchmarks.peers.methods import PEERS, Method, Skgpb, available, quiet, single_threaded
 from benchmarks.peers.problems import point_problems
@@ -91,13 +97,9 @@ def main(arguments: list[str] | None = None) -> None:
         methods += present
         if missing:
             print(f"not installed, skipped: {', '.join(missing)}")
-    print(
-        f"{options.budget} evaluations, noise of 10 % of the range, {options.runs} runs, "
-        f"seed {options.seed}"
-    )
-    print(f"{'':12s} {'':26s} {'regret per round':>20s} {'of recommendation':>20s} {'ms':>8s}")
     every = []
     for problem in point_problems():
+        table = []
         for method in methods:
             rows = [
                 row
@@ -105,16 +107,17 @@ def main(arguments: list[str] | None = None) -> None:
                 for row in point_regret(method, problem, options.budget, [options.budget], seed)
             ]
             every += [(problem.name, method.label, *row.values()) for row in rows]
-            cells = []
-            for key in ("per_round", "recommended"):
-                mean, error = mean_and_error(np.array([row[key] for row in rows]))
-                cells.append(f"{mean:10.3f}" + f" ± {error:7.3f}" * (len(rows) > 1))
+            runs = np.array([[row["per_round"], row["recommended"]] for row in rows])
+            cells = [estimate(*each, 2) for each in zip(*mean_and_error(runs), strict=True)]
             ms = 1e3 * float(np.mean([row["seconds"] for row in rows]))
-            print(
-                f"{problem.name:12s} {method.label:26s} {cells[0]:>20s} {cells[1]:>20s} {ms:8.2f}",
-                flush=True,
-            )
+            table.append((method.label, [*cells, f"{ms:.2f}"]))
             write_csv(path, ("problem", "method", *rows[0]), every)
+        title = (
+            f"{problem.name}, {options.budget} evaluations, noise of 10 % of the range: regret, "
+            f"mean (standard error) over {options.runs} runs, seed {options.seed}"
+        )
+        header = ["per round", "recommended", "ms a round"]
+        print(format_table(title, header, table), end="\n\n", flush=True)
     print(f"Written: {path}")
 
 

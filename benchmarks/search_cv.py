@@ -35,7 +35,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
-from benchmarks._common import argument_parser, estimate, mean_and_error, positive_int, write_csv
+from benchmarks._common import (
+    argument_parser,
+    estimate,
+    format_table,
+    mean_and_error,
+    positive_int,
+    write_csv,
+)
 from skgpb.model_selection import BanditSearchCV
 
 C, GAMMA = loguniform(1e-3, 1e4), loguniform(1e-6, 1e1)
@@ -131,15 +138,18 @@ def main(arguments: list[str] | None = None) -> None:
                 f"{setting}",
                 flush=True,
             )
-    print("\nmethod                 cv score: mean (s.e.)   best     held out: mean (s.e.)  best")
+    cells = {}
     for name, rows in table.items():
-        scores = np.array(rows)
-        mean, error = mean_and_error(scores)
-        best = scores.max(axis=0)
-        print(
-            f"{name:22} {estimate(mean[0], error[0], 5):22} {best[0]:.5f}  "
-            f"{estimate(mean[1], error[1], 5):21} {best[1]:.5f}"
-        )
+        scores = np.array(rows)[:, :2]
+        best = [f"{each:.5f}" for each in scores.max(axis=0)]
+        means = [estimate(*each, 5) for each in zip(*mean_and_error(scores), strict=True)]
+        cells[name] = [means[0], best[0], means[1], best[1]]
+    title = (
+        f"{options.space}: score, mean (standard error) over {options.runs} runs, "
+        f"seed {options.seed}"
+    )
+    header = ["folds", "best, folds", "held out", "best, held out"]
+    print("\n" + format_table(title, header, cells.items()), end="\n\n")
     path = options.output / f"search_cv_{options.space}.csv"
     every = [
         (name, options.seed + r, *row) for name, rows in table.items() for r, row in enumerate(rows)

@@ -41,7 +41,8 @@ def documented(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def page(documented: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Make a page of its own the only one, and a command that prints the tables above."""
     monkeypatch.setattr(documented, "ROOT", tmp_path)
-    monkeypatch.setattr(documented, "run", lambda command, output, reuse: PRINTED)
+    monkeypatch.setattr(documented, "PRINTED", tmp_path / "printed")
+    monkeypatch.setattr(documented, "run", lambda command, output: PRINTED)
     (tmp_path / "doc").mkdir()
     return tmp_path / "doc" / "page.rst"
 
@@ -109,3 +110,32 @@ def test_pages_quote_commands_that_exist_with_their_seed(documented: ModuleType)
         assert importlib.util.find_spec(module) is not None
         assert "--seed" in options, f"{page}: {quoted.command}"
         assert f"python -m {quoted.command}" in block["body"], page
+
+
+def test_each_command_runs_once_and_is_kept(
+    documented: ModuleType, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def run(command: str, output: Path) -> str:
+        calls.append(command)
+        return PRINTED
+
+    monkeypatch.setattr(documented, "run", run)
+    page.write_text(2 * ".. quoted: benchmarks.some\n\n.. end quoted\n\n")
+    assert documented.main(["--check"]) == 1 and not documented.PRINTED.exists()
+    documented.main([])
+    assert calls == ["benchmarks.some"] * 2
+    assert documented.main(["--check", "--reuse"]) == 0 and len(calls) == 2
+    documented.kept("benchmarks.some").write_text(PRINTED.replace("0.75", "0.76"))
+    assert documented.main(["--check", "--reuse"]) == 1
+
+
+def test_pages_show_what_was_printed(documented: ModuleType) -> None:
+    assert documented.main(["--check", "--reuse"]) == 0
+    quoted = {
+        documented.kept(documented.parse(block["quoted"]).command)
+        for page in documented.pages()
+        for block in documented.BLOCK.finditer(page.read_text(encoding="utf-8"))
+    }
+    assert quoted == set(documented.PRINTED.iterdir())

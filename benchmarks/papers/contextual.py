@@ -183,10 +183,6 @@ def main(arguments: list[str] | None = None) -> None:
     results = replicate(one_run, arguments, spawn_seeds(options.seed, options.runs), options.n_jobs)
     curves = {case: runs[:, :T] for case, runs in zip(cases, results, strict=True)}
     seconds = {case: runs[:, T].mean() for case, runs in zip(cases, results, strict=True)}
-    print(
-        "Cumulative contextual regret, mean (standard error) over "
-        f"{options.runs} runs, seed {options.seed}\n"
-    )
     rows = []
     for problem in PROBLEMS:
         table = []
@@ -197,7 +193,10 @@ def main(arguments: list[str] | None = None) -> None:
             table.append((algorithm, cells))
             rows += [[problem, algorithm, t + 1, mean[t], error[t]] for t in range(T)]
         header = [f"t = {t}" for t in reported] + ["exponent", "seconds"]
-        title = f"{problem} dimensions of contexts and actions"
+        title = (
+            f"{problem} dimensions of contexts and actions: cumulative contextual regret, "
+            f"mean (standard error) over {options.runs} runs, seed {options.seed}"
+        )
         print(format_table(title, header, table), end="\n\n")
     path = options.output / "contextual.csv"
     write_csv(path, ["problem", "algorithm", "t", "mean", "standard_error"], rows)
