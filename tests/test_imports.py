@@ -12,7 +12,7 @@ import skgpb
 ROOT = Path(skgpb.__file__).parent
 #: From the ground up; rooms of one floor do not know each other.
 FLOORS = [
-    "_core _version exceptions locks roots utils",
+    "_core _docstrings _version exceptions locks roots utils",
     "kernels",
     "domains acquisition surrogate persistence",
     "optimizers",

@@ -46,6 +46,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._entropy import information
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
@@ -82,86 +83,22 @@ class SamplesMaximum:
         )
 
 
+@with_shared_paragraphs
 class CMESOptimizer(SamplesMaximum, BaseQuerySetOptimizer):
     r"""Maximise f from noisy conditional expectations g(a) = E[f(X) | A = a].
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over x. None takes the base of ``conditional``; where that has none,
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds`` is the start
-        of a kernel that is learned, under a weak prior, from standardised answers.
-    query_kernel : Kernel, default=None
-        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
-        chooses it, and the regularisation, by closed-form leave-one-out.
-    conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
-        What a query averages, where it is known. With None it is learned from the ``queries``
-        given to ``fit``; without those, a query is a point and its answer is f there.
-    operator : {"auto", "embedding", "window"}, default="auto"
-        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
-        map plus scatter (much more accurate where that is what happens), or by whichever has
-        the lower leave-one-out loss on the pairs.
-    bounds : array-like of shape (d, 2), default=None
-        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X.
-    queries : array-like of shape (n_queries, q), default=None
-        The queries that can be asked.
-    query_bounds : array-like of shape (q, 2), default=None
-        Box of queries, where they are not a finite set: an array (2, 2) could be both, so that
-        the two have names of their own. With neither it is the box around the queries given to
-        ``fit``, the agents of a PolicyMean, or ``bounds`` for windows.
-    n_candidates : int, default=2500
-        Candidates that stand for a box, a grid in up to three dimensions.
-    continuous : bool, default=True
-        Whether the best candidates of a box are improved by L-BFGS-B, or only they are asked.
-    n_points : int, default=2500
-        Points of the domain on which draws of f are maximised.
-    alpha : float, callable or None, default=None
-        Noise variance of an answer, in units of the answer squared; a callable takes a. None
-        learns it.
-    model_noise : "auto" or float, default="auto"
-        Variance of the learned operator's own error, which every answer has beside its noise.
-        "auto" estimates it by leave-one-out; known conditionals have none.
+    kernel, query_kernel, conditional, operator, bounds, queries, query_bounds : %(indirect)s
+    n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. Information per unit cost counts.
-    information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
-        Eq. 7, which ignores the noise of the answers, or the corrected Appendix A, which can
-        tell an informative query from one drowned in noise. "auto" is "noisy" where ``alpha``
-        depends on the query. "joint" is not in the paper: the information in the part of f* that
-        is linear in the answer, from their joint posterior, noise included. It looks for where f
-        and not where g is largest, and explores more.
-    max_values : {"draws", "gumbel"}, default="draws"
-        Samples of f* by joint draws of f, refined between grid points, or from a Gumbel law
-        fitted to independent marginals, which is biased high on fine grids. "joint" always
-        draws.
-    n_max_values : int, default=100
-        Number of samples of f*.
-    optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How the hyperparameters of a ``kernel`` that is given are learned from the answers, by
-        marginal likelihood. None keeps them. The default kernel is learned in any case.
-    n_restarts_optimizer : int, default=0
-        Further starts of the optimizer.
-    relearn : "growing", "doubling", int or None, default="growing"
-        When to learn them: whenever the number of observations has grown by a quarter or doubled
-        (from 4 on), every so many observations, or only in ``fit``.
-    normalize_y : bool, default=False
-        Whether to centre and scale the answers for a ``kernel`` that is given.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the samples of f* and the restarts.
+    information, max_values, n_max_values, optimizer, n_restarts_optimizer, relearn : %(indirect)s
+    normalize_y, random_state : %(indirect)s
 
     Attributes
     ----------
-    surrogate_ : ConditionalMeanProcess
-        Posterior of f and g.
-    history_ : structured ndarray
-        What was told.
-    bounds_ : ndarray of shape (d, 2)
-        The box of x.
-    spent_ : float
-        Cost of what was told.
-    alpha_ : float
-        Noise variance in use, where it is one number: ``alpha``, or what was learned.
-    n_features_in_ : int
-        Number of dimensions.
+    surrogate_, history_, bounds_, spent_, alpha_, n_features_in_ : %(indirect)s
 
     Notes
     -----

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.indirect import IndirectCell, QueryTree
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
@@ -74,20 +75,17 @@ def default_cost(depth: int) -> float:
     return 0.5 * (depth + 1)
 
 
+@with_shared_paragraphs
 class CMETSOptimizer(SamplesMaximum, BaseIndirectOptimizer[IndirectCell]):
     """Maximise f from averages at resolutions that cost the more the finer they are.
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over x, as in :class:`~skgpb.CMESOptimizer`.
-    query_kernel : Kernel, default=None
-        Kernel over queries, where p(x | a) is learned from pairs.
+    kernel, query_kernel : %(indirect)s
     conditional : Kernel or None, default=None
         What a query averages, a kernel over rows [centre] or [centre, scale]. None stands for
         ``window``, or for what ``fit`` learns from pairs.
-    operator : {"auto", "embedding", "window"}, default="auto"
-        How p(x | a) is learned from pairs, as in :class:`~skgpb.CMESOptimizer`.
+    operator : %(indirect)s
     bounds : array-like of shape (d, 2), default=None
         Box in which f is maximised. None stands for ``query_bounds``, or for the box around X.
     query_bounds : array-like of shape (q, 2), default=None
@@ -111,24 +109,15 @@ class CMETSOptimizer(SamplesMaximum, BaseIndirectOptimizer[IndirectCell]):
         levels.
     update : {"repaired", "literal"}, default="repaired"
         How the tree changes, see the module's notes.
-    n_points, model_noise, information, max_values, n_max_values, optimizer, \
-n_restarts_optimizer, relearn, normalize_y, random_state
-        As in :class:`~skgpb.CMESOptimizer`.
+    n_points, model_noise, information, max_values, n_max_values, optimizer : %(indirect)s
+    n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
 
     Attributes
     ----------
-    surrogate_ : ConditionalMeanProcess
-        Posterior of f and g.
-    history_ : structured ndarray
-        What was told.
+    surrogate_, history_ : %(indirect)s
     leaves_, next_leaves_ : list of (depth, index)
         L and L' of Algorithm 1.
-    spent_ : float
-        Cost of what was told.
-    alpha_ : float
-        Noise variance in use, where it is one number: ``alpha``, or what was learned.
-    bounds_ : ndarray of shape (d, 2)
-        The box of x.
+    spent_, alpha_, bounds_ : %(indirect)s
 
     Notes
     -----

@@ -31,6 +31,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import BoxPartition, ContextCell, ContextPartition
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
@@ -66,6 +67,7 @@ class Promise(NamedTuple):
     std: float
 
 
+@with_shared_paragraphs
 class ContextualGPTreeOptimizer(AdaptiveTree, RegionSearchMixin, BaseBanditOptimizer[ContextCell]):
     r"""Choose the best action for each context by refining a tree over both (Algorithm 3).
 
@@ -88,10 +90,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree, RegionSearchMixin, BaseBanditOptim
         warns.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5).
-    alpha : float, default=None
-        Noise variance of a reward, in units of the reward squared; None learns it.
-    n_children : int, default=2
-        K, the number of parts into which a cell is split.
+    alpha, n_children : %(regions)s
     feedback : {"center", "average", "integral"}, default="center"
         What the oracle returns for a cell in a context: f at the centre of its actions (the
         paper's case), the average over representative actions, or the mean over all of them.
@@ -112,10 +111,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree, RegionSearchMixin, BaseBanditOptim
     beta : "theory", float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*, as for
         :class:`GPTreeOptimizer`.
-    failure_probability : float, default=0.1
-        theta = exp(-u), in (0, 1).
-    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state
-        As for :class:`GPTreeOptimizer`.
+    failure_probability : %(regions)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(regions)s
 
     Attributes
     ----------
@@ -133,8 +130,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree, RegionSearchMixin, BaseBanditOptim
         The joint domain.
     n_context_ : int
         d_c.
-    horizon_ : int
-        The present n.
+    horizon_ : %(regions)s
     max_depth_ : int
         h_max rounded down.
     n_features_in_ : int

@@ -26,6 +26,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
 from skgpb._core._tree import Tree
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import Cell
 from skgpb.domains.partition import deepest_level
 from skgpb.domains.query import PointsQuery
@@ -151,6 +152,7 @@ class AdaptiveTree(Horizon):
         return False
 
 
+@with_shared_paragraphs
 class GPTreeOptimizer(AdaptiveTree, GaussianTreeSearchOptimizer):
     r"""Maximise f by refining a tree of cells where the Gaussian process asks for it (Algorithm 1).
 
@@ -160,23 +162,14 @@ class GPTreeOptimizer(AdaptiveTree, GaussianTreeSearchOptimizer):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
-        in units of the reward squared. None learns one on
-        every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
-        averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
-    bounds : array-like of shape (d, 2), default=None
-        The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
-    pool : array-like of shape (n, d), default=None
-        A finite domain instead of a box: cells are groups of rows, split at quantiles.
+    kernel, bounds, pool : %(regions)s
     horizon : int, default=100
         n, the number of evaluations that beta_n, V_h and h_max are meant for. Going on after
         them warns.
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5). The tree and
         what was observed are kept.
-    alpha : float, default=None
-        Noise variance of a reward, in units of the reward squared; None learns it.
+    alpha : %(regions)s
     n_children : int, default=2
         K, the number of parts into which a cell is split. With an odd K the middle child has
         its parent's centre, and with it its evaluations.
@@ -194,8 +187,7 @@ class GPTreeOptimizer(AdaptiveTree, GaussianTreeSearchOptimizer):
     max_depth : int, default=None
         h_max, the deepest level at which cells are split; leaves exist one level below. None
         stands for equation 3.4, or for the depth at which a pool runs out of members.
-    min_members : int, default=1
-        Fewest members of a cell of a pool.
+    min_members : %(regions)s
     max_active : int, default=1000
         Guard against refining breadth first. Once the tree has as many leaves at most one cell
         is refined before each evaluation, with a
@@ -204,41 +196,21 @@ class GPTreeOptimizer(AdaptiveTree, GaussianTreeSearchOptimizer):
         beta_n squared, the factor of the posterior *variance*. "theory" follows Claim 1 and
         Remark 8: 2 (log(1/theta) + log(2 h_max n) + log(n K h_max)); a callable takes the
         round t, counted from 1.
-    failure_probability : float, default=0.1
-        theta = exp(-u), in (0, 1).
-    optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of a given ``kernel``.
-    n_restarts_optimizer : int, default=0
-        Further starts of the optimizer.
-    relearn : {"doubling", "growing"}, int or None, default="doubling"
-        When to learn them and the noise: whenever the number of observations has doubled or
-        grown by a quarter (from 4 on), every so many observations, or only in ``fit``.
-    normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
-        their spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the restarts of the optimizer; nothing else is random.
+    failure_probability, optimizer, n_restarts_optimizer, relearn, normalize_y : %(regions)s
+    random_state : %(regions)s
 
     Attributes
     ----------
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over box descriptors (over points for a pool). It tracks every cell of
         the tree, under the number of its node.
-    domain_ : BoxPartition or PoolPartition
-        The cells; ``domain_.cell(node)`` is the query of a node.
-    tree_ : Bunch
-        The partition as arrays.
+    domain_, tree_ : %(regions)s
     history_ : structured ndarray
         What was told; ``expanded`` says whether cells were refined on the way to the query.
-    bounds_ : ndarray of shape (d, 2)
-        The domain.
-    horizon_ : int
-        The present n.
+    bounds_, horizon_ : %(regions)s
     max_depth_ : int
         The deepest level at which cells are split, h_max rounded down.
-    n_features_in_ : int
-        Number of dimensions.
+    n_features_in_ : %(regions)s
 
     Notes
     -----

@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
 from skgpb._core._tree import TIE_TOLERANCE
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.covering import LEVELS
 from skgpb.domains.query import PointsQuery
@@ -54,6 +55,7 @@ HEAD_START = 1000
 MAX_EFFORT = 100_000
 
 
+@with_shared_paragraphs
 class GPZoomingOptimizer(
     Horizon, SupportedRegionMixin[Ball], RegionSearchMixin, BaseBanditOptimizer[Ball]
 ):
@@ -66,11 +68,7 @@ class GPZoomingOptimizer(
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
-        in units of the reward squared. None learns one on
-        every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
-        averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
+    kernel : %(regions)s
     bounds : array-like of shape (d, 2), default=None
         The domain, a box. Without it, it comes from ``fit``.
     horizon : int, default=100
@@ -79,8 +77,7 @@ class GPZoomingOptimizer(
     anytime : bool, default=False
         Whether n doubles whenever ``horizon`` evaluations are spent. The balls and what was
         observed are kept.
-    alpha : float, default=None
-        Noise variance of a reward, in units of the reward squared; None learns it.
+    alpha : %(regions)s
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
         What a ball is. Under the sup norm the covering oracle is exact in any dimension, see
         :class:`~skgpb.domains.ChebyshevCovering`; for Euclidean balls it subdivides to a
@@ -109,21 +106,11 @@ class GPZoomingOptimizer(
     beta : "theory", float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows the proof of
         Claim 6, see Notes; a callable takes the round t, counted from 1.
-    failure_probability : float, default=0.1
-        theta = exp(-u), in (0, 1).
-    optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of a given ``kernel``.
-    n_restarts_optimizer : int, default=0
-        Further starts of the optimizer.
-    relearn : {"doubling", "growing"}, int or None, default="doubling"
-        When to learn them and the noise: whenever the number of observations has doubled or
-        grown by a quarter (from 4 on), every so many observations, or only in ``fit``.
+    failure_probability, optimizer, n_restarts_optimizer, relearn : %(regions)s
     normalize_y : bool, default=False
         Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
         their spread. ``alpha`` and a given ``variation`` stay in units of the reward.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the restarts of the optimizer; nothing else is random.
+    random_state : %(regions)s
 
     Attributes
     ----------
@@ -137,16 +124,12 @@ class GPZoomingOptimizer(
         The balls as arrays; the parent of a ball is the one whose shrinking made it necessary.
     history_ : structured ndarray
         What was told; ``expanded`` says whether balls were shrunk on the way to the query.
-    bounds_ : ndarray of shape (d, 2)
-        The domain.
-    horizon_ : int
-        The present n.
+    bounds_, horizon_ : %(regions)s
     r_min_ : float
         The present r_min.
     max_depth_ : int
         How often a ball may be halved.
-    n_features_in_ : int
-        Number of dimensions.
+    n_features_in_ : %(regions)s
 
     Notes
     -----

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
@@ -34,6 +35,7 @@ from skgpb.utils import StrOptions
 SPLITS_PER_ROUND = 256
 
 
+@with_shared_paragraphs
 class GPOOOptimizer(GaussianTreeSearchOptimizer):
     r"""Find the region with the highest average by optimistic tree search (Algorithm 1).
 
@@ -43,19 +45,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
-        in units of the reward squared. None learns one on
-        every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
-        averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
-    bounds : array-like of shape (d, 2), default=None
-        The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
-    pool : array-like of shape (n, d), default=None
-        A finite domain instead of a box: cells are groups of rows, split at quantiles.
-    alpha : float, default=None
-        Noise variance of a reward, in units of the reward squared; None learns it.
-    n_children : int, default=2
-        K, the number of parts into which a cell is split.
+    kernel, bounds, pool, alpha, n_children : %(regions)s
     feedback : {"center", "average", "integral"} or Kernel, default="average"
         What the oracle returns for a cell: f at its centre, the average over its
         representatives (equation 1), or the mean over the whole cell (Appendix D, divided by
@@ -71,8 +61,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     max_depth : int, default=None
         Deepest level at which cells are split; leaves exist one level below. None stands for
         10 cuts along every axis, or for the depth at which a pool runs out of members.
-    min_members : int, default=1
-        Fewest members of a cell of a pool.
+    min_members : %(regions)s
     expansion : {"before", "after", "posterior"}, default="before"
         Whether the confidence interval of line 6 uses the posterior before or after the
         reward of the round. "posterior" reads it after the reward and applies it to every
@@ -83,37 +72,16 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         round t, counted from 1.
     failure_probability : float, default=0.1
         theta of Lemma 1, in (0, 1).
-    optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of a given ``kernel``.
-    n_restarts_optimizer : int, default=0
-        Further starts of the optimizer.
-    relearn : {"doubling", "growing"}, int or None, default="doubling"
-        When to learn them and the noise: whenever the number of observations has doubled or
-        grown by a quarter (from 4 on), every so many observations, or only in ``fit``. It is
-        also when rewards are scaled.
-    normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
-        their spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the restarts of the optimizer; nothing else is random.
+    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(regions)s
 
     Attributes
     ----------
     surrogate_ : OnlineGaussianProcessRegressor
         The posterior, over box descriptors (over points for a pool).
-    domain_ : BoxPartition or PoolPartition
-        The cells; ``domain_.cell(node)`` is the query of a node.
-    tree_ : Bunch
-        The partition as arrays.
-    history_ : structured ndarray
-        What was told.
-    bounds_ : ndarray of shape (d, 2)
-        The domain.
+    domain_, tree_, history_, bounds_ : %(regions)s
     max_depth_ : int
         The resolved ``max_depth``.
-    n_features_in_ : int
-        Number of dimensions.
+    n_features_in_ : %(regions)s
 
     Notes
     -----

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
@@ -22,6 +23,7 @@ from skgpb.surrogate.information_gain import information_gain_function, norm_bou
 from skgpb.utils import Interval, Real, StrOptions
 
 
+@with_shared_paragraphs
 class IGPUCBOptimizer(BaseUCBOptimizer):
     r"""Pull the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
 
@@ -30,65 +32,16 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance, over rows of ``arms``: any kernel of
-        ``sklearn.gaussian_process.kernels`` where arms are points, or one of
-        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
-        Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.surrogate.likelihood`).
-    arms : array-like of shape (n_arms, n_columns), default=None
-        The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
-    bounds : array-like of shape (d, 2), default=None
-        A box instead of arms, which candidates then stand for. With neither it comes from
-        ``fit``.
-    alpha : float, default=None
-        Noise variance of a reward, in units of the reward squared; None learns it.
-    B : float, default=1.0
-        Bound on the norm of f in the reproducing kernel Hilbert space. It is a property of the
-        unknown f: in experiments an oracle, in practice a guess.
-    R : float, default=None
-        The noise is R-sub-Gaussian, in units of the reward. None stands for sqrt(alpha), which
-        Gaussian noise is.
-    information_gain : {"greedy", "order"}, float or callable, default="greedy"
-        gamma_t: a bound computed from the kernel and the arms, the order formula of the kernel
-        with constants dropped (for linear, RBF and Matern kernels), or any number or function
-        of t. See :mod:`skgpb.surrogate.information_gain`.
+    kernel, arms, bounds, alpha, B, R, information_gain : %(arms)s
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
         above; a callable takes the round t, counted from 1.
-    failure_probability : float, default=0.1
-        delta, in (0, 1).
-    n_candidates : int, default=500
-        Most points that stand for a box.
-    optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of a given ``kernel``.
-    n_restarts_optimizer : int, default=0
-        Further starts of the optimizer.
-    relearn : {"doubling", "growing"}, int or None, default="doubling"
-        When to learn them and the noise: whenever the number of observations has doubled or
-        grown by a quarter (from 4 on), every so many observations, or only in ``fit``. It is
-        also when rewards are scaled.
-    normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
-        their spread. ``alpha`` stays in units of the reward.
-    random_state : int, RandomState instance or None, default=None
-        Seeds what is random: draws, candidates in a box, restarts.
+    failure_probability, n_candidates, optimizer, n_restarts_optimizer, relearn : %(arms)s
+    normalize_y, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_ : OnlineGaussianProcessRegressor
-        The posterior, over rows as in ``arms``.
-    domain_ : ArmSet
-        The arms, or the candidates in a box: makes queries and resolves them.
-    arms_ : ndarray of shape (n_arms, n_columns)
-        The arms, or the present candidates in a box.
-    history_ : structured ndarray
-        What was told.
-    bounds_ : ndarray of shape (d, 2)
-        The domain; the bounding box of the arms.
-    n_features_in_ : int
-        Number of dimensions.
+    surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----

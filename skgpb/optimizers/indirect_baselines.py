@@ -24,6 +24,7 @@ from scipy.special import log_ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
@@ -182,6 +183,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         return float(self.answers_.predict(self.answers_.X_train_).max())
 
 
+@with_shared_paragraphs
 class IndirectEIOptimizer(BaseIndirectBaseline):
     """Ask where g is expected to improve most, recommend where f is largest.
 
@@ -189,14 +191,12 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, operator, bounds, queries, query_bounds, n_candidates, \
-continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
-normalize_y, random_state
-        As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
-        A ``cost`` divides the expected improvement.
-    answer_kernel : Kernel, default=None
-        Prior covariance of g over a, for the choice of queries. None stands for
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
+    query_bounds, n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a. None stands for 1. It divides the expected
+        improvement.
+    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
 
     See Also
     --------
@@ -222,6 +222,7 @@ normalize_y, random_state
         return value - np.log(cost)
 
 
+@with_shared_paragraphs
 class IndirectPIOptimizer(BaseIndirectBaseline):
     """Ask where g most probably improves, recommend where f is largest.
 
@@ -229,14 +230,11 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, operator, bounds, queries, query_bounds, n_candidates, \
-continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
-normalize_y, random_state
-        As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
-        A ``cost`` divides the probability.
-    answer_kernel : Kernel, default=None
-        Prior covariance of g over a, for the choice of queries. None stands for
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
+    query_bounds, n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a. None stands for 1. It divides the probability.
+    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
 
     See Also
     --------
@@ -262,6 +260,7 @@ normalize_y, random_state
         return value - np.log(cost)
 
 
+@with_shared_paragraphs
 class IndirectUCBOptimizer(BaseIndirectBaseline):
     """Ask where the upper confidence bound of g is highest, recommend where f is largest.
 
@@ -269,17 +268,15 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, operator, bounds, queries, query_bounds, n_candidates, \
-continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
-normalize_y, random_state
-        As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
-        A ``cost`` is counted but does not change the choice.
-    answer_kernel : Kernel, default=None
-        Prior covariance of g over a, for the choice of queries. None stands for
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
+    query_bounds, n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a. None stands for 1. It is counted but does not
+        change the choice.
     beta : float or callable, default=4.0
         Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
         round t, counted from 1.
+    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
 
     See Also
     --------
@@ -356,6 +353,7 @@ normalize_y, random_state
         return value
 
 
+@with_shared_paragraphs
 class IndirectMESOptimizer(BaseIndirectBaseline):
     """Ask for what tells most about the maximum of g, recommend where f is largest.
 
@@ -363,16 +361,13 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
-    query_kernel, conditional, operator, bounds, queries, query_bounds, n_candidates, \
-continuous, n_points, alpha, model_noise, cost, optimizer, n_restarts_optimizer, relearn, \
-normalize_y, random_state
-        As in :class:`~skgpb.CMESOptimizer`; ``alpha=None`` learns the noise.
-        A ``cost`` divides the information.
-    answer_kernel : Kernel, default=None
-        Prior covariance of g over a, for the choice of queries. None stands for
-        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
+    query_bounds, n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
+    cost : float, array-like of shape (n_queries,) or callable, default=None
+        Cost of each of ``queries``, or of a. None stands for 1. It divides the information.
     n_max_values : int, default=100
         Number of samples of the maximum of g, from a Gumbel law.
+    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
 
     See Also
     --------

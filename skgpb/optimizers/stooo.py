@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
@@ -29,17 +30,13 @@ from skgpb.optimizers._tree_search import TreeSearchOptimizer, given_diameter
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
 
+@with_shared_paragraphs
 class StoOOOptimizer(TreeSearchOptimizer):
     r"""Optimistic tree search by empirical means: StoOO, or AVE-StoOO with averages.
 
     Parameters
     ----------
-    bounds : array-like of shape (d, 2), default=None
-        The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
-    pool : array-like of shape (n, d), default=None
-        A finite domain instead of a box: cells are groups of rows, split at quantiles.
-    n_children : int, default=2
-        K, the number of parts into which a cell is split.
+    bounds, pool, n_children : %(regions)s
     feedback : {"center", "average", "integral"}, default="center"
         Which points represent a cell; "center" is StoOO, "average" is AVE-StoOO.
     n_representatives : int or tuple of d ints, default=None
@@ -48,8 +45,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
         delta(h) = ``c * rho**h``, or any function of the depth, in units of the reward.
     max_depth : int, default=None
         Deepest level at which cells are split, as for :class:`GPOOOptimizer`.
-    min_members : int, default=1
-        Fewest members of a cell of a pool.
+    min_members : %(regions)s
     width : {"anytime", "munos"}, default="anytime"
         Confidence width after T rewards: equation 12, sqrt(2 log(t^2 / theta) / T), or that of
         Munos for a known budget n, sqrt(log(n^2 / theta) / (2 T)); both times the length of
@@ -66,19 +62,14 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     Attributes
     ----------
-    domain_ : BoxPartition or PoolPartition
-        The cells; ``domain_.cell(node)`` is the query of a node.
-    tree_ : Bunch
-        The partition as arrays.
+    domain_, tree_ : %(regions)s
     history_ : structured ndarray
         What was told; ``mean`` and ``std`` are the empirical mean and the confidence width
         before the reward, NaN where the cell had none.
-    bounds_ : ndarray of shape (d, 2)
-        The domain.
+    bounds_ : %(regions)s
     max_depth_ : int
         The resolved ``max_depth``.
-    n_features_in_ : int
-        Number of dimensions.
+    n_features_in_ : %(regions)s
 
     Notes
     -----

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseUCBOptimizer
@@ -22,6 +23,7 @@ from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.utils import StrOptions
 
 
+@with_shared_paragraphs
 class URGPUCBOptimizer(BaseUCBOptimizer):
     r"""Pull the arm of the largest mean(x) + sqrt(beta_t) (fall of the standard deviation).
 
@@ -30,19 +32,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel : Kernel, default=None
-        Prior covariance, over rows of ``arms``: any kernel of
-        ``sklearn.gaussian_process.kernels`` where arms are points, or one of
-        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None learns
-        Matern-5/2 with a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.surrogate.likelihood`).
-    arms : array-like of shape (n_arms, n_columns), default=None
-        The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
-    bounds : array-like of shape (d, 2), default=None
-        A box instead of arms, which candidates then stand for. With neither it comes from
-        ``fit``.
-    alpha : float, default=None
-        Noise variance of a reward, in units of the reward squared; None learns it.
+    kernel, arms, bounds, alpha : %(arms)s
     weights : {"own", "mean", "sum"}, default="own"
         Whose standard deviation counts: the arm's own (Kronecker's delta, as printed: a GP-UCB
         with a smaller bonus, which performs well), the mean over all arms, or the sum, which
@@ -54,39 +44,12 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         Square of the factor of the uncertainty term. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
         round t, counted from 1.
-    failure_probability : float, default=0.1
-        delta, in (0, 1).
-    n_candidates : int, default=500
-        Most points that stand for a box.
-    optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of a given ``kernel``.
-    n_restarts_optimizer : int, default=0
-        Further starts of the optimizer.
-    relearn : {"doubling", "growing"}, int or None, default="doubling"
-        When to learn them and the noise: whenever the number of observations has doubled or
-        grown by a quarter (from 4 on), every so many observations, or only in ``fit``. It is
-        also when rewards are scaled.
-    normalize_y : bool, default=False
-        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
-        their spread. ``alpha`` stays in units of the reward.
-    random_state : int, RandomState instance or None, default=None
-        Seeds what is random: draws, candidates in a box, restarts.
+    failure_probability, n_candidates, optimizer, n_restarts_optimizer, relearn : %(arms)s
+    normalize_y, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_ : OnlineGaussianProcessRegressor
-        The posterior, over rows as in ``arms``.
-    domain_ : ArmSet
-        The arms, or the candidates in a box: makes queries and resolves them.
-    arms_ : ndarray of shape (n_arms, n_columns)
-        The arms, or the present candidates in a box.
-    history_ : structured ndarray
-        What was told.
-    bounds_ : ndarray of shape (d, 2)
-        The domain; the bounding box of the arms.
-    n_features_in_ : int
-        Number of dimensions.
+    surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----

@@ -1,0 +1,209 @@
+"""Paragraphs that the docstrings of several classes share, worded once.
+
+A docstring names them where they belong, in the order of its own signature. The line ::
+
+    kernel, arms, bounds, alpha : %(arms)s
+
+stands for the entries of these four below "arms", and :func:`with_shared_paragraphs` puts them in
+its place, so that ``help`` and the reference show all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from inspect import cleandoc
+from textwrap import indent
+from typing import TypeVar
+
+Documented = TypeVar("Documented")
+
+PLACEHOLDER = re.compile(r"^( *)(\w+(?:, \w+)*) : %\((\w+)\)s$", re.MULTILINE)
+
+
+def with_shared_paragraphs(documented: Documented) -> Documented:
+    """Put the shared paragraphs into the docstring of a class or function, where it has one."""
+    if documented.__doc__ is not None:
+        documented.__doc__ = PLACEHOLDER.sub(_paragraphs, documented.__doc__)
+    return documented
+
+
+def _paragraphs(placeholder: re.Match[str]) -> str:
+    margin, names, family = placeholder.groups()
+    return indent("\n".join(SHARED[family][name] for name in names.split(", ")), margin)
+
+
+def _entries(text: str) -> dict[str, str]:
+    """Return the entries of a numpydoc section by their names."""
+    return {entry.partition(" : ")[0]: entry for entry in re.split(r"\n(?=\S)", cleandoc(text))}
+
+
+_OF_GAUSSIAN_PROCESSES = _entries(
+    """
+    alpha : float, default=None
+        Noise variance of a reward, in units of the reward squared; None learns it.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
+        None keeps those of a given ``kernel``.
+    n_restarts_optimizer : int, default=0
+        Further starts of the optimizer.
+    relearn : {"doubling", "growing"}, int or None, default="doubling"
+        When to learn them and the noise: whenever the number of observations has doubled or
+        grown by a quarter (from 4 on), every so many observations, or only in ``fit``. It is
+        also when rewards are scaled.
+    history_ : structured ndarray
+        What was told.
+    n_features_in_ : int
+        Number of dimensions.
+    """
+)
+
+_OF_ARMS = _OF_GAUSSIAN_PROCESSES | _entries(
+    """
+    kernel : Kernel, default=None
+        Prior covariance, over rows of ``arms``: any kernel of
+        ``sklearn.gaussian_process.kernels`` where arms are points, or one of
+        ``skgpb.kernels`` where they are descriptors of averages, integrals and so on. None
+        learns Matern-5/2 with a scale for every side, in units of the rewards' spread
+        (:mod:`skgpb.surrogate.likelihood`).
+    arms : array-like of shape (n_arms, n_columns), default=None
+        The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
+    bounds : array-like of shape (d, 2), default=None
+        A box instead of arms, which candidates then stand for. With neither it comes from
+        ``fit``.
+    B : float, default=1.0
+        Bound on the norm of f in the reproducing kernel Hilbert space. It is a property of
+        the unknown f: in experiments an oracle, in practice a guess.
+    R : float, default=None
+        The noise is R-sub-Gaussian, in units of the reward. None stands for sqrt(alpha),
+        which Gaussian noise is.
+    information_gain : {"greedy", "order"}, float or callable, default="greedy"
+        gamma_t: a bound computed from the kernel and the arms, the order formula of the
+        kernel with constants dropped (for linear, RBF and Matern kernels), or any number or
+        function of t. See :mod:`skgpb.surrogate.information_gain`.
+    failure_probability : float, default=0.1
+        delta, in (0, 1).
+    n_candidates : int, default=500
+        Most points that stand for a box.
+    normalize_y : bool, default=False
+        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
+        their spread. ``alpha`` stays in units of the reward.
+    random_state : int, RandomState instance or None, default=None
+        Seeds what is random: draws, candidates in a box, restarts.
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over rows as in ``arms``.
+    domain_ : ArmSet
+        The arms, or the candidates in a box: makes queries and resolves them.
+    arms_ : ndarray of shape (n_arms, n_columns)
+        The arms, or the present candidates in a box.
+    bounds_ : ndarray of shape (d, 2)
+        The domain; the bounding box of the arms.
+    """
+)
+
+_OF_REGIONS = _OF_GAUSSIAN_PROCESSES | _entries(
+    """
+    kernel : Kernel, default=None
+        Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``,
+        in units of the reward squared. None learns one on every side's own scale:
+        Matern-5/2 where f is observed at points, RBF where cells are averaged, in units of the
+        rewards' spread (:mod:`skgpb.surrogate.likelihood`).
+    bounds : array-like of shape (d, 2), default=None
+        The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
+    pool : array-like of shape (n, d), default=None
+        A finite domain instead of a box: cells are groups of rows, split at quantiles.
+    n_children : int, default=2
+        K, the number of parts into which a cell is split.
+    min_members : int, default=1
+        Fewest members of a cell of a pool.
+    failure_probability : float, default=0.1
+        theta = exp(-u), in (0, 1).
+    normalize_y : bool, default=False
+        Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
+        their spread. ``alpha`` and a given ``diameter`` stay in units of the reward.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the restarts of the optimizer; nothing else is random.
+    domain_ : BoxPartition or PoolPartition
+        The cells; ``domain_.cell(node)`` is the query of a node.
+    tree_ : Bunch
+        The partition as arrays.
+    bounds_ : ndarray of shape (d, 2)
+        The domain.
+    horizon_ : int
+        The present n.
+    """
+)
+
+_OF_INDIRECT_QUERIES = _OF_GAUSSIAN_PROCESSES | _entries(
+    """
+    kernel : Kernel, default=None
+        Prior covariance of f over x. None takes the base of ``conditional``; where that has none,
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the sides of ``bounds`` is the start
+        of a kernel that is learned, under a weak prior, from standardised answers.
+    query_kernel : Kernel, default=None
+        Kernel over a of the conditional mean operator that ``fit`` learns from pairs. None
+        chooses it, and the regularisation, by closed-form leave-one-out.
+    conditional : WindowMean, PolicyMean, ConditionalMean or None, default=None
+        What a query averages, where it is known. With None it is learned from the ``queries``
+        given to ``fit``; without those, a query is a point and its answer is f there.
+    operator : {"auto", "embedding", "window"}, default="auto"
+        How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
+        map plus scatter (much more accurate where that is what happens), or by whichever has
+        the lower leave-one-out loss on the pairs.
+    bounds : array-like of shape (d, 2), default=None
+        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X.
+    queries : array-like of shape (n_queries, q), default=None
+        The queries that can be asked.
+    query_bounds : array-like of shape (q, 2), default=None
+        Box of queries, where they are not a finite set: an array (2, 2) could be both, so that
+        the two have names of their own. With neither it is the box around the queries given to
+        ``fit``, the agents of a PolicyMean, or ``bounds`` for windows.
+    n_candidates : int, default=2500
+        Candidates that stand for a box, a grid in up to three dimensions.
+    continuous : bool, default=True
+        Whether the best candidates of a box are improved by L-BFGS-B, or only they are asked.
+    n_points : int, default=2500
+        Points of the domain on which draws of f are maximised.
+    alpha : float, callable or None, default=None
+        Noise variance of an answer, in units of the answer squared; a callable takes a. None
+        learns it.
+    model_noise : "auto" or float, default="auto"
+        Variance of the learned operator's own error, which every answer has beside its noise.
+        "auto" estimates it by leave-one-out; known conditionals have none.
+    information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
+        Eq. 7, which ignores the noise of the answers, or the corrected Appendix A, which can
+        tell an informative query from one drowned in noise. "auto" is "noisy" where ``alpha``
+        depends on the query. "joint" is not in the paper: the information in the part of f* that
+        is linear in the answer, from their joint posterior, noise included. It looks for where f
+        and not where g is largest, and explores more.
+    max_values : {"draws", "gumbel"}, default="draws"
+        Samples of f* by joint draws of f, refined between grid points, or from a Gumbel law
+        fitted to independent marginals, which is biased high on fine grids. "joint" always
+        draws.
+    n_max_values : int, default=100
+        Number of samples of f*.
+    optimizer : "fmin_l_bfgs_b", callable or None, default=None
+        How the hyperparameters of a ``kernel`` that is given are learned from the answers, by
+        marginal likelihood. None keeps them. The default kernel is learned in any case.
+    relearn : "growing", "doubling", int or None, default="growing"
+        When to learn them: whenever the number of observations has grown by a quarter or doubled
+        (from 4 on), every so many observations, or only in ``fit``.
+    normalize_y : bool, default=False
+        Whether to centre and scale the answers for a ``kernel`` that is given.
+    random_state : int, RandomState instance or None, default=None
+        Seeds what is random: samples of a maximum, restarts.
+    answer_kernel : Kernel, default=None
+        Prior covariance of g over a, for the choice of queries. None stands for
+        ``ConstantKernel(1.0) * RBF(l)`` with l a fifth of the query space's sides.
+    surrogate_ : ConditionalMeanProcess
+        Posterior of f and g.
+    bounds_ : ndarray of shape (d, 2)
+        The box of x.
+    spent_ : float
+        Cost of what was told.
+    alpha_ : float
+        Noise variance in use, where it is one number: ``alpha``, or what was learned.
+    """
+)
+
+#: The entries of each family of classes, parameters and attributes.
+SHARED = {"arms": _OF_ARMS, "regions": _OF_REGIONS, "indirect": _OF_INDIRECT_QUERIES}
