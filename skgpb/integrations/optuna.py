@@ -17,10 +17,11 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.candidates import points_near, spread_points
-from skgpb.model_selection.space import Choice, ParameterSpace, kernel_on_settings
+from skgpb.domains.space import Axis, Choice, ParameterSpace
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers.ei import EIOptimizer
 from skgpb.surrogate.likelihood import Schedule
+from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import Integral
 
 try:
@@ -48,10 +49,8 @@ N_EVERYWHERE, N_NEAR, N_CENTERS = 400, 200, 5
 CHOSEN = "skgpb:params"
 
 
-class Numeric:
+class Numeric(Axis):
     """An integer or real parameter of Optuna, with or without steps, linear or logarithmic."""
-
-    n_columns = 1
 
     def __init__(self, distribution: FloatDistribution | IntDistribution) -> None:
         self.distribution = distribution
@@ -60,14 +59,14 @@ class Numeric:
         self.step = distribution.step
         self.log = distribution.log
         if self.step is None:
-            self._ends = self.low, self.high
+            self._limits = self.low, self.high
             self.n_settings = np.inf
         else:
             # Every value of the grid gets an interval of the axis, also the first and the last.
-            self._ends = self.low - 0.5 * self.step, self.high + 0.5 * self.step
+            self._limits = self.low - 0.5 * self.step, self.high + 0.5 * self.step
             self.n_settings = float(round((self.high - self.low) / self.step) + 1)
         if self.log:
-            self._ends = float(np.log(self._ends[0])), float(np.log(self._ends[1]))
+            self._limits = float(np.log(self._limits[0])), float(np.log(self._limits[1]))
 
     def value(self, u: float) -> float | int:
         """Value of the parameter at a coordinate in [0, 1]."""
@@ -75,7 +74,7 @@ class Numeric:
         return int(value) if self.integer else value
 
     def _values(self, u: np.ndarray) -> np.ndarray:
-        low, high = self._ends
+        low, high = self._limits
         values = low + u * (high - low)
         values = np.exp(values) if self.log else values
         if self.step is not None:
@@ -87,7 +86,7 @@ class Numeric:
         return float(self._coordinates(np.asarray(float(value))))
 
     def _coordinates(self, values: np.ndarray) -> np.ndarray:
-        low, high = self._ends
+        low, high = self._limits
         values = np.log(values) if self.log else values
         return np.clip((values - low) / (high - low), 0.0, 1.0)
 

@@ -19,10 +19,11 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
 from skgpb.domains.candidates import spread_points
-from skgpb.model_selection.space import ParameterSpace, kernel_on_settings
+from skgpb.domains.space import ParameterSpace
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
+from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import (
     BaseSearchCV,
     Integral,

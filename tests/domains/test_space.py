@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
 from skgpb.model_selection import ParameterSpace
-from skgpb.model_selection.space import (
+from skgpb.surrogate.settings import (
     SPREAD_LENGTH,
     SPREAD_VARIANCE,
     AxisMatern,

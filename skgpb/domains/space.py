@@ -1,0 +1,495 @@
+"""Settings of different kinds as points of a box: the parameters of an estimator, named sides.
+
+An optimizer searches a box of coordinates, one axis for each parameter. What it believes must not
+depend on where in the box a setting lies but on the setting itself: all points that stand for the
+same integer, category or inactive parameter are one and the same, so the kernel looks at the
+setting's *columns* and not at the point [Garrido2020]_.
+
+References
+----------
+.. [Garrido2020] E. C. Garrido-Merchán and D. Hernández-Lobato, "Dealing with categorical and
+   integer-valued variables in Bayesian Optimization with Gaussian processes", Neurocomputing
+   380, 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from skgpb.utils import Real, check_bounds
+
+# Infinite ends of a distribution are cut off at this quantile.
+TAIL = 1.0 / 1024
+# Of a parameter that is not in use.
+NEUTRAL = 0.5
+# Coordinates that differ by less than this share of a side are one.
+SAME = 1e-9
+
+
+class Axis:
+    """One axis of a box of settings; the coordinate is in [0, 1] unless ``ends`` says otherwise."""
+
+    ends: tuple[float, float] = (0.0, 1.0)
+    #: Whether different coordinates may stand for the same value.
+    discrete: bool = False
+    #: Whether values that are near each other are expected to do alike.
+    ordered: bool = True
+    n_columns: int = 1
+    n_settings: float = np.inf
+
+    def value(self, u: float) -> Any:
+        """Value of the parameter at a coordinate."""
+        raise NotImplementedError
+
+    def columns(self, u: np.ndarray) -> np.ndarray:
+        """Columns (n, n_columns) of coordinates (n,)."""
+        raise NotImplementedError
+
+    def coordinate(self, value: Any) -> float:
+        """Coordinate of a value, in the middle of those that stand for it."""
+        raise NotImplementedError
+
+    def snapped(self, u: np.ndarray) -> np.ndarray:
+        """Coordinates (n,), each moved to the middle of those that stand for the same value."""
+        return u
+
+    def middles(self) -> np.ndarray:
+        """Coordinates of all values, of which there must be finitely many."""
+        raise NotImplementedError
+
+    def values_between(self, low: float, high: float) -> Any:
+        """Values of the coordinates between two: a pair where they are continuous."""
+        return self.value(low), self.value(high)
+
+    def same_as(self, other: object) -> bool:
+        """Whether another axis has the same values."""
+        return False
+
+
+class Span(Axis):
+    """Numbers between two limits; the coordinate is the number itself."""
+
+    def __init__(self, name: str, limits: Any) -> None:
+        low, high = check_bounds([limits], name)[0].tolist()
+        self.ends = low, high
+
+    def value(self, u: float) -> float:
+        """Value of the parameter at a coordinate: the same number."""
+        return float(u)
+
+    def columns(self, u: np.ndarray) -> np.ndarray:
+        """Columns (n, 1) of coordinates (n,)."""
+        return u[:, None]
+
+    def coordinate(self, value: Any) -> float:
+        """Coordinate of a value: the same number."""
+        value = _number(value)
+        if not self.ends[0] <= value <= self.ends[1]:
+            raise ValueError(f"must be between {self.ends[0]} and {self.ends[1]}")
+        return value
+
+
+class Choice(Axis):
+    """One of several values; a list of numbers is ordered by size, anything else is not."""
+
+    def __init__(self, name: str, values: Any) -> None:
+        self.values = list(values)
+        if not self.values:
+            raise ValueError(f"{name} is an empty list")
+        self.n = len(self.values)
+        self.ordered = all(
+            isinstance(v, (Real, np.number)) and not isinstance(v, (bool, np.bool_))
+            for v in self.values
+        )
+        if self.ordered:
+            self.values = sorted(self.values)
+        self.discrete = True
+        self.n_columns = 1 if self.ordered else self.n
+        self.n_settings = float(self.n)
+
+    def number(self, u: np.ndarray) -> np.ndarray:
+        """Number of the value at coordinates u in [0, 1]."""
+        return np.minimum((u * self.n).astype(np.intp), self.n - 1)
+
+    def value(self, u: float) -> Any:
+        """Value of the parameter at a coordinate in [0, 1]."""
+        return self.values[int(self.number(np.asarray(u)))]
+
+    def coordinate(self, value: Any) -> float:
+        """Coordinate in [0, 1] of a value."""
+        try:
+            return (self.values.index(value) + 0.5) / self.n
+        except ValueError:
+            raise ValueError(f"must be one of {self.values}") from None
+
+    def snapped(self, u: np.ndarray) -> np.ndarray:
+        """Coordinates (n,), each moved to the middle of its value's."""
+        return (self.number(u) + 0.5) / self.n
+
+    def middles(self) -> np.ndarray:
+        """Coordinates of all values, shape (n,)."""
+        return (np.arange(self.n) + 0.5) / self.n
+
+    def values_between(self, low: float, high: float) -> list[Any]:
+        """Values of the coordinates between two."""
+        first, last = self.number(np.array([low + SAME, max(low, high - SAME)]))
+        return self.values[first : last + 1]
+
+    def columns(self, u: np.ndarray) -> np.ndarray:
+        """Columns (n, n_columns) of coordinates (n,)."""
+        number = self.number(u)
+        if self.ordered:
+            return (number / max(1, self.n - 1))[:, None]
+        # Any two categories are at distance 1.
+        return np.eye(self.n)[number] / np.sqrt(2.0)
+
+    def same_as(self, other: object) -> bool:
+        """Whether another axis has the same values."""
+        return isinstance(other, Choice) and _equal(self.values, other.values)
+
+
+class Quantile(Axis):
+    """A distribution: the coordinate is the quantile, so that its scale becomes even."""
+
+    def __init__(self, name: str, distribution: Any) -> None:
+        self.distribution = distribution
+        self.discrete = hasattr(distribution, "pmf")
+        low, high = distribution.support()
+        if not low <= high:
+            raise ValueError(f"{name} has no values: its support is [{low}, {high}]")
+        self.low, self.high = float(low), float(high)
+        self.n_settings = self.high - self.low + 1.0 if self.discrete else np.inf
+
+    def _values(self, u: np.ndarray) -> np.ndarray:
+        smallest = 0.0 if np.isfinite(self.low) else TAIL
+        largest = 1.0 if np.isfinite(self.high) else 1.0 - TAIL
+        values = self.distribution.ppf(np.clip(u, smallest, largest))
+        return np.clip(values, self.low, self.high)
+
+    def value(self, u: float) -> float | int:
+        """Value of the parameter at a coordinate in [0, 1]."""
+        value = float(self._values(np.asarray(u)))
+        return int(value) if self.discrete else value
+
+    def columns(self, u: np.ndarray) -> np.ndarray:
+        """Columns (n, n_columns) of coordinates (n,)."""
+        if not self.discrete:
+            return u[:, None]
+        return self._middle(self._values(u))[:, None]
+
+    def _middle(self, values: Any) -> Any:
+        """The middle of the quantiles that stand for integers."""
+        return self.distribution.cdf(values) - 0.5 * self.distribution.pmf(values)
+
+    def coordinate(self, value: Any) -> float:
+        """Coordinate in [0, 1] of a value."""
+        value = _number(value)
+        whole = not self.discrete or value == int(value)
+        if not (whole and self.low <= value <= self.high):
+            kind = "an integer" if self.discrete else "a number"
+            raise ValueError(f"must be {kind} from {self.low:g} to {self.high:g}")
+        return float(self._middle(value) if self.discrete else self.distribution.cdf(value))
+
+    def snapped(self, u: np.ndarray) -> np.ndarray:
+        """Coordinates (n,), those of an integer each moved to the middle of its own."""
+        return self.columns(u)[:, 0]
+
+    def middles(self) -> np.ndarray:
+        """Coordinates of all integers, shape (n_settings,)."""
+        return self._middle(np.arange(self.low, self.high + 1.0))
+
+    def values_between(self, low: float, high: float) -> Any:
+        """Values of the coordinates between two: a range of integers, or a pair."""
+        if not self.discrete:
+            return super().values_between(low, high)
+        low, high = self.value(low + SAME), self.value(max(low, high - SAME))
+        return range(int(low), int(high) + 1)
+
+    def same_as(self, other: object) -> bool:
+        """Whether another axis has the same values."""
+        if not isinstance(other, Quantile):
+            return False
+        parts = [
+            (type(d.distribution.dist), d.distribution.args, d.distribution.kwds)
+            if hasattr(d.distribution, "dist")
+            else id(d.distribution)
+            for d in (self, other)
+        ]
+        return _equal(*parts)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal; those that cannot be compared are not."""
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):
+        return False
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
+        raise ValueError("must be a number")
+    return float(value)
+
+
+def _axis(name: str, values: Any, spans: bool) -> Axis:
+    """Make the axis of a parameter; with ``spans`` a pair of numbers has all between them."""
+    if all(hasattr(values, method) for method in ("ppf", "cdf", "support")):
+        return Quantile(name, values)
+    if spans and isinstance(values, tuple):
+        return Span(name, values)
+    if not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__len__"):
+        if isinstance(values, np.ndarray) and values.ndim > 1:
+            raise ValueError(f"{name} must be one-dimensional")
+        return Choice(name, values.tolist() if isinstance(values, np.ndarray) else values)
+    pair = "a pair (lower, upper), " if spans else ""
+    raise TypeError(
+        f"{name} must be {pair}a list of values or a frozen distribution of "
+        f"scipy.stats (uniform, loguniform, randint, ...), got {values!r}"
+    )
+
+
+class ParameterSpace:
+    """All settings that ``param_distributions`` describes.
+
+    Parameters
+    ----------
+    param_distributions : dict or list of dicts
+        As in RandomizedSearchCV. With several dicts the first axis chooses among them, and a
+        parameter that has the same distribution in two of them shares an axis.
+
+    Attributes
+    ----------
+    n_axes : int
+        d, the dimension of the cube.
+    groups : ndarray of shape (n_columns,)
+        Axis of every column.
+    n_settings : float
+        Number of different settings, infinite where a distribution is continuous.
+    """
+
+    def __init__(self, param_distributions: Any) -> None:
+        several = isinstance(param_distributions, (list, tuple))
+        spaces = list(param_distributions) if several else [param_distributions]
+        if not spaces or not all(isinstance(space, Mapping) for space in spaces):
+            raise TypeError(
+                "param_distributions must be a dict of distributions or lists, or a list of such "
+                f"dicts; got {param_distributions!r}"
+            )
+        self._lay_out(spaces, "param_distributions", spans=False)
+
+    @classmethod
+    def of_bounds(cls, bounds: Mapping[str, Any], name: str = "bounds") -> ParameterSpace:
+        """Return the space of a box with named sides.
+
+        Parameters
+        ----------
+        bounds : dict
+            Names and sides: a tuple ``(lower, upper)`` for all numbers between two, whose
+            coordinates are the numbers themselves, or what ``param_distributions`` may have.
+        name : str, default="bounds"
+            Of the parameter, for messages.
+
+        Returns
+        -------
+        space : ParameterSpace
+        """
+        unnamed = [side for side in bounds if not isinstance(side, str)]
+        if unnamed:
+            raise TypeError(f"the names of sides in {name} must be strings, got {unnamed[0]!r}")
+        space = cls.__new__(cls)
+        space._lay_out([bounds], name, spans=True)
+        if space.n_settings <= 1:
+            raise ValueError(f"{name} must leave something to choose, got {bounds!r}")
+        return space
+
+    def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
+        """Give every parameter of some dicts an axis."""
+        self.parameter = name
+        self.axes: list[tuple[str, Any]] = []
+        if len(spaces) > 1:
+            self.axes.append(("", Choice("", [str(i) for i in range(len(spaces))])))
+        self._constants: list[dict[str, Any]] = []
+        #: For each dict, which axis its parameters are on.
+        self._active: list[dict[str, int]] = []
+        self.n_settings = 0.0
+        for space in spaces:
+            constants, active, n_settings = {}, {}, 1.0
+            for side, values in space.items():
+                axis = _axis(f"{name}[{side!r}]", values, spans)
+                n_settings *= axis.n_settings
+                if axis.n_settings == 1:
+                    constants[side] = axis.value(0.0)
+                else:
+                    active[side] = self._place(side, axis)
+            self._constants.append(constants)
+            self._active.append(active)
+            self.n_settings += n_settings
+        if not self.axes:
+            # A single setting; the cube needs an axis all the same.
+            self.axes.append(("", Choice("", ["only"])))
+        self._finish()
+
+    def _finish(self) -> None:
+        """Count axes and columns."""
+        self.n_axes = len(self.axes)
+        self.groups = np.repeat(np.arange(self.n_axes), [axis.n_columns for _, axis in self.axes])
+
+    @classmethod
+    def from_axes(cls, axes: Mapping[str, Any]) -> ParameterSpace:
+        """Return the space of given axes, each in use whatever the others are."""
+        space = cls.__new__(cls)
+        space.axes = list(axes.items())
+        space.parameter = "axes"
+        space._constants, space._active = [{}], [{name: i for i, name in enumerate(axes)}]
+        space._finish()
+        space.n_settings = float(np.prod([axis.n_settings for axis in axes.values()]))
+        return space
+
+    def __deepcopy__(self, memo: dict) -> ParameterSpace:
+        """Return itself: nothing in it changes, and kernels are copied often."""
+        return self
+
+    def _place(self, name: str, axis: Axis) -> int:
+        for i, (other_name, other) in enumerate(self.axes):
+            if name == other_name and axis.same_as(other):
+                return i
+        self.axes.append((name, axis))
+        return len(self.axes) - 1
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """The box of coordinates, shape (d, 2)."""
+        return np.array([axis.ends for _, axis in self.axes])
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the axes."""
+        return [name for name, _ in self.axes]
+
+    @property
+    def discrete(self) -> bool:
+        """Whether different points may stand for the same setting."""
+        return any(axis.discrete for _, axis in self.axes)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether settings that are near each other are expected to do alike."""
+        return all(axis.ordered for _, axis in self.axes)
+
+    def _which(self, points: np.ndarray) -> np.ndarray:
+        """Which dict every point (n, d) belongs to."""
+        if len(self._active) == 1:
+            return np.zeros(len(points), dtype=np.intp)
+        first: Any = self.axes[0][1]  # which dict it is, a Choice
+        return first.number(points[:, 0])
+
+    def setting(self, point: np.ndarray) -> dict[str, Any]:
+        """Return the parameters that a point (d,) stands for."""
+        which = int(self._which(point[None])[0])
+        active = self._active[which]
+        values = {name: self.axes[i][1].value(point[i]) for name, i in active.items()}
+        return {**self._constants[which], **values}
+
+    def columns(self, points: np.ndarray) -> np.ndarray:
+        """Return what distinguishes settings, shape (n, n_columns); points have shape (n, d)."""
+        points = np.asarray(points, dtype=np.float64)
+        out = np.hstack([axis.columns(u) for (_, axis), u in zip(self.axes, points.T, strict=True)])
+        which = self._which(points)
+        for number, active in enumerate(self._active):
+            if len(self._active) == 1:
+                break
+            unused = ~np.isin(self.groups, [0, *active.values()])
+            out[np.ix_(which == number, unused)] = NEUTRAL
+        return out
+
+    # -- a box with named sides ---------------------------------------------------------------
+
+    def point(self, setting: Mapping[str, Any]) -> np.ndarray:
+        """Return the point (d,) of a setting of a named box.
+
+        Parameters
+        ----------
+        setting : dict
+            A value for every side.
+
+        Returns
+        -------
+        point : ndarray of shape (d,)
+
+        Raises
+        ------
+        ValueError
+            Where a name is missing or unknown, or a value is not on its side.
+        """
+        expected, constants = {*self.names, *self._constants[0]}, self._constants[0]
+        if set(setting) != expected:
+            raise ValueError(
+                f"a setting must have a value for each of {sorted(expected)}: "
+                f"missing {sorted(expected - set(setting))}, "
+                f"unknown {sorted(set(setting) - expected, key=str)}"
+            )
+        point = np.empty(self.n_axes)
+        for i, (name, axis) in enumerate(self.axes):
+            try:
+                point[i] = axis.coordinate(setting[name])
+            except ValueError as error:
+                raise ValueError(f"{name} {error}, got {setting[name]!r}") from None
+        for name, value in constants.items():
+            if not _equal(value, setting[name]):
+                raise ValueError(f"{name} must be {value!r}, got {setting[name]!r}")
+        return point
+
+    def points(self, X: Any) -> Any:
+        """Return the points (n, d) of settings; what has no names is returned as it is.
+
+        Parameters
+        ----------
+        X : dict, list of dicts, DataFrame or anything else
+            One setting, several, or a table with a column for every side.
+
+        Returns
+        -------
+        X : ndarray of shape (n, d), or as given
+        """
+        if isinstance(X, Mapping):
+            return self.point(X)[None]
+        if hasattr(X, "columns") and hasattr(X, "__array__"):
+            table = {name: list(X[name]) for name in X.columns}
+            X = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):
+            return np.array([self.point(x) for x in X])
+        return X
+
+    def snapped(self, points: np.ndarray) -> np.ndarray:
+        """Points (n, d), each moved to the middle of those that stand for the same setting."""
+        if not self.discrete:
+            return points
+        return np.column_stack(
+            [axis.snapped(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+        )
+
+    def every_point(self) -> np.ndarray:
+        """A point of every setting, of which there must be finitely many, shape (n, d)."""
+        return np.array(list(product(*(axis.middles() for _, axis in self.axes))))
+
+    def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
+        """Values between two corners (d,): pairs, ranges of integers, lists; or single ones."""
+        sides = {
+            name: axis.value(a) if a == b else axis.values_between(a, b)
+            for (name, axis), a, b in zip(self.axes, lower, upper, strict=True)
+        }
+        return {**self._constants[0], **sides}
+
+    def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
+        """Whether two points (d,) are one, but for the rounding of values."""
+        return bool((np.abs(point - other) <= SAME * np.diff(self.bounds)[:, 0]).all())
+
+
+def named_box(bounds: Any, name: str = "bounds") -> ParameterSpace | None:
+    """Return the space of a box with named sides, None for one whose sides have no names."""
+    return ParameterSpace.of_bounds(bounds, name) if isinstance(bounds, Mapping) else None

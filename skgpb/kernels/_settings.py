@@ -1,0 +1,85 @@
+"""Kernels that know settings of different kinds for what they are, see skgpb.domains.space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel, Matern
+
+from skgpb.kernels._wrapper import WrapperKernel
+
+
+class AxisMatern(Matern):
+    """Matérn kernel with one length scale for each axis, which the axis's columns share.
+
+    Parameters
+    ----------
+    length_scale : float or ndarray of shape (n_axes,)
+        Of each axis.
+    length_scale_bounds : pair of floats, default=(1e-1, 1e1)
+        Where they are learned.
+    nu : float, default=2.5
+        Smoothness.
+    groups : sequence of n_columns int, default=()
+        Axis of every column, ascending.
+    """
+
+    def __init__(
+        self,
+        length_scale: Any = 1.0,
+        length_scale_bounds: Any = (1e-1, 1e1),
+        nu: float = 2.5,
+        groups: Any = (),
+    ) -> None:
+        super().__init__(length_scale, length_scale_bounds, nu)
+        self.groups = groups
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Return the covariances, and with ``eval_gradient`` their gradient by ``theta``."""
+        groups = np.asarray(self.groups)
+        by_column = Matern(np.atleast_1d(self.length_scale)[groups], nu=self.nu)
+        if not eval_gradient:
+            return by_column(X, Y)
+        K, gradient = by_column(X, eval_gradient=True)
+        starts = np.flatnonzero(np.diff(groups, prepend=-1))
+        return K, np.add.reduceat(gradient, starts, axis=2)
+
+
+class OnSettings(WrapperKernel):
+    """A kernel on the columns of settings, as a kernel on points of the cube.
+
+    Parameters
+    ----------
+    base : Kernel
+        Over columns; its hyperparameters are those of this kernel.
+    columns : callable
+        Maps points (n, d) to columns.
+    prior : Prior, default=None
+        Under which the hyperparameters are learned from standardised values. None for a kernel
+        that is learned only if its user says so.
+    """
+
+    def __init__(
+        self,
+        base: Kernel,
+        columns: Callable[[np.ndarray], np.ndarray],
+        prior: Any = None,
+    ) -> None:
+        self.base = base
+        self.columns = columns
+        self.prior = prior
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Return the covariances of the settings that points (n, d) stand for."""
+        X = self.columns(np.atleast_2d(X))
+        return self.base(X, None if Y is None else self.columns(np.atleast_2d(Y)), eval_gradient)
+
+    def diag(self, X: Any) -> np.ndarray:
+        """Return the diagonal of ``self(X)``, shape (n,)."""
+        return self.base.diag(self.columns(np.atleast_2d(X)))
+
+    def is_stationary(self) -> bool:
+        """Return False: an integer is the same setting wherever in the cube its points lie."""
+        return False

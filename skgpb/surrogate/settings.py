@@ -1,0 +1,35 @@
+"""The kernel of an optimizer that searches settings of different kinds, and its prior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
+
+from skgpb.kernels._settings import AxisMatern, OnSettings
+from skgpb.surrogate.likelihood import Prior
+
+# Where length scales are expected, in units of a side; and how sure this is, as standard
+# deviations of logarithms.
+LENGTH_SCALE, LENGTH_LIMITS = 0.5, (1e-1, 1e1)
+SPREAD_LENGTH, SPREAD_VARIANCE = 0.8, 1.0
+
+
+def default_kernel(space: Any) -> Kernel:
+    """Matérn-5/2 with an amplitude and a length scale for every axis of a ParameterSpace."""
+    side = np.diff(space.bounds)[:, 0]
+    scales: Any = LENGTH_SCALE * side
+    limits: Any = np.outer(side, LENGTH_LIMITS)
+    if space.n_axes == 1:
+        scales, limits = float(scales[0]), tuple(limits[0])
+    return ConstantKernel(1.0, (1e-2, 1e2)) * AxisMatern(scales, limits, groups=space.groups)
+
+
+def kernel_on_settings(kernel: Kernel | None, space: Any) -> OnSettings:
+    """Put the kernel of an optimizer on settings; None for one that is learned under a prior."""
+    if kernel is not None:
+        return OnSettings(kernel, space.columns)
+    kernel = default_kernel(space)
+    spread = np.array([SPREAD_VARIANCE, *[SPREAD_LENGTH] * space.n_axes])
+    return OnSettings(kernel, space.columns, Prior(kernel.theta, spread))
