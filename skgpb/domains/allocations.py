@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,7 @@ class Allocation(Query):
         return f"Allocation(indices={self.indices}, costs={self.costs})"
 
 
+@dataclass(eq=False, repr=False)
 class AllocationSet:
     """One arm for each campaign: makes allocations, resolves them, tells their parts and costs.
 
@@ -85,15 +87,9 @@ class AllocationSet:
     Allocation(indices=(0, 1), costs=[0. 1.])
     """
 
-    def __init__(
-        self,
-        campaigns: Sequence[ArmSet],
-        costs: Sequence[NDArray[np.float64]],
-        priced: bool = False,
-    ) -> None:
-        self.campaigns = campaigns
-        self.costs = costs
-        self.priced = priced
+    campaigns: Sequence[ArmSet]
+    costs: Sequence[NDArray[np.float64]]
+    priced: bool = False
 
     def allocation(self, choice: Sequence[int]) -> Allocation:
         """Return the query that has the chosen arm of each campaign."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,15 @@ from skgpb.utils import Integral, Real, check_numbers
 MAX_SEED = np.iinfo(np.int32).max
 
 
+@dataclass(eq=False, repr=False)
 class BanditScorer:
     """What :func:`bandit_scorer` returns: picklable, called as ``scorer(estimator, X, y)``."""
 
-    def __init__(
-        self,
-        budget: int,
-        noise: float,
-        n_repeats: int,
-        recommend: dict[str, Any],
-        random_state: int,
-    ) -> None:
-        self.budget = budget
-        self.noise = noise
-        self.n_repeats = n_repeats
-        self.recommend = recommend
-        self.random_state = random_state
+    budget: int
+    noise: float
+    n_repeats: int
+    recommend: dict[str, Any]
+    random_state: int
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())

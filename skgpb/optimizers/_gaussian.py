@@ -38,8 +38,61 @@ FAR = 1e3
 SMALLEST_UNIT = 1e-150
 
 
-class GaussianProcessMixin:
-    """A surrogate, observations of functionals, the schedule of learning, a regressor for f.
+class FunctionPosterior:
+    """What is known of f at points, by ``surrogate_``, which takes the rows of points."""
+
+    surrogate_: Any
+
+    def _rows_of(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows (n, n_columns) of points (n, d)."""
+        return points
+
+    @locked
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Posterior of f at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points.
+        return_std, return_cov : bool, default=False
+            At most one of them.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,), only if ``return_std``
+        cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
+        """
+        check_is_fitted(self, "bounds_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = self._rows_of(X)
+        return self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
+
+    @locked
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw samples of f from the posterior at points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_X, d)
+            Points.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seeds the draws.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_samples_X, n_samples)
+        """
+        check_is_fitted(self, "bounds_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.surrogate_.sample_y(self._rows_of(X), n_samples, random_state)
+
+
+class GaussianProcessMixin(FunctionPosterior):
+    """A surrogate, observations of functionals, the schedule of learning.
 
     The domain of the class it is mixed into, ``domain_``, says what the descriptor rows of points
     and queries are, and the class what depends on the hyperparameters (``_relearned``).
@@ -75,7 +128,6 @@ class GaussianProcessMixin:
     }
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, n_columns) of points (n, d)."""
         return self.domain_.rows_of(points)
 
     def _block(self, query: Any) -> np.ndarray:
@@ -285,7 +337,7 @@ class GaussianProcessMixin:
             found["noise"] = level
         return found
 
-    # -- a regressor for f ------------------------------------------------------------------
+    # -- predicting -------------------------------------------------------------------------
 
     @locked
     def predict_query(self, queries: Any, return_std: bool = False) -> Any:
@@ -307,49 +359,6 @@ class GaussianProcessMixin:
         check_is_fitted(self, "bounds_")
         blocks = [self._block(query) for query in self._checked_queries(queries)]
         return self._gp.moments(blocks, std=return_std)
-
-    @locked
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Posterior of f at points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, d)
-            Points.
-        return_std, return_cov : bool, default=False
-            At most one of them.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,)
-        std : ndarray of shape (n_samples,), only if ``return_std``
-        cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
-        """
-        check_is_fitted(self, "bounds_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        rows = self._rows_of(X)
-        return self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
-
-    @locked
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw samples of f from the posterior at points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, d)
-            Points.
-        n_samples : int, default=1
-            Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
-
-        Returns
-        -------
-        samples : ndarray of shape (n_samples_X, n_samples)
-        """
-        check_is_fitted(self, "bounds_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.surrogate_.sample_y(self._rows_of(X), n_samples, random_state)
 
 
 def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:

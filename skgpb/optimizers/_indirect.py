@@ -32,7 +32,7 @@ from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._gaussian import usable
+from skgpb.optimizers._gaussian import FunctionPosterior, usable
 from skgpb.optimizers._run import PricedRuns
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.likelihood import (
@@ -67,7 +67,7 @@ from skgpb.utils import (
 Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
-class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
+class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[Asked]):
     """Ask for conditional expectations of f, recommend where f itself is largest.
 
     A subclass says what can be asked in ``_make_queries`` and chooses in ``_choose``. If it keeps
@@ -452,29 +452,6 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
         return np.array([(i + 1, *row) for i, row in enumerate(self._history)], dtype=dtype)
 
     @locked
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Posterior of f at points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, d)
-            Points.
-        return_std, return_cov : bool, default=False
-            At most one of them.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,)
-        std : ndarray of shape (n_samples,), only if ``return_std``
-        cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
-        """
-        check_is_fitted(self, "bounds_")
-        if return_std and return_cov:
-            raise RuntimeError("At most one of return_std or return_cov can be requested.")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.surrogate_.predict(X, return_std=return_std, return_cov=return_cov)
-
-    @locked
     def predict_query(self, A: Any, return_std: bool = False) -> Any:
         """Posterior of g, the noiseless answers.
 
@@ -494,27 +471,6 @@ class BaseIndirectOptimizer(PricedRuns, BaseBanditOptimizer[Asked]):
         rows = [each.a if isinstance(each, IndirectQuery) else each for each in A]
         A = check_numbers(rows if len(rows) else A, "A")
         return self.surrogate_.predict_query(A, return_std=return_std)
-
-    @locked
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw samples of f from the posterior at points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, d)
-            Points.
-        n_samples : int, default=1
-            Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
-
-        Returns
-        -------
-        samples : ndarray of shape (n_samples_X, n_samples)
-        """
-        check_is_fitted(self, "bounds_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.surrogate_.sample_y(X, n_samples, random_state)
 
 
 class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):

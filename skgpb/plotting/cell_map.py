@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from skgpb.plotting._axes import (
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CellMapDisplay:
     """Map of the leaves of a tree search, coloured by the posterior mean of their averages.
 
@@ -69,32 +71,17 @@ class CellMapDisplay:
     #: Colour of the recommended cell.
     color = RECOMMENDED
 
-    def __init__(
-        self,
-        *,
-        lower: np.ndarray,
-        upper: np.ndarray,
-        mean: np.ndarray,
-        std: np.ndarray,
-        asked: np.ndarray,
-        recommended: np.ndarray | None = None,
-        answers: np.ndarray | None = None,
-        points: np.ndarray | None = None,
-        leaf_of: np.ndarray | None = None,
-        feature_names: Sequence[str] | None = None,
-        value_name: str | None = None,
-    ) -> None:
-        self.lower = lower
-        self.upper = upper
-        self.mean = mean
-        self.std = std
-        self.asked = asked
-        self.recommended = recommended
-        self.answers = answers
-        self.points = points
-        self.leaf_of = leaf_of
-        self.feature_names = feature_names
-        self.value_name = value_name
+    lower: np.ndarray
+    upper: np.ndarray
+    mean: np.ndarray
+    std: np.ndarray
+    asked: np.ndarray
+    recommended: np.ndarray | None = None
+    answers: np.ndarray | None = None
+    points: np.ndarray | None = None
+    leaf_of: np.ndarray | None = None
+    feature_names: Sequence[str] | None = None
+    value_name: str | None = None
 
     @classmethod
     def from_optimizer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, make_axes, recommenda
 from skgpb.utils import Integral, check_numbers
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PosteriorDisplay:
     """Posterior of the function at points, and what was asked.
 
@@ -58,28 +60,15 @@ class PosteriorDisplay:
     'width'
     """
 
-    def __init__(
-        self,
-        *,
-        grid: tuple[np.ndarray, ...],
-        mean: np.ndarray,
-        std: np.ndarray,
-        asked: np.ndarray | None = None,
-        rewards: np.ndarray | None = None,
-        recommended: np.ndarray | None = None,
-        feature_names: Sequence[str] | None = None,
-        value_name: str | None = None,
-        title: str | None = None,
-    ) -> None:
-        self.grid = grid
-        self.mean = mean
-        self.std = std
-        self.asked = asked
-        self.rewards = rewards
-        self.recommended = recommended
-        self.feature_names = feature_names
-        self.value_name = value_name
-        self.title = title
+    grid: tuple[np.ndarray, ...]
+    mean: np.ndarray
+    std: np.ndarray
+    asked: np.ndarray | None = None
+    rewards: np.ndarray | None = None
+    recommended: np.ndarray | None = None
+    feature_names: Sequence[str] | None = None
+    value_name: str | None = None
+    title: str | None = None
 
     @classmethod
     def from_optimizer(

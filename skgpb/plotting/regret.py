@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ KINDS = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RegretDisplay:
     """How much a run has given away so far, round by round.
 
@@ -58,20 +60,11 @@ class RegretDisplay:
     'cumulative regret'
     """
 
-    def __init__(
-        self,
-        *,
-        regret: np.ndarray,
-        kind: str,
-        optimum: float,
-        estimated: bool = False,
-        name: str | None = None,
-    ) -> None:
-        self.regret = regret
-        self.kind = kind
-        self.optimum = optimum
-        self.estimated = estimated
-        self.name = name
+    regret: np.ndarray
+    kind: str
+    optimum: float
+    estimated: bool = False
+    name: str | None = None
 
     @classmethod
     def from_optimizer(

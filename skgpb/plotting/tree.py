@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from skgpb.plotting._axes import RECOMMENDED, check_has_cells, make_axes, recomm
 SMALLEST, LARGEST, MANY = 8.0, 150.0, 300
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TreeDisplay:
     """The nodes of a tree search, deep where it looked closely.
 
@@ -61,24 +63,13 @@ class TreeDisplay:
     'depth'
     """
 
-    def __init__(
-        self,
-        *,
-        depth: np.ndarray,
-        parent: np.ndarray,
-        children: np.ndarray,
-        n_evaluations: np.ndarray,
-        mean: np.ndarray,
-        recommended: int = -1,
-        value_name: str | None = None,
-    ) -> None:
-        self.depth = depth
-        self.parent = parent
-        self.children = children
-        self.n_evaluations = n_evaluations
-        self.mean = mean
-        self.recommended = recommended
-        self.value_name = value_name
+    depth: np.ndarray
+    parent: np.ndarray
+    children: np.ndarray
+    n_evaluations: np.ndarray
+    mean: np.ndarray
+    recommended: int = -1
+    value_name: str | None = None
 
     @classmethod
     def from_optimizer(
