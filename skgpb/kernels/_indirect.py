@@ -121,8 +121,9 @@ class IndirectKernel(WrapperKernel):
                 )
             evaluator = self.evaluator(X.shape[1])
             return evaluator.cross(evaluator.embed(X), evaluator.embed(Y))
-        K = self._gram(X)
-        return (K, self._gradient(X)) if eval_gradient else K
+        evaluator = self.evaluator(X.shape[1])
+        K = self._gram(X, evaluator)
+        return (K, self._gradient(X, evaluator)) if eval_gradient else K
 
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the variances of functionals (n, c): the diagonal of ``self(X)``."""
@@ -137,18 +138,16 @@ class IndirectKernel(WrapperKernel):
         evaluator = self.evaluator(X.shape[1])
         return evaluator.noise(evaluator.embed(X))
 
-    def _gram(self, X: np.ndarray) -> np.ndarray:
-        evaluator = self.evaluator(X.shape[1])
+    def _gram(self, X: np.ndarray, evaluator: Evaluator) -> np.ndarray:
         E = evaluator.embed(X)
         K = evaluator.cross(E, E)
         K = 0.5 * (K + K.T)  # the two triangles were summed in different orders
         K[np.diag_indices(len(K))] = evaluator.diag(E) + evaluator.noise(E)
         return K
 
-    def _gradient(self, X: np.ndarray) -> np.ndarray:
+    def _gradient(self, X: np.ndarray, evaluator: Evaluator) -> np.ndarray:
         """Derivatives (n, n, p); five-point differences where there is nothing better."""
         theta = self.theta
-        evaluator = self.evaluator(X.shape[1])
         if hasattr(evaluator, "gradient"):
             gradient = evaluator.gradient(evaluator.embed(X))
             if gradient is not None:
@@ -160,9 +159,15 @@ class IndirectKernel(WrapperKernel):
             for steps, weight in ((1, 8.0), (2, -1.0)):
                 for sign in (1.0, -1.0):
                     shift[j] = sign * steps * STEP
-                    total = total + sign * weight * self._with_theta(theta + shift)(X)
+                    beside = self._with_theta(theta + shift)
+                    K = beside._gram(X, beside._evaluator_near(evaluator, X.shape[1]))
+                    total = total + sign * weight * K
             gradient[..., j] = total / (12 * STEP)
         return gradient
+
+    def _evaluator_near(self, other: Evaluator, n_columns: int) -> Evaluator:
+        """Return the evaluator, where one at nearby hyperparameters has been used already."""
+        return self.evaluator(n_columns)
 
     def _with_theta(self, theta: np.ndarray) -> Self:
         """Return a shallow copy, sharing all but the base."""

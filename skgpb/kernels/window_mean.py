@@ -154,6 +154,12 @@ class WindowMean(IndirectKernel):
         domain = self._check_settings(d)
         return WindowEvaluator(self._checked_base(), d, self.window, domain, float(self.tolerance))
 
+    def _evaluator_near(self, other: WindowEvaluator, n_columns: int) -> WindowEvaluator:
+        evaluator = super()._evaluator_near(other, n_columns)
+        # A change of the number of nodes is no part of a derivative.
+        evaluator.counts = other.counts
+        return evaluator
+
     def _check_settings(self, d: int) -> np.ndarray | None:
         if self.window not in ("gaussian", "uniform"):
             raise ValueError(f"window must be 'gaussian' or 'uniform'; got {self.window!r}.")

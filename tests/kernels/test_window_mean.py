@@ -446,3 +446,23 @@ def test_sharp_and_blurred_answers_teach_a_length_scale():
     mean, std = gpr.predict(kernel.points(x), return_std=True)
     assert abs(mean - np.sin(8 * x[:, 0])).max() < 0.05 and (std < 0.1).all()
     assert gpr.log_marginal_likelihood_value_ > gpr.log_marginal_likelihood(kernel.theta) + 1
+
+
+def test_the_gradient_keeps_its_rule_where_the_number_of_nodes_changes():
+    """Two rules differ by up to the tolerance: divided by a step, that is no derivative."""
+    X, scale = np.array([[0.2, 0.2], [0.3, 0.2], [0.9, 0.0]]), np.array([0.2])
+
+    def kernel(log_length):
+        return WindowMean(RBF(np.exp(log_length)), domain=[(0.0, 1.0)], tolerance=1e-4)
+
+    low, high = -2.8, -2.7
+    n_low, n_high = (kernel(end).evaluator(2).n_nodes(scale) for end in (low, high))
+    assert n_low > n_high
+    while high - low > 1e-6:
+        middle = 0.5 * (low + high)
+        more = kernel(middle).evaluator(2).n_nodes(scale) == n_low
+        low, high = (middle, high) if more else (low, middle)
+    up, down = (kernel(low - 1e-4 + step)(X) for step in (1e-5, -1e-5))  # both of more nodes
+    gradient = kernel(low)(X, eval_gradient=True)[1][..., 0]
+    # Second derivatives are near 1, and 1e-4 away.
+    assert_allclose(gradient, (up - down) / 2e-5, rtol=0, atol=5e-4)
