@@ -1,9 +1,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-def mills_and_information(
-    gamma: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def information(
     mean: NDArray[np.float64],
     std: NDArray[np.float64],

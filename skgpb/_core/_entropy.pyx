@@ -108,18 +108,6 @@ cdef inline double tabulated_ratio(double s, const double* table) noexcept nogil
     return y0 + t * (d0 + t * (3.0 * y1 - 2.0 * d0 - d1 + t * (d0 + d1 - 2.0 * y1)))
 
 
-def mills_and_information(const double[::1] gamma):
-    """Mills ratio h (n,) and A (n,) at gamma (n,)."""
-    cdef Py_ssize_t n = gamma.shape[0], i
-    h, A = np.empty(n), np.empty(n)
-    cdef double[::1] h_view = h
-    cdef double[::1] A_view = A
-    with nogil:
-        for i in range(n):
-            mills(gamma[i], &h_view[i], &A_view[i])
-    return h, A
-
-
 def information(const double[::1] mean, const double[::1] std, const double[::1] maxima,
                 double known, const double[::1] noise=None):
     """Mean information about each sample of f* in an answer, in nats, shape (m,).

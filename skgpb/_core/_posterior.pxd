@@ -20,8 +20,6 @@ cdef class Posterior:
     cdef readonly double doubtful    # error of a mean, beyond its deviation; 0 if there was none
 
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m)
-    cdef bint _finish_append(self, double var, double diag, double noise, double y,
-                             const double[::1] k_tracked)
     cdef void extend_rows(self, const double[::1] k_tracked, double pivot,
                           double zn) noexcept nogil
     cdef void fill_rows(self, double[:, ::1] K, const double[::1] diag,

@@ -233,17 +233,6 @@ cdef class Posterior:
                 else:
                     trsm_rows(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
 
-    def project(self, const double[:, ::1] V):
-        """Means V z of functionals given by their solved rows V (r, n), shape (r,)."""
-        if V.shape[1] != self.n:
-            raise ValueError(f"expected {self.n} columns, got {V.shape[1]}")
-        out = np.zeros(V.shape[0])
-        cdef double[::1] view = out
-        if V.shape[0] and self.n:
-            with nogil:
-                gemv(V.shape[0], self.n, 1.0, &V[0, 0], self.n, &self.z[0], 0.0, &view[0])
-        return out
-
     def log_marginal_likelihood(self):
         """Log density of every answer given so far, repeats included."""
         cdef double value = -0.5 * (self.repeat_square + self.repeat_log)
@@ -258,51 +247,25 @@ cdef class Posterior:
 
     # -- observing --------------------------------------------------------------------------
 
-    def append(self, const double[::1] k, double diag, double noise, double y,
-               const double[::1] k_tracked, double jitter=0.0):
-        """Observe a functional that is neither observed nor tracked. O(n^2 + m n).
-
-        Parameters are cov(observed, psi) (n,), cov(psi, psi), the noise variance, the answer
-        and cov(tracked, psi) (m,). Return False, with nothing changed, where the pivot is
-        lost to rounding; ``jitter`` is added to the noise.
-        """
-        if k.shape[0] != self.n or k_tracked.shape[0] != self.m:
-            raise ValueError(
-                f"expected covariances of lengths {self.n} and {self.m}, "
-                f"got {k.shape[0]} and {k_tracked.shape[0]}"
-            )
-        self.reserve(self.n + 1, self.m)
-        cdef Py_ssize_t n = self.n, j
-        cdef double var
-        with nogil:
-            for j in range(n):
-                self.L[n, j] = k[j]
-            if n:
-                trsv_lower(n, &self.L[0, 0], self.L.shape[1], &self.L[n, 0])
-            var = diag - (dot(n, &self.L[n, 0], &self.L[n, 0]) if n else 0.0)
-        return self._finish_append(var if var > 0.0 else 0.0, diag, noise + jitter, y, k_tracked)
-
     def append_tracked(self, Py_ssize_t slot, const double[::1] k_tracked, double noise,
                        double y, double jitter=0.0):
         """Observe tracked functional ``slot`` for the first time. O(m n), no solve.
 
-        ``k_tracked`` (m,) is cov(tracked, psi), own variance included. Return as ``append``.
+        ``k_tracked`` (m,) is cov(tracked, psi), own variance included. Return False, with nothing
+        changed, where the pivot is lost to rounding; ``jitter`` is added to the noise.
         """
         self._check_slot(slot)
         if k_tracked.shape[0] != self.m:
             raise ValueError(f"expected {self.m} covariances, got {k_tracked.shape[0]}")
         self.reserve(self.n + 1, self.m)
-        cdef Py_ssize_t n = self.n, j
+        cdef Py_ssize_t n = self.n, m = self.m, j
+        cdef double pivot2, pivot, zn
+        noise += jitter
+        pivot2 = self.var[slot] + noise
+        if not pivot2 > RELATIVE_PIVOT * (k_tracked[slot] + noise) + SMALLEST_PIVOT:
+            return False
         for j in range(n):
             self.L[n, j] = self.V[slot, j]
-        return self._finish_append(self.var[slot], k_tracked[slot], noise + jitter, y, k_tracked)
-
-    cdef bint _finish_append(self, double var, double diag, double noise, double y,
-                             const double[::1] k_tracked):
-        cdef Py_ssize_t n = self.n, m = self.m
-        cdef double pivot2 = var + noise, pivot, zn
-        if not pivot2 > RELATIVE_PIVOT * (diag + noise) + SMALLEST_PIVOT:
-            return False
         pivot = sqrt(pivot2)
         self.L[n, n] = pivot
         zn = (y - (dot(n, &self.L[n, 0], &self.z[0]) if n else 0.0)) / pivot
@@ -310,7 +273,7 @@ cdef class Posterior:
         self.y[n] = y
         self.noise[n] = noise
         self.count[n] = 1
-        self._suspect(diag, noise, pivot, zn)
+        self._suspect(k_tracked[slot], noise, pivot, zn)
         if m * n >= RELEASED:
             with nogil:
                 self.extend_rows(k_tracked, pivot, zn)

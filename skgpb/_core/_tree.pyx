@@ -16,6 +16,25 @@ TIE_TOLERANCE = 1e-9
 cdef double TIE = TIE_TOLERANCE
 
 
+def first_maximum(values, double tolerance=TIE):
+    """Position of the first value within ``tolerance`` of the largest (decision D-G1).
+
+    NaN counts as lowest, and where all are NaN the first is taken.
+    """
+    cdef const double[:] view = np.asarray(values, dtype=np.float64)
+    cdef Py_ssize_t i, n = view.shape[0]
+    cdef double top = -INFINITY
+    if n == 0:
+        raise ValueError("there is no largest of no values")
+    for i in range(n):
+        if view[i] > top:
+            top = view[i]
+    for i in range(n):
+        if view[i] >= top - tolerance:
+            return i
+    return 0
+
+
 cdef class Tree:
     """A tree that starts as one root cell.
 
@@ -123,11 +142,6 @@ cdef class Tree:
     def leaves(self):
         """Node of every leaf slot, shape (n_leaves,)."""
         return np.array(self.leaf_[: self.n_leaves])
-
-    @property
-    def is_leaf(self):
-        """Whether a node is a leaf, bool of shape (n_nodes,)."""
-        return np.asarray(self.first_child_[: self.n_nodes]) < 0
 
     def box(self, Py_ssize_t start, Py_ssize_t stop):
         """Box descriptors [lower, upper] of nodes start..stop-1, shape (stop - start, 2 d)."""

@@ -26,6 +26,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.box import points_per_axis
@@ -37,7 +38,6 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._gaussian import GaussianProcessMixin
 from skgpb.optimizers._posteriors import ArmsPosterior
-from skgpb.optimizers._ties import first_maximum
 from skgpb.surrogate.pairs import TrackedPairs
 from skgpb.utils import (
     MOST_POINTS,

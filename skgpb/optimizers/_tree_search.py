@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._tree import TIE_TOLERANCE, Tree
+from skgpb._core._tree import TIE_TOLERANCE, Tree, first_maximum
 from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.domains.box import points_per_axis
 from skgpb.domains.partition import deepest_level
@@ -21,7 +21,6 @@ from skgpb.kernels.evaluator import contains_white_noise
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin
-from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers._variation import largest_within, never_increasing
 from skgpb.utils import (
     MOST_CHILDREN,

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.indirect import IndirectCell, QueryTree
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
-from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers.cmes import SamplesMaximum
 from skgpb.utils import (
     MOST_CHILDREN,

@@ -25,6 +25,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skgpb._core._tree import first_maximum
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning
@@ -34,7 +35,6 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
 from skgpb.optimizers._posteriors import AllocationsPosterior, ArmsPosterior
-from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
 from skgpb.utils import (
     Interval,

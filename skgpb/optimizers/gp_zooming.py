@@ -29,7 +29,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
-from skgpb._core._tree import TIE_TOLERANCE
+from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.covering import LEVELS
@@ -39,7 +39,6 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin
-from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers._variation import (
     claim_2,
     covariance_of_points,

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
-from skgpb.optimizers._ties import first_maximum
 from skgpb.optimizers._tree_search import TreeSearchOptimizer, given_diameter
 from skgpb.utils import Integral, Interval, Real, StrOptions
 

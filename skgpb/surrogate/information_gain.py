@@ -36,7 +36,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb._core._tree import TIE_TOLERANCE
+from skgpb._core._tree import first_maximum
 from skgpb.kernels._cell import CellKernel
 from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -96,7 +96,7 @@ class GreedyInformationGain:
             var = self._gp.posterior.tracked_var()
             noise = self._alpha + self._nuggets
             ratio = var / noise
-            arm = int(np.flatnonzero(ratio >= ratio.max() - TIE_TOLERANCE)[0])
+            arm = first_maximum(ratio)
             gain = 0.5 * log(1.0 + ratio[arm])
             self._gp.observe_tracked(arm, 0.0, self._alpha)
             self.gains.append(gain + (self.gains[-1] if self.gains else 0.0))

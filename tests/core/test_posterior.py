@@ -39,12 +39,7 @@ class Session:
         self.noise.append(noise)
 
     def append(self, x, noise):
-        y = self.rng.normal()
-        observed = np.array(self.X).reshape(-1, self.T.shape[1])
-        k = KERNEL(x[None], observed)[0] if self.X else np.zeros(0)
-        assert self.p.append(k, 1.0, noise, y, KERNEL(self.T, x[None])[:, 0])
-        self.X.append(x)
-        self.log(x, y, noise)
+        self.append_block(x[None], noise)
 
     def append_tracked(self, slot, noise):
         y = self.rng.normal()
@@ -76,7 +71,6 @@ class Session:
         K = KERNEL(self.T, np.array(self.X))
         assert_allclose(K @ self.p.weights(), mean, atol=rtol)
         self.p.solve_rows(K)
-        assert_allclose(self.p.project(K), mean, atol=rtol)
         assert_allclose(K, self.p.tracked_rows(), atol=1e-8)
 
 
@@ -142,7 +136,13 @@ def test_growth_stays_exact_for_2000_distinct_observations():
     p.track(np.zeros((5, 0)), np.ones(5), np.arange(5))
     K, KT, y = KERNEL(X), KERNEL(T, X), rng.normal(size=2000)
     for i in range(2000):
-        assert p.append(np.ascontiguousarray(K[i, :i]), 1.0, 0.01, y[i], KT[:, i].copy())
+        row, single, noise = (
+            np.ascontiguousarray(K[i : i + 1, :i]),
+            np.ones((1, 1)),
+            np.full(1, 0.01),
+        )
+        tracked = np.ascontiguousarray(KT[:, i : i + 1])
+        assert p.append_block(row, single, noise, y[i : i + 1], tracked)
     L = p.factor()
     Q = K + 0.01 * np.eye(2000)
     assert np.abs(L @ L.T - Q).max() < 1e-12
@@ -154,12 +154,11 @@ def test_a_lost_pivot_is_reported_and_changes_nothing():
     p.track(np.zeros((1, 0)), np.ones(1), np.arange(1))
     assert p.append_tracked(0, np.ones(1), 0.0, 2.0)
     before = pickle.dumps(p)
-    assert not p.append(np.ones(1), 1.0, 0.0, 2.0, np.ones(1))
-    assert not p.append_block(
-        np.ones((1, 1)), np.ones((1, 1)), np.zeros(1), np.ones(1), np.ones((1, 1))
-    )
+    assert not p.append_tracked(0, np.ones(1), 0.0, 2.0)
+    one = np.ones((1, 1))
+    assert not p.append_block(one, one, np.zeros(1), np.ones(1), one)
     assert pickle.dumps(p) == before
-    assert p.append(np.ones(1), 1.0, 0.0, 2.0, np.ones(1), jitter=1e-10)
+    assert p.append_tracked(0, np.ones(1), 0.0, 2.0, 1e-10)
 
 
 def test_repeats_without_noise():
@@ -200,15 +199,16 @@ def test_empty_posterior_survives_everything():
     assert p.log_marginal_likelihood() == 0.0
     assert p.append_block(*(np.zeros((0, 0)),) * 2, np.zeros(0), np.zeros(0), np.zeros((0, 0)))
     p = pickle.loads(pickle.dumps(p)).copy()
-    assert p.append(np.zeros(0), 1.0, 0.1, 1.0, np.zeros(0))
+    first = np.zeros((1, 0)), np.ones((1, 1)), np.full(1, 0.1), np.ones(1), np.zeros((0, 1))
+    assert p.append_block(*first)
     assert p.n == 1
     assert p.m == 0
     with pytest.raises(IndexError):
         p.repeat(1, 0.1, 0.0)
     with pytest.raises(IndexError):
         p.tracked_at(0)
-    with pytest.raises(ValueError, match="lengths 1 and 0"):
-        p.append(np.zeros(0), 1.0, 0.1, 1.0, np.zeros(0))
+    with pytest.raises(ValueError, match="fit 1 observed, 0 tracked and 1 new"):
+        p.append_block(*first)
 
 
 def test_pickle_and_copy_continue_identically():
@@ -246,4 +246,3 @@ def test_products_that_come_in_parts_are_whole(m):
     mean, var, _ = direct(np.vstack([X, T[:1]]), np.append(y, 0.5), np.full(n + 1, 0.1), T)
     assert_allclose(p.tracked_mean(), mean, atol=1e-9)
     assert_allclose(p.tracked_var(), var, atol=1e-9)
-    assert_allclose(p.project(p.tracked_rows()), mean, atol=1e-9)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skgpb._core._posterior import Posterior
-from skgpb._core._tree import Tree
+from skgpb._core._tree import Tree, first_maximum
 
 
 def grown(seed, K, d, splits):
@@ -25,7 +25,7 @@ def grown(seed, K, d, splits):
 @given(st.integers(0, 10**6), st.integers(2, 4), st.integers(1, 4), st.integers(0, 40))
 def test_leaves_tile_the_root(seed, K, d, splits):
     tree = grown(seed, K, d, splits)
-    leaf = tree.is_leaf
+    leaf = np.isin(np.arange(tree.n_nodes), tree.leaves)
     volumes = np.prod(tree.upper - tree.lower, axis=1)
     assert_allclose(volumes[leaf].sum(), volumes[0], rtol=1e-12)
     assert tree.n_leaves == leaf.sum() == splits * (K - 1) + 1
@@ -152,3 +152,25 @@ def test_pickle_keeps_everything():
     leaf = int(tree.leaves[0])
     assert other.split(leaf) == tree.split(leaf)
     assert_array_equal(other.lower, tree.lower)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.0, 1.0, 1.0 + 5e-10], 1),
+        ([0.0, 1.0, 1.0 + 2e-9], 2),
+        ([np.nan, -1.0, np.nan], 1),
+        ([np.nan, np.nan], 0),
+        ([-np.inf, -np.inf], 0),
+        ([0, 3, 3], 1),
+    ],
+)
+def test_the_first_of_tied_values_is_their_maximum(values, expected):
+    assert first_maximum(np.array(values)) == expected
+    assert first_maximum(np.repeat(values, 2)[::2]) == expected  # strides do not matter
+
+
+def test_the_tolerance_of_ties_is_that_of_the_units():
+    assert first_maximum(np.array([1.0, 2.0, 3.0]), 1.5) == 1
+    with pytest.raises(ValueError, match="no largest"):
+        first_maximum(np.zeros(0))
