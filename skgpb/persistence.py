@@ -56,6 +56,8 @@ RENAMED: dict[str, dict[str, str]] = {
 RENAMED_VALUES: dict[str, dict[str, dict[str, str]]] = {
     "MESOptimizer": {"max_values": {"joint": "draws"}},
 }
+# Parameters that files of earlier versions lack, and how their runs went.
+ADDED: dict[str, dict[str, Any]] = {"BaseArmsOptimizer": {"n_initial": 0}}
 
 _KERNELS: dict[str, type[Kernel]] = {}
 
@@ -225,7 +227,10 @@ class Reader:
 
     def parameters(self, cls: type, stored: dict[str, Any]) -> dict[str, Any]:
         """Inverse of ``encode_parameters``, under the names that a class has for them now."""
-        values = {present_name(cls, name): self.decode(item) for name, item in stored.items()}
+        values: dict[str, Any] = {}
+        for each in cls.__mro__:
+            values |= ADDED.get(each.__name__, {})
+        values |= {present_name(cls, name): self.decode(item) for name, item in stored.items()}
         return {name: present_value(cls, name, value) for name, value in values.items()}
 
     def _kernel(self, value: dict[str, Any]) -> Kernel:

@@ -367,6 +367,7 @@ BAD_PARAMETERS = {
     "r_min": [-1.0, np.nan, "0.1"],
     "arms": ["a", [1.0], [], [[np.nan]], HALF_MASKED],
     "n_candidates": [0, 1.5, "3"],
+    "n_initial": [-1, 1.5, "3", 10**9],
     "weights": ["x", 3, None],
     "n_draws": [0, 1.5, True],
     "covariance": ["x", None],

@@ -629,7 +629,7 @@ def test_a_failing_write_leaves_the_older_file(tmp_path, monkeypatch):
 
 
 def failing_peak(query):
-    if 0.2 < float(np.asarray(query).mean()) < 0.3:
+    if 0.4 < float(np.asarray(query).mean()) < 0.5:
         raise ArithmeticError("there is a hole")
     return peak(query)
 

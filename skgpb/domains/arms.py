@@ -14,6 +14,7 @@ from math import ceil, log, sqrt
 import numpy as np
 
 from skgpb.domains.candidates import even_grid, points_near, spread_points
+from skgpb.domains.first_design import farthest, first_members, first_points
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.kernels._boxes import boxes_from_points, representatives
 from skgpb.utils import check_inside
@@ -45,11 +46,11 @@ class Arm(Query):
     Examples
     --------
     >>> from skgpb import GPUCBOptimizer
-    >>> arm = GPUCBOptimizer(arms=[[0.0], [0.5], [1.0]]).ask()
+    >>> arm = GPUCBOptimizer(arms=[[0.0], [0.5], [1.0]], random_state=0).ask()
     >>> arm
-    Arm(index=0, descriptor=[0.])
+    Arm(index=1, descriptor=[0.5])
     >>> arm.points
-    array([[0.]])
+    array([[0.5]])
     """
 
     __slots__ = ("counts", "descriptor", "index")
@@ -128,6 +129,8 @@ class ArmSet:
         self.rows = rows
         self.bounds = bounds
         self.counts = counts
+        # The first design, once it was asked for.
+        self._first = np.empty(0, dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -139,6 +142,34 @@ class ArmSet:
     def rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, n_columns) of points (n, d)."""
         return points if self.counts is None else boxes_from_points(points)
+
+    def first_arm(self, n: int, known: np.ndarray, seed: int) -> Arm | None:
+        """Of n arms that fill the domain evenly the one farthest from what is known.
+
+        Parameters
+        ----------
+        n : int
+            Size of the first design.
+        known : ndarray of shape (m, n_columns)
+            Rows that were asked or told.
+        seed : int
+            Seeds the design.
+
+        Returns
+        -------
+        arm : Arm or None
+            None if all of them are known.
+        """
+        places = self._places_of(self.rows)
+        if len(self._first) < min(n, len(self)):
+            self._first = first_members(places, self.bounds, n, seed)
+        number = farthest(places[self._first], self._places_of(known), self.bounds)
+        return None if number is None else self.arm(int(self._first[number]))
+
+    def _places_of(self, rows: np.ndarray) -> np.ndarray:
+        """Points (n, d), or centres of boxes, that rows describe."""
+        d = len(self.bounds)
+        return 0.5 * rows[:, :d] + 0.5 * rows[:, -d:]
 
     def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
         """Descriptor rows of what a query observes."""
@@ -230,6 +261,14 @@ class BoxCandidates(ArmSet):
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for candidates come and go."""
         return Arm(-1, self.rows[slot].copy(), self.counts)
+
+    def first_arm(self, n: int, known: np.ndarray, seed: int) -> Arm | None:
+        """Of n points that fill the box evenly the one farthest from what is known."""
+        places = first_points(self.bounds, n, seed)
+        number = farthest(places, self._places_of(known), self.bounds)
+        if number is None:
+            return None
+        return Arm(-1, self.rows_of(places)[number].copy(), self.counts)
 
     def _knows(self, query: Arm) -> bool:
         d = len(self.bounds)

@@ -30,6 +30,7 @@ from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.box import points_per_axis
+from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import axis_counts, check_boxes
@@ -65,7 +66,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
     bounds : array-like of shape (d, 2), default=None
         A box instead of arms, which candidates then stand for, see Notes. With neither it
         comes from ``fit``.
-    alpha, n_candidates, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
+    alpha, n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     random_state : %(arms)s
 
     Attributes
@@ -74,6 +75,10 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
 
     Notes
     -----
+    *First arms.* A model of few rewards is a guess. Where ``n_initial`` says so arms are first
+    pulled that fill the space: the points of a scrambled Sobol sequence or, of finitely many arms,
+    those nearest to them; in turn the one farthest from all that was asked and told.
+
     *Ties.* Among arms whose scores agree within 1e-9 the first is pulled.
 
     *Recommendation.* The arm of the highest posterior mean.
@@ -96,6 +101,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
         "arms": "no_validation",
         "bounds": "no_validation",
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
+        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
 
     def __init__(
@@ -106,6 +112,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
         bounds: Any = None,
         alpha: float | None = None,
         n_candidates: int = 500,
+        n_initial: int | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -117,6 +124,7 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
         self.bounds = bounds
         self.alpha = alpha
         self.n_candidates = n_candidates
+        self.n_initial = n_initial
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -136,12 +144,36 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
         Returns
         -------
         values : ndarray of shape (n_arms,)
-            ``ask`` returns the first arm of the largest value that is not pending.
+            After the first arms, ``ask`` returns the first of the largest value that is not
+            pending.
         """
 
     # -- the round --------------------------------------------------------------------------
 
     def _choose(self) -> Arm:
+        self._check_candidates()
+        first = self._first_arm()
+        return self._best_by_rule() if first is None else first
+
+    def _first_arm(self) -> Arm | None:
+        """Arm of the first design, None once enough is known or where there are no more."""
+        n_initial = self.n_initial
+        if n_initial is None:
+            n_initial = N_INITIAL if self.kernel is None else 0
+        observed = self._gp.observed
+        evaluated = sum(until is None for until in self._pending.values())
+        if len(observed) + evaluated >= n_initial:
+            return None
+        # What failed does not count, but nothing is asked again beside it.
+        failed = [query for _, query, _ in self._failures]
+        others = [self._block(query) for query in [*self._pending, *failed]]
+        known = np.concatenate([observed.rows, *others])
+        if not len(known):
+            # A rule that cannot be followed says so before anything is evaluated.
+            self.acquisition(self.posterior())
+        return self.domain_.first_arm(n_initial + len(failed), known, self._seed)
+
+    def _best_by_rule(self) -> Arm:
         values = self.acquisition(self.posterior())
         arms = self.domain_
         free = np.ones(len(values), dtype=bool)
@@ -212,8 +244,9 @@ class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
         Returns
         -------
         scores : ndarray of shape (n_arms,)
-            ``ask`` returns the first arm of the largest score that is not pending. The index
-            of Algorithm 1 in the UCB family, logarithms or standard scores elsewhere.
+            After the first arms, ``ask`` returns the first of the largest score that is not
+            pending. The index of Algorithm 1 in the UCB family, logarithms or standard scores
+            elsewhere.
         """
         posterior = self.posterior()
         kept = self._pairs.known
@@ -382,8 +415,8 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the uncertainty is multiplied by sqrt(beta).
         "theory" is the algorithm's own; a callable takes the round t, counted from 1.
-    failure_probability, n_candidates, optimizer, n_restarts_optimizer, relearn : %(arms)s
-    normalize_y, random_state : %(arms)s
+    failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    relearn, normalize_y, random_state : %(arms)s
     """
 
     _parameter_constraints: dict = {
@@ -401,6 +434,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         n_candidates: int = 500,
+        n_initial: int | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -413,6 +447,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             bounds=bounds,
             alpha=alpha,
             n_candidates=n_candidates,
+            n_initial=n_initial,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

@@ -34,7 +34,8 @@ class EIOptimizer(BaseArmsOptimizer):
     xi : float, default=0.0
         Margin by which the incumbent, the largest posterior mean of all arms, is to be
         exceeded, in units of the reward.
-    n_candidates, optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(arms)s
+    n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
+    random_state : %(arms)s
 
     Attributes
     ----------
@@ -76,6 +77,7 @@ class EIOptimizer(BaseArmsOptimizer):
         alpha: float | None = None,
         xi: float = 0.0,
         n_candidates: int = 500,
+        n_initial: int | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -88,6 +90,7 @@ class EIOptimizer(BaseArmsOptimizer):
             bounds=bounds,
             alpha=alpha,
             n_candidates=n_candidates,
+            n_initial=n_initial,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

@@ -35,7 +35,8 @@ class ESTOptimizer(BaseArmsOptimizer):
     kernel, arms, bounds, alpha : %(arms)s
     optimum : float, default=None
         The largest value of f where it is known, in units of the reward; None to estimate it.
-    n_candidates, optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(arms)s
+    n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
+    random_state : %(arms)s
 
     Attributes
     ----------
@@ -73,6 +74,7 @@ class ESTOptimizer(BaseArmsOptimizer):
         alpha: float | None = None,
         optimum: float | None = None,
         n_candidates: int = 500,
+        n_initial: int | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -85,6 +87,7 @@ class ESTOptimizer(BaseArmsOptimizer):
             bounds=bounds,
             alpha=alpha,
             n_candidates=n_candidates,
+            n_initial=n_initial,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

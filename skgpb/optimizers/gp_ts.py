@@ -39,8 +39,8 @@ class GPTSOptimizer(BaseUCBOptimizer):
         v_t^2 = (B + R / sqrt(alpha) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of
         [Chowdhury2017]_, with which it explores far more; a callable takes the round t, counted
         from 1.
-    failure_probability, n_candidates, optimizer, n_restarts_optimizer, relearn : %(arms)s
-    normalize_y, random_state : %(arms)s
+    failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    relearn, normalize_y, random_state : %(arms)s
 
     Attributes
     ----------
@@ -97,6 +97,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
         beta: str | float | Callable[[int], float] = 1.0,
         failure_probability: float = 0.1,
         n_candidates: int = 500,
+        n_initial: int | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -111,6 +112,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
             beta=beta,
             failure_probability=failure_probability,
             n_candidates=n_candidates,
+            n_initial=n_initial,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

@@ -36,8 +36,8 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
         above; a callable takes the round t, counted from 1.
-    failure_probability, n_candidates, optimizer, n_restarts_optimizer, relearn : %(arms)s
-    normalize_y, random_state : %(arms)s
+    failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    relearn, normalize_y, random_state : %(arms)s
 
     Attributes
     ----------
@@ -85,6 +85,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         n_candidates: int = 500,
+        n_initial: int | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -99,6 +100,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
             beta=beta,
             failure_probability=failure_probability,
             n_candidates=n_candidates,
+            n_initial=n_initial,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

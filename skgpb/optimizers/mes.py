@@ -38,7 +38,8 @@ class MESOptimizer(BaseArmsOptimizer):
         marginals, which is biased high on fine grids.
     n_max_values : int, default=100
         Number of samples of f*.
-    n_candidates, optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(arms)s
+    n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
+    random_state : %(arms)s
 
     Attributes
     ----------
@@ -81,6 +82,7 @@ class MESOptimizer(BaseArmsOptimizer):
         max_values: str = "draws",
         n_max_values: int = 100,
         n_candidates: int = 500,
+        n_initial: int | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -93,6 +95,7 @@ class MESOptimizer(BaseArmsOptimizer):
             bounds=bounds,
             alpha=alpha,
             n_candidates=n_candidates,
+            n_initial=n_initial,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

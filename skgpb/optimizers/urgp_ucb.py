@@ -44,8 +44,8 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         Square of the factor of the uncertainty term. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
         round t, counted from 1.
-    failure_probability, n_candidates, optimizer, n_restarts_optimizer, relearn : %(arms)s
-    normalize_y, random_state : %(arms)s
+    failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    relearn, normalize_y, random_state : %(arms)s
 
     Attributes
     ----------
@@ -87,6 +87,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
         n_candidates: int = 500,
+        n_initial: int | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -101,6 +102,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
             beta=beta,
             failure_probability=failure_probability,
             n_candidates=n_candidates,
+            n_initial=n_initial,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

@@ -229,7 +229,7 @@ def test_a_member_without_a_theory_says_so():
 
     with pytest.raises(ValueError, match="beta='theory' is not known for Bold"):
         Bold(arms=ARMS).ask()
-    assert Bold(arms=ARMS, beta=2.0).ask().index == 0
+    assert Bold(arms=ARMS, n_initial=0, beta=2.0).ask().index == 0
 
 
 def test_moments_of_queries_are_those_of_what_they_observe():
@@ -271,8 +271,8 @@ def test_start_shows_what_is_expected_before_anything_is_asked():
 
 FAMILY = sorted({cls for cls, _ in MEMBERS.values()}, key=lambda cls: cls.__name__)
 UCB = [cls for cls in FAMILY if issubclass(cls, BaseUCBOptimizer)]
-EVERYWHERE = ["kernel", "arms", "bounds", "alpha", "n_candidates", "optimizer"]
-EVERYWHERE += ["n_restarts_optimizer", "relearn", "normalize_y", "random_state"]
+EVERYWHERE = ["kernel", "arms", "bounds", "alpha", "n_candidates", "n_initial"]
+EVERYWHERE += ["optimizer", "n_restarts_optimizer", "relearn", "normalize_y", "random_state"]
 
 
 @pytest.mark.parametrize(
