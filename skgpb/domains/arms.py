@@ -314,7 +314,7 @@ class BoxCandidates(ArmSet):
         points = np.clip(points, *self.bounds.T)
         order = np.argsort(-values, kind="stable")
         centers = np.unique(points[order[: 2 * N_CENTERS]], axis=0, return_index=True)[1]
-        centers = points[order[np.sort(centers)[:N_CENTERS]]]
+        centers = points[order[np.sort(centers)[: min(N_CENTERS, n_local)]]]
         around = points_near(self.bounds, centers, n_local - len(centers), rng)
         moved = range(self.n_candidates - n_local, self.n_candidates)
         self.rows = self.rows.copy()

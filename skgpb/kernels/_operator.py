@@ -38,7 +38,9 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
+from skgpb.kernels.evaluator import near, origin_of, relative
 from skgpb.roots import pivoted_cholesky
+from skgpb.utils import box_around
 
 #: Up to this many pairs the operator is exact unless ``n_landmarks`` says otherwise.
 EXACT_PAIRS = 3000
@@ -102,7 +104,7 @@ def default_embedding_kernel(X: np.ndarray) -> Kernel:
     """Gaussian kernel whose length scale is half the median distance, in standard deviations."""
     spread = X.std(axis=0)
     spread[spread <= 1e-12 * np.maximum(1.0, np.abs(X).max(axis=0))] = np.inf
-    rows = X[:: max(1, len(X) // 500)] / spread
+    rows = near(RBF(), X)[:: max(1, len(X) // 500)] / spread
     distances = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(axis=-1))
     distances = distances[distances > 0.0]
     scale = 0.5 * float(np.median(distances)) if len(distances) else 1.0
@@ -164,6 +166,8 @@ class ConditionalMeanOperator:
         self._grams: tuple[GaussianProducts, list[np.ndarray]] | None = None
         self.X, self.A = X.copy(), A.copy()
         self.query_kernel = default_query_kernel(A) if query_kernel is None else clone(query_kernel)
+        self._origin = origin_of(self.query_kernel, box_around(A))
+        self._near_A = relative(self.A, self._origin)
         learn_kernel = len(self.query_kernel.theta) > 0
         if len(X) < 2 and (learn_kernel or query_kernel is None or regularization is None):
             raise ValueError(
@@ -198,14 +202,14 @@ class ConditionalMeanOperator:
         wanted = (N if N <= EXACT_PAIRS else LANDMARKS) if n_landmarks is None else n_landmarks
         self.exact = wanted >= N
         self.features, self.pivots = pivoted_gram(
-            self.query_kernel, self.A, min(wanted, LANDMARKS) if self.exact else wanted
+            self.query_kernel, self._near_A, min(wanted, LANDMARKS) if self.exact else wanted
         )
 
     def _prepare(self) -> None:
         """Factorise for coefficients, at the final regularization."""
         N = len(self.X)
         if self.exact:
-            L = cross(self.query_kernel, self.A, self.A)
+            L = cross(self.query_kernel, self._near_A, self._near_A)
             L[np.diag_indices(N)] += N * self.regularization
             self.factor = cho_factor(L, lower=True, overwrite_a=True)
             self.projection = None
@@ -225,15 +229,16 @@ class ConditionalMeanOperator:
         Those of the last sets of queries are remembered: learning the kernel of f asks for the
         same ones over and over, and what is tracked is the same before and after it.
         """
+        A = relative(A, self._origin)
         for i, (known, coefficients) in enumerate(self._last):
             if np.array_equal(known, A):
                 self._last.insert(0, self._last.pop(i))
                 return coefficients
         if self.exact:
-            covariances = cross(self.query_kernel, self.A, A)
+            covariances = cross(self.query_kernel, self._near_A, A)
             found = cho_solve(self.factor, covariances, overwrite_b=True, check_finite=False).T
         else:
-            covariances = cross(self.query_kernel, self.A[self.pivots], A)
+            covariances = cross(self.query_kernel, self._near_A[self.pivots], A)
             phi = solve_triangular(self.features[self.pivots], covariances, lower=True)
             found = solve_triangular(self.factor[0], phi, lower=True).T
         found = np.ascontiguousarray(found)
@@ -246,6 +251,10 @@ class ConditionalMeanOperator:
         c = self.coefficients(A)
         return c if self.exact else c @ self.projection.T
 
+    def covariances(self, A: np.ndarray) -> np.ndarray:
+        """Covariances (n, N) under the query kernel of queries A (n, q) with those of D1."""
+        return cross(self.query_kernel, relative(A, self._origin), self._near_A)
+
     # -- learning ---------------------------------------------------------------------------
 
     def _learn_kernel(self, learn_regularization: bool) -> None:
@@ -253,8 +262,8 @@ class ConditionalMeanOperator:
         N = len(self.X)
         rng = np.random.RandomState(0)
         rows = rng.permutation(N)[:SELECTION_PAIRS] if N > SELECTION_PAIRS else np.arange(N)
-        A = self.A[rows]
-        K = cross(self.embedding_kernel, self.X[rows], self.X[rows])
+        A, X = self._near_A[rows], near(self.embedding_kernel, self.X)[rows]
+        K = cross(self.embedding_kernel, X, X)
         kernel = clone(self.query_kernel)
         bounds = kernel.bounds
         starts = [kernel.theta, np.clip(kernel.theta - np.log(4.0), *bounds.T)]
@@ -291,7 +300,8 @@ class ConditionalMeanOperator:
         values, vectors = eigh(self.features.T @ self.features)
         self._values = np.maximum(values, 0.0)
         self._U = self.features @ vectors  # L ~ U U', U'U = diag(values)
-        E, _ = pivoted_gram(self.embedding_kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
+        X = near(self.embedding_kernel, self.X)
+        E, _ = pivoted_gram(self.embedding_kernel, X, EMBEDDING_RANK, EMBEDDING_TRACE)
         UE = self._U.T @ E
 
         def loss(log_lambda: float) -> float:
@@ -339,7 +349,7 @@ class ConditionalMeanOperator:
         products = quick_products(kernel, self.X)
         if products is not None:
             return self._error_by_forms(products)[0]
-        E, _ = pivoted_gram(kernel, self.X, EMBEDDING_RANK, EMBEDDING_TRACE)
+        E, _ = pivoted_gram(kernel, near(kernel, self.X), EMBEDDING_RANK, EMBEDDING_TRACE)
         r = self.left_out(E)
         neighbours, weight, share = self._influence()
         total = float((r**2).sum() / N)
@@ -429,7 +439,7 @@ class ConditionalMeanOperator:
     def _neighbours(self) -> np.ndarray:
         """Row with the nearest query to each row of D1, another than itself."""
         spread = self.A.std(axis=0)
-        scaled = self.A / np.where(spread > 0.0, spread, 1.0)
+        scaled = self._near_A / np.where(spread > 0.0, spread, 1.0)
         _, near = cKDTree(scaled).query(scaled, k=2)
         # among duplicates the first neighbour need not be the row itself
         return np.where(near[:, 0] == np.arange(len(scaled)), near[:, 1], near[:, 0])

@@ -19,7 +19,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.kernels._indirect import noise_of_points
-from skgpb.kernels.evaluator import contains_white_noise
+from skgpb.kernels.evaluator import contains_white_noise, origin_of, relative
+from skgpb.utils import box_around
 
 #: Numbers in one block of base evaluations (64 MB).
 BLOCK_SIZE = 2**23
@@ -41,9 +42,26 @@ class SupportRows:
 
 
 class Support:
-    """The fixed points and, where it is compressed, R."""
+    """The fixed points and, where it is compressed, R.
 
-    points: np.ndarray  # (N, d)
+    Parameters
+    ----------
+    points : ndarray of shape (N, d)
+        The fixed points.
+    base : Kernel
+        Kernel of f.
+
+    Attributes
+    ----------
+    origin : ndarray of shape (d,) or None
+        Where the points lie, if far from zero; all points are relative to it.
+    points : ndarray of shape (N, d)
+        The fixed points.
+    """
+
+    def __init__(self, points: np.ndarray, base: Kernel) -> None:
+        self.origin = origin_of(base, box_around(points))
+        self.points = relative(points, self.origin)
 
     @abstractmethod
     def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -36,6 +36,8 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._indirect import noise_of_points
+from skgpb.kernels.evaluator import origin_of, relative
+from skgpb.utils import box_around
 
 #: Standard deviations of a Gaussian that count; less than 1e-16 of the mass lies beyond.
 REACH = 8.3
@@ -145,6 +147,7 @@ class WindowRows:
     """Embedding of n rows; the rules are padded with weights of zero."""
 
     rows: np.ndarray  # (n, 2 d)
+    origin: np.ndarray | None = None  # (d,), where centres lie, if far from zero
     nodes: np.ndarray | None = None  # (n, d, s)
     weights: np.ndarray | None = None  # (n, d, s)
 
@@ -181,6 +184,10 @@ class WindowEvaluator:
     ) -> None:
         self.base, self.d, self.window = base, n_features, window
         self.domain, self.tolerance = domain, tolerance
+        # Clipped windows are relative to where the domain lies, if that is far from zero.
+        self.origin = None if domain is None else origin_of(base, domain)
+        if self.origin is not None:
+            self.domain = domain - self.origin[:, None]
         self.products = compile_gaussian_products(base, n_features)
         self.stationary = base.is_stationary()
         if self.products is not None and domain is None:
@@ -197,23 +204,33 @@ class WindowEvaluator:
 
     def embed(self, rows: np.ndarray, offsets: None = None) -> WindowRows:
         """Return the rows, with the rules of their windows where these are needed."""
-        rows = np.array(rows)
+        rows = self.relative(rows)
+        if self.way == "closed" and self.window == "uniform" and len(rows):
+            return WindowRows(rows, origin_of(self.base, box_around(rows[:, : self.d])))
         if self.way in ("closed", "difference"):
             return WindowRows(rows)
-        return WindowRows(rows, *self.rules(rows))
+        nodes, weights = self.rules(rows)
+        return WindowRows(rows, None, nodes, weights)
+
+    def relative(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (n, 2 d) with centres relative to where the domain lies, a copy."""
+        rows = np.array(rows)
+        if self.origin is not None:
+            rows[:, : self.d] -= self.origin
+        return rows
 
     @staticmethod
     def join(first: WindowRows, second: WindowRows) -> WindowRows:
         """Return both embeddings, one below the other."""
         rows = np.concatenate([first.rows, second.rows])
         if first.nodes is None or second.nodes is None:
-            return WindowRows(rows)
+            return WindowRows(rows, first.origin)
         size = max(first.nodes.shape[2], second.nodes.shape[2])
         stacked = [
             np.concatenate([np.pad(a, ((0, 0), (0, 0), (0, size - a.shape[2]))) for a in pair])
             for pair in ((first.nodes, second.nodes), (first.weights, second.weights))
         ]
-        return WindowRows(rows, *stacked)
+        return WindowRows(rows, None, *stacked)
 
     def cross(self, E: WindowRows, F: WindowRows) -> np.ndarray:
         """Return the covariances (n, m)."""
@@ -229,7 +246,7 @@ class WindowEvaluator:
         """Return the variances (n,)."""
         out = np.empty(len(E))
         if self.way == "closed" and self.window == "uniform":
-            return self.cells.diag(self._boxes(E.rows))
+            return self.cells.diag(self._boxes(E.rows, E.origin))
         if self.way == "closed":
             return gaussian_pairs(self.products, E.rows[:, None], E.rows[:, None])[:, 0]
         flat = (E.rows[:, self.d :] == 0.0).all(axis=1)
@@ -258,7 +275,7 @@ class WindowEvaluator:
         products, flat = self.products, (E.rows[:, self.d :] == 0.0).all(axis=1)
         jacobians = products.weights_jacobian, products.precisions_jacobian
         if self.window == "uniform":
-            _, out = self.cells.gram_gradient(self._boxes(E.rows), *jacobians)
+            _, out = self.cells.gram_gradient(self._boxes(E.rows, E.origin), *jacobians)
         else:
             out = gaussian_pairs_gradient(products, E.rows)
         diagonal = np.flatnonzero(flat)
@@ -280,11 +297,12 @@ class WindowEvaluator:
 
     def _closed(self, E: WindowRows, F: WindowRows) -> np.ndarray:
         if self.window == "uniform":
-            return self.cells.cross(self._boxes(E.rows), self._boxes(F.rows))
+            return self.cells.cross(self._boxes(E.rows, F.origin), self._boxes(F.rows, F.origin))
         return gaussian_pairs(self.products, E.rows[:, None], F.rows[None])
 
-    def _boxes(self, rows: np.ndarray) -> np.ndarray:
-        center, scale = rows[:, : self.d], rows[:, self.d :]
+    def _boxes(self, rows: np.ndarray, origin: np.ndarray | None) -> np.ndarray:
+        """Corners (n, 2 d): sums of a centre far from zero and a scale would lose digits."""
+        center, scale = relative(rows[:, : self.d], origin), rows[:, self.d :]
         return np.hstack((center - scale, center + scale))
 
     def _axes(self, E: WindowRows, F: WindowRows) -> np.ndarray:
@@ -306,7 +324,7 @@ class WindowEvaluator:
     # -- quadrature -------------------------------------------------------------------------
 
     def rules(self, rows: np.ndarray, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return nodes and weights (n_rows, d, s) of the windows, clipped.
+        """Return nodes and weights (n_rows, d, s) of the relative windows ``rows``, clipped.
 
         ``n`` nodes for every axis with a scale; None for as many as the tolerance asks for.
         """
@@ -403,7 +421,7 @@ class WindowEvaluator:
     def _by_nodes(self, row: np.ndarray, other: np.ndarray, n: int) -> float:
         if self.way == "difference":
             return float(self._difference_of(row, other, n))
-        E, F = (WindowRows(r[None], *self.rules(r[None], n)) for r in (row, other))
+        E, F = (WindowRows(r[None], None, *self.rules(r[None], n)) for r in (row, other))
         return float(self._tensor(E, F)[0, 0])
 
     def _tensor(self, E: WindowRows, F: WindowRows) -> np.ndarray:
@@ -550,8 +568,8 @@ def difference_rule(
 
 def _take(E: WindowRows, part: slice | list[int]) -> WindowRows:
     if E.nodes is None:
-        return WindowRows(E.rows[part])
-    return WindowRows(E.rows[part], E.nodes[part], E.weights[part])
+        return WindowRows(E.rows[part], E.origin)
+    return WindowRows(E.rows[part], None, E.nodes[part], E.weights[part])
 
 
 def _tensor_points(E: WindowRows, i: int) -> tuple[np.ndarray, np.ndarray]:
@@ -566,7 +584,7 @@ def mean_over_rules(
     nodes: np.ndarray, weights: np.ndarray, function: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
     """Means of a function over tensor rules (n, d, s), shape (n,)."""
-    E = WindowRows(np.empty((len(nodes), 0)), nodes, weights)
+    E = WindowRows(np.empty((len(nodes), 0)), None, nodes, weights)
     out = np.empty(len(nodes))
     for i in range(len(nodes)):
         points, masses = _tensor_points(E, i)

@@ -29,6 +29,7 @@ from skgpb.kernels._operator import (
 )
 from skgpb.kernels._support import Support, SupportEvaluator, SupportRows
 from skgpb.kernels._wrapper import same
+from skgpb.kernels.evaluator import relative
 
 #: A compressed Gram matrix comes from a factor of the base kernel that misses at most this share
 #: of its trace, where one of at most ``MAX_BASE_RANK`` columns does.
@@ -46,14 +47,14 @@ NOISE_STEP = 1e-4
 class _Pairs(Support):
     """The points of D1; a row is [x, a, 0] for f(x) and [x, a, 1] for g(a)."""
 
-    def __init__(self, operator: ConditionalMeanOperator) -> None:
+    def __init__(self, operator: ConditionalMeanOperator, base: Kernel) -> None:
+        super().__init__(operator.X, base)
         self.operator = operator
-        self.points = operator.X
 
     def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         asked = rows[:, -1] == 1.0
         d = self.points.shape[1]
-        points = np.ascontiguousarray(rows[~asked, :d])
+        points = relative(np.ascontiguousarray(rows[~asked, :d]), self.origin)
         if not asked.any():
             return asked, points, np.empty((0, self.operator.n_coefficients))
         return asked, points, self.operator.coefficients(np.ascontiguousarray(rows[asked, d:-1]))
@@ -326,7 +327,7 @@ class ConditionalMean(IndirectKernel):
         operator, base = self.operator_, self._checked_base()
         cached = self.__dict__.get("_evaluator")
         if cached is None or cached[0] is not operator or cached[1].base != base:
-            evaluator = _PairsEvaluator(clone(base), _Pairs(operator))
+            evaluator = _PairsEvaluator(clone(base), _Pairs(operator, base))
             cached = self._evaluator = (operator, evaluator)
         return cached[1]
 

@@ -19,6 +19,11 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from skgpb.kernels._wrapper import parts_of
+from skgpb.utils import box_around
+
+#: Domains so many sides away from zero are far: coordinates lose digits when they are divided by
+#: length scales before they are subtracted from each other.
+FAR = 1e3
 
 
 class Evaluator(Protocol):
@@ -60,6 +65,29 @@ def evaluator_of(kernel: Kernel, n_columns: int, origin: np.ndarray | None = Non
     return PlainEvaluator(kernel, origin) if found is None else found
 
 
+def origin_of(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
+    """Middle (d,) of a domain (d, 2) far from zero, where the kernel sees differences alone.
+
+    scikit-learn's kernels divide coordinates by length scales, which costs the digits that tell
+    the points of such a domain apart. Others, as DotProduct, depend on where zero is.
+    """
+    side = bounds[:, 1] - bounds[:, 0]
+    far = np.abs(bounds).max(axis=1) > FAR * side
+    if not far.any() or not kernel.is_stationary():
+        return None
+    return np.where(far, bounds[:, 0] + 0.5 * side, 0.0)
+
+
+def relative(X: np.ndarray, origin: np.ndarray | None) -> np.ndarray:
+    """Points (n, d) as a kernel takes them that sees nothing but differences."""
+    return X if origin is None else X - origin
+
+
+def near(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """Points (n, d) relative to where they themselves lie, see :func:`origin_of`."""
+    return relative(X, origin_of(kernel, box_around(X)))
+
+
 def contains_white_noise(kernel: Kernel) -> bool:
     """Whether a WhiteKernel occurs anywhere in a kernel expression."""
     return any(isinstance(part, WhiteKernel) for part in parts_of(kernel))
@@ -94,7 +122,7 @@ class PlainEvaluator:
 
     def embed(self, rows: np.ndarray, offsets: np.ndarray | None = None) -> tuple:
         """Return rows and offsets."""
-        return rows if self.origin is None else rows - self.origin, offsets
+        return relative(rows, self.origin), offsets
 
     def join(self, first: tuple, second: tuple) -> tuple:
         """Return two lists of functionals of one row each, one below the other."""

@@ -23,7 +23,7 @@ from scipy.special import log_ndtr, ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
-from skgpb.kernels._operator import ConditionalMeanOperator, cross
+from skgpb.kernels._operator import ConditionalMeanOperator
 from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.window_mean import WindowMean
 
@@ -134,7 +134,7 @@ class RidgeScatter:
     def _center_of(self, A: np.ndarray) -> np.ndarray:
         operator = self.operator
         if operator.exact:  # the weights times the targets, without the weights
-            Z = cross(operator.query_kernel, A, operator.A) @ self._dual
+            Z = operator.covariances(A) @ self._dual
         else:
             Z = operator.weights(A) @ self._targets
         return Z * self.spread + self.center

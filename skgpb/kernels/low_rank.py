@@ -24,9 +24,9 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels._wrapper import WrapperKernel
-from skgpb.kernels.evaluator import FeatureEvaluator, contains_white_noise
+from skgpb.kernels.evaluator import FeatureEvaluator, contains_white_noise, origin_of, relative
 from skgpb.roots import pivoted_cholesky
-from skgpb.utils import Integral, Real, check_numbers
+from skgpb.utils import Integral, Real, box_around, check_numbers
 
 #: Numbers in one block of base evaluations (32 MB).
 BLOCK_SIZE = 2**22
@@ -52,14 +52,17 @@ class FeatureMap:
 
     def __init__(self, base: Kernel, candidates: np.ndarray, tolerance: float, max_rank: int):
         self.base = base
+        self._origin = origin_of(base, box_around(candidates))
+        near = relative(candidates, self._origin)
         target = tolerance * float(np.max(base.diag(candidates)))
         step = -(-len(candidates) // FIRST_CANDIDATES)
         chosen = np.arange(0, len(candidates), step)
         # Stricter where some are left out, so that the check seldom finds worse ones among them.
         goal = target if step == 1 else STRICTER * target
         while True:
-            pivots, self.factor = _incomplete_cholesky(base, candidates[chosen], goal, max_rank)
+            pivots, self.factor = _incomplete_cholesky(base, near[chosen], goal, max_rank)
             self.landmarks = candidates[chosen[pivots]]
+            self._near_landmarks = near[chosen[pivots]]
             rest = self.residual(candidates)
             self.error = float(rest.max(initial=0.0))
             worse = np.flatnonzero(rest > target)
@@ -76,7 +79,7 @@ class FeatureMap:
 
     def points(self, X: np.ndarray) -> np.ndarray:
         """Return the features phi (n, r) of points (n, d)."""
-        return self._solve(self.base(X, self.landmarks))
+        return self._solve(self.base(relative(X, self._origin), self._near_landmarks))
 
     def means(
         self, X: np.ndarray, starts: np.ndarray, weights: np.ndarray | None = None
@@ -103,15 +106,16 @@ class FeatureMap:
         The landmarks are kept while differentiating. O(n r) evaluations of the base's gradient.
         """
         r = self.n_features
-        _, inner = self.base(self.landmarks, eval_gradient=True)
+        _, inner = self.base(self._near_landmarks, eval_gradient=True)
         sums = self._sums(X, starts, weights)
         p = inner.shape[2]
         slopes = np.zeros((len(starts), r, p))
         weights = _mean_weights(len(X), starts) if weights is None else weights
+        X = relative(X, self._origin)
         owner = np.searchsorted(starts, np.arange(len(X)), side="right") - 1
         for rows in self._blocks(len(X), r):
             # scikit-learn differentiates only K(X): take the off-diagonal block of [x, landmarks].
-            both = np.vstack([X[rows], self.landmarks])
+            both = np.vstack([X[rows], self._near_landmarks])
             _, gradient = self.base(both, eval_gradient=True)
             n = rows.stop - rows.start
             part = gradient[:n, n:] * weights[rows, None, None]
@@ -127,9 +131,10 @@ class FeatureMap:
 
     def _sums(self, X: np.ndarray, starts: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         weights = _mean_weights(len(X), starts) if weights is None else weights
+        X = relative(X, self._origin)
         out = np.zeros((len(starts), self.n_features))
         for rows in self._blocks(len(X)):
-            values = self.base(X[rows], self.landmarks) * weights[rows, None]
+            values = self.base(X[rows], self._near_landmarks) * weights[rows, None]
             first = int(np.searchsorted(starts, rows.start, side="right")) - 1
             last = int(np.searchsorted(starts, rows.stop, side="left"))
             local = np.maximum(starts[first:last] - rows.start, 0)

@@ -24,9 +24,6 @@ PROBABILITY_TOLERANCE = 1e-8
 class _Arms(Support):
     """Arms as the support; a row holds the probabilities themselves."""
 
-    def __init__(self, arms: np.ndarray) -> None:
-        self.points = arms
-
     def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.ones(len(rows), dtype=bool), np.empty((0, self.points.shape[1])), rows
 
@@ -161,7 +158,8 @@ class PolicyMean(IndirectKernel):
         return np.arange(n_arms, dtype=np.float64)[:, None]
 
     def _make_evaluator(self, n_columns: int) -> SupportEvaluator:
-        return SupportEvaluator(self._checked_base(), _Arms(self._arms(n_columns)))
+        base = self._checked_base()
+        return SupportEvaluator(base, _Arms(self._arms(n_columns), base))
 
 
 def check_probabilities(rows: np.ndarray, name: str) -> np.ndarray:

@@ -147,7 +147,10 @@ class WindowMean(IndirectKernel):
         d = rows.shape[1] // 2
         evaluator = self.evaluator(rows.shape[1])
         n = max(1, min(MEAN_NODES, int(MEAN_POINTS ** (1.0 / d))))
-        return mean_over_rules(*evaluator.rules(rows, n), mean)
+        nodes, weights = evaluator.rules(evaluator.relative(rows), n)
+        if evaluator.origin is not None:
+            nodes += evaluator.origin[:, None]
+        return mean_over_rules(nodes, weights, mean)
 
     def _make_evaluator(self, n_columns: int) -> WindowEvaluator:
         d = n_columns // 2

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb.kernels._cell import CellKernel
+from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
@@ -32,8 +33,6 @@ from skgpb.surrogate.likelihood import (
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions
 
-# A domain is far from zero at this many of its sides.
-FAR = 1e3
 # Rewards in units whose squares are no normal numbers are not scaled.
 SMALLEST_UNIT = 1e-150
 
@@ -165,7 +164,7 @@ class GaussianProcessMixin(FunctionPosterior):
         alpha = 1e-10 if self.alpha is None else self.alpha
         regressor = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
         self.share_lock(regressor)
-        self.surrogate_ = regressor.start(kernel, n_columns, origin_of(kernel, self.bounds_))
+        self.surrogate_ = regressor.start(kernel, n_columns, origin_of_rows(kernel, self.bounds_))
         self._samples = Samples()
         # A kernel that the user did not choose is ours, to be learned under our priors; another
         # one may bring its own.
@@ -370,18 +369,12 @@ def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:
     return learned
 
 
-def origin_of(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
-    """Middle of a domain far from zero, once per corner, where the kernel sees differences alone.
-
-    scikit-learn's kernels divide coordinates by length scales, which costs the digits that tell
-    the points of such a domain apart. Others, as DotProduct, depend on where zero is.
-    """
-    over_boxes = isinstance(kernel, CellKernel)
-    far = np.abs(bounds).max(axis=1) > FAR * (bounds[:, 1] - bounds[:, 0])
-    if not far.any() or not (kernel.base if over_boxes else kernel).is_stationary():
-        return None
-    middle = np.where(far, bounds[:, 0] + 0.5 * (bounds[:, 1] - bounds[:, 0]), 0.0)
-    return np.tile(middle, 2) if over_boxes else middle
+def origin_of_rows(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
+    """Where descriptors lie, if far from zero: that of points, once per corner of boxes."""
+    if not isinstance(kernel, CellKernel):
+        return origin_of(kernel, bounds)
+    origin = origin_of(kernel.base, bounds)
+    return None if origin is None else np.tile(origin, 2)
 
 
 def usable(scale: float) -> float:

@@ -28,6 +28,7 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
+from skgpb.kernels.evaluator import origin_of
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
@@ -135,7 +136,9 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
             n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
         )
         self.share_lock(regressor)
-        return regressor.start(kernel, self._queries.n_dims).track(self._queries.rows)
+        rows = self._queries.rows
+        origin = origin_of(kernel, box_around(rows))
+        return regressor.start(kernel, self._queries.n_dims, origin).track(rows)
 
     def _expected_answers(self) -> GaussianProcess:
         """The posterior of g after the answers to pending queries, their values as expected."""

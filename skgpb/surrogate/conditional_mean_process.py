@@ -26,6 +26,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from skgpb.kernels._indirect import IndirectKernel, checked_mean, noise_of_points, one_or_more
+from skgpb.kernels.evaluator import near
 from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
 from skgpb.surrogate.draws import PivotedRoot
@@ -406,7 +407,6 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         -------
         f : ndarray of shape (n, n_samples)
         g : ndarray of shape (m, n_samples), only with ``queries``
-
         """
         if queries not in self._roots:
             self._roots[queries] = PivotedRoot(*self._columns(queries))
@@ -590,7 +590,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
     def _columns(self, queries: bool) -> tuple[Callable[[int], np.ndarray], np.ndarray]:
         """Columns and diagonal of the prior covariance of what is tracked, or of points alone."""
         if not queries:
-            base, X = self.kernel_.base, self.X_tracked_
+            base, X = self.kernel_.base, near(self.kernel_.base, self.X_tracked_)
             variances = base.diag(X) - noise_of_points(base, X)
             return lambda p: base(X, X[p : p + 1].copy())[:, 0], variances
         gp, tracked = self._gp, self._gp.tracked

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
 from skgpb.surrogate.functionals import Functionals, numbered
@@ -21,6 +22,7 @@ from skgpb.utils import (
     Integral,
     Interval,
     StrOptions,
+    box_around,
     check_noise_variances,
     fit_context,
     unchanged_by_errors,
@@ -187,7 +189,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
                 raise ValueError(f"y has {n_targets} targets, but n_targets={self.n_targets}")
             noise = check_noise_variances(self.alpha, len(X))
             kernel = clone(self.kernel) if self.kernel is not None else default_kernel()
-            self.start(kernel, X.shape[1])
+            self.start(kernel, X.shape[1], origin_of(kernel, box_around(X)))
             self._add(X, y, noise, learn=True)
         return self
 
@@ -220,7 +222,8 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
                 raise ValueError("pass alpha for these samples: the parameter alpha is an array")
             noise = check_noise_variances(self.alpha if alpha is None else alpha, len(X))
             if first:
-                self.start(clone(self.kernel) if self.kernel else default_kernel(), X.shape[1])
+                kernel = clone(self.kernel) if self.kernel else default_kernel()
+                self.start(kernel, X.shape[1], origin_of(kernel, box_around(X)))
             elif len(self.process_.observed) and y.shape[1:] != self._targets_shape:
                 raise ValueError(f"y must have targets of shape {self._targets_shape}, as before")
             self._add(X, y, noise)
@@ -333,7 +336,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         kernel = self.kernel_.clone_with_theta(theta) if clone_kernel else self.kernel_
         kernel.theta = theta
         result = log_likelihood(
-            kernel, process.observed, process.noises(), self.y_train_, eval_gradient
+            kernel, self._distinct, process.noises(), self.y_train_, eval_gradient
         )
         return (result[0] + constant, result[1]) if eval_gradient else result + constant
 
@@ -373,8 +376,8 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
     def log_marginal_likelihood_value_(self) -> float:
         """Log marginal likelihood of all observations at the hyperparameters of ``kernel_``."""
         if self._many is not None:
-            observed, noises = self.process_.observed, self.process_.noises()
-            return log_likelihood(self.kernel_, observed, noises, self.y_train_)
+            noises = self.process_.noises()
+            return log_likelihood(self.kernel_, self._distinct, noises, self.y_train_)
         return np.float64(self.process_.posterior.log_marginal_likelihood())
 
     def __sklearn_tags__(self) -> Any:
@@ -460,6 +463,15 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
     def _y_train_std(self) -> Any:
         return self.process_.scale if self._many is None else self._units[1]
 
+    @property
+    def _distinct(self) -> Functionals:
+        """Distinct inputs observed so far, as the kernel takes them."""
+        process, observed = self.process_, self.process_.observed
+        if process.origin is None:
+            return observed
+        blocks = [process.relative(observed[i]) for i in range(len(observed))]
+        return Functionals.of(blocks, process.n_columns)
+
     def _add(self, X: np.ndarray, y: np.ndarray, noise: np.ndarray, learn: bool = False) -> None:
         """Observe one functional per row of X, targets in the user's units."""
         process, many = self.process_, y.ndim == 2
@@ -488,7 +500,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
             numbers, first = numbered(X, merge=not process.white)
             merged = ScaledSamples(numbers, Y, noise).merged()
             X, Y, noise = X[first], merged.y, merged.noise
-        self._maximise(process.kernel, Functionals.of_rows(X), noise, Y)
+        self._maximise(process.kernel, Functionals.of_rows(process.relative(X)), noise, Y)
         process.evaluate_afresh()
 
     def _maximise(
@@ -523,7 +535,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         """
         process, kernel = self.process_, clone(self.process_.kernel)
         merged = process.merged().in_units(process.offset, process.scale, center, scale)
-        self._maximise(kernel, process.observed, merged.noise, merged.y)
+        self._maximise(kernel, self._distinct, merged.noise, merged.y)
         self.process_ = process.relearned(kernel.theta, merged, center, scale)
         return self
 

@@ -119,3 +119,12 @@ def test_allocations_have_parts_costs_and_boxes():
         both.resolve(Allocation(allocation.arms[:1], np.ones(1)))
     with pytest.raises(ValueError, match="not one of"):
         both.resolve(Allocation(allocation.arms[::-1], np.ones(2)))
+
+
+@pytest.mark.parametrize("n", [8, 13, 19])
+def test_few_candidates_follow_as_many_points_as_a_quarter_of_them(n):
+    box, rng = candidates(n, slope=1e3), np.random.default_rng(0)
+    points = rng.uniform(*BOUNDS.T, (10, 2))
+    moved = box.move(points, np.arange(10.0), rng)
+    assert len(box) == n and moved == range(n - n // 4, n)
+    np.testing.assert_array_equal(box.rows[moved.start :], points[::-1][: n // 4])

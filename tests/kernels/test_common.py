@@ -250,3 +250,41 @@ def test_its_evaluator_averages_blocks_of_rows(case):
     assert_allclose(evaluator.diag(E), np.diag(weights @ K @ weights.T), **tolerance)
     white = weights @ (kernel(X) - K) @ weights.T
     assert_allclose(evaluator.noise(E), np.diag(white), **tolerance)
+
+
+#: Where numbers have 22 binary digits behind the point, and so have the coordinates below.
+FAR = 2.0**30
+
+
+def _grid(n, d, seed):
+    return np.random.default_rng(seed).integers(0, 2**20, (n, d)) / 2**20
+
+
+MOVED = {
+    "gaussian windows": lambda base, o: WindowMean(base, 0.1),
+    "uniform windows": lambda base, o: WindowMean(base, 0.1, window="uniform"),
+    "clipped windows": lambda base, o: WindowMean(base, 0.1, domain=[(o, o + 1)], tolerance=1e-3),
+    "pairs": lambda base, o: ConditionalMean(base, X=o + _grid(30, 1, 0), A=o + _grid(30, 1, 1)),
+    "landmarks": lambda base, o: ConditionalMean(
+        base, o + _grid(30, 1, 0), o + _grid(30, 1, 1), n_landmarks=8
+    ),
+    "policies": lambda base, o: PolicyMean(base, np.full((9, 30), 1 / 30), o + _grid(30, 1, 0)),
+    "low rank": lambda base, o: LowRank(base, o + _grid(30, 1, 0)),
+}
+
+
+@pytest.mark.parametrize("base", [RBF(0.3), Matern(0.3, nu=1.5) + RBF(0.7)], ids=str)
+@pytest.mark.parametrize("name", MOVED)
+def test_covariances_of_what_lies_far_from_zero_are_those_near_it(name, base):
+    """All numbers are exact in both places; divided by a length scale they are not."""
+
+    def covariances(origin):
+        kernel, X = MOVED[name](base, origin), origin + _grid(30, 1, 0)[:9]
+        if name == "low rank":
+            return kernel(X), kernel.diag(X), kernel(X, eval_gradient=True)[1]
+        asked = np.arange(9.0)[:, None] if name == "policies" else origin + _grid(9, 1, 2)
+        rows = np.vstack([kernel.points(X), kernel.queries(asked)])
+        return kernel(rows), kernel.diag(rows), kernel(rows, eval_gradient=True)[1]
+
+    for near, far in zip(covariances(0.0), covariances(FAR), strict=True):
+        assert_allclose(near, far, rtol=0, atol=1e-9)

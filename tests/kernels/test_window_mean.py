@@ -466,3 +466,13 @@ def test_the_gradient_keeps_its_rule_where_the_number_of_nodes_changes():
     gradient = kernel(low)(X, eval_gradient=True)[1][..., 0]
     # Second derivatives are near 1, and 1e-4 away.
     assert_allclose(gradient, (up - down) / 2e-5, rtol=0, atol=5e-4)
+
+
+@pytest.mark.parametrize("domain", [None, [(2.0**30, 2.0**30 + 1)]])
+def test_means_of_a_known_function_are_taken_where_it_is_known(domain):
+    far = 2.0**30
+    kernel = WindowMean(RBF(0.3), 0.25, window="uniform", domain=domain)
+    rows = kernel.queries([[far + 0.5], [far + 0.25]])
+    means = kernel.mean_of(rows, lambda X: (X[:, 0] - far) ** 2)
+    # Nodes there have 22 binary digits behind the point, and 2 x is at most 1.5.
+    assert_allclose(means, [0.25 + 0.25**2 / 3, 0.25**2 + 0.25**2 / 3], atol=1.5 * 2**-22)

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, RationalQuadratic
 
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
@@ -232,3 +232,60 @@ def test_queries_that_lead_out_of_the_domain_are_refused_at_the_start(cls):
     """Without ``conditional`` or ``location`` a number is no point of a square."""
     with pytest.raises(ValueError, match="domain has 2 dimensions"):
         cls(bounds=[(0, 1), (0, 1)], query_bounds=[(0, 1)]).ask()
+
+
+FAR = 2.0**30
+SIXTEENTHS = np.linspace(0.0, 1.0, 17)[:, None]
+
+
+def exact(values):
+    """Numbers with so few digits that they are the same distances apart around ``FAR``."""
+    return np.round(values * 2**20) / 2**20
+
+
+@pytest.mark.parametrize(
+    ("kind", "noise"),
+    [
+        *((kind, 1e-2) for kind in ("uniform", "clipped", "pairs", "cells", "answers", "policies")),
+        *((kind, None) for kind in ("uniform", "pairs", "cells", "answers", "policies")),
+    ],
+)
+def test_what_lies_far_from_zero_is_asked_and_known_like_what_is_near(kind, noise):
+    found = []
+    for origin in (0.0, FAR):
+        x = origin + SIXTEENTHS
+        settings = {"bounds": [(origin, origin + 1)], "queries": x, "n_points": 65, "alpha": noise}
+        settings |= {"kernel": None if noise is None else RBF(0.2), "random_state": 0}
+        window = {"window": "uniform"} if kind == "uniform" else {}
+        window |= {"domain": settings["bounds"]} if kind == "clipped" else {}
+        cls, conditional = CMESOptimizer, WindowMean(scale=0.1, **window)
+        if kind == "cells":
+            cls, conditional = CMETSOptimizer, None
+            del settings["queries"]
+        elif kind == "answers":
+            cls = IndirectEIOptimizer
+            settings["answer_kernel"] = RationalQuadratic(0.3, alpha=2.0)
+        elif kind == "pairs":
+            conditional = None
+            settings |= {"operator": "embedding", "bounds": [(origin - 0.5, origin + 1.5)]}
+        elif kind == "policies":
+            weights = np.exp(-50 * (SIXTEENTHS - SIXTEENTHS.T) ** 2)
+            weights /= weights.sum(axis=1, keepdims=True)
+            conditional = PolicyMean(policies=weights, arms=x)
+            del settings["bounds"], settings["queries"]
+        optimizer = cls(conditional=conditional, **settings)
+        if kind == "pairs":
+            rng = np.random.default_rng(0)
+            A = exact(rng.uniform(size=(40, 1)))
+            optimizer.fit(origin + exact(A + 0.07 * rng.normal(size=(40, 1))), queries=origin + A)
+        asked = []
+        for _ in range(8):
+            query = optimizer.ask()
+            place = query.a[0] / 16 if kind == "policies" else query.points[0, 0] - origin
+            asked.append(place)
+            optimizer.tell(query, float(np.sin(5 * place)))
+        found.append((asked, *optimizer.predict(x, return_std=True)))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    # Weights of pairs solve equations whose condition is 1 / regularization, 1e9 at most.
+    atol = 1e-6 if kind == "pairs" else 1e-9
+    np.testing.assert_allclose(found[0][1:], found[1][1:], rtol=0, atol=atol)

@@ -464,3 +464,23 @@ def test_variances_far_below_zero_are_reported():
 def test_noise_variances_that_are_none_are_named(alpha):
     with pytest.raises(ValueError, match="alpha"):
         OnlineGaussianProcessRegressor(RBF(), alpha=alpha).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+@pytest.mark.parametrize("kernel", [1.0 * RBF(0.3), Matern([0.3, 0.7], nu=1.5)], ids=str)
+def test_inputs_far_from_zero_are_regressed_like_those_near_it(kernel):
+    """All inputs are exact in both places; divided by a length scale they are not."""
+    X = np.random.default_rng(0).integers(0, 2**20, (30, 2)) / 2**20
+    y = np.sin(5 * X[:, 0]) + X[:, 1]
+
+    def results(origin, learn):
+        regressor = OnlineGaussianProcessRegressor(kernel, alpha=1e-4)
+        (regressor.fit if learn else regressor.partial_fit)(origin + X[:20], y[:20])
+        mean, cov = regressor.predict(origin + X[20:], return_cov=True)
+        _, std = regressor.predict(origin + X[20:], return_std=True)
+        theta = np.log(np.full(len(kernel.theta), 0.4))
+        likelihood = np.full(10, regressor.log_marginal_likelihood(theta))
+        return mean, std, cov.diagonal(), likelihood
+
+    np.testing.assert_allclose(results(0.0, False), results(2.0**30, False), rtol=0, atol=1e-9)
+    # The learned hyperparameters are where the search stops, within its tolerance of 1e-5.
+    np.testing.assert_allclose(results(0.0, True), results(2.0**30, True), rtol=1e-4, atol=1e-5)
