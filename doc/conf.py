@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from importlib.metadata import version as installed_version
@@ -14,6 +15,7 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sphinx.util.inspect import stringify_signature
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -119,6 +121,21 @@ def unlink_foreign_references(
         lines[:] = [re.sub(r":term:`([^`]+)`", r"``\1``", line) for line in lines]
 
 
+def signature_of_init(
+    app: Sphinx,
+    what: str,
+    name: str,
+    obj: object,
+    options: object,
+    signature: str | None,
+    returns: str | None,
+) -> tuple[str | None, str | None]:
+    """Show the parameters of ``__init__``, not the ``__new__`` that gives an object its lock."""
+    if what == "class" and signature == "(*args, **kwargs)":
+        signature = stringify_signature(inspect.signature(obj), show_annotation=False)
+    return signature, returns
+
+
 def markdown_to_rst(text: str) -> str:
     """Turn the little Markdown of CHANGELOG.md into reStructuredText."""
     text = re.sub(r"`([^`]+)`", r"``\1``", text)
@@ -154,4 +171,5 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (visit_inline_math, None), (visit_displayed_math, None))
     app.connect("builder-inited", draw_architecture)
     app.connect("source-read", insert_changelog)
+    app.connect("autodoc-process-signature", signature_of_init)
     app.connect("autodoc-process-docstring", unlink_foreign_references)

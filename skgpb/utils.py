@@ -22,6 +22,8 @@ from sklearn.utils.validation import check_array
 
 # Searches take steps of a hundred thousandth of a side.
 LEAST_RESOLUTION = 10**6
+# Sums of two coordinates, and one over the length of a side, are finite.
+LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
 
 # Larger sizes are mistakes: they would fill the memory or never end, so they are refused before
 # anything is allocated. MOST_POINTS is for candidates, points, draws: there are arrays of that
@@ -110,8 +112,8 @@ def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
     Raises
     ------
     ValueError
-        Unless every row is finite with its first entry below its second, and with enough
-        floating-point numbers between them.
+        Unless every row is finite with its first entry below its second, neither of them nor
+        their difference is extreme, and there are enough floating-point numbers between them.
     """
     array = check_numbers(bounds, name, ensure_2d=False)
     if array.ndim != 2 or array.shape[1] != 2:
@@ -126,15 +128,21 @@ def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
             f"{name} must satisfy lower < upper in every dimension; dimension {a} has "
             f"lower={array[a, 0]!r}, upper={array[a, 1]!r}"
         )
-    if not np.isfinite(array[:, 1] - array[:, 0]).all():
-        raise ValueError(f"{name} are so wide that upper - lower overflows")
     check_resolution(array, name)
     return array
 
 
 def check_resolution(bounds: np.ndarray, name: str) -> None:
-    """Raise ValueError for a box (d, 2) in which floating-point numbers lie too far apart."""
-    gaps = (bounds[:, 1] - bounds[:, 0]) / np.spacing(np.abs(bounds).max(axis=1))
+    """Raise ValueError for a box (d, 2) in which there is no computing with coordinates."""
+    largest = np.abs(bounds).max(axis=1)
+    far = np.flatnonzero(largest > LARGEST_COORDINATE)
+    if len(far):
+        raise ValueError(
+            f"{name} must be within -{LARGEST_COORDINATE:g} and {LARGEST_COORDINATE:g}, got "
+            f"{bounds[far[0]].tolist()} in dimension {far[0]}. Scale the coordinates"
+        )
+    sides = bounds[:, 1] - bounds[:, 0]
+    gaps = sides / np.spacing(largest)
     coarse = np.flatnonzero(gaps < LEAST_RESOLUTION)
     if len(coarse):
         a = coarse[0]
@@ -143,6 +151,12 @@ def check_resolution(bounds: np.ndarray, name: str) -> None:
             f"{name} must leave room for {LEAST_RESOLUTION:.0e} floating-point numbers on every "
             f"side; between lower={lower!r} and upper={upper!r} of dimension {a} there are about "
             f"{gaps[a]:.0f}. Shift or scale the coordinates, to [0, 1] for example"
+        )
+    short = np.flatnonzero(sides < SHORTEST_SIDE)
+    if len(short):
+        raise ValueError(
+            f"{name} must have sides of {SHORTEST_SIDE:g} or more, got "
+            f"{bounds[short[0]].tolist()} in dimension {short[0]}. Scale the coordinates"
         )
 
 

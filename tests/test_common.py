@@ -454,6 +454,17 @@ def test_a_box_between_few_numbers_says_so(cls):
     cls(bounds=wide).ask()
 
 
+@pytest.mark.parametrize("cls", LOOPING)
+def test_bounds_that_overflow_say_so(cls):
+    for bounds, says in [
+        ([(0.0, 1.0), (1e308, 1.7e308)], "within -8e.307 and 8e.307, got .* in dimension 1"),
+        ([(-1e308, 1e308)], "within -8e.307"),
+        ([(0.0, 1e-310)], "sides of 1e-307 or more, got .* in dimension 0"),
+    ]:
+        with pytest.raises(ValueError, match=f"bounds must .*{says}"):
+            cls(bounds=bounds).ask()
+
+
 def test_messages_say_what_was_wrong():
     optimizer = make("GPOO-average")
     query = optimizer.ask()

@@ -17,6 +17,7 @@ import skgpb.optimizers
 from skgpb import (
     CMESOptimizer,
     ContextualGPTreeOptimizer,
+    EIOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
     GPUCBOptimizer,
@@ -25,6 +26,7 @@ from skgpb import (
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer, TreeSearchOptimizer
+from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.plotting import CellMapDisplay, PosteriorDisplay, RegretDisplay, TreeDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -316,6 +318,17 @@ def test_every_optimizer_is_drawn_or_refused_in_plain_words(display, cls, d):
     drawn = display.from_optimizer(opt, **arguments)
     drawn.figure_.canvas.draw()
     assert drawn.ax_.has_data()
+
+
+@pytest.mark.parametrize("display", [CellMapDisplay, PosteriorDisplay, RegretDisplay, TreeDisplay])
+def test_campaigns_are_drawn_one_by_one(display):
+    campaign = EIOptimizer(RBF(3.0), arms=np.arange(5.0)[:, None], alpha=0.1)
+    opt = CombinatorialBandit([("one", campaign), ("other", campaign)], 5)
+    opt.tell(opt.ask(), [0.1, 0.2])
+    with pytest.raises(TypeError, match="CombinatorialBandit has n"):
+        display.from_optimizer(opt)
+    if display in (PosteriorDisplay, RegretDisplay):
+        assert display.from_optimizer(opt.named_optimizers_["one"]).ax_.has_data()
 
 
 @pytest.mark.parametrize("display", [PosteriorDisplay, RegretDisplay, TreeDisplay])

@@ -174,3 +174,17 @@ def test_the_documentation_builds_with_one_blas_thread():
     threads = {"OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     run = {"cwd": ROOT, "env": os.environ | threads, "capture_output": True, "text": True}
     assert subprocess.run([sys.executable, "-c", script], check=True, **run).stdout == "{1}\n"
+
+
+@pytest.mark.slow
+def test_the_documentation_shows_the_parameters_of_optimizers():
+    pytest.importorskip("sphinx")
+    script = (
+        "import runpy, skgpb\n"
+        "conf = runpy.run_path('doc/conf.py')\n"
+        "given = None, 'class', '', skgpb.StoOOOptimizer, None, '(*args, **kwargs)', None\n"
+        "print(conf['signature_of_init'](*given)[0])"
+    )
+    run = {"cwd": ROOT, "capture_output": True, "text": True}
+    shown = subprocess.run([sys.executable, "-c", script], check=True, **run).stdout
+    assert "bounds=None" in shown and "args" not in shown and ":" not in shown

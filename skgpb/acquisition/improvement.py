@@ -32,7 +32,8 @@ def standard_scores(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.n
     # The threshold may be an integral over all: it is known but for rounding of what is largest.
     rounding = EQUAL * float(np.max(np.abs(mean) + std, initial=0.0))
     known = np.where(np.abs(gap) <= rounding, 0.0, np.copysign(np.inf, gap))
-    return np.where(std > 0.0, gap / np.where(std > 0.0, std, 1.0), known)
+    with np.errstate(over="ignore"):  # too far away to be told from infinity
+        return np.where(std > 0.0, gap / np.where(std > 0.0, std, 1.0), known)
 
 
 def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float) -> np.ndarray:
@@ -56,7 +57,7 @@ def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float
     array([-0.919, -4.769])
     """
     z = standard_scores(mean, std, threshold)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         near = np.log(np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi) + z * ndtr(z))
         ratio = np.sqrt(np.pi / 2) * erfcx(-z / np.sqrt(2))
         tail = np.where(z > FAR, np.log1p(np.maximum(z, FAR) * ratio), -2 * np.log(-z))

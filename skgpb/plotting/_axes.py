@@ -22,6 +22,15 @@ def check_has_cells(optimizer: Any, what: str, *, posterior: bool = False) -> No
         raise TypeError(f"{what} to draw, {type(optimizer).__name__} has none")
 
 
+def check_is_single(optimizer: Any) -> None:
+    """Raise TypeError for several bandits in one, such as CombinatorialBandit."""
+    if hasattr(optimizer, "optimizers_"):
+        raise TypeError(
+            f"{type(optimizer).__name__} has no posterior and no rewards of its own: draw one of "
+            "its named_optimizers_"
+        )
+
+
 def recommendation_of(optimizer: Any) -> Any:
     """What an optimizer recommends, None where that needs a context or an answer."""
     if "context_bounds" in optimizer.get_params(deep=False):

@@ -10,7 +10,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.plotting._axes import QUANTILE_95, RECOMMENDED, make_axes, recommendation_of
+from skgpb.plotting._axes import (
+    QUANTILE_95,
+    RECOMMENDED,
+    check_is_single,
+    make_axes,
+    recommendation_of,
+)
 from skgpb.utils import Integral, check_numbers
 
 
@@ -110,6 +116,7 @@ class PosteriorDisplay:
         display : PosteriorDisplay
         """
         check_is_fitted(optimizer, "bounds_")
+        check_is_single(optimizer)
         if "return_std" not in inspect.signature(optimizer.predict).parameters:
             raise TypeError(f"{type(optimizer).__name__} has no posterior to draw")
         d = optimizer.n_features_in_

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains import Query
 from skgpb.metrics import cumulative_regret, instant_regret
-from skgpb.plotting._axes import make_axes
+from skgpb.plotting._axes import check_is_single, make_axes
 from skgpb.utils import check_numbers, check_reward
 
 KINDS = {
@@ -104,6 +104,7 @@ class RegretDisplay:
         display : RegretDisplay
         """
         check_is_fitted(optimizer, "bounds_")
+        check_is_single(optimizer)
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
         rewards = optimizer.history_["reward"]
