@@ -21,12 +21,13 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-def _reseed(offset: int) -> None:
-    default_rng = np.random.default_rng
+DEFAULT_RNG = np.random.default_rng
 
+
+def _reseed(offset: int) -> None:
     def reseeded(seed: Any = None) -> np.random.Generator:
         known = isinstance(seed, (int, np.integer, list, tuple))
-        return default_rng([*np.atleast_1d(seed), offset] if known else seed)
+        return DEFAULT_RNG([*np.atleast_1d(seed), offset] if known else seed)
 
     np.random.default_rng = reseeded
 
@@ -34,6 +35,12 @@ def _reseed(offset: int) -> None:
 # Before any test module is imported, since some draw their data at once.
 if int(os.environ.get("SKGPB_TEST_SEED", "0")):
     _reseed(int(os.environ["SKGPB_TEST_SEED"]))
+
+
+@pytest.fixture
+def own_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds as they are: for numbers that are written down, or that another process draws."""
+    monkeypatch.setattr(np.random, "default_rng", DEFAULT_RNG)
 
 
 @pytest.fixture(params=[5, pytest.param(20, marks=pytest.mark.slow)])

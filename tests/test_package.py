@@ -100,6 +100,7 @@ def needs(name: str) -> str | None:
 
 
 @pytest.mark.parametrize("name", MODULES)
+@pytest.mark.usefixtures("own_seeds")
 def test_examples_in_docstrings_run(name):
     if needs(name):
         pytest.importorskip(needs(name))

@@ -524,6 +524,7 @@ opt.run(objective, 20, checkpoint=path)
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize("fatal", [1, 9])
+@pytest.mark.usefixtures("own_seeds")
 def test_a_killed_run_resumes_on_the_same_trajectory(fatal, tmp_path):
     path = tmp_path / "run"
     killed = subprocess.run([sys.executable, "-c", KILLED, path, "1", str(fatal)], check=False)

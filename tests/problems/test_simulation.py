@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 
 import numpy as np
@@ -77,7 +76,7 @@ def test_first_runs_do_not_depend_on_their_number():
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.skipif("SKGPB_TEST_SEED" in os.environ, reason="other processes keep their seeds")
+@pytest.mark.usefixtures("own_seeds")
 def test_results_do_not_depend_on_how_runs_are_spread(backend):
     alone = simulate(POLICIES, PROBLEMS[:1], 4, n_runs=2, random_state=0)
     with parallel_config(backend=backend):
