@@ -89,9 +89,7 @@ def standard_scores(
     bounds = [(0.0, 1.0)] * d
     optimizer: BaseBanditOptimizer
     if feedback == "cells":
-        optimizer = GPOOOptimizer(
-            bounds=bounds, n_representatives=PER_AXIS[d], expansion="posterior", random_state=seed
-        )
+        optimizer = GPOOOptimizer(bounds=bounds, n_representatives=PER_AXIS[d], random_state=seed)
     else:
         optimizer = GPUCBOptimizer(bounds=bounds, beta=2.0, random_state=seed)
     optimizer.ask()

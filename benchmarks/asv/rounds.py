@@ -25,6 +25,7 @@ def gpoo(d: int, representatives: int, diameter: tuple) -> GPOOOptimizer:
         n_representatives=representatives,
         diameter=diameter,
         max_depth=20,
+        expansion="before",
     )
 
 
@@ -120,7 +121,7 @@ class Regret:
         for seed in range(10):
             rng = np.random.default_rng(seed)
             if method == "GPOO":
-                opt = GPOOOptimizer(expansion="posterior", beta=4.0, **common)
+                opt = GPOOOptimizer(beta=4.0, **common)
             elif method == "GPTree":
                 opt = GPTreeOptimizer(beta=4.0, n_children=3, **common)
             else:

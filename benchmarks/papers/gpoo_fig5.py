@@ -62,6 +62,7 @@ class Case(NamedTuple):
             n_representatives=self.n_representatives,
             diameter=(14.0, 0.5),
             max_depth=10,
+            expansion="before",
         )
 
 

@@ -37,19 +37,15 @@ from skgpb.problems import gpoo_function
 TIMES = (20, 40, 80)
 NOISE = 0.1
 LENGTH_SCALES = {1: 0.05, 2: 0.15}  # of the fresh draws, by dimension
-C14 = {"diameter": (14.0, 0.5)}
+C14, BEFORE = {"diameter": (14.0, 0.5)}, {"expansion": "before"}
 
 #: label -> class, its parameters and those of ``recommend``
 VARIANTS: dict[str, tuple[type, dict[str, Any], dict[str, Any]]] = {
-    "GPOO c=14": (GPOOOptimizer, C14, {"rule": "paper"}),
-    "GPOO kernel": (GPOOOptimizer, {}, {"rule": "paper"}),
-    "GPOO kernel, rule": (GPOOOptimizer, {}, {"rule": "posterior"}),
-    "GPOO advised, own beta": (GPOOOptimizer, {"expansion": "posterior"}, {"rule": "posterior"}),
-    "GPOO advised": (
-        GPOOOptimizer,
-        {"expansion": "posterior", "beta": 4.0},
-        {"rule": "posterior"},
-    ),
+    "GPOO c=14": (GPOOOptimizer, C14 | BEFORE, {"rule": "paper"}),
+    "GPOO kernel": (GPOOOptimizer, BEFORE, {"rule": "paper"}),
+    "GPOO kernel, rule": (GPOOOptimizer, BEFORE, {"rule": "posterior"}),
+    "GPOO advised, own beta": (GPOOOptimizer, {}, {"rule": "posterior"}),
+    "GPOO advised": (GPOOOptimizer, {"beta": 4.0}, {"rule": "posterior"}),
     "GPTree c=14": (GPTreeOptimizer, C14, {"rule": "paper"}),
     "GPTree kernel": (GPTreeOptimizer, {}, {"rule": "paper"}),
     "GPTree advised, own beta": (GPTreeOptimizer, {}, {"rule": "posterior"}),

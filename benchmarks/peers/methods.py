@@ -27,6 +27,8 @@ class Method:
 
     #: Whether a history can be told at once, in ``fill``.
     fillable = True
+    #: What has to be installed beside ``package``.
+    needs: tuple[str, ...] = ()
 
     def __init__(self, d: int, noise: float, seed: int, length_scale: float | None = None) -> None:
         self.d = d
@@ -125,9 +127,7 @@ class SkgpbGPOO(Skgpb):
     label = "skgpb GPOO, centres"
 
     def begin(self) -> None:
-        self.opt = GPOOOptimizer(
-            self.kernel(), feedback="center", expansion="posterior", beta=4.0, **self.common()
-        )
+        self.opt = GPOOOptimizer(self.kernel(), feedback="center", beta=4.0, **self.common())
 
     def recommend(self) -> np.ndarray:
         return self.opt.recommend("posterior").center
@@ -141,7 +141,12 @@ class SkgpbGPOONew(Skgpb):
 
     def begin(self) -> None:
         self.opt = GPOOOptimizer(
-            self.kernel(), feedback="center", diameter=self.diameter, max_depth=20, **self.common()
+            self.kernel(),
+            feedback="center",
+            diameter=self.diameter,
+            max_depth=20,
+            expansion="before",
+            **self.common(),
         )
 
 
@@ -166,7 +171,6 @@ class SkgpbAverages(Skgpb):
         depth = None if self.finest is None else self.finest * self.d - 1
         self.opt = GPOOOptimizer(
             n_representatives=self.per_axis,
-            expansion="posterior",
             beta=4.0,
             max_depth=depth,
             **self.common(),
@@ -287,17 +291,21 @@ class BoTorch(Method):
 class OptunaGP(Method):
     """Optuna's ``GPSampler``, whose hyperparameters are always learned."""
 
-    label, package = "Optuna GPSampler", "optuna"
+    label, package, needs = "Optuna GPSampler", "optuna", ("torch",)
+
+    def sampler(self) -> Any:
+        import optuna
+
+        return optuna.samplers.GPSampler(
+            seed=self.seed, n_startup_trials=N_START, deterministic_objective=False
+        )
 
     def begin(self) -> None:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.space = {f"x{a}": optuna.distributions.FloatDistribution(0, 1) for a in range(self.d)}
-        sampler = optuna.samplers.GPSampler(
-            seed=self.seed, n_startup_trials=N_START, deterministic_objective=False
-        )
-        self.study = optuna.create_study(direction="maximize", sampler=sampler)
+        self.study = optuna.create_study(direction="maximize", sampler=self.sampler())
 
     def ask(self) -> np.ndarray:
         self.trial = self.study.ask(self.space)
@@ -319,6 +327,17 @@ class OptunaGP(Method):
     def recommend(self) -> np.ndarray:
         best = self.study.best_params
         return np.array([best[name] for name in self.space])
+
+
+class OptunaTPE(OptunaGP):
+    """Optuna's ``TPESampler``, its default."""
+
+    label, package, needs = "Optuna TPESampler", "optuna", ()
+
+    def sampler(self) -> Any:
+        import optuna
+
+        return optuna.samplers.TPESampler(seed=self.seed)
 
 
 class BayesianOptimization(Method):
@@ -419,7 +438,11 @@ def version_of(package: str) -> str | None:
 
 def available(methods: list[type[Method]]) -> tuple[list[type[Method]], list[str]]:
     """Split methods into those whose package is installed and the labels of the others."""
-    present = [m for m in methods if m is Random or m.package == "skgpb" or version_of(m.package)]
+    present = [
+        m
+        for m in methods
+        if m.package in ("numpy", "skgpb") or all(map(version_of, (m.package, *m.needs)))
+    ]
     return present, [m.label for m in methods if m not in present]
 
 

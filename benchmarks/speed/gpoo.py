@@ -51,6 +51,7 @@ def play(representatives: int, diameter: tuple, rounds: int, seed: int) -> tuple
         n_representatives=representatives,
         diameter=diameter,
         max_depth=20,
+        expansion="before",
     )
     seconds, data, answers = [], {}, []
     for t in range(1, rounds + 1):
@@ -125,6 +126,7 @@ def whole_run(rounds: int = 80, repeats: int = 20) -> float:
             n_representatives=10,
             diameter=(14.0, 0.5),
             max_depth=10,
+            expansion="before",
         )
         total = 0.0
         for t in range(rounds):

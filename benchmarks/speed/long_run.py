@@ -49,6 +49,7 @@ def play(options: argparse.Namespace, seed: int) -> list[tuple]:
         n_representatives=options.representatives,
         diameter=options.diameter,
         max_depth=20,
+        expansion="before",
     )
     marks = {options.rounds * k // 10 for k in (1, 2, 5, 10)}
     print(f"seed {seed}, before the first round: {peak_memory():.0f} MB\n")

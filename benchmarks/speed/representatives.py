@@ -26,7 +26,8 @@ def play(rounds: int, seed: int, settings: dict[str, Any]) -> tuple[float, float
     """Milliseconds of a round, over all of them and over the last ten."""
     rng = np.random.default_rng(seed)
     start = process_time()
-    optimizer = GPOOOptimizer(alpha=0.01, diameter=(50.0, 0.9), **settings)
+    given = {"alpha": 0.01, "diameter": (50.0, 0.9), "expansion": "before"}
+    optimizer = GPOOOptimizer(**given, **settings)
     seconds, total = [], 0.0
     for _ in range(rounds):
         cell = optimizer.ask()

@@ -37,6 +37,7 @@ def seconds(diameter: tuple, max_depth: int, runs: int, seed: int) -> np.ndarray
             n_representatives=10,
             diameter=diameter,
             max_depth=max_depth,
+            expansion="before",
         )
         for t in range(rounds):
             start = perf_counter()

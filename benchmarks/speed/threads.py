@@ -44,6 +44,7 @@ def after(rounds: int, seed: int) -> GPOOOptimizer:
         n_representatives=5,
         diameter=(50.0, 0.9),
         max_depth=20,
+        expansion="before",
     )
     play(optimizer, rounds, seed)
     return optimizer

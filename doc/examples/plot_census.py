@@ -72,7 +72,6 @@ opt = GPOOOptimizer(
     min_members=150,
     normalize_y=True,
     optimizer="fmin_l_bfgs_b",
-    expansion="posterior",
     random_state=0,
 )
 result = opt.run(office, budget=120)

@@ -39,7 +39,6 @@ opt = GPOOOptimizer(
     feedback="average",
     n_representatives=10,
     max_depth=6,
-    expansion="posterior",
 )
 for _ in range(80):
     cell = opt.ask()

@@ -23,10 +23,10 @@ from skgpb.problems import gpoo_function
 RUNS = 10
 ROUNDS = np.arange(10, 81, 10)
 settings = {
-    "the paper's rules": {},
-    "recommend()": {"rule": "posterior"},
-    'expansion="posterior"': {"expansion": "posterior"},
-    'expansion="posterior", beta=4': {"expansion": "posterior", "beta": 4.0},
+    "the paper's rules": {"expansion": "before"},
+    "recommend()": {"expansion": "before", "rule": "posterior"},
+    'expansion="posterior"': {},
+    'expansion="posterior", beta=4': {"beta": 4.0},
 }
 
 

@@ -16,7 +16,7 @@ tuned to one of them.
   groups, which are all alike, make the model believe that there is nothing to find.
 - *diameter="kernel"*: how far values stray from the average of their group follows from the
   learned kernel, so there is nothing to choose.
-- *expansion="posterior"*: nothing is spent on groups that are known already.
+- *expansion="posterior"*, the default: nothing is spent on groups that are known already.
 - *beta="theory"*. Smaller ones save questions but stop looking elsewhere too early.
 
 ``python -m benchmarks.region`` measures them on nine tables. With 150 questions and noise of 10 %
@@ -218,7 +218,6 @@ def find_region(
         diameter="kernel",
         max_depth=max_depth,
         min_members=min_members,
-        expansion="posterior",
         beta="theory",
         optimizer="fmin_l_bfgs_b",
         normalize_y=True,

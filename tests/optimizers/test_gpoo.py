@@ -47,6 +47,26 @@ def test_posterior_expansion_leaves_no_known_leaf_unsplit(d):
     assert opt.tree_.depth.max() > 2
 
 
+def gain(expansion, rule, seed):
+    """Share of what the best of the finest groups of a table has over all of it."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((1600, 2)) * [10.0, 3.0]
+    y = np.sin(0.6 * X[:, 0]) + np.cos(1.5 * X[:, 1]) + 3.0 * np.exp(-((X - [7, 2]) ** 2).sum(1))
+    given = {} if expansion is None else {"expansion": expansion}
+    opt = GPOOOptimizer(pool=X, min_members=25, random_state=seed, **given)
+    opt.run(lambda group: y[group.members].mean() + 0.2 * rng.normal(), budget=60)
+    depth = 6  # of 64 groups of 25
+    best = max(y[opt.domain_.cell_at(depth, i).members].mean() for i in range(2**depth))
+    return (y[opt.recommend(rule).members].mean() - y.mean()) / (best - y.mean())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_has_to_be_said_to_find_the_best_rows_of_a_table(seed):
+    found = gain(None, None, seed)
+    assert found > 0.95
+    assert found > gain("before", "paper", seed)
+
+
 def test_posterior_expansion_is_bounded_and_says_so(monkeypatch):
     monkeypatch.setattr("skgpb.optimizers.gpoo.SPLITS_PER_ROUND", 20)
     opt = GPOOOptimizer(

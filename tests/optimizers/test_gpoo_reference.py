@@ -204,7 +204,7 @@ def test_three_dimensions_and_four_children(feedback):
         def oracle(node, t, f=f, noise=noise):
             return f(np.array([node.lower, node.upper])).mean() + noise[t - 1]
 
-        run = settings(rng, seed) | {"n_children": 4}
+        run = settings(rng, seed) | {"n_children": 4, "expansion": "before"}
         rounds = gpoo(
             posterior, oracle, 15, bounds=BOUNDS[d], **run | {"diameter": delta(run["diameter"])}
         )
@@ -244,6 +244,7 @@ def test_the_papers_own_settings_for_all_80_rounds(S):
         n_representatives=S,
         diameter=(14.0, 0.5),
         max_depth=10,
+        expansion="before",
     )
     rounds, history = assert_same_run(optimizer, rounds)
     assert_same_posterior(rounds, history)
@@ -261,6 +262,7 @@ def make(**parameters):
         "feedback": "center",
         "diameter": (4.0, 0.5),
         "max_depth": 6,
+        "expansion": "before",
         "beta": 4.0,
     }
     return GPOOOptimizer(**defaults | parameters)

@@ -263,7 +263,7 @@ def test_most_probable_is_the_better_of_two_hills():
 
 CASES = {
     "arms in a box": lambda **p: GPUCBOptimizer(beta=2.0, n_candidates=60, **p),
-    "cells": lambda **p: GPOOOptimizer(n_representatives=3, expansion="posterior", **p),
+    "cells": lambda **p: GPOOOptimizer(n_representatives=3, **p),
     "centres": lambda **p: GPTreeOptimizer(n_children=3, **p),
     "balls": lambda **p: GPZoomingOptimizer(**p),
 }
@@ -439,7 +439,7 @@ def test_degenerate_rewards_are_survived_in_silence(name, rewards):
 
 def test_averages_over_pools_are_thinned_for_learning_only():
     pool = np.random.default_rng(0).random((4000, 2))
-    optimizer = GPOOOptimizer(pool=pool, min_members=60, expansion="posterior", random_state=0)
+    optimizer = GPOOOptimizer(pool=pool, min_members=60, random_state=0)
     play(optimizer, 60, noise=0.02)
     surrogate = optimizer.surrogate_
     assert len(surrogate.process_.observed.rows) > 500
