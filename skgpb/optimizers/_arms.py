@@ -36,8 +36,7 @@ from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import axis_counts, check_boxes
 from skgpb.kernels._cell import CellKernel
 from skgpb.locks import locked
-from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._gaussian import GaussianProcessMixin
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.surrogate.pairs import TrackedPairs
 from skgpb.utils import (
@@ -55,7 +54,7 @@ THETA = 0.1
 
 
 @with_shared_paragraphs
-class BaseArmsOptimizer(GaussianProcessMixin, BaseBanditOptimizer[Arm]):
+class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
     """A rule that scores all arms and pulls the best.
 
     A subclass implements :meth:`acquisition`.

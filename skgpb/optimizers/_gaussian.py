@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
+from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (
@@ -90,31 +91,19 @@ class FunctionPosterior:
         return self.surrogate_.sample_y(self._rows_of(X), n_samples, random_state)
 
 
-class GaussianProcessMixin(FunctionPosterior):
+class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
     """A surrogate, observations of functionals, the schedule of learning.
 
-    The domain of the class it is mixed into, ``domain_``, says what the descriptor rows of points
-    and queries are, and the class what depends on the hyperparameters (``_relearned``).
+    The domain, ``domain_``, says what the descriptor rows of points and queries are, and a subclass
+    what depends on the hyperparameters (``_relearned``).
     """
 
-    # What it needs of the class that it is mixed into.
     kernel: Kernel | None
     alpha: float | None
     optimizer: str | Callable | None
     n_restarts_optimizer: int
     relearn: Any
     normalize_y: bool
-    bounds_: np.ndarray
-    domain_: Any
-    _round: int
-    _n_fitted: int
-    _pending: dict[Any, int | None]
-    _history: list[tuple]
-    _log: list[tuple]
-    _draw_seed: Callable[[], int]
-    _descriptor: Callable[[Any], np.ndarray]
-    _checked_queries: Callable[[Any], list[Any]]
-    share_lock: Callable[[Any], None]
 
     _parameter_constraints: dict = {
         "kernel": [None, Kernel],

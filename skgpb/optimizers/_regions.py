@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -14,18 +14,16 @@ from skgpb.domains.box import points_per_axis
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
-from skgpb.optimizers._gaussian import GaussianProcessMixin
-from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_value
 
 # Regions that recommend() looks into at each level.
 BEAM = 16
 
 
-class RegionSearchMixin(GaussianProcessMixin):
+class RegionSearchOptimizer(GaussianProcessOptimizer[Q]):
     """A Gaussian process search whose oracle answers for regions of a box."""
 
-    # What it needs of the class that it is mixed into.
     feedback: str | Kernel
     n_representatives: Any
     beta: str | float | Callable[[int], float]
@@ -64,18 +62,11 @@ class RegionSearchMixin(GaussianProcessMixin):
         raise NotImplementedError
 
 
-class SupportedRegionMixin(Generic[Q]):
-    """A recommendation that may be finer than what was asked.
+class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
+    """A region search whose recommendation may be finer than what was asked.
 
     The domain lists the regions known so far (``front``), and those inside some (``finer``).
     """
-
-    # What it needs of the class that it is mixed into.
-    domain_: Any
-    _gp: GaussianProcess
-    _best: Callable[[], Q]
-    _checked_rule: Callable[[str | None], str]
-    _check_informed: Callable[[], None]
 
     _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
 

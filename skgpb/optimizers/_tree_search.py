@@ -20,7 +20,7 @@ from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import contains_white_noise
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin
+from skgpb.optimizers._regions import SupportedRegionOptimizer
 from skgpb.optimizers._variation import largest_within, never_increasing
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -182,9 +182,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
         return tree_arrays(self._tree)
 
 
-class GaussianTreeSearchOptimizer(
-    SupportedRegionMixin[Cell], RegionSearchMixin, TreeSearchOptimizer
-):
+class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOptimizer):
     """A tree search whose cells share what is observed through a Gaussian process on f.
 
     A subclass decides which functionals the surrogate tracks (``_track_root``, ``_expand``).

@@ -49,7 +49,7 @@ from skgpb._core._tree import TIE_TOLERANCE
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.domains.indirect import IndirectQuery
-from skgpb.optimizers._indirect import BaseQuerySetOptimizer
+from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer, BaseQuerySetOptimizer
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
@@ -59,7 +59,7 @@ KNOWN = 1e-9
 LARGEST_SHARE = 1.0 - 1e-9
 
 
-class SamplesMaximum:
+class SamplesMaximum(BaseIndirectOptimizer[Asked]):
     """What the optimizers that sample f* share: how, and the score of a round."""
 
     _parameter_constraints: dict = {
@@ -67,6 +67,10 @@ class SamplesMaximum:
         "max_values": [StrOptions({"draws", "gumbel"})],
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
+
+    information: str
+    max_values: str
+    n_max_values: int
 
     def _about_maximum(self) -> MaxValueInformation:
         """Draw the samples of f* that a round goes by, the same ones if it is repeated."""
@@ -84,7 +88,7 @@ class SamplesMaximum:
 
 
 @with_shared_paragraphs
-class CMESOptimizer(SamplesMaximum, BaseQuerySetOptimizer):
+class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
     r"""Maximise f from noisy conditional expectations g(a) = E[f(X) | A = a].
 
     Parameters

@@ -28,7 +28,6 @@ from skgpb.domains.indirect import IndirectCell, QueryTree
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
-from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers.cmes import SamplesMaximum
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -76,7 +75,7 @@ def default_cost(depth: int) -> float:
 
 
 @with_shared_paragraphs
-class CMETSOptimizer(SamplesMaximum, BaseIndirectOptimizer[IndirectCell]):
+class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     """Maximise f from averages at resolutions that cost the more the finer they are.
 
     Parameters

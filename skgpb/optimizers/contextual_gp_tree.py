@@ -35,8 +35,6 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import BoxPartition, ContextCell, ContextPartition
 from skgpb.domains.query import PointsQuery
 from skgpb.locks import locked
-from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._regions import RegionSearchMixin
 from skgpb.optimizers._run import check_run
 from skgpb.optimizers._tree_search import (
     check_diameter,
@@ -68,7 +66,7 @@ class Promise(NamedTuple):
 
 
 @with_shared_paragraphs
-class ContextualGPTreeOptimizer(AdaptiveTree, RegionSearchMixin, BaseBanditOptimizer[ContextCell]):
+class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
     r"""Choose the best action for each context by refining a tree over both (Algorithm 3).
 
     Parameters

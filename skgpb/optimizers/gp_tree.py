@@ -31,7 +31,9 @@ from skgpb.domains import Cell
 from skgpb.domains.partition import deepest_level
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
+from skgpb.optimizers._base import Q
 from skgpb.optimizers._horizon import Horizon
+from skgpb.optimizers._regions import RegionSearchOptimizer
 from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
 from skgpb.optimizers._variation import (
     cell_deviations,
@@ -81,11 +83,8 @@ class Constants:
         return 2.0 * (log(1.0 / failure_probability) + self._events[0] + self._events[1])
 
 
-class AdaptiveTree(Horizon):
-    """What Algorithms 1 and 3 share: constants that depend on n, and a guard of refinement.
-
-    The class it is mixed into has a tree, ``_tree``.
-    """
+class AdaptiveTree(Horizon, RegionSearchOptimizer[Q]):
+    """What Algorithms 1 and 3 share: constants that depend on n, and a guard of refinement."""
 
     _overdrawn: bool
 
@@ -94,17 +93,11 @@ class AdaptiveTree(Horizon):
         "max_active": [Interval(Integral, 1, None, closed="left")],
     }
 
-    # What it needs of the class that it is mixed into.
     n_children: int
     max_active: int
     failure_probability: float
-    bounds_: np.ndarray
-    n_features_in_: int
-    domain_: Any
     _tree: Tree
-    _round: int
     _guarded: bool
-    _relearned: Callable[[], None]
 
     def _theory_beta(self, t: int) -> float:
         return self._constants.beta(self.failure_probability)
@@ -153,7 +146,7 @@ class AdaptiveTree(Horizon):
 
 
 @with_shared_paragraphs
-class GPTreeOptimizer(AdaptiveTree, GaussianTreeSearchOptimizer):
+class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
     r"""Maximise f by refining a tree of cells where the Gaussian process asks for it (Algorithm 1).
 
     f is evaluated at centres of cells (or answers with averages over them). Unlike methods that

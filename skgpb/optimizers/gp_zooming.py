@@ -36,9 +36,8 @@ from skgpb.domains.covering import LEVELS
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.locks import locked
-from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._regions import RegionSearchMixin, SupportedRegionMixin
+from skgpb.optimizers._regions import SupportedRegionOptimizer
 from skgpb.optimizers._variation import (
     claim_2,
     covariance_of_points,
@@ -55,9 +54,7 @@ MAX_EFFORT = 100_000
 
 
 @with_shared_paragraphs
-class GPZoomingOptimizer(
-    Horizon, SupportedRegionMixin[Ball], RegionSearchMixin, BaseBanditOptimizer[Ball]
-):
+class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     r"""Maximise f by shrinking balls where the Gaussian process asks for it (Algorithm 2).
 
     It needs no tree of partitions: the balls follow the function, and a covering oracle says

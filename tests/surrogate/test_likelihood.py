@@ -388,7 +388,7 @@ def test_parameters_that_change_in_mid_run_do_not_corrupt_it(name, before, after
 def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
     """Geometric, so that the cubic cost of learning is amortised over the rounds between."""
     seen, searches = [], []
-    learn = skgpb.optimizers._gaussian.GaussianProcessMixin._learn
+    learn = skgpb.optimizers._gaussian.GaussianProcessOptimizer._learn
     search = skgpb.surrogate.likelihood.most_probable
 
     def spy(self):
@@ -399,7 +399,7 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
         searches.append(1)
         return search(*arguments)
 
-    monkeypatch.setattr(skgpb.optimizers._gaussian.GaussianProcessMixin, "_learn", spy)
+    monkeypatch.setattr(skgpb.optimizers._gaussian.GaussianProcessOptimizer, "_learn", spy)
     monkeypatch.setattr(skgpb.surrogate.likelihood, "most_probable", count)
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, relearn=relearn)
     play(optimizer, 20)
