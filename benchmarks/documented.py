@@ -9,10 +9,11 @@ reStructuredText, ``<!-- quoted: ... -->`` and ``<!-- end quoted -->`` in Markdo
 
 What stands between them is replaced by the tables that the command prints. ``tables=``, ``rows=``
 and ``columns=`` select those whose title, label or heading begins like one of a list, with ``|``
-between its members; "to the letter" takes all that is printed as it is. Each command runs once, and
-what it prints is kept in ``benchmarks/printed``, under version control; ``--reuse`` takes what is
-there. NAMEs limit the commands to those that contain one of them. ``--check`` changes nothing, says
-which pages differ, and ends with status 1 if one does. The test suite checks with ``--reuse``.
+and no space between its members; "to the letter" takes all that is printed as it is. Each command
+runs once, and what it prints is kept in ``benchmarks/printed``, under version control; ``--reuse``
+takes what is there. NAMEs limit the commands to those that contain one of them. ``--check`` changes
+nothing, says which pages differ, and ends with status 1 if one does. The test suite checks with
+``--reuse``.
 """
 
 from __future__ import annotations
@@ -66,9 +67,7 @@ def parse(text: str) -> Quoted:
     unknown = chosen.keys() - {"tables", "rows", "columns"}
     if unknown:
         raise ValueError(f"{text!r}: unknown {', '.join(sorted(unknown))}")
-    lists = (
-        [x.strip() for x in chosen.get(k, "").split("|")] for k in ("tables", "rows", "columns")
-    )
+    lists = (re.split(r"(?<! )\|(?! )", chosen.get(k, "")) for k in ("tables", "rows", "columns"))
     return Quoted(command, VERBATIM in options, *lists)
 
 
@@ -113,6 +112,7 @@ def as_rst(table: Table) -> str:
 def as_markdown(table: Table) -> str:
     """Render a table for GitHub."""
     rows = [[table.title, *table.header], ["---"] * (1 + len(table.header)), *table.rows]
+    rows = [[cell.replace("|", r"\|") for cell in row] for row in rows]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 

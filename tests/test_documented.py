@@ -74,6 +74,16 @@ def test_rewrites_what_is_quoted_and_nothing_else(documented: ModuleType, page: 
     assert "stale" not in lines and "0.50" not in page.read_text()
 
 
+def test_titles_may_hold_bars(documented: ModuleType, page: Path, monkeypatch) -> None:
+    printed = PRINTED.replace("First table", "p(x | a)").replace("-----------\n ", "--------\n ")
+    monkeypatch.setattr(documented, "run", lambda command, output: printed)
+    page = page.parents[1] / "page.md"
+    page.write_text("<!-- quoted: benchmarks.some; tables=p(x | a)|Third -->\n\n<!-- end quoted")
+    documented.main([])
+    assert "| p(x \\| a) | t = 1 | t = 20 |" in page.read_text()
+    assert "Second" not in page.read_text()
+
+
 def test_other_commands_are_left_alone(documented: ModuleType, page: Path) -> None:
     page.write_text(".. quoted: benchmarks.some\n\nstale\n\n.. end quoted\n")
     assert documented.main(["other", "--check"]) == 0
