@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +62,7 @@ SMALLEST: dict[str, list[str]] = {
     "speed.small_rounds": [""],
     "speed.threads": ["--times 5"],
     "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
+    "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random"],
 }
 CASES = [(name, options) for name, several in SMALLEST.items() for options in several]
 
@@ -114,6 +116,22 @@ def test_smallest_run(name: str, options: str, start: Callable, tmp_path: Path, 
         assert rows and {len(row) for row in rows} == {len(header)}
     for path in output.glob("*.png"):
         assert str(path) in printed and path.stat().st_size > 10_000
+
+
+def test_functions_of_the_suite_have_a_range_of_one_and_optimum_zero(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    suite = importlib.import_module("benchmarks.suite.functions")
+    choosing, confirming = map(suite.names, suite.HALVES)
+    assert len(choosing) >= 15 <= len(confirming) and set(choosing).isdisjoint(confirming)
+    assert {*choosing, *confirming} == set(suite.names())
+    for name in suite.names():
+        function = suite.function(name)
+        X = np.random.default_rng(1).random((2000, function.d))
+        values = function.value(X)
+        # Both are searched for; other points may lie outside by what the search leaves.
+        assert -1.15 < values.min() < -0.6 and values.max() < 1e-3, name
+        assert values.std() > 0.05, name
+        assert function.regret(X[0]) == pytest.approx(-values[0])
 
 
 def asv_benchmarks() -> list[str]:

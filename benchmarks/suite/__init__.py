@@ -1,0 +1,1 @@
+"""Many functions, many methods: what defaults are chosen on, and what they are judged by."""
