@@ -9,14 +9,51 @@ that are equal but for rounding: here the first of these is the pivot.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skgpb.exceptions import NumericalWarning
+
 # Variances within this share of the largest count as equal.
 _EQUAL = 1e-3
+# A variance is rounding down to minus this share of the largest prior variance.
+_NEGATIVE = 1e-6
+
+
+def nonnegative(
+    variances: np.ndarray, kernel: Any, largest: Callable[[], float], unit: float = 1.0
+) -> np.ndarray:
+    """Variances, 0 where they came out below; more than rounding is reported.
+
+    Parameters
+    ----------
+    variances : ndarray of shape (n,)
+        Differences that would be at least 0 in exact arithmetic.
+    kernel : Kernel or str
+        Whose variances they are, for the message.
+    largest : callable
+        Returns the largest prior variance, which rounding is in proportion to.
+    unit : float, default=1.0
+        What a variance of 1 is in units of the user.
+    """
+    lowest = float(variances.min(initial=0.0))
+    if lowest < 0.0 and -lowest > _NEGATIVE * largest():
+        warn_of_clipping(-lowest * unit, kernel)
+    return np.maximum(variances, 0.0)
+
+
+def warn_of_clipping(amount: float, kernel: Any) -> None:
+    """Report a variance below zero, as ``skgpb.exceptions.NumericalWarning`` promises."""
+    warnings.warn(
+        f"a variance came out as {-amount:.1e} and was set to 0: kernel {kernel} is no "
+        "covariance, or alpha is too small for its rounding",
+        NumericalWarning,
+        stacklevel=5,
+    )
 
 
 def next_pivot(variances: np.ndarray) -> int:
@@ -52,7 +89,7 @@ def pivoted_cholesky(
     rest : ndarray of shape (n,)
         Variances left out.
     """
-    rest = np.maximum(variances, 0.0)
+    rest, least = np.maximum(variances, 0.0), np.array(variances)
     rows = np.empty((16, len(rest)))
     pivots: list[int] = []
     while len(pivots) < min(most, len(rest)):
@@ -66,8 +103,11 @@ def pivoted_cholesky(
         rows[r, pivots] = 0.0
         rows[r, p] = pivot
         pivots.append(p)
-        rest = np.maximum(rest - rows[r] ** 2, 0.0)
+        rest -= rows[r] ** 2
         rest[p] = 0.0
+        np.minimum(least, rest, out=least)
+        np.maximum(rest, 0.0, out=rest)
+    nonnegative(least, "in use", lambda: float(variances.max()))
     factor = np.ascontiguousarray(rows[: len(pivots)].T)
     return factor, np.array(pivots, dtype=np.intp), rest
 

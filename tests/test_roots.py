@@ -7,9 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import CMESOptimizer, DAGPUCBOptimizer, GPTSOptimizer, OnlineGaussianProcessRegressor
+from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.problems import gp_draw
-from skgpb.roots import joint_draws, next_pivot, symmetric_root
+from skgpb.roots import joint_draws, next_pivot, pivoted_cholesky, symmetric_root
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 RNG = np.random.default_rng(0)
@@ -130,3 +131,11 @@ def test_the_root_is_symmetric_and_leaves_rounding_out():
     assert_array_equal(
         joint_draws(np.arange(3.0), np.zeros((3, 3)), 2, 0), [[0, 0], [1, 1], [2, 2]]
     )
+
+
+def test_a_matrix_that_is_no_covariance_is_reported_by_its_pivots():
+    K = np.array([[1.0, 1.2], [1.2, 1.0]])
+    with pytest.warns(NumericalWarning, match="a variance came out as -4.4e-01"):
+        _, pivots, rest = pivoted_cholesky(lambda i: K[i], np.ones(2), 2, lambda left: False)
+    assert_array_equal(pivots, [0])
+    assert_array_equal(rest, [0.0, 0.0])

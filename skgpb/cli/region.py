@@ -268,8 +268,7 @@ def _best(optimizer: GPOOOptimizer, oracle: GroupAverages) -> tuple[Cell, float,
     The paper's rule takes the deepest *split* cells, which are one level above the finest, and
     does not know whether they are better than the whole table.
     """
-    found = []
-    for _, group in sorted(oracle.asked.items()):
-        mean, cov = optimizer.predict(group.points, return_cov=True)
-        found.append((group, float(mean.mean()), float(np.sqrt(max(0.0, cov.mean())))))
-    return max(found, key=lambda each: each[1])
+    groups = [group for _, group in sorted(oracle.asked.items())]
+    mean, std = optimizer.predict_query(groups, return_std=True)
+    best = int(np.argmax(mean))
+    return groups[best], float(mean[best]), float(std[best])

@@ -20,6 +20,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.kernels._indirect import noise_of_points
 from skgpb.kernels.evaluator import contains_white_noise, origin_of, relative
+from skgpb.roots import nonnegative
 from skgpb.utils import box_around
 
 #: Numbers in one block of base evaluations (64 MB).
@@ -136,8 +137,11 @@ class SupportEvaluator:
         if len(E.points):
             out[~E.asked] = self.base.diag(E.points) - noise_of_points(self.base, E.points)
         answers = np.einsum("ij,ij->i", E.coefficients @ self.gram, E.coefficients)
-        out[E.asked] = np.maximum(answers, 0.0)
+        out[E.asked] = self._nonnegative(answers)
         return out
+
+    def _nonnegative(self, variances: np.ndarray) -> np.ndarray:
+        return nonnegative(variances, self.base, lambda: float(self.gram.diagonal().max()))
 
     def gradient(self, E: SupportRows) -> np.ndarray | None:
         """Return d K / d theta (n, n, p) by the gradient of the base, noiseless.

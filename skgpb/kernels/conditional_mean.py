@@ -110,7 +110,7 @@ class _PairsEvaluator(SupportEvaluator):
         if len(C) < MANY_QUERIES or len(self.gram) < MANY_QUERIES:
             if len(E.points):
                 return super().diag(E)
-            return np.maximum(np.einsum("ij,ji->i", C, self._times(C)), 0.0)
+            return self._nonnegative(np.einsum("ij,ji->i", C, self._times(C)))
         out = np.empty(len(E))
         nothing = np.zeros((0, C.shape[1]))
         if len(E.points):

@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import FeatureEvaluator, contains_white_noise, origin_of, relative
-from skgpb.roots import pivoted_cholesky
+from skgpb.roots import nonnegative, pivoted_cholesky
 from skgpb.utils import Integral, Real, box_around, check_numbers
 
 #: Numbers in one block of base evaluations (32 MB).
@@ -96,7 +96,7 @@ class FeatureMap:
         for rows in self._blocks(len(X)):
             phi = self.points(X[rows])
             out[rows] -= np.einsum("ij,ij->i", phi, phi)
-        return np.maximum(out, 0.0)
+        return nonnegative(out, self.base, lambda: float(np.max(self.base.diag(X))))
 
     def gram_gradient(
         self, X: np.ndarray, starts: np.ndarray, weights: np.ndarray | None = None

@@ -24,6 +24,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.domains.box import sample_cells
 from skgpb.domains.candidates import spread_points
 from skgpb.kernels import boxes_from_points
+from skgpb.roots import nonnegative
 
 # The constants of Claim 2 that the paper does not give (decision D-B3).
 C2 = C3 = 1.0
@@ -193,4 +194,5 @@ def _deviations(kernel: Callable, center: np.ndarray, points: np.ndarray) -> np.
     X = np.concatenate([center[None], points])
     # A copy, because k(X) of scikit-learn adds white noise on the diagonal and k(X, Y) does not.
     K = np.asarray(kernel(X, X.copy()))
-    return np.sqrt(np.maximum(np.diag(K)[1:] + K[0, 0] - 2.0 * K[0, 1:], 0.0))
+    variances = np.diag(K)[1:] + K[0, 0] - 2.0 * K[0, 1:]
+    return np.sqrt(nonnegative(variances, kernel, lambda: float(np.diag(K).max())))

@@ -28,6 +28,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels.evaluator import contains_white_noise, evaluator_of
+from skgpb.roots import nonnegative, warn_of_clipping
 from skgpb.surrogate.functionals import Functionals, key_of, numbered
 from skgpb.surrogate.likelihood import Merged, ScaledSamples
 from skgpb.utils import unchanged_by_errors
@@ -135,7 +136,8 @@ class GaussianProcess:
         """Prior standard deviations (n,) of f at each of ``rows`` minus a functional, its units."""
         single, points = Functionals.of([block], block.shape[1]), Functionals.of_rows(rows)
         var = self.variance(points) + self.variance(single)
-        return np.sqrt(np.maximum(var - 2 * self.covariance(points, single)[:, 0], 0.0))
+        var -= 2 * self.covariance(points, single)[:, 0]
+        return np.sqrt(nonnegative(var, self.kernel, lambda: float(self.variance(points).max())))
 
     def relative(self, rows: np.ndarray) -> np.ndarray:
         """Descriptor rows as a kernel takes them that sees nothing but differences."""
@@ -241,8 +243,17 @@ class GaussianProcess:
         if cov:
             C = self.covariance(several, several)
             return mean, (0.5 * (C + C.T) - K @ K.T) * self.scale**2
-        var = self.variance(several) - np.einsum("ij,ij->i", K, K)
-        return mean, np.sqrt(np.maximum(var, 0.0)) * self.scale
+        prior = self.variance(several)
+        return mean, np.sqrt(self.left_of(prior, K)) * self.scale
+
+    def left_of(self, prior: np.ndarray, K: np.ndarray) -> np.ndarray:
+        """Prior variances (n,) less what is known, given K (n, t) as ``solve_rows`` leaves it."""
+
+        def largest() -> float:
+            return float(np.append(prior, self.variance(self.observed)).max())
+
+        var = prior - np.einsum("ij,ij->i", K, K)
+        return nonnegative(var, self.kernel, largest, self.scale**2)
 
     def posterior_covariance(self, A: Functionals, B: Functionals) -> np.ndarray:
         """Posterior covariances (len(A), len(B)), in units of the process."""
@@ -425,15 +436,15 @@ class GaussianProcess:
         clipped, doubtful = posterior.clipped * self.scale**2, posterior.doubtful * self.scale
         posterior.forget_losses()
         if clipped:
-            message = f"a variance came out as {-clipped:.1e} and was set to 0: kernel "
-            message += f"{self.kernel} is no covariance, or alpha is too small for its rounding"
-        else:
-            message = f"rounding may move means by {doubtful:.1e}, more than their deviations say: "
-            message += f"alpha is too small for covariances of kernel {self.kernel}"
+            warn_of_clipping(clipped, self.kernel)
+            return
+        message = f"rounding may move means by {doubtful:.1e}, more than their deviations say: "
+        message += f"alpha is too small for covariances of kernel {self.kernel}"
         warnings.warn(message, NumericalWarning, stacklevel=4)
 
     def _repeat(self, i: int, y: float, noise: float, count: int = 1) -> int:
         if self.posterior.repeat(i, noise, y, count):
+            self._report_losses()
             return i
         jitter = JITTERS[0] * float(self.variance(self.observed.one(i))[0])
         if noise < jitter and self.posterior.repeat(i, noise + jitter, y, count):

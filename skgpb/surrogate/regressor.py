@@ -268,8 +268,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         if return_cov:
             prior = self.kernel_(process.relative(X))
             return self._predictions(mean, prior - K @ K.T, scale, False)
-        var = self.kernel_.diag(X) - np.einsum("ij,ij->i", K, K)
-        return self._predictions(mean, np.maximum(var, 0.0), scale, True)
+        return self._predictions(mean, process.left_of(self.kernel_.diag(X), K), scale, True)
 
     @staticmethod
     def _predictions(mean: np.ndarray, second: Any, scale: np.ndarray, std: bool) -> Any:

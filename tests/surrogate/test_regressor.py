@@ -484,3 +484,33 @@ def test_inputs_far_from_zero_are_regressed_like_those_near_it(kernel):
     np.testing.assert_allclose(results(0.0, False), results(2.0**30, False), rtol=0, atol=1e-9)
     # The learned hyperparameters are where the search stops, within its tolerance of 1e-5.
     np.testing.assert_allclose(results(0.0, True), results(2.0**30, True), rtol=1e-4, atol=1e-5)
+
+
+#: Of which f is told at 0 and asked for at 0.1, where less than nothing of its variance is left.
+ASKED = {
+    "predict": lambda gpr: gpr.predict([[0.1]], return_std=True)[1],
+    "moments": lambda gpr: gpr.process_.moments(np.array([[0.1]]), std=True)[1],
+    "deviations": lambda gpr: gpr.process_.deviations(np.array([[0.0]]), np.array([[0.1]])),
+    "tracked": lambda gpr: gpr.track([[0.1]]).predict_tracked(return_std=True)[1],
+    "repeated": lambda gpr: (
+        gpr.track([[0.1]]).partial_fit([[0.0]], [1.0], 1e-3).predict_tracked(return_std=True)[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED)
+def test_no_variance_is_clipped_in_silence_beyond_rounding(ask):
+    gpr = OnlineGaussianProcessRegressor(Negative(1.0), alpha=1.0, optimizer=None)
+    gpr.partial_fit([[0.0]], [1.0])
+    if ask != "repeated":
+        gpr.partial_fit([[0.0]], [1.0], 1e-3)
+    with pytest.warns(NumericalWarning, match=r"a variance came out as -.* kernel Negative"):
+        assert ASKED[ask](gpr)[0] == 0.0
+
+
+def test_variances_that_rounding_makes_negative_are_clipped_in_silence():
+    X = np.linspace(0.0, 1.0, 200)[:, None]
+    gpr = OnlineGaussianProcessRegressor(RBF(1.0), alpha=1e-10, optimizer=None)
+    gpr.fit(X, np.sin(X[:, 0]))
+    std = gpr.predict(X, return_std=True)[1]
+    assert (std >= 0.0).all() and std.min() < 1e-5
