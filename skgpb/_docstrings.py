@@ -67,9 +67,11 @@ _OF_ARMS = _OF_GAUSSIAN_PROCESSES | _entries(
         (:mod:`skgpb.surrogate.likelihood`).
     arms : array-like of shape (n_arms, n_columns), default=None
         The arms. Rows are points, or descriptors of whatever ``kernel`` takes.
-    bounds : array-like of shape (d, 2), default=None
+    bounds : array-like of shape (d, 2) or dict, default=None
         A box instead of arms, which candidates then stand for. With neither it comes from
-        ``fit``.
+        ``fit``. A dict gives the sides names: a pair (lower, upper), a distribution of
+        ``scipy.stats`` such as ``loguniform``, a range of integers, or a list of numbers or
+        categories; queries then have ``params``, see :ref:`named-sides`.
     B : float, default=1.0
         Bound on the norm of f in the reproducing kernel Hilbert space. It is a property of
         the unknown f: in experiments an oracle, in practice a guess.
@@ -110,8 +112,11 @@ _OF_REGIONS = _OF_GAUSSIAN_PROCESSES | _entries(
         in units of the reward squared. None learns one on every side's own scale:
         Matern-5/2 where f is observed at points, RBF where cells are averaged, in units of the
         rewards' spread (:mod:`skgpb.surrogate.likelihood`).
-    bounds : array-like of shape (d, 2), default=None
-        The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``. A dict
+        gives the sides names: a pair (lower, upper) or a continuous distribution of
+        ``scipy.stats`` such as ``loguniform``; queries then have ``params``, see
+        :ref:`named-sides`.
     pool : array-like of shape (n, d), default=None
         A finite domain instead of a box: cells are groups of rows, split at quantiles.
     n_children : int, default=2

@@ -4,9 +4,10 @@ A file holds what a run *is*, not how a version of skgpb represents it: the cons
 parameters, and in order every fit, every query asked, every answer, failure and learned set of
 hyperparameters, all numbers exactly. Loading replays them, so that a later version can as well.
 
-The layout, version 1: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``
+The layout, version 2: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``
 and one ``.npy`` member for each array that it refers to as ``{"array": name}``. Nothing else is
 read, and neither is more expanded than a run that ``save`` has written may need: ``LARGEST_*``.
+Version 1, which is read as well, had no ranges and no distributions: no named sides.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.exceptions import LoadError
 
-FORMAT, VERSION = "skgpb run", 1
+FORMAT, VERSION = "skgpb run", 2
 # Arrays of at most so many numbers are written into the JSON itself.
 SMALL = 16
 # Kinds of NumPy's numbers and strings that files hold: no objects, no structures.
@@ -125,6 +126,11 @@ class Writer:
         if isinstance(value, dict):
             items = [[self.encode(each, where) for each in pair] for pair in value.items()]
             return {"dict": items}
+        if isinstance(value, range):
+            return {"range": [value.start, value.stop, value.step]}
+        if hasattr(value, "dist") and _distribution(value.dist.name) is not None:
+            arguments = [self.encode(each, where) for each in (list(value.args), value.kwds)]
+            return {"distribution": value.dist.name, "arguments": arguments}
         if isinstance(value, Kernel):
             return self._kernel(value, where)
         if isinstance(value, np.random.RandomState):
@@ -171,8 +177,8 @@ class Writer:
 
     def query(self, query: Any) -> dict[str, Any]:
         """Encode a query by the arguments from which its class rebuilds it."""
-        cls, arguments = query.__reduce__()
-        return {"query": cls.__name__, "arguments": self.encode(list(arguments), "query")}
+        arguments = [getattr(query, name) for name in query.arguments]
+        return {"query": type(query).__name__, "arguments": self.encode(arguments, "query")}
 
 
 class Reader:
@@ -206,6 +212,14 @@ class Reader:
             return tuple(self.decode(value["tuple"]))
         if "dict" in value:
             return {self.decode(key): self.decode(item) for key, item in value["dict"]}
+        if "range" in value:
+            return range(*map(int, value["range"]))
+        if "distribution" in value:
+            distribution = _distribution(value["distribution"])
+            if distribution is None:
+                raise ValueError(f"not a distribution of scipy.stats: {value!r}")
+            args, kwds = map(self.decode, value["arguments"])
+            return distribution(*args, **kwds)
         if "floats" in value:
             return np.array(value["floats"], dtype=np.float64).reshape(value["shape"])
         if "array" in value:
@@ -247,6 +261,14 @@ class Reader:
         if value["query"] not in self._queries:
             raise ValueError(f"the run has a query of the unknown kind {value['query']!r}")
         return self._queries[value["query"]](*self.decode(value["arguments"]))
+
+
+def _distribution(name: Any) -> Any:
+    """Return the distribution of ``scipy.stats`` with a name, None where there is none."""
+    from scipy import stats  # here, because importing it takes long and few runs need it
+
+    found = getattr(stats, name, None) if isinstance(name, str) else None
+    return found if isinstance(found, (stats.rv_continuous, stats.rv_discrete)) else None
 
 
 def _generator(state: dict[str, Any]) -> np.random.Generator:

@@ -10,6 +10,7 @@ import copy
 import inspect
 import pickle
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,10 @@ BAD_QUERIES = [
     None, "cell", 3.5j, object(), {}, np.nan, [], np.empty((0, 2)), np.zeros((2, 9)),
     np.zeros((2, 2, 2)), [np.inf], [[1e300]], np.array(["0"]), np.array([None, None]),
 ]  # fmt: skip
+
+
+def _with_names(bounds: Any) -> dict[str, Any]:
+    return {f"side {i}": tuple(map(float, side)) for i, side in enumerate(bounds)}
 
 
 class _OffAt:
@@ -77,6 +82,13 @@ class OptimizerContract:
     def make(self) -> Any:
         """Return a new optimizer, every time with the same parameters and the same seed."""
         raise NotImplementedError("say in make() which optimizer is to be tested")
+
+    def make_named(self, names: Callable[[Any], dict[str, Any]]) -> Any:
+        """Return what :meth:`make` does, the sides of the box having names; None for no box.
+
+        ``names(bounds)`` turns an array-like of shape (d, 2) into a dict.
+        """
+        return None
 
     def prepare(self, optimizer: Any) -> Any:
         """Return a clone ready to be asked, where parameters alone do not make it so."""
@@ -279,6 +291,41 @@ class OptimizerContract:
         twin.tell(self.ask(twin), self.answer(query))
         optimizer.tell(np.array(query), self.answer(query))
         self.same(optimizer, twin)
+
+    # -- sides with names -------------------------------------------------------------------
+
+    def test_names_of_sides_are_names_and_nothing_else(self, tmp_path: Path) -> None:
+        """A box plays as it does without names, and is told and asked by them."""
+        plain, named = self.make(), self.make_named(_with_names)
+        if named is None:
+            pytest.skip("searches no box, or one without names")
+        for i in range(6):
+            asked, query = self.ask(plain), self.ask(named)
+            assert query == asked
+            for part, center in zip(query.settings, query.points, strict=True):
+                assert list(part.values()) == center.tolist()
+            sides = list(query.params.items())
+            assert all(f"{name}=" in repr(query) for name, _ in sides)
+            assert pickle.loads(pickle.dumps(query)).params == query.params
+            wrong = dict(sides[1:]), dict([*sides, ("no side", 0.0)]), {**dict(sides[:1]), 1: 0.0}
+            before = repr(self.told(named)) if i else ""
+            for each in wrong:
+                with pytest.raises(ValueError, match="must have a value for each of"):
+                    named.tell(each, self.answer(query))
+            assert i == 0 or repr(self.told(named)) == before
+            plain.tell(asked, self.answer(asked))
+            named.tell(query.params if i % 2 else query, self.answer(query))
+        assert repr(self.known(named)) == repr(self.known(plain))
+        X = self.where(named)
+        settings = [named.space_.setting(x) for x in X]
+        assert_array_equal(named.predict(settings), plain.predict(X))
+        self.same(named, plain)
+        best = self.recommend(named)
+        assert best.params and not best.params.keys() ^ set(named.space_.names)
+        self.save(named, tmp_path / "run")
+        loaded = self.load(type(named), tmp_path / "run")
+        assert self.ask(loaded).params == self.ask(named).params
+        assert loaded.space_.names == named.space_.names
 
     # -- what changes nothing -----------------------------------------------------------------
 

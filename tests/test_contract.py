@@ -32,6 +32,11 @@ class TestTreesBallsAndArms(OptimizerContract):
     def make(self):
         return cases.make(self.name)
 
+    def make_named(self, names):
+        if self.make().bounds is None:
+            return None
+        return cases.make(self.name, bounds=names(cases.BOUNDS))
+
     def answer(self, query):
         return cases.answer(query)
 
@@ -157,6 +162,11 @@ class TestContextual(OptimizerContract):
         return ContextualGPTreeOptimizer(
             context_bounds=[(-1, 1)], bounds=[(0, 3)], diameter=(3.0, 0.6), random_state=0
         )
+
+    def make_named(self, names):
+        both = names([(-1, 1), (0, 3)])
+        sides = [dict([side]) for side in both.items()]
+        return self.make().set_params(context_bounds=sides[0], bounds=sides[1])
 
     def ask(self, optimizer, n=None):
         return optimizer.ask(self.context, n)

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import loguniform
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
@@ -340,3 +341,30 @@ def test_given_axes_are_used_and_missing_matplotlib_is_named(display, monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install skgpb\[plot\]"):
         display.from_optimizer(opt)
+
+
+# Named sides -------------------------------------------------------------------------------------
+
+
+def test_axes_are_labelled_with_the_names_and_values_of_sides():
+    sides = {"width": (0, 9), "salt": loguniform(1e-4, 1e-1), "kind": ["a", "b"]}
+    opt = GPUCBOptimizer(bounds=sides, n_candidates=50, random_state=0)
+    opt.run(lambda query: query.params["width"], 5)
+    setting = {"width": 4.5, "salt": 1e-3, "kind": "b"}
+    display = PosteriorDisplay.from_optimizer(
+        opt, features=("salt", "kind"), fixed=setting, grid_resolution=5
+    )
+    display.figure_.canvas.draw()
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("salt", "kind")
+    assert display.ax_.get_title() == "width = 4.5"
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == ["'a'", "'b'"]
+    ticks = display.ax_.xaxis.get_major_formatter()
+    assert [ticks(u, None) for u in (0.0, 1.0, 1.2)] == ["0.0001", "0.1", ""]
+    opt = GPOOOptimizer(bounds={"width": (0, 9), "salt": sides["salt"]})
+    opt.run(lambda query: float(query.points.mean()), 5)
+    display = CellMapDisplay.from_optimizer(opt)
+    display.figure_.canvas.draw()
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("width", "salt")
+    assert display.ax_.yaxis.get_major_formatter()(0.0, None) == "0.0001"
+    TreeDisplay.from_optimizer(opt)
+    RegretDisplay.from_optimizer(opt)

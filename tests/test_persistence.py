@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_array_equal
+from scipy import stats
+from scipy.stats import loguniform
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import skgpb.persistence
@@ -99,6 +101,32 @@ def test_parameters_that_had_other_names_are_understood(tmp_path):
     assert resumed.ask() == several.ask()
 
 
+def test_sides_are_kept_with_their_kinds_and_files_without_them_are_read(tmp_path):
+    sides = {"x": (0, 2), "s": loguniform(1e-4, 1), "n": range(2, 9, 3), "k": ["a", None, 1.5]}
+    sides["m"] = stats.randint(low=1, high=4)
+    run = GPUCBOptimizer(bounds=sides, n_candidates=30, random_state=0)
+    run.tell(run.ask(), 1.0).save(tmp_path / "run")
+    loaded = GPUCBOptimizer.load(tmp_path / "run")
+    for name in ("x", "n", "k"):
+        assert loaded.bounds[name] == sides[name]
+        assert type(loaded.bounds[name]) is type(sides[name])
+    for name in ("s", "m"):
+        assert_array_equal(loaded.bounds[name].ppf([0.1, 0.7]), sides[name].ppf([0.1, 0.7]))
+    assert loaded.ask().params == run.ask().params
+
+    def change(document):
+        (salt,) = (v for k, v in document["parameters"]["bounds"]["dict"] if k == "s")
+        salt["distribution"] = "rv_histogram"
+
+    with_document(tmp_path / "run", change)
+    with pytest.raises(LoadError, match="not a distribution"):
+        GPUCBOptimizer.load(tmp_path / "run")
+    old = optimizer()
+    old.tell(old.ask(), 1.0).save(tmp_path / "old")
+    with_document(tmp_path / "old", lambda document: document.update(version=1))
+    assert type(old).load(tmp_path / "old").ask() == old.ask()
+
+
 OLD_NAMES = {"bounds": "domain", "queries": "candidates"}
 
 
@@ -146,7 +174,7 @@ def test_a_file_is_json_and_arrays_that_other_programs_read(tmp_path):
     run.save(path)
     document = document_of(path)
     assert document["format"] == "skgpb run"
-    assert document["version"] == 1
+    assert document["version"] == 2
     assert document["class"] == "GPOOOptimizer"
     told = [event for event in document["events"] if event[0] == "tell"]
     assert [event[2] for event in told] == run.history_["reward"].tolist()

@@ -60,7 +60,8 @@ class Allocation(Query):
         lower = [arm.lower for arm in self.arms]
         return np.concatenate(lower + [arm.upper for arm in self.arms])
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Rows and costs."""
         return f"Allocation(indices={self.indices}, costs={self.costs})"
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from skgpb.domains.candidates import even_grid, points_near, spread_points
 from skgpb.domains.first_design import farthest, first_members, first_points
 from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import boxes_from_points, representatives
 from skgpb.utils import check_inside
 
@@ -96,7 +97,8 @@ class Arm(Query):
     def _d(self) -> int:
         return len(self.descriptor) // (1 if self.counts is None else 2)
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Row and descriptor."""
         return f"Arm(index={self.index}, descriptor={self.descriptor})"
 
 
@@ -111,6 +113,8 @@ class ArmSet:
         Box around them.
     counts : tuple of d ints or None, default=None
         Representatives of a box along each axis; None where arms are points.
+    space : ParameterSpace, default=None
+        What the sides of the box are called and stand for; None where they have no names.
 
     Examples
     --------
@@ -124,11 +128,16 @@ class ArmSet:
     """
 
     def __init__(
-        self, rows: np.ndarray, bounds: np.ndarray, counts: tuple[int, ...] | None = None
+        self,
+        rows: np.ndarray,
+        bounds: np.ndarray,
+        counts: tuple[int, ...] | None = None,
+        space: ParameterSpace | None = None,
     ) -> None:
         self.rows = rows
         self.bounds = bounds
         self.counts = counts
+        self.space = space
         # The first design, once it was asked for.
         self._first = np.empty(0, dtype=np.intp)
 
@@ -137,7 +146,7 @@ class ArmSet:
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row."""
-        return Arm(slot, self.rows[slot].copy(), self.counts)
+        return Arm(slot, self.rows[slot].copy(), self.counts).named(self.space)
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, n_columns) of points (n, d)."""
@@ -241,6 +250,9 @@ class BoxCandidates(ArmSet):
         Representatives of a box along each axis where rows are boxes, here of no extent.
     seed : int
         Seeds the set that replaces the grid.
+    space : ParameterSpace, default=None
+        What the sides of the box are called and stand for. Where they have separate values there
+        is no grid, candidates are settings, and if these are few enough all of them.
 
     Attributes
     ----------
@@ -251,24 +263,31 @@ class BoxCandidates(ArmSet):
     """
 
     def __init__(
-        self, bounds: np.ndarray, n_candidates: int, counts: tuple[int, ...] | None, seed: int
+        self,
+        bounds: np.ndarray,
+        n_candidates: int,
+        counts: tuple[int, ...] | None,
+        seed: int,
+        space: ParameterSpace | None = None,
     ) -> None:
-        super().__init__(np.empty((0, len(bounds))), bounds, counts)
+        super().__init__(np.empty((0, len(bounds))), bounds, counts, space)
         self.n_candidates = n_candidates
         self.seed = seed
         self.adaptive = False
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for candidates come and go."""
-        return Arm(-1, self.rows[slot].copy(), self.counts)
+        return Arm(-1, self.rows[slot].copy(), self.counts).named(self.space)
 
     def first_arm(self, n: int, known: np.ndarray, seed: int) -> Arm | None:
         """Of n points that fill the box evenly the one farthest from what is known."""
         places = first_points(self.bounds, n, seed)
+        if self.space is not None:
+            places = self.space.snapped(places)
         number = farthest(places, self._places_of(known), self.bounds)
         if number is None:
             return None
-        return Arm(-1, self.rows_of(places)[number].copy(), self.counts)
+        return Arm(-1, self.rows_of(places)[number].copy(), self.counts).named(self.space)
 
     def _knows(self, query: Arm) -> bool:
         d = len(self.bounds)
@@ -293,6 +312,8 @@ class BoxCandidates(ArmSet):
         # Once the grid is too fine it stays so: it grows with t^2.
         if self.adaptive:
             return False
+        if self.space is not None and self.space.discrete:
+            return self._lay_out_settings(self.space)
         d = len(self.bounds)
         b = sqrt(2.0) * slope()
         per_axis = max(2, ceil(min(1e9, d * t**2 * b * sqrt(log(d / theta)))))
@@ -300,8 +321,21 @@ class BoxCandidates(ArmSet):
             points = even_grid(self.bounds, per_axis)
         else:
             self.adaptive = True
-            shift = np.random.default_rng([self.seed, 0]).random(d)
-            points = spread_points(self.bounds, self.n_candidates, shift)
+            points = self._spread()
+        self.rows = self.rows_of(points)
+        return True
+
+    def _spread(self) -> np.ndarray:
+        """Points (n_candidates, d) that fill the box evenly."""
+        shift = np.random.default_rng([self.seed, 0]).random(len(self.bounds))
+        return spread_points(self.bounds, self.n_candidates, shift)
+
+    def _lay_out_settings(self, space: ParameterSpace) -> bool:
+        """Choose settings as candidates, all of them where possible; once and for all."""
+        if len(self.rows):
+            return False
+        self.adaptive = space.n_settings > self.n_candidates
+        points = space.snapped(self._spread()) if self.adaptive else space.every_point()
         self.rows = self.rows_of(points)
         return True
 
@@ -316,7 +350,10 @@ class BoxCandidates(ArmSet):
         centers = np.unique(points[order[: 2 * N_CENTERS]], axis=0, return_index=True)[1]
         centers = points[order[np.sort(centers)[: min(N_CENTERS, n_local)]]]
         around = points_near(self.bounds, centers, n_local - len(centers), rng)
+        local = np.concatenate([centers, around])
+        if self.space is not None:
+            local = self.space.snapped(local)
         moved = range(self.n_candidates - n_local, self.n_candidates)
         self.rows = self.rows.copy()
-        self.rows[moved.start :] = self.rows_of(np.concatenate([centers, around]))
+        self.rows[moved.start :] = self.rows_of(local)
         return moved

@@ -8,6 +8,7 @@ import numpy as np
 
 from skgpb.domains.covering import LEVELS, Covering
 from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import boxes_from_points, representatives
 
 # Where a ball is: its centre in the unit cube, its depth, its number or -1.
@@ -88,7 +89,8 @@ class Ball(Query):
         """Box [lower, upper], shape (2 d,)."""
         return np.concatenate([self.lower, self.upper])
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Number, place and size."""
         where = f"center={self.center}, radius={self.radius}"
         return f"Ball(index={self.index}, depth={self.depth}, {where})"
 
@@ -106,6 +108,8 @@ class Balls:
         The balls, in the unit cube.
     spec : tuple of d ints or None
         Representatives per axis of a ball; None where balls answer at their centres.
+    space : ParameterSpace, default=None
+        What the sides of the box are called and stand for; None where they have no names.
 
     Attributes
     ----------
@@ -118,9 +122,13 @@ class Balls:
     """
 
     def __init__(
-        self, bounds: np.ndarray, covering: Covering, spec: tuple[int, ...] | None
+        self,
+        bounds: np.ndarray,
+        covering: Covering,
+        spec: tuple[int, ...] | None,
+        space: ParameterSpace | None = None,
     ) -> None:
-        self.bounds, self.covering, self.spec = bounds, covering, spec
+        self.bounds, self.covering, self.spec, self.space = bounds, covering, spec, space
         self.depth = covering.depth
         self.parent, self.n_evaluations = [-1], [0]
 
@@ -143,7 +151,7 @@ class Balls:
         radius = self.covering.diameter * 2.0**-depth
         corners = np.clip(np.stack([center, center - radius, center + radius]), 0.0, 1.0)
         place, lower, upper = self.place(corners)
-        return Ball(index, depth, place, radius, lower, upper, self.spec)
+        return Ball(index, depth, place, radius, lower, upper, self.spec).named(self.space)
 
     def place(self, points: np.ndarray) -> np.ndarray:
         """Points of the unit cube in the domain, never outside of it; a new array."""

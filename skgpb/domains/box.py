@@ -11,6 +11,7 @@ from skgpb._core._tree import Tree
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.cell import Cell
 from skgpb.domains.partition import Partition
+from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils import MOST_POINTS, Integral
 
@@ -79,6 +80,8 @@ class BoxPartition(Partition):
         with an odd K a middle child is the same query as its parent.
     max_depth : int, default=None
         Deepest level at which cells are split.
+    space : ParameterSpace, default=None
+        What the sides of the box are called and stand for; None where they have no names.
 
     Attributes
     ----------
@@ -93,10 +96,12 @@ class BoxPartition(Partition):
         n_representatives: tuple[int, ...],
         at_center: bool = False,
         max_depth: int | None = None,
+        space: ParameterSpace | None = None,
     ) -> None:
         super().__init__(bounds[:, 0].copy(), bounds[:, 1].copy(), n_children, max_depth)
         self.n_representatives = n_representatives
         self.at_center = at_center
+        self.space = space
 
     def splittable(self, node: int) -> bool:
         """Whether the cell of a node may be split: it is not too deep."""
@@ -157,4 +162,4 @@ class BoxPartition(Partition):
         box, d = tree.box(node, node + 1)[0], tree.n_features
         lower, upper = box[:d], box[d:]
         spec = tree.center(node, node + 1) if self.at_center else self.n_representatives
-        return Cell(depth, index, lower, upper, spec)
+        return Cell(depth, index, lower, upper, spec).named(self.space)

@@ -77,7 +77,8 @@ class Cell(Query):
     def __hash__(self) -> int:
         return hash((self.depth, self.index, self.lower.tobytes(), self.upper.tobytes()))
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Place, corners and size."""
         size = "" if self.members is None else f", n_members={len(self.members)}"
         corners = f"lower={self.lower}, upper={self.upper}"
         return f"Cell(depth={self.depth}, index={self.index}, {corners}{size})"

@@ -97,4 +97,5 @@ class ContextPartition:
         spec = cell.spec
         if isinstance(spec, np.ndarray):
             spec = np.concatenate([context, spec[0, n:]])[None]
-        return ContextCell(n, cell.depth, cell.index, lower, upper, spec)
+        played = ContextCell(n, cell.depth, cell.index, lower, upper, spec)
+        return played.named(self.joint.space)

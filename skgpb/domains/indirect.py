@@ -54,7 +54,8 @@ class IndirectQuery(Query):
     def __hash__(self) -> int:
         return hash(self.a.tobytes())
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Row, cost and number."""
         return f"{type(self).__name__}(a={self.a}, cost={self.cost}, index={self.index})"
 
 
@@ -111,7 +112,8 @@ class IndirectCell(IndirectQuery):
         """The cell, [lower, upper], shape (2 q,)."""
         return np.concatenate([self.lower, self.upper])
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Row, cost and number."""
         place = f"depth={self.depth}, index={self.index}"
         return f"IndirectCell({place}, lower={self.lower}, upper={self.upper}, cost={self.cost})"
 

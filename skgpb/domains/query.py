@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+
+from skgpb.domains.space import ParameterSpace
 
 
 class Query:
@@ -12,18 +14,27 @@ class Query:
 
     A kind of query names the arguments of its constructor in ``arguments``, hands them to
     :meth:`freeze` under these names, and says where f is evaluated in :meth:`find_points`. From
-    these follow equality, hashing, pickling and what files keep.
+    these follow equality, hashing, pickling and what files keep. Where the sides of the box have
+    names the domain that makes a query calls :meth:`named`.
 
     Attributes
     ----------
     points : ndarray of shape (S, d)
-        Where f is evaluated; the reward is the average there.
+        Where f is evaluated; the reward is the average there. A side that is no pair
+        ``(lower, upper)`` has coordinates from 0 to 1.
+    params : dict
+        What is asked for, by the names of the sides, in the units and kinds of the user: values,
+        or for an average over a region pairs (lower, upper), ranges of integers and lists.
+    settings : list of S dicts
+        The values of each of ``points``.
     """
 
-    __slots__ = ("_points",)
+    __slots__ = ("_points", "_space")
 
     # None until it is asked for.
     _points: Any
+    # What the names of the sides mean; None where they have none.
+    _space: ParameterSpace | None
 
     #: Names of the constructor's arguments, in its order; each is an attribute.
     arguments: ClassVar[tuple[str, ...]] = ()
@@ -36,6 +47,12 @@ class Query:
                 value.flags.writeable = False
             put(self, name, value)
         put(self, "_points", None)
+        put(self, "_space", None)
+
+    def named(self, space: ParameterSpace | None) -> Self:
+        """Let the query know what its sides are called; the query itself."""
+        object.__setattr__(self, "_space", space)
+        return self
 
     def find_points(self) -> np.ndarray:
         """Return :attr:`points`, which is asked for once."""
@@ -49,6 +66,27 @@ class Query:
             points.flags.writeable = False
             object.__setattr__(self, "_points", points)
         return self._points
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What is asked for, by the names of the sides."""
+        if len(self.points) == 1:
+            return self.settings[0]
+        return self._names.ranges(*np.split(self.box, 2))
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """The values of each of the points, by the names of the sides."""
+        return [self._names.setting(point) for point in self.points]
+
+    @property
+    def _names(self) -> ParameterSpace:
+        if self._space is None:
+            raise AttributeError(
+                "the sides of this query's box have no names: pass bounds={name: side, ...} to "
+                "the optimizer, or use points"
+            )
+        return self._space
 
     @property
     def box(self) -> np.ndarray:
@@ -82,7 +120,32 @@ class Query:
         return hash(self.identity)
 
     def __reduce__(self) -> tuple:
-        return type(self), tuple(getattr(self, name) for name in self.arguments)
+        arguments = tuple(getattr(self, name) for name in self.arguments)
+        if self._space is None:
+            return type(self), arguments
+        return _named, (self._space, type(self), arguments)
+
+    def __repr__(self) -> str:
+        if self._space is None:
+            return self.describe()
+        sides = ", ".join(f"{name}={readable(value)}" for name, value in self.params.items())
+        return f"{type(self).__name__}({sides})"
+
+    def describe(self) -> str:
+        """Text of a query whose sides have no names."""
+        raise NotImplementedError
+
+
+def _named(space: ParameterSpace, cls: type[Query], arguments: tuple) -> Query:
+    """Rebuild a query whose sides have names."""
+    return cls(*arguments).named(space)
+
+
+def readable(value: Any, digits: int = 6) -> str:
+    """Write a value as one reads it: numbers with a few digits."""
+    if isinstance(value, tuple):
+        return f"({', '.join(readable(each, digits) for each in value)})"
+    return f"{value:.{digits}g}" if isinstance(value, float) else repr(value)
 
 
 class PointsQuery(Query):
@@ -102,5 +165,6 @@ class PointsQuery(Query):
         self.freeze()
         object.__setattr__(self, "_points", points)
 
-    def __repr__(self) -> str:
+    def describe(self) -> str:
+        """Points as lists."""
         return f"PointsQuery({self.points.tolist()})"

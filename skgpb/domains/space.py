@@ -149,7 +149,7 @@ class Choice(Axis):
 
     def same_as(self, other: object) -> bool:
         """Whether another axis has the same values."""
-        return isinstance(other, Choice) and _equal(self.values, other.values)
+        return isinstance(other, Choice) and equal(self.values, other.values)
 
 
 class Quantile(Axis):
@@ -219,10 +219,10 @@ class Quantile(Axis):
             else id(d.distribution)
             for d in (self, other)
         ]
-        return _equal(*parts)
+        return equal(*parts)
 
 
-def _equal(one: Any, other: Any) -> bool:
+def equal(one: Any, other: Any) -> bool:
     """Whether two values are equal; those that cannot be compared are not."""
     try:
         return bool(one == other)
@@ -440,7 +440,7 @@ class ParameterSpace:
             except ValueError as error:
                 raise ValueError(f"{name} {error}, got {setting[name]!r}") from None
         for name, value in constants.items():
-            if not _equal(value, setting[name]):
+            if not equal(value, setting[name]):
                 raise ValueError(f"{name} must be {value!r}, got {setting[name]!r}")
         return point
 

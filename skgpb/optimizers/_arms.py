@@ -93,6 +93,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
     """
 
     _query_type = Arm
+    _sides = "any"
 
     domain_: ArmSet
 
@@ -320,6 +321,11 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
     def _begin_checks(self, d: int) -> None:
         if isinstance(self.kernel, CompoundKernel):
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
+        if self._over_boxes and self.space_ is not None and self.space_.discrete:
+            raise ValueError(
+                f"kernel must be over points where bounds has sides of separate values; "
+                f"{self.kernel!r} is over boxes"
+            )
 
     def _begin(self) -> None:
         d, over_boxes = self.n_features_in_, self._over_boxes
@@ -332,7 +338,9 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
             self.domain_ = ArmSet(np.array(check_numbers(self.arms, "arms")), self.bounds_, counts)
             self._track(self.domain_.rows)
         else:
-            self.domain_ = BoxCandidates(self.bounds_, self.n_candidates, counts, self._seed)
+            self.domain_ = BoxCandidates(
+                self.bounds_, self.n_candidates, counts, self._seed, self.space_
+            )
             self._refresh_candidates()
 
     def _track(self, rows: np.ndarray, slots: range | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -14,10 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.space import ParameterSpace, equal
 from skgpb.exceptions import LearningWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._files import SavedRuns
 from skgpb.optimizers._run import Runs
+from skgpb.optimizers._sides import NamedSides
 from skgpb.utils import (
     box_around,
     check_bounds,
@@ -37,7 +39,9 @@ from skgpb.utils import (
 Q = TypeVar("Q", bound=Query)
 
 
-class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]):
+class BaseBanditOptimizer(
+    Runs, SavedRuns, NamedSides, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]
+):
     """Ask for queries, tell rewards, recommend; it maximises.
 
     A subclass implements the algorithm in ``_begin``, ``_choose``, ``_update`` and ``_best``,
@@ -93,7 +97,8 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points. They give the bounds where the parameters give no domain.
+            Points. They give the bounds where the parameters give no domain. Where sides have
+            names: a DataFrame with these columns, or a list of dicts.
         y : array-like of shape (n_samples,), default=None
             Noisy evaluations of f at X, which the posterior is conditioned on. None for none.
 
@@ -103,10 +108,10 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
             Everything told before is forgotten.
         """
         with unchanged_by_errors(self):
-            validate_params(self)
+            self._prepare()
             check_unmasked(X, "X")
             check_unmasked(y, "y")
-            X, y = self._checked_data(X, y)
+            X, y = self._checked_data(self._points_of(X), y)
             self._start(X)
             self._log.append(("fit", X, y))
             if y is not None:
@@ -120,7 +125,14 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
 
     def _domain(self) -> np.ndarray | None:
         """Bounds (d, 2) from the parameters, or None where they give no domain."""
+        if self.space_ is not None:
+            return self.space_.bounds
         return None if self.bounds is None else check_bounds(self.bounds)
+
+    def _prepare(self) -> None:
+        """Check parameters before a start, and what names the sides have."""
+        validate_params(self)
+        self.space_ = self._make_space()
 
     def _start(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
@@ -191,7 +203,7 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
     def _ensure_started(self) -> None:
         if not hasattr(self, "bounds_"):
             with unchanged_by_errors(self):
-                validate_params(self)
+                self._prepare()
                 self._start(None)
 
     def set_params(self, **params: Any) -> Self:
@@ -288,9 +300,10 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
 
         Parameters
         ----------
-        query : query, array-like of shape (d,) or (S, d), or list of queries
+        query : query, array-like of shape (d,) or (S, d), dict, or list of queries or dicts
             What was evaluated: a query from :meth:`ask` (in any order, also after pickling),
-            or points, of which the average was observed.
+            or points, of which the average was observed. Where sides have names also a dict with
+            a value for each of them, or the ``params`` of a query.
         reward : float or None, or array-like of shape (n,) for a list of n queries
             The noisy answer; None where there is none, because the evaluation failed.
         alpha : float, or array-like of shape (n,), default=None
@@ -394,7 +407,7 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
             del self._pending[query]
 
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple]:
-        if isinstance(query, list) and query and isinstance(query[0], self._query_type):
+        if isinstance(query, list) and query and isinstance(query[0], (self._query_type, Mapping)):
             return self._checked_list(query, reward, alpha)
         return [self._checked(query, reward, alpha)]
 
@@ -413,6 +426,8 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
 
     def _as_query(self, points: Any) -> Any:
         """Return the pending query with these points, or else the points themselves."""
+        if self.space_ is not None and isinstance(points, Mapping):
+            return self._query_of(self.space_, points)
         points = np.atleast_2d(check_numbers(points, "query", ensure_2d=False))
         if points.ndim != 2 or points.shape[1] != self.n_features_in_:
             raise ValueError(
@@ -423,7 +438,18 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
             if np.array_equal(query.points, points):
                 return query
         check_inside(points, self.bounds_)
-        return PointsQuery(points)
+        return self._named(PointsQuery(points))
+
+    def _query_of(self, space: ParameterSpace, setting: Mapping[str, Any]) -> Any:
+        """Return the pending query that a setting or ``params`` stand for, or else its point."""
+        for query in self._pending:
+            if equal(query.params, setting):
+                return query
+        point = space.point(setting)
+        for query in self._pending:
+            if len(query.points) == 1 and space.is_at(query.points[0], point):
+                return query
+        return self._named(PointsQuery(point[None]))
 
     def _default_noise(self) -> float:
         """Noise variance that is expected of an answer."""
@@ -489,8 +515,7 @@ class BaseBanditOptimizer(Runs, SavedRuns, Guarded, RegressorMixin, BaseEstimato
 
     def _checked_queries(self, queries: Any) -> list[Any]:
         """Check the argument of ``predict_query``, one query or several, or points."""
-        if isinstance(queries, Query):
-            queries = [queries]
+        queries = [queries] if isinstance(queries, Query) else self._points_of(queries)
         every = [q if isinstance(q, Query) else self._as_query(q) for q in queries]
         for query in every:
             self._resolve(query)

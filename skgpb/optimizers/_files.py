@@ -181,10 +181,11 @@ class SavedRuns:
                         )
                     self.feature_names_in_ = np.array(names, dtype=object)
             elif kind not in ("learned", "unlearned"):
-                query, *numbers = reader.query(rest[0]), *map(reader.decode, rest[1:])
+                query = self._named(reader.query(rest[0]))
+                numbers = map(reader.decode, rest[1:])
                 surprises += self._repeat(kind, query, *numbers)
         self.finish_replay()
-        self._batch = [reader.query(each) for each in document["batch"]]
+        self._batch = [self._named(reader.query(each)) for each in document["batch"]]
         return surprises
 
     @locked

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
@@ -23,6 +23,7 @@ from skgpb.surrogate.likelihood import (
     GROWTH,
     NOISE,
     Likelihood,
+    Prior,
     Samples,
     Schedule,
     check_restarts,
@@ -32,6 +33,7 @@ from skgpb.surrogate.likelihood import (
     restarts,
 )
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
+from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions
 
 # Rewards in units whose squares are no normal numbers are not scaled.
@@ -41,7 +43,9 @@ SMALLEST_UNIT = 1e-150
 class FunctionPosterior:
     """What is known of f at points, by ``surrogate_``, which takes the rows of points."""
 
+    # What it needs of the class that it is mixed into.
     surrogate_: Any
+    _checked_points_of: Callable[[Any], np.ndarray]
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, n_columns) of points (n, d)."""
@@ -54,7 +58,7 @@ class FunctionPosterior:
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
-            Points.
+            Points. Where sides have names also a DataFrame with these columns, or dicts.
         return_std, return_cov : bool, default=False
             At most one of them.
 
@@ -65,8 +69,7 @@ class FunctionPosterior:
         cov : ndarray of shape (n_samples, n_samples), only if ``return_cov``
         """
         check_is_fitted(self, "bounds_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        rows = self._rows_of(X)
+        rows = self._rows_of(self._checked_points_of(X))
         return self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
 
     @locked
@@ -76,7 +79,7 @@ class FunctionPosterior:
         Parameters
         ----------
         X : array-like of shape (n_samples_X, d)
-            Points.
+            Points, as for :meth:`predict`.
         n_samples : int, default=1
             Number of draws.
         random_state : int, RandomState instance or None, default=0
@@ -87,8 +90,8 @@ class FunctionPosterior:
         samples : ndarray of shape (n_samples_X, n_samples)
         """
         check_is_fitted(self, "bounds_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.surrogate_.sample_y(self._rows_of(X), n_samples, random_state)
+        rows = self._rows_of(self._checked_points_of(X))
+        return self.surrogate_.sample_y(rows, n_samples, random_state)
 
 
 class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
@@ -142,8 +145,11 @@ class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
 
     def _prior_kernel(self, d: int, smooth: bool = False) -> Kernel:
         """Return the user's kernel, or the default one on the domain (else a unit cube)."""
-        if self.kernel is not None:
-            return clone(self.kernel)
+        kernel = None if self.kernel is None else clone(self.kernel)
+        if self.space_ is not None and self.space_.discrete:
+            return kernel_on_settings(kernel, self.space_)
+        if kernel is not None:
+            return kernel
         bounds = getattr(self, "bounds_", None)
         return default_kernel(np.tile([0.0, 1.0], (d, 1)) if bounds is None else bounds, smooth)
 
@@ -159,12 +165,18 @@ class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
         # one may bring its own.
         chosen = self.kernel is not None or isinstance(getattr(self, "feedback", None), Kernel)
         prior = getattr(self.kernel, "prior", None)
-        self._prior = prior if chosen else default_prior(self.bounds_)
+        self._prior = prior if chosen else self._default_prior()
         # Noise variance of answers that come without their own, in units of the surrogate.
         self._noise = NOISE if self.alpha is None else float(self.alpha)
         self._learned_at = 0
         if self._prior is not None or self.optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
+
+    def _default_prior(self) -> Prior:
+        """Prior under which a kernel that the user did not choose is learned."""
+        if self.space_ is not None and self.space_.discrete:
+            return kernel_on_settings(None, self.space_).prior
+        return default_prior(self.bounds_)
 
     def _default_noise(self) -> float:
         return float(self.alpha) if self.alpha is not None else self.alpha_

@@ -60,7 +60,6 @@ from skgpb.utils import (
     check_resolution,
     check_unmasked,
     unchanged_by_errors,
-    validate_params,
 )
 
 # The kind of indirect query that an optimizer asks.
@@ -133,7 +132,7 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
             Everything told before is forgotten.
         """
         with unchanged_by_errors(self):
-            validate_params(self)
+            self._prepare()
             X, y = self._checked_points(X, y, queries is not None)
             A = None if queries is None else check_numbers(queries, "queries")
             if A is not None and len(A) != len(X):

@@ -60,7 +60,8 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
             return super()._domain()
         pool = check_numbers(self.pool, "pool")
         box = np.column_stack([pool.min(axis=0), pool.max(axis=0)])
-        if self.bounds is not None and not np.array_equal(check_bounds(self.bounds), box):
+        given = self.bounds is not None
+        if given and (self.space_ or not np.array_equal(check_bounds(self.bounds), box)):
             raise ValueError("pass either bounds or pool: a pool has the bounds of its rows")
         return box
 
@@ -73,7 +74,9 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
             counts = self._points_per_axis(self.n_features_in_)
             named = isinstance(self.feedback, str) and self.feedback != "integral"
             at_center = named and max(counts) == 1
-            return BoxPartition(self.bounds_, self.n_children, counts, at_center, max_depth)
+            return BoxPartition(
+                self.bounds_, self.n_children, counts, at_center, max_depth, self.space_
+            )
         pool = check_numbers(self.pool, "pool").copy()
         sizes = {"center": 1, "integral": None}
         n = IN_POOL if self.n_representatives is None else self.n_representatives

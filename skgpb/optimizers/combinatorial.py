@@ -202,6 +202,9 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         self.named_optimizers_ = dict(zip([name for name, _ in named], optimizers, strict=True))
         super()._start(X)
 
+    def _make_space(self) -> None:
+        return None  # what campaigns search are arms
+
     def _domain(self) -> np.ndarray:
         return np.concatenate([optimizer.bounds_ for optimizer in self.optimizers_])
 

@@ -18,7 +18,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import log, sqrt
 from os import PathLike
 from typing import Any, NamedTuple, Self
@@ -34,6 +34,7 @@ from skgpb._core._tree import TIE_TOLERANCE
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import BoxPartition, ContextCell, ContextPartition
 from skgpb.domains.query import PointsQuery
+from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
 from skgpb.optimizers._run import check_run
 from skgpb.optimizers._tree_search import (
@@ -233,7 +234,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         Parameters
         ----------
         context : array-like of shape (d_c,), or a number where d_c = 1
-            The present context, within ``context_bounds``.
+            The present context, within ``context_bounds``; a dict where their sides have names.
         n : int, default=None
             Number of queries; None for a single one, not in a list.
 
@@ -290,7 +291,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         objective : callable
             Takes a query and returns its noisy reward.
         contexts : array-like of shape (n, d_c), or (n,) where d_c = 1
-            The contexts in the order in which they arrive.
+            The contexts in the order in which they arrive; where sides have names also a
+            DataFrame or a list of dicts.
         callback : callable, default=None
             Called with the optimizer after every ``tell``; returning True ends the run.
         progress : bool, default=False
@@ -307,6 +309,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         check_run(objective, callback, on_error)
         with unchanged_by_errors(self):
             self._ensure_started()
+            if self._contexts is not None:
+                contexts = self._contexts.points(contexts)
             rows = check_numbers(contexts, "contexts", ensure_2d=False)
             rows = [self._checked_context(row) for row in rows]
             if not rows:
@@ -331,6 +335,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         return self.recommend(last.context)
 
     def _checked_context(self, context: Any) -> np.ndarray:
+        if self._contexts is not None and isinstance(context, Mapping):
+            context = self._contexts.point(context)
         context = np.atleast_1d(check_numbers(np.atleast_1d(context), "context", ensure_2d=False))
         if context.shape != (self.n_context_,):
             raise ValueError(f"context must have shape ({self.n_context_},), got {context.shape}")
@@ -428,6 +434,19 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
 
     # -- state ------------------------------------------------------------------------------
 
+    def _make_space(self) -> ParameterSpace | None:
+        actions = super()._make_space()
+        self._contexts = self._checked_space(self.context_bounds, "context_bounds")
+        if (actions is None) != (self._contexts is None):
+            raise ValueError(
+                "give the sides of both context_bounds and bounds names, or of neither"
+            )
+        if actions is None or self._contexts is None:
+            return None
+        if not set(self.bounds).isdisjoint(self.context_bounds):
+            raise ValueError("the sides of context_bounds and bounds must have different names")
+        return ParameterSpace.of_bounds({**self.context_bounds, **self.bounds})
+
     def _domain(self) -> np.ndarray | None:
         if (self.bounds is None) != (self.context_bounds is None):
             raise ValueError(
@@ -436,10 +455,14 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             )
         if self.bounds is None:
             return None
+        if self.space_ is not None:
+            return self.space_.bounds
         contexts = check_bounds(self.context_bounds, "context_bounds")
         return np.concatenate([contexts, check_bounds(self.bounds)])
 
     def _resolved_n_context(self) -> int:
+        if self._contexts is not None:
+            return self._contexts.n_axes
         return self.n_context if self.context_bounds is None else len(self.context_bounds)
 
     def _begin_checks(self, d: int) -> None:
@@ -464,7 +487,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         given = checked_depth(self.max_depth, self.n_children)
         depth = self._find_constants(covariance_of_points(prior), given)
         at_center = self.feedback != "integral" and max(counts) == 1
-        joint = BoxPartition(self.bounds_, self.n_children, counts, at_center, depth)
+        joint = BoxPartition(self.bounds_, self.n_children, counts, at_center, depth, self.space_)
         self.domain_ = ContextPartition(joint, self.bounds_[:n])
         self._tree = joint.tree
         self._start_surrogate(prior, 2 * d)

@@ -479,7 +479,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         euclidean = self.metric == "euclidean"
         self.covering_ = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
         spec = None if self.feedback == "center" else self._points_per_axis(d)
-        self.domain_ = Balls(self.bounds_, self.covering_, spec)
+        self.domain_ = Balls(self.bounds_, self.covering_, spec, self.space_)
         self._settled = self.domain_.depth
         prior = self._query_kernel(d)
         self._exponent = smoothness_exponent(covariance_of_points(prior), self.bounds_)

@@ -19,7 +19,7 @@ from math import log, sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
@@ -88,6 +88,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
     """
 
     _rules = ("paper",)
+    _sides = "ordered"
 
     _parameter_constraints: dict = {
         "feedback": [StrOptions({"center", "average", "integral"})],
@@ -237,7 +238,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
         mean : ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "bounds_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._checked_points_of(X)
         boxes, means = self._observed_boxes()
         if not len(boxes):
             return np.full(len(X), 0.5 * (self.reward_range[0] + self.reward_range[1]))

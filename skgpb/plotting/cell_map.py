@@ -10,12 +10,16 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skgpb.domains import Cell
+from skgpb.domains.space import Axis
 from skgpb.plotting._axes import (
     QUANTILE_95,
     RECOMMENDED,
     check_has_cells,
+    label_ticks,
     make_axes,
+    names_of,
     recommendation_of,
+    sides_of,
 )
 
 
@@ -47,6 +51,8 @@ class CellMapDisplay:
         Labels of the axes.
     value_name : str, default=None
         What the rewards measure.
+    sides : sequence of Axis, default=None
+        What coordinates along each feature stand for, for the ticks; None for themselves.
 
     Attributes
     ----------
@@ -82,6 +88,7 @@ class CellMapDisplay:
     leaf_of: np.ndarray | None = None
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
+    sides: Sequence[Axis] | None = None
 
     @classmethod
     def from_optimizer(
@@ -109,7 +116,7 @@ class CellMapDisplay:
             The members of a pool in the units of the map, where the optimizer's own are scaled
             linearly.
         feature_names : sequence of d str, default=None
-            Labels of the axes.
+            Labels of the axes; None for the names of the sides, or those seen by ``fit``.
         value_name : str, default=None
             What the rewards measure.
 
@@ -159,8 +166,9 @@ class CellMapDisplay:
             answers=answers,
             points=points,
             leaf_of=leaf_of,
-            feature_names=feature_names,
+            feature_names=names_of(optimizer, feature_names),
             value_name=value_name,
+            sides=sides_of(optimizer),
         )
         return display.plot(ax)
 
@@ -194,9 +202,12 @@ class CellMapDisplay:
         self.mappable_ = None
         if self.lower.shape[1] == 1:
             self._draw_steps(ax)
-            return self
-        ax.set_ylabel(names[1])
-        self._draw_map(ax, cmap, colorbar)
+        else:
+            ax.set_ylabel(names[1])
+            self._draw_map(ax, cmap, colorbar)
+        drawn = (ax.xaxis, ax.yaxis)[: self.lower.shape[1]]
+        for axis, side in zip(drawn, self.sides or (), strict=False):
+            label_ticks(axis, side)
         if len(names) > 2:
             ax.set_title(f"{names[0]} and {names[1]} of {len(names)} features, highest on top")
         return self

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb.domains.query import readable
+from skgpb.domains.space import Axis
 from skgpb.plotting._axes import (
     QUANTILE_95,
     RECOMMENDED,
     check_is_single,
+    label_ticks,
     make_axes,
+    names_of,
     recommendation_of,
+    sides_of,
 )
 from skgpb.utils import Integral, check_numbers
 
@@ -45,6 +50,8 @@ class PosteriorDisplay:
         What the rewards measure.
     title : str, default=None
         Says where the features that are not drawn are fixed.
+    sides : sequence of Axis, default=None
+        What coordinates along the features drawn stand for, for the ticks; None for themselves.
 
     Attributes
     ----------
@@ -75,6 +82,7 @@ class PosteriorDisplay:
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
     title: str | None = None
+    sides: Sequence[Axis] | None = None
 
     @classmethod
     def from_optimizer(
@@ -82,7 +90,7 @@ class PosteriorDisplay:
         optimizer: Any,
         ax: Any = None,
         *,
-        features: Sequence[int] | int | None = None,
+        features: Sequence[int | str] | int | str | None = None,
         fixed: Any = None,
         grid_resolution: int = 100,
         feature_names: Sequence[str] | None = None,
@@ -97,15 +105,15 @@ class PosteriorDisplay:
             With a Gaussian process, after at least one ``ask`` or ``fit``.
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
-        features : int or sequence of one or two ints, default=None
-            Which features to draw; None for the first two, or the only one.
-        fixed : array-like of shape (d,), default=None
-            Point at which the other features are fixed; None for the centre of what is
-            recommended.
+        features : int, str or sequence of one or two of them, default=None
+            Which features to draw, by number or name; None for the first two, or the only one.
+        fixed : array-like of shape (d,) or dict, default=None
+            Point at which the other features are fixed, a dict where sides have names; None for
+            the centre of what is recommended.
         grid_resolution : int, default=100
             Points along a feature.
         feature_names : sequence of d str, default=None
-            Names of all features; None for those seen by ``fit``.
+            Names of all features; None for those of the sides, or those seen by ``fit``.
         value_name : str, default=None
             What the rewards measure.
         **kwargs : dict
@@ -120,7 +128,8 @@ class PosteriorDisplay:
         if "return_std" not in inspect.signature(optimizer.predict).parameters:
             raise TypeError(f"{type(optimizer).__name__} has no posterior to draw")
         d = optimizer.n_features_in_
-        drawn = _checked_features(features, d)
+        names, sides = names_of(optimizer, feature_names), sides_of(optimizer)
+        drawn = _checked_features(features, names)
         if not isinstance(grid_resolution, Integral) or grid_resolution < 2:
             raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
         lower, upper = optimizer.bounds_.T
@@ -131,6 +140,8 @@ class PosteriorDisplay:
             corners = [getattr(best, name, point) for name in ("lower", "upper")]
         if fixed is None:
             fixed = 0.5 * (lower + upper) if corners is None else np.mean(corners, axis=0)
+        elif isinstance(fixed, Mapping) and optimizer.space_ is not None:
+            fixed = optimizer.space_.point(fixed)
         fixed = check_numbers(fixed, "fixed", ensure_2d=False)
         if fixed.shape != (d,):
             raise ValueError(f"fixed must be a point of shape ({d},), got shape {fixed.shape}")
@@ -143,13 +154,11 @@ class PosteriorDisplay:
         if "a" not in history.dtype.names:  # else queries live in a space of their own
             asked = history["descriptor"].reshape(len(history), 2, d)[:, :, drawn]
             rewards = history["reward"]
-        names = feature_names
-        if names is None:
-            names = getattr(optimizer, "feature_names_in_", [f"feature {i}" for i in range(d)])
         title = None
         if len(drawn) < d:
             rest = [i for i in range(d) if i not in drawn]
-            title = ", ".join(f"{names[i]} = {fixed[i]:.3g}" for i in rest)
+            values = fixed if sides is None else [sides[i].value(u) for i, u in enumerate(fixed)]
+            title = ", ".join(f"{names[i]} = {readable(values[i], 3)}" for i in rest)
         display = cls(
             grid=grid,
             mean=mean,
@@ -158,6 +167,7 @@ class PosteriorDisplay:
             rewards=rewards,
             recommended=None if corners is None else np.array(corners)[:, drawn],
             feature_names=[names[i] for i in drawn],
+            sides=None if sides is None else [sides[i] for i in drawn],
             value_name=value_name,
             title=title,
         )
@@ -204,6 +214,8 @@ class PosteriorDisplay:
         else:
             ax.set_ylabel(names[1])
             self._draw_map(ax, kind, cmap, colorbar)
+        for axis, side in zip((ax.xaxis, ax.yaxis), self.sides or (), strict=False):
+            label_ticks(axis, side)
         return self
 
     def _draw_curve(self, ax: Any) -> None:
@@ -262,14 +274,17 @@ class PosteriorDisplay:
             ax.legend(handles=legend, **place, ncols=2, frameon=False)
 
 
-def _checked_features(features: Any, d: int) -> list[int]:
-    """Return one or two different features of d."""
+def _checked_features(features: Any, names: list[str]) -> list[int]:
+    """Return the numbers of one or two different features."""
+    d = len(names)
     if features is None:
         return list(range(min(d, 2)))
-    drawn = [features] if isinstance(features, Integral) else list(features)
+    drawn = [features] if isinstance(features, (Integral, str)) else list(features)
+    drawn = [names.index(i) if i in names else i for i in drawn]
     valid = all(isinstance(i, Integral) and 0 <= int(i) < d for i in drawn)
     if not valid or len(drawn) not in (1, 2) or len(set(drawn)) < len(drawn):
         raise ValueError(
-            f"features must be one or two different ones of 0..{d - 1}, got {features!r}"
+            f"features must be one or two different ones of 0..{d - 1} or of {names}, "
+            f"got {features!r}"
         )
     return [int(i) for i in drawn]

@@ -1,0 +1,57 @@
+"""Boxes whose sides have names: settings in the user's units and kinds, and points of the box."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from skgpb.domains.query import Query
+from skgpb.domains.space import ParameterSpace, named_box
+
+
+class NamedSides:
+    """What an optimizer over a box does with the names of its sides, where they have any."""
+
+    # What it needs of the class that it is mixed into.
+    bounds: Any
+    space_: ParameterSpace | None
+
+    #: Sides that the algorithm can search: "continuous" ones, also those that are "ordered"
+    #: (integers, lists of numbers), or "any" (categories as well).
+    _sides: ClassVar[str] = "continuous"
+
+    def _make_space(self) -> ParameterSpace | None:
+        """Return the settings of the box that the parameters give; None where it has no names."""
+        return self._checked_space(self.bounds, "bounds")
+
+    def _checked_space(self, bounds: Any, name: str) -> ParameterSpace | None:
+        """Return the settings of one box, refusing sides that the algorithm cannot search."""
+        space = named_box(bounds, name)
+        if space is None:
+            return None
+        for side, axis in space.axes:
+            if axis.discrete and (
+                self._sides == "continuous" or (self._sides == "ordered" and not axis.ordered)
+            ):
+                kind = "categories" if self._sides == "ordered" else "separate values"
+                raise ValueError(
+                    f"{name}[{side!r}] has {kind}, got {bounds[side]!r}, and "
+                    f"{type(self).__name__} cuts its domain into regions of numbers: pass a pair "
+                    "(lower, upper) or a continuous distribution, or use GPUCBOptimizer or "
+                    "another optimizer over arms, which take sides of every kind"
+                )
+        return space
+
+    def _points_of(self, X: Any) -> Any:
+        """Points of the box that settings stand for; what has no names is returned as it is."""
+        return X if self.space_ is None else self.space_.points(X)
+
+    def _checked_points_of(self, X: Any) -> np.ndarray:
+        """Check points at which something is to be known, shape (n, d)."""
+        return validate_data(self, self._points_of(X), dtype=np.float64, reset=False)
+
+    def _named(self, query: Query) -> Query:
+        """Let a query that was not made by the domain know the names of its sides."""
+        return query.named(self.space_)

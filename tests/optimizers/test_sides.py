@@ -1,0 +1,289 @@
+"""Boxes whose sides have names: units and kinds of the user, inside and out."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import cases
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import loguniform, randint
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import (
+    ContextualGPTreeOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+    StoOOOptimizer,
+)
+from skgpb.kernels import CellAverage
+from skgpb.optimizers._arms import BaseArmsOptimizer
+
+SIDES = {
+    "temperature": (20, 90),
+    "salt": loguniform(1e-4, 1e-1),
+    "cycles": range(1, 9),
+    "catalyst": ["A", "B", "C"],
+}
+NUMBERS = {"temperature": (20, 90), "salt": loguniform(1e-4, 1e-1)}
+ARMS = [cls for cls in cases.OPTIMIZERS if issubclass(cls, BaseArmsOptimizer)]
+SETTING = {"temperature": 30, "salt": 1e-3, "cycles": 3, "catalyst": "B"}
+
+
+def yield_of(params):
+    """Largest at 60 degrees, a hundredth of salt, 5 cycles and catalyst B."""
+    value = -(((params["temperature"] - 60) / 35) ** 2) - ((np.log10(params["salt"]) + 2) / 2) ** 2
+    value -= ((params.get("cycles", 5) - 5) / 4) ** 2
+    return float(value + 0.5 * (params.get("catalyst", "B") == "B"))
+
+
+def answer(query):
+    return float(np.mean([yield_of(setting) for setting in query.settings]))
+
+
+def made(cls=GPUCBOptimizer, **settings):
+    return cls(**{"bounds": SIDES, "random_state": 0} | settings)
+
+
+@pytest.mark.parametrize("cls", ARMS)
+def test_every_rule_over_arms_searches_sides_of_every_kind(cls, tmp_path):
+    optimizer = made(cls, n_candidates=60)
+    queries = cases.play(optimizer, 9, answer)
+    for query in queries:
+        kinds = [type(value) for value in query.params.values()]
+        assert kinds == [float, float, int, str]
+        assert 20 <= query.params["temperature"] <= 90 and query.params["cycles"] in range(1, 9)
+        assert query.settings == [query.params]
+        assert "salt=" in repr(query) and "cycles=" in repr(query)
+    assert clone(optimizer).bounds == SIDES or clone(optimizer).bounds.keys() == SIDES.keys()
+    optimizer.save(tmp_path / "run")
+    loaded = cls.load(tmp_path / "run")
+    assert [query.params for query in loaded.ask(2)] == [q.params for q in optimizer.ask(2)]
+    assert loaded.recommend().params == optimizer.recommend().params
+    found = optimizer.run(answer, 3)
+    assert found.x.params.keys() == SIDES.keys()
+    assert_allclose(found.fun, optimizer.predict(found.x.params)[0])
+
+
+def test_the_best_setting_is_found():
+    result = made(beta=4.0, n_candidates=200).run(answer, 40)
+    assert yield_of(result.x.params) > 0.4
+    assert result.x.params["catalyst"] == "B"
+
+
+def test_settings_are_told_and_predicted_by_name():
+    optimizer = made()
+    optimizer.tell(SETTING, 0.25, alpha=1e-8).tell([SETTING | {"cycles": 5}], [0.5])
+    assert_allclose(optimizer.predict(SETTING), 0.25, atol=0.01)
+    table = pd.DataFrame([SETTING, SETTING | {"cycles": 5}])[list(SIDES)[::-1]]
+    both = optimizer.predict(table, return_std=True)
+    assert_array_equal(both, optimizer.predict([SETTING, SETTING | {"cycles": 5}], return_std=True))
+    assert_array_equal(both, optimizer.predict_query(table, return_std=True))
+    assert optimizer.sample_y(table, 2).shape == (2, 2)
+    fitted = made(n_candidates=50).fit(table, [0.25, 0.5])
+    assert fitted.space_.names == list(SIDES) and len(fitted.bounds_) == 4
+    assert fitted.predict(SETTING) < fitted.predict(SETTING | {"cycles": 5})
+
+
+def test_a_pending_query_is_told_by_what_was_asked():
+    optimizer = made()
+    batch = optimizer.ask(3)
+    # Values that went through a text have lost their last digits, and integers their kind.
+    rounded = {k: float(f"{v:.12g}") if k in NUMBERS else v for k, v in batch[1].params.items()}
+    optimizer.tell(batch[0].params, 0.1).tell(rounded | {"cycles": np.int64(rounded["cycles"])}, 0)
+    assert optimizer.ask(3)[0] not in batch[:2]
+    assert_array_equal(optimizer.history_["descriptor"][:, :4], [b.points[0] for b in batch[:2]])
+    assert list(optimizer._pending) == [batch[2], *optimizer.ask(3)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"temperature": 30}, r"missing \['catalyst', 'cycles', 'salt'\]"),
+        (SETTING | {"stirring": 1}, r"unknown \['stirring'\]"),
+        (SETTING | {"temperature": 91}, "temperature must be between 20.0 and 90.0, got 91"),
+        (SETTING | {"temperature": "30"}, "temperature must be a number, got '30'"),
+        (SETTING | {"temperature": np.nan}, "temperature must be between"),
+        (SETTING | {"salt": 1.0}, "salt must be a number from 0.0001 to 0.1, got 1.0"),
+        (SETTING | {"cycles": 2.5}, "cycles must be one of"),
+        (SETTING | {"catalyst": "D"}, r"catalyst must be one of \['A', 'B', 'C'\], got 'D'"),
+        ({}, "missing"),
+    ],
+)
+def test_wrong_settings_change_nothing(wrong, words):
+    optimizer = made()
+    cases.play(optimizer, 3, answer)
+    before = pickle.dumps((optimizer.history_, optimizer._pending))
+    for call in (optimizer.tell, lambda *a: optimizer.tell([SETTING, a[0]], [1.0, 2.0])):
+        with pytest.raises(ValueError, match=words):
+            call(wrong, 1.0)
+    for call in (optimizer.predict, optimizer.predict_query):
+        with pytest.raises(ValueError, match=words):
+            call(wrong)
+    assert pickle.dumps((optimizer.history_, optimizer._pending)) == before
+
+
+def test_a_batch_has_no_setting_twice_and_ends_with_the_settings():
+    optimizer = made(bounds={"n": [1, 2], "kind": ["a", "b", "c"]})
+    batch = optimizer.ask(6)
+    assert len({tuple(query.params.items()) for query in batch}) == 6
+    with pytest.raises(ValueError, match="all 6 arms are pending"):
+        optimizer.ask(7)
+    many = made(bounds={"n": range(100), "kind": ["a", "b"], "k": range(9)}, n_candidates=80)
+    batch = many.ask(60)
+    assert len({tuple(query.params.items()) for query in batch}) == 60
+
+
+def test_what_is_believed_depends_on_the_setting_alone():
+    optimizer = made()
+    cases.play(optimizer, 6, answer)
+    point = optimizer.space_.point(SETTING)
+    beside = point + np.array([0, 0, 0.05, -0.15])
+    assert_array_equal(optimizer.predict([point]), optimizer.predict([beside]))
+    assert_array_equal(optimizer.predict([point]), optimizer.predict(SETTING))
+
+
+def test_a_kernel_that_is_given_sees_the_columns_of_settings():
+    kernel = RBF([30.0, 0.3, 0.5, 1.0, 1.0, 1.0])
+    optimizer = made(kernel=kernel, alpha=1e-2)
+    optimizer.tell(SETTING, 1.0)
+    other = SETTING | {"temperature": 60, "catalyst": "A"}
+    # Ten degrees are a third of a length scale; any two categories are at distance 1.
+    expected = np.exp(-0.5 * (1.0**2 + 1.0)) / 1.01
+    assert_allclose(optimizer.predict(other), expected)
+    with pytest.raises(ValueError, match="over boxes"):
+        made(kernel=CellAverage(RBF(1.0), 2)).ask()
+
+
+# Regions -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cls", "settings"),
+    [
+        (GPOOOptimizer, {"feedback": "average", "n_representatives": 2}),
+        (GPOOOptimizer, {"feedback": "center"}),
+        (GPTreeOptimizer, {"feedback": "average", "n_representatives": 2}),
+        (GPZoomingOptimizer, {"feedback": "average", "n_representatives": 2}),
+        (GPZoomingOptimizer, {}),
+        (StoOOOptimizer, {"feedback": "average", "n_representatives": 2}),
+    ],
+)
+def test_regions_have_ranges_and_points_have_values(cls, settings):
+    optimizer = made(cls, bounds=NUMBERS, **settings)
+    for query in cases.play(optimizer, 8, answer):
+        if "n_representatives" not in settings:
+            assert query.params == query.settings[0] and len(query.settings) == 1
+            continue
+        (low, high), (least, most) = query.params["temperature"], query.params["salt"]
+        assert (low, high) == (query.lower[0], query.upper[0])
+        assert 1e-4 <= least < most <= 0.1 * (1 + 1e-12)
+        assert len(query.settings) == 4
+        for setting in query.settings:
+            assert low < setting["temperature"] < high and least < setting["salt"] < most
+    assert "salt=" in repr(optimizer.recommend())
+    optimizer.tell(optimizer.ask().params, 0.1)
+    assert not optimizer._pending
+    assert np.isfinite(optimizer.predict({"temperature": 30, "salt": 1e-3})[0])
+
+
+def test_cells_of_integers_are_ranges_of_them():
+    sides = {"temperature": (20, 90), "cycles": randint(1, 9), "wells": [6, 12, 24]}
+    optimizer = made(StoOOOptimizer, bounds=sides, feedback="average", n_representatives=3)
+    assert optimizer.ask().params == {
+        "temperature": (20, 90),
+        "cycles": range(1, 9),
+        "wells": [6, 12, 24],
+    }
+    for query in cases.play(optimizer, 40, lambda query: query.settings[0]["cycles"] / 9):
+        cycles, wells = query.params["cycles"], query.params["wells"]
+        assert type(cycles) is range and set(wells) <= {6, 12, 24}
+        assert {s["cycles"] for s in query.settings} <= set(cycles)
+        assert {s["wells"] for s in query.settings} <= set(wells)
+    assert 8 in optimizer.recommend().params["cycles"]
+
+
+@pytest.mark.parametrize(
+    ("cls", "side"),
+    [
+        (GPOOOptimizer, {"cycles": range(1, 9)}),
+        (StoOOOptimizer, {"catalyst": ["A", "B"]}),
+        (GPTreeOptimizer, {"cycles": range(1, 9)}),
+        (GPZoomingOptimizer, {"cycles": randint(1, 9)}),
+        (ContextualGPTreeOptimizer, {"cycles": [1, 2, 4]}),
+    ],
+)
+def test_what_cannot_be_cut_into_regions_is_refused(cls, side):
+    bounds = {"temperature": (20, 90)} | side
+    optimizer = made(cls, bounds=bounds)
+    if cls is ContextualGPTreeOptimizer:
+        optimizer.set_params(context_bounds={"hour": (0, 24)})
+    with pytest.raises(ValueError, match=r"(catalyst|cycles).*GPUCBOptimizer"):
+        optimizer.start()
+    assert not hasattr(optimizer, "bounds_") and not hasattr(optimizer, "space_")
+
+
+def test_contexts_have_names_as_well():
+    optimizer = made(
+        ContextualGPTreeOptimizer,
+        context_bounds={"hour": (0, 24)},
+        bounds={"rate": loguniform(1, 100)},
+    )
+    contexts = pd.DataFrame({"hour": [3.0, 12.0, 20.0]})
+    optimizer.run(lambda query: -abs(np.log(query.params["rate"]) - 2), contexts)
+    query = optimizer.ask({"hour": 12})
+    assert query.params["hour"] == 12.0 and 1 <= query.params["rate"] <= 100
+    assert optimizer.ask([12.0]) == query
+    assert optimizer.recommend({"hour": 5}).params["hour"] == 5
+    assert np.isfinite(optimizer.predict({"hour": 3, "rate": 10})[0])
+    with pytest.raises(ValueError, match="unknown"):
+        optimizer.ask({"day": 3})
+    wrong = ({"hour": (0, 1)}, "different names"), ([(0, 1)], "both context_bounds and bounds")
+    for contexts, words in wrong:
+        other = clone(optimizer).set_params(bounds={"hour": (0, 24)}, context_bounds=contexts)
+        with pytest.raises(ValueError, match=words):
+            other.start()
+
+
+# What a box may be -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bounds", "error", "words"),
+    [
+        ({}, ValueError, "must leave something to choose"),
+        ({"a": [3]}, ValueError, "must leave something to choose"),
+        ({"a": (1, 0)}, ValueError, r"bounds\['a'\] must satisfy lower < upper"),
+        ({"a": (0, 1, 2)}, ValueError, r"bounds\['a'\]"),
+        ({"a": (0, np.inf)}, ValueError, r"bounds\['a'\]"),
+        ({"a": []}, ValueError, r"bounds\['a'\] is an empty list"),
+        ({"a": 3}, TypeError, r"bounds\['a'\] must be a pair \(lower, upper\)"),
+        ({1: (0, 1)}, TypeError, "names of sides"),
+    ],
+)
+def test_what_is_no_box_is_refused(bounds, error, words):
+    with pytest.raises(error, match=words):
+        made(bounds=bounds).ask()
+
+
+def test_a_side_with_one_value_is_a_constant():
+    optimizer = made(bounds={"x": (0, 1), "solvent": ["water"]})
+    assert optimizer.ask().params["solvent"] == "water"
+    assert optimizer.n_features_in_ == 1
+    with pytest.raises(ValueError, match="solvent must be 'water', got 'oil'"):
+        optimizer.tell({"x": 0.5, "solvent": "oil"}, 1.0)
+    assert copy.deepcopy(optimizer.ask()).params == optimizer.ask().params
+
+
+def test_queries_of_boxes_without_names_have_no_params():
+    query = GPUCBOptimizer(bounds=[(0, 1)]).ask()
+    with pytest.raises(AttributeError, match="have no names"):
+        query.params.keys()
+    with pytest.raises(ValueError, match="query must be"):
+        GPUCBOptimizer(bounds=[(0, 1)]).tell({"x": 0.5}, 1.0)
