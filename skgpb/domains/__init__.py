@@ -3,11 +3,10 @@
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.balls import Ball, Balls
-from skgpb.domains.box import BoxPartition
-from skgpb.domains.cell import Cell, ContextCell
-from skgpb.domains.contexts import ContextPartition
+from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
+from skgpb.domains.partition import BoxPartition, Cell
 from skgpb.domains.pool import PoolPartition
 from skgpb.domains.query import PointsQuery, Query
 

@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from skgpb._core._tree import Tree
-from skgpb.domains.box import BoxPartition
-from skgpb.domains.cell import Cell, ContextCell
+from skgpb.domains.partition import BoxPartition, Cell
 from skgpb.domains.query import PointsQuery
+
+
+class ContextCell(Cell):
+    """The action side of a cell, in a context.
+
+    Attributes
+    ----------
+    context : ndarray of shape (d_c,)
+        The context that was asked for.
+    lower, upper : ndarray of shape (d_c + d_a,)
+        Corners: the context in both, then those of the cell's actions.
+    points : ndarray of shape (S, d_c + d_a)
+        The context beside each representative action.
+    depth, index : int
+        Place of the cell in the tree over contexts and actions.
+    """
+
+    __slots__ = ("n_context",)
+
+    arguments = ("n_context", *Cell.arguments)
+
+    n_context: int
+
+    def __init__(self, n_context: int, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        object.__setattr__(self, "n_context", n_context)
+
+    @property
+    def context(self) -> np.ndarray:
+        """The context, shape (d_c,)."""
+        return self.lower[: self.n_context]
+
+    @property
+    def actions(self) -> np.ndarray:
+        """Representative actions, shape (S, d_a)."""
+        return self.points[:, self.n_context :]
 
 
 class ContextPartition:

@@ -13,8 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from skgpb.domains.cell import Cell
-from skgpb.domains.partition import Partition
+from skgpb.domains.partition import Cell, Partition
 
 # At most so many members of a cell are compared with its representatives.
 DEVIATION_POINTS = 256

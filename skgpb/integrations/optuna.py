@@ -20,7 +20,7 @@ from skgpb.domains.candidates import points_near, spread_points
 from skgpb.domains.space import Axis, Choice, ParameterSpace
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers.ei import EIOptimizer
-from skgpb.surrogate.likelihood import Schedule
+from skgpb.surrogate.likelihood import last_learning
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import Integral
 
@@ -302,7 +302,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self, key: tuple, space: Cube, X: np.ndarray, y: np.ndarray
     ) -> tuple[Kernel, float, float, float]:
         """Kernel, noise variance and units of the values, from the first of the trials."""
-        n = Schedule("growing", first=1).latest(len(y))
+        n = last_learning("growing", len(y), first=1)
         key = key[: 2 + n]
         if key not in self._learned:
             center, scale = float(y[:n].mean()), float(y[:n].std()) or 1.0

@@ -392,13 +392,8 @@ class CellsEvaluator(PlainEvaluator):
 
     def __init__(self, kernel: CellKernel, cells: GaussianCells) -> None:
         super().__init__(kernel)
-        self.cells = cells
-
-    def _covariances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return self.cells.cross(A, B)
-
-    def _variances(self, rows: np.ndarray) -> np.ndarray:
-        return self.cells.diag(rows)
+        # Compiled, and called as they are.
+        vars(self).update(cross=cells.cross, diag=cells.diag)
 
 
 class BoxFeatures:

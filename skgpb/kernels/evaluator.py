@@ -1,7 +1,8 @@
 """The one way in which a posterior evaluates a kernel: two steps, with shortcuts where they exist.
 
-A functional is one row of descriptors or, where ``offsets`` are given, the mean over a block of
-rows. Covariances are evaluated in two steps, so that the expensive half is done once for each::
+A functional is one row of descriptors, or the mean over a block of rows, which begin at
+``offsets``. Covariances are evaluated in two steps, so that the expensive half is done once for
+each::
 
     evaluator = evaluator_of(kernel, n_columns)  # for the present hyperparameters
     E = evaluator.embed(rows, offsets)           # whatever depends on one functional only
@@ -32,14 +33,15 @@ class Evaluator(Protocol):
     Attributes
     ----------
     memory : {"none", "whole", "rows"}
-        Whether an embedding is worth keeping: not at all; as a whole, to be joined with that of
-        what comes later; or row by row, an embedding being an array (n, r).
+        Whether there is an embedding that is worth keeping: none, that of rows being the rows
+        themselves, of which blocks are averaged afterwards; as a whole, to be joined with that
+        of what comes later; or row by row, an embedding being an array (n, r).
     """
 
     memory: str
 
-    def embed(self, rows: np.ndarray, offsets: np.ndarray | None = None) -> Any:
-        """Return what is needed of each functional, once."""
+    def embed(self, rows: np.ndarray, offsets: Any = None) -> Any:
+        """Return what is needed of each functional, once; of means where embeddings are arrays."""
 
     def join(self, first: Any, second: Any) -> Any:
         """Return the embedding of two lists of functionals, one below the other."""
@@ -120,42 +122,33 @@ class PlainEvaluator:
         self.origin = origin
         self.white = contains_white_noise(kernel)
 
-    def embed(self, rows: np.ndarray, offsets: np.ndarray | None = None) -> tuple:
-        """Return rows and offsets."""
-        return relative(rows, self.origin), offsets
+    def embed(self, rows: np.ndarray, offsets: None = None) -> np.ndarray:
+        """Return the rows."""
+        return rows
 
-    def join(self, first: tuple, second: tuple) -> tuple:
-        """Return two lists of functionals of one row each, one below the other."""
-        return np.concatenate([first[0], second[0]]), None
+    def join(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Return two lists of rows, one below the other."""
+        return np.concatenate([first, second])
 
-    def cross(self, E: tuple, F: tuple) -> np.ndarray:
+    def cross(self, E: np.ndarray, F: np.ndarray) -> np.ndarray:
         """Return the covariances (n, m)."""
-        (A, a), (B, b) = E, F
-        return block_means(block_means(self._covariances(A, B), a, 0), b, 1)
+        K = self.kernel(relative(E, self.origin), relative(F, self.origin))
+        return np.asarray(K, dtype=np.float64, order="C")
 
-    def diag(self, E: tuple) -> np.ndarray:
+    def diag(self, E: np.ndarray) -> np.ndarray:
         """Return the variances (n,)."""
-        rows, offsets = E
-        if offsets is None:
-            return self._variances(rows)
-        return np.array([np.mean(self.kernel(block, block.copy())) for block in _blocks(E)])
+        total = self.kernel.diag(relative(E, self.origin))
+        return np.asarray(total, dtype=np.float64) - self.noise(E)
 
-    def noise(self, E: tuple) -> np.ndarray:
-        """Return what k(x, x) has over k(x, copy of x), for each functional (n,)."""
-        rows, offsets = E
+    def noise(self, E: np.ndarray) -> np.ndarray:
+        """Return what k(x, x) has over k(x, copy of x), for each row (n,)."""
         if not self.white:
-            return np.zeros(len(rows) if offsets is None else len(offsets) - 1)
-        if offsets is None and hasattr(self.kernel, "noise_diag"):
+            return np.zeros(len(E))
+        rows = relative(E, self.origin)
+        if hasattr(self.kernel, "noise_diag"):
             return self.kernel.noise_diag(rows)
-        return np.array(
-            [np.mean(self.kernel(b)) - np.mean(self.kernel(b, b.copy())) for b in _blocks(E)]
-        )
-
-    def _covariances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return np.asarray(self.kernel(A, B), dtype=np.float64, order="C")
-
-    def _variances(self, rows: np.ndarray) -> np.ndarray:
-        return np.asarray(self.kernel.diag(rows), dtype=np.float64) - self.noise((rows, None))
+        singles = rows[:, np.newaxis]
+        return np.array([self.kernel(x)[0, 0] - self.kernel(x, x.copy())[0, 0] for x in singles])
 
 
 class FeatureEvaluator:
@@ -191,8 +184,3 @@ class FeatureEvaluator:
     def noise(self, E: np.ndarray) -> np.ndarray:
         """Return zeros: no features describe white noise."""
         return np.zeros(len(E))
-
-
-def _blocks(E: tuple) -> list[np.ndarray]:
-    rows, offsets = E
-    return list(rows[:, None] if offsets is None else np.split(rows, offsets[1:-1]))

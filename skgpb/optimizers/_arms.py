@@ -29,8 +29,8 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
-from skgpb.domains.box import points_per_axis
 from skgpb.domains.first_design import N_INITIAL
+from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import axis_counts, check_boxes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -238,7 +239,6 @@ class BaseBanditOptimizer(
     @overload
     def ask(self, n: int) -> list[Q]: ...
 
-    @locked
     def ask(self, n: int | None = None) -> Q | list[Q]:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
@@ -260,11 +260,12 @@ class BaseBanditOptimizer(
         sklearn.exceptions.NotFittedError
             Where neither the parameters nor ``fit`` gave a domain.
         """
-        count = check_count(n)
-        self._ensure_started()
-        while len(self._asked) < count:
-            self._ask_for(self._choose)
-        return self._asked[0] if n is None else self._asked[:count]
+        count = 1 if n is None else check_count(n)
+        with self._lock:
+            self._ensure_started()
+            while len(self._asked) < count:
+                self._ask_for(self._choose)
+            return self._asked[0] if n is None else self._asked[:count]
 
     def _ask_for(self, choose: Callable, *arguments: Any) -> Any:
         """Choose a query and remember that it was asked."""
@@ -288,7 +289,6 @@ class BaseBanditOptimizer(
         self._log.append(("ask", query))
         return query
 
-    @locked
     def tell(self, query: Any, reward: Any, alpha: Any = None) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
@@ -326,14 +326,15 @@ class BaseBanditOptimizer(
             are kept until learning is due again. So they are if it is interrupted (Ctrl-C), which
             then ends ``tell`` with KeyboardInterrupt.
         """
-        if hasattr(self, "bounds_"):
-            observations = self._checked_all(query, reward, alpha)
-        else:
-            with unchanged_by_errors(self):
-                self._ensure_started()
+        with self._lock:
+            if hasattr(self, "bounds_"):
                 observations = self._checked_all(query, reward, alpha)
-        for observation in observations:
-            self._take(*observation)
+            else:
+                with unchanged_by_errors(self):
+                    self._ensure_started()
+                    observations = self._checked_all(query, reward, alpha)
+            for observation in observations:
+                self._take(*observation)
         return self
 
     def _take(self, query: Any, target: Any, value: float | None, noise: float) -> None:
@@ -412,7 +413,10 @@ class BaseBanditOptimizer(
         return [self._checked(query, reward, alpha)]
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
-        value = None if reward is None else check_reward(reward)
+        if isinstance(reward, float) and isfinite(reward):
+            value: float | None = float(reward)
+        else:
+            value = None if reward is None else check_reward(reward)
         noise = self._told_noise() if alpha is None else check_noise_variance(alpha)
         if not isinstance(query, self._query_type):
             query = self._as_query(query)

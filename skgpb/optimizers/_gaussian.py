@@ -1,22 +1,28 @@
-"""What optimizers with a Gaussian process on f share: observing, learning, predicting."""
+"""What optimizers with a Gaussian process on f share: observing, learning, predicting.
+
+Those that search by cells or by balls also share answers, confidence and the region recommended.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
 from math import isnan, log, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb._core._tree import TIE_TOLERANCE
+from skgpb.domains.partition import points_per_axis
+from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
-from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gaussian_process import GaussianProcess, Samples
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
@@ -24,18 +30,19 @@ from skgpb.surrogate.likelihood import (
     NOISE,
     Likelihood,
     Prior,
-    Samples,
-    Schedule,
     check_restarts,
     default_kernel,
     default_prior,
+    next_learning,
     noise_prior,
     restarts,
 )
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.settings import kernel_on_settings
-from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions
+from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions, check_callable_value
 
+# Regions that recommend() looks into at each level.
+BEAM = 16
 # Rewards in units whose squares are no normal numbers are not scaled.
 SMALLEST_UNIT = 1e-150
 
@@ -270,8 +277,11 @@ class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
 
     def _learning_is_due(self) -> bool:
         """Follow the schedule of ``relearn``; units are learned from the first answer on."""
-        schedule = Schedule(self.relearn, 1 if self._standardizes else FIRST_LEARNING)
-        return self._learns and schedule.due(self._round + self._n_fitted, self._learned_at)
+        if not self._learns:
+            return False
+        first = 1 if self._standardizes else FIRST_LEARNING
+        following = next_learning(self.relearn, self._learned_at, first)
+        return self._round + self._n_fitted >= following
 
     def _learn(self) -> None:
         """Learn the scale of the rewards and the hyperparameters, and refactorise."""
@@ -359,6 +369,110 @@ class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         blocks = [self._block(query) for query in self._checked_queries(queries)]
         return self._gp.moments(blocks, std=return_std)
+
+
+class RegionSearchOptimizer(GaussianProcessOptimizer[Q]):
+    """A Gaussian process search whose oracle answers for regions of a box."""
+
+    feedback: str | Kernel
+    n_representatives: Any
+    beta: str | float | Callable[[int], float]
+
+    _parameter_constraints: dict[str, Any] = {
+        "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
+        "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "beta": [StrOptions({"theory"}), Interval(Real, 0, None, closed="left"), callable],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def _points_per_axis(self, d: int) -> tuple[int, ...]:
+        """Resolve ``n_representatives`` for boxes."""
+        return (1,) * d if self.feedback == "center" else points_per_axis(self.n_representatives, d)
+
+    def _query_kernel(self, d: int) -> Kernel:
+        """Covariance between the answers that the oracle returns."""
+        if isinstance(self.feedback, Kernel):
+            return clone(self.feedback)
+        # Averages over regions have a closed form for RBF kernels.
+        base = self._prior_kernel(d, smooth=self.feedback != "center")
+        if self.feedback == "integral":
+            return CellIntegral(base)
+        return CellAverage(base, self._points_per_axis(d))
+
+    def _beta(self, t: int) -> float:
+        """Factor of the variance in round t: the theory's, or what the user chose."""
+        if callable(self.beta):
+            return check_callable_value(self.beta, t, "beta")
+        if self.beta == "theory":
+            return max(0.0, self._theory_beta(t))
+        return float(self.beta)
+
+    def _theory_beta(self, t: int) -> float:
+        """Factor of the variance in round t, by the paper."""
+        raise NotImplementedError
+
+
+class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
+    """A region search whose recommendation may be finer than what was asked.
+
+    The domain lists the regions known so far (``front``), and those inside some (``finer``).
+    """
+
+    _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
+
+    @property
+    def _finest(self) -> int:
+        """Depth of the finest regions that there are."""
+        raise NotImplementedError
+
+    @locked
+    def recommend(
+        self, rule: str | None = None, *, depth: int | None = None, caution: float = 0.0
+    ) -> Q:
+        """Return the best region found so far.
+
+        Parameters
+        ----------
+        rule : {"posterior", "paper"}, default=None
+            "posterior", which None stands for, is the best rule known: any region, however fine,
+            that the posterior supports, one that the search has made or a finer one inside, with
+            the largest posterior mean minus ``caution`` standard deviations. "paper" is the
+            algorithm's own rule, which looks at the finest regions of the search alone.
+        depth : int, default=None
+            Depth of the finest regions that "posterior" may return, also where the search is
+            finer; None for no other limit than that of the search.
+        caution : float, default=0.0
+            Number of standard deviations; 0 ranks by the mean.
+
+        Returns
+        -------
+        query : query
+            A region: the query that asks for it.
+        """
+        rule = self._checked_rule(rule)
+        if depth is not None and (not isinstance(depth, Integral) or depth < 0):
+            raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
+        if not isinstance(caution, Real) or not 0 <= caution < np.inf:
+            raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
+        self._check_informed()
+        if rule == "paper":
+            return self._best()
+        finest = self._finest if depth is None else min(depth, self._finest)
+        return self._best_supported(finest, float(caution))
+
+    def _best_supported(self, finest: int, caution: float) -> Q:
+        """Descend from the regions to finer ones inside, from the BEAM best of each level."""
+        regions, gp = self.domain_.copy(), self._gp
+        best, top = None, -np.inf
+        front = regions.front(finest)
+        while front:
+            mean, std = gp.moments([regions.block(each) for each in front], std=True)
+            value = mean - caution * std
+            order = np.argsort(-value, kind="stable")
+            if best is None or value[order[0]] > top + TIE_TOLERANCE * gp.scale:
+                best, top = front[order[0]], value[order[0]]
+            front = regions.finer([front[i] for i in order[:BEAM]], finest)
+        return regions.query(best)
 
 
 def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:

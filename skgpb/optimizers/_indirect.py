@@ -39,8 +39,8 @@ from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
     GROWTH,
     Prior,
-    Schedule,
     check_restarts,
+    next_learning,
     smooth_kernel,
     smooth_prior,
 )
@@ -343,8 +343,11 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
 
     def _learning_is_due(self) -> bool:
         """Follow the schedule of ``relearn``."""
-        schedule = Schedule(self.relearn, 1 if self._standardizes else FIRST_LEARNING)
-        return self._learns and schedule.due(self._round + self._n_fitted, self._learned_at)
+        if not self._learns:
+            return False
+        first = 1 if self._standardizes else FIRST_LEARNING
+        following = next_learning(self.relearn, self._learned_at, first)
+        return self._round + self._n_fitted >= following
 
     def _learn(self) -> None:
         """Learn the units of the answers, the hyperparameters of f's prior, unknown noise."""

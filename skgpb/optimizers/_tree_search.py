@@ -12,15 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import TIE_TOLERANCE, Tree, first_maximum
 from skgpb.domains import BoxPartition, Cell, PoolPartition
-from skgpb.domains.box import points_per_axis
-from skgpb.domains.partition import deepest_level
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.partition import deepest_level, points_per_axis
 from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import contains_white_noise
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._regions import SupportedRegionOptimizer
+from skgpb.optimizers._gaussian import SupportedRegionOptimizer
 from skgpb.optimizers._variation import largest_within, never_increasing
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -121,22 +119,13 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
 
     # -- choosing a leaf --------------------------------------------------------------------
 
-    def _choose(self) -> Cell:
-        excluded = None
-        if self._pending:
-            excluded = np.zeros(self._tree.n_nodes, dtype=np.uint8)
-            for query in self._pending:
-                node = self.domain_.node_of(query)
-                if node >= 0:
-                    excluded[node] = 1
-        node = self._best_leaf(excluded)
+    def _early_leaf(self) -> int:
+        """Leaf to ask where all are being evaluated: the best of those that can be is refined."""
+        node = -1
         while node < 0:
-            # Every leaf is being evaluated already: refine the best of those that can be.
-            parent = self._best_divisible_leaf()
-            self._expand(parent)
-            excluded = np.concatenate([excluded, np.zeros(self._tree.n_children, dtype=np.uint8)])
-            node = self._best_leaf(excluded)
-        return self.domain_.cell(node)
+            self._expand(self._best_divisible_leaf())
+            node = self._best_leaf(self.domain_.asked(self._pending))
+        return node
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Leaf node of the largest index that is not excluded, -1 if there is none."""
@@ -193,22 +182,6 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
 
     _parameter_constraints: dict = {"diameter": [StrOptions({"kernel"}), tuple, list, callable]}
 
-    # -- observing --------------------------------------------------------------------------
-
-    def _record(
-        self,
-        query: Cell | PointsQuery,
-        node: int,
-        reward: float,
-        mean: float,
-        var: float,
-        expanded: bool,
-    ) -> None:
-        """Close the round, and count the evaluations of the query's cell."""
-        if node >= 0:
-            self._tree.record(node, reward)
-        super()._record(query, reward, mean, var, expanded)
-
     # -- recommending -----------------------------------------------------------------------
 
     @property
@@ -226,9 +199,8 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
 
     @property
     def _log_cells(self) -> float:
-        """Logarithm of M, the number of cells above the deepest leaves that a tree may have."""
-        K = self._tree.n_children
-        return log((K ** (self.max_depth_ + 1) - 1) // (K - 1))
+        """Logarithm of M, the number of cells that a tree may have above its deepest leaves."""
+        raise NotImplementedError
 
     # -- state ------------------------------------------------------------------------------
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.domains.box import sample_cells
 from skgpb.domains.candidates import spread_points
+from skgpb.domains.partition import sample_cells
 from skgpb.kernels import boxes_from_points
 from skgpb.roots import nonnegative
 

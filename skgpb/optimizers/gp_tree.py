@@ -32,8 +32,8 @@ from skgpb.domains.partition import deepest_level
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.optimizers._base import Q
+from skgpb.optimizers._gaussian import RegionSearchOptimizer
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._regions import RegionSearchOptimizer
 from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
 from skgpb.optimizers._variation import (
     cell_deviations,
@@ -343,7 +343,9 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         node = self.domain_.node_of(query)
         mean, var = self._observe(query, node, reward, alpha)
         refined, self._refined = self._refined, False
-        self._record(query, node, reward, mean, var, refined)
+        if node >= 0:
+            self._tree.record(node, reward)
+        self._record(query, reward, mean, var, refined)
 
     # -- state ------------------------------------------------------------------------------
 

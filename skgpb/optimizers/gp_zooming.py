@@ -36,8 +36,8 @@ from skgpb.domains.covering import LEVELS
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.locks import locked
+from skgpb.optimizers._gaussian import SupportedRegionOptimizer
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._regions import SupportedRegionOptimizer
 from skgpb.optimizers._variation import (
     claim_2,
     covariance_of_points,

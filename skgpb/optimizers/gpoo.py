@@ -167,6 +167,11 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 
+    def _choose(self) -> Cell:
+        """Lines 3 and 4: the leaf to ask, of those that are not being evaluated."""
+        node = self._best_leaf(self.domain_.asked(self._pending))
+        return self.domain_.cell(node if node >= 0 else self._early_leaf())
+
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: the leaf of the largest b-value."""
         beta = self._beta(self._round + 1 + len(self._pending))
@@ -187,13 +192,15 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
             self._expand(node)
         if self.expansion == "posterior":
             self._expand_known(beta)
-        self._record(query, node, reward, mean, var, expand)
+        if node >= 0:
+            self._tree.record(node, reward)
+        self._record(query, reward, mean, var, expand)
 
     def _expand_known(self, beta: float) -> None:
         """Apply line 6 to every leaf: split all that the posterior knows well enough by now."""
-        splits = 0
+        posterior, deepest, splits = self._gp.posterior, self.domain_.max_depth, 0
         while splits < SPLITS_PER_ROUND:
-            known = self._tree.known_leaves(self._gp.posterior, beta, self._delta, self.max_depth_)
+            known = self._tree.known_leaves(posterior, beta, self._delta, deepest)
             known = [leaf for leaf in known if self.domain_.splittable(leaf)]
             if not known:
                 return
@@ -216,13 +223,18 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         K = self._tree.n_children
         for node in nodes:
             slot = self._tree.node(node)[2]
-            first = super()._expand(node)
+            first = self.domain_.split(node)
             leaves = self._tree.n_leaves
             firsts.append(first)
             slots += [slot, *range(leaves - K + 1, leaves)]
             blocks += self.domain_.blocks(first, first + K)
         self._gp.track(blocks, slots)
         return firsts
+
+    @property
+    def _log_cells(self) -> float:
+        K = self._tree.n_children
+        return log((K ** (self.domain_.max_depth + 1) - 1) // (K - 1))
 
     def _theory_beta(self, t: int) -> float:
         """Lemma 1 (decision D-A6)."""

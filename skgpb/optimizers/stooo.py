@@ -133,6 +133,10 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     # -- Algorithm 2 ------------------------------------------------------------------------
 
+    def _choose(self) -> Cell:
+        node = self._best_leaf(self.domain_.asked(self._pending))
+        return self.domain_.cell(node if node >= 0 else self._early_leaf())
+
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         t = self._round + 1 + len(self._pending)
         return self._tree.best_empirical_bound(self._log_term(t), self._delta, excluded)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.kernels.evaluator import Evaluator
+from skgpb.kernels.evaluator import Evaluator, block_means
 
 
 class Functionals:
@@ -83,11 +83,41 @@ class Functionals:
     def embedding(self, evaluator: Evaluator) -> Any:
         """Embedding of all functionals, remembered where the evaluator says that it is worth it."""
         if evaluator.memory == "none":
-            return evaluator.embed(self.rows, self.offsets)
+            return self.rows
         if self._memory is None or self._memory.evaluator is not evaluator:
             kind = _ByRow if evaluator.memory == "rows" else _Whole
             self._memory = kind(evaluator, self._one_by_one)
         return self._memory.embedding(self)
+
+    def covariance(self, other: Functionals, evaluator: Evaluator) -> np.ndarray:
+        """Noiseless prior covariances (n, m) with those of another list."""
+        if not self._n or not other._n:
+            return np.zeros((self._n, other._n))
+        K = evaluator.cross(self.embedding(evaluator), other.embedding(evaluator))
+        if evaluator.memory == "none":  # it knows of rows alone
+            if self._blocks is not None:
+                K = block_means(K, self.offsets, 0)
+            if other._blocks is not None:
+                K = block_means(K, other.offsets, 1)
+        return K
+
+    def variance(self, evaluator: Evaluator) -> np.ndarray:
+        """Noiseless prior variances (n,)."""
+        if not self._n:
+            return np.zeros(0)
+        if evaluator.memory == "none" and self._blocks is not None:
+            return np.array([evaluator.cross(block, block.copy()).mean() for block in self._blocks])
+        return evaluator.diag(self.embedding(evaluator))
+
+    def white_noise(self, evaluator: Evaluator) -> np.ndarray:
+        """Variances (n,) of the kernel's own white noise."""
+        if not self._n:
+            return np.zeros(0)
+        noise = evaluator.noise(self.embedding(evaluator))
+        offsets = self.offsets if evaluator.memory == "none" else None
+        if offsets is not None:
+            noise = np.add.reduceat(noise, offsets[:-1]) / np.diff(offsets) ** 2
+        return noise
 
     def put(self, i: int, other: Functionals, j: int) -> None:
         """Replace functional i by functional j of another list, or append it."""

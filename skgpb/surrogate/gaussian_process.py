@@ -115,22 +115,15 @@ class GaussianProcess:
 
     def covariance(self, A: Functionals, B: Functionals) -> np.ndarray:
         """Noiseless prior covariances (len(A), len(B)), a new C-contiguous array."""
-        if not len(A) or not len(B):
-            return np.zeros((len(A), len(B)))
-        evaluator = self._evaluator
-        return evaluator.cross(A.embedding(evaluator), B.embedding(evaluator))
+        return A.covariance(B, self._evaluator)
 
     def variance(self, A: Functionals) -> np.ndarray:
         """Noiseless prior variances, shape (len(A),)."""
-        if not len(A):
-            return np.zeros(0)
-        return self._evaluator.diag(A.embedding(self._evaluator))
+        return A.variance(self._evaluator)
 
     def white_noise(self, A: Functionals) -> np.ndarray:
         """Variance of the kernel's own white noise in each functional, shape (len(A),)."""
-        if not self.white or not len(A):
-            return np.zeros(len(A))
-        return self._evaluator.noise(A.embedding(self._evaluator))
+        return A.white_noise(self._evaluator) if self.white else np.zeros(len(A))
 
     def deviations(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Prior standard deviations (n,) of f at each of ``rows`` minus a functional, its units."""
@@ -475,6 +468,41 @@ class GaussianProcess:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.evaluate_afresh()
+
+
+class Samples:
+    """Answers to functionals, numbered as a surrogate numbers the distinct ones.
+
+    Attributes
+    ----------
+    functional : list of int
+        Number of the functional that was observed.
+    reward : list of float
+        The answers, in the user's units.
+    alpha : list of float
+        Their noise variances; NaN where it is to be learned.
+    """
+
+    def __init__(self) -> None:
+        self.functional: list[int] = []
+        self.reward: list[float] = []
+        self.alpha: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def append(self, functional: int, reward: float, alpha: float) -> None:
+        """Add one answer."""
+        self.functional.append(functional)
+        self.reward.append(reward)
+        self.alpha.append(alpha)
+
+    def scaled(self, center: float, scale: float) -> ScaledSamples:
+        """Return the samples in units in which learning takes place."""
+        reward, alpha = np.array(self.reward), np.array(self.alpha)
+        return ScaledSamples(
+            np.array(self.functional, dtype=np.intp), (reward - center) / scale, alpha / scale**2
+        )
 
 
 def warn_of_jitter(jitter: float, n: int) -> None:

@@ -28,7 +28,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, log, pi, sqrt
+from functools import lru_cache
+from math import ceil, inf, log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -62,40 +63,36 @@ FIRST_LEARNING = 4
 GROWTH = {"growing": 1.25, "doubling": 2.0}
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """When hyperparameters are learned, whoever learns them.
+@lru_cache(maxsize=1024)
+def next_learning(relearn: str | int | None, last: int, first: int = FIRST_LEARNING) -> float:
+    """Number of observations from which hyperparameters are learned next, whoever learns them.
 
-    Attributes
+    Parameters
     ----------
     relearn : "growing", "doubling", int or None
         Whenever the number of observations has grown by a quarter or doubled, every so many
         observations, or never.
+    last : int
+        Number of observations at the last time, at first 0.
     first : int, default=4
         Fewest observations that a growing number is learned from.
 
     Examples
     --------
-    >>> Schedule("growing").due(10, 8), Schedule("growing").due(9, 8), Schedule(3).due(9, 6)
-    (True, False, True)
+    >>> next_learning("growing", 8), next_learning(3, 6), next_learning(None, 0)
+    (10, 9, inf)
     """
+    if isinstance(relearn, str):
+        return max(first, ceil(GROWTH[relearn] * last))
+    return inf if relearn is None else last + relearn
 
-    relearn: str | int | None
-    first: int = FIRST_LEARNING
 
-    def due(self, n: int, last: int) -> bool:
-        """Whether to learn from n observations; the last time there were ``last``, at first 0."""
-        if isinstance(self.relearn, str):
-            return n >= max(self.first, ceil(GROWTH[self.relearn] * last))
-        return self.relearn is not None and n - last >= self.relearn
-
-    def latest(self, n: int) -> int:
-        """Number of observations that were learned from last, of n that came one by one."""
-        last = 0
-        for count in range(1, n + 1):
-            if self.due(count, last):
-                last = count
-        return last
+def last_learning(relearn: str | int | None, n: int, first: int = FIRST_LEARNING) -> int:
+    """Number of observations that were learned from last, of n that came one by one; or 0."""
+    last = 0
+    while (following := next_learning(relearn, last, first)) <= n:
+        last = int(following)
+    return last
 
 
 @dataclass(eq=False)
@@ -168,41 +165,6 @@ def smooth_prior(theta: np.ndarray) -> Prior:
     return Prior(theta, np.array(spread))
 
 
-class Samples:
-    """Answers to functionals, numbered as a surrogate numbers the distinct ones.
-
-    Attributes
-    ----------
-    functional : list of int
-        Number of the functional that was observed.
-    reward : list of float
-        The answers, in the user's units.
-    alpha : list of float
-        Their noise variances; NaN where it is to be learned.
-    """
-
-    def __init__(self) -> None:
-        self.functional: list[int] = []
-        self.reward: list[float] = []
-        self.alpha: list[float] = []
-
-    def __len__(self) -> int:
-        return len(self.reward)
-
-    def append(self, functional: int, reward: float, alpha: float) -> None:
-        """Add one answer."""
-        self.functional.append(functional)
-        self.reward.append(reward)
-        self.alpha.append(alpha)
-
-    def scaled(self, center: float, scale: float) -> ScaledSamples:
-        """Return the samples in units in which learning takes place."""
-        reward, alpha = np.array(self.reward), np.array(self.alpha)
-        return ScaledSamples(
-            np.array(self.functional, dtype=np.intp), (reward - center) / scale, alpha / scale**2
-        )
-
-
 @dataclass
 class Merged:
     """One observation for each distinct functional, equivalent to all samples of it.
@@ -238,7 +200,7 @@ class Merged:
 
 @dataclass
 class ScaledSamples:
-    """Samples in the units of the surrogate; see :class:`Samples`."""
+    """Answers to functionals, by the numbers of these, in the units of the surrogate."""
 
     functional: np.ndarray
     y: np.ndarray

@@ -33,6 +33,7 @@ from skgpb.kernels import (
     WindowMean,
 )
 from skgpb.kernels.evaluator import evaluator_of
+from skgpb.surrogate.functionals import Functionals
 
 RNG = np.random.default_rng(0)
 WHITE = WhiteKernel(0.1)
@@ -242,14 +243,14 @@ def test_its_evaluator_agrees_with_it(case):
 def test_its_evaluator_averages_blocks_of_rows(case):
     kernel, X = case.kernel, case.rows
     offsets = np.array([0, 1, 4, len(X)])
-    evaluator = evaluator_of(kernel, X.shape[1])
-    E, K = evaluator.embed(X, offsets), kernel(X, X.copy())
+    evaluator, K = evaluator_of(kernel, X.shape[1]), kernel(X, X.copy())
+    blocks = Functionals.of(np.split(X, offsets[1:-1]), X.shape[1])
     weights = np.repeat(np.eye(3) / np.diff(offsets)[:, None], np.diff(offsets), axis=1)
     tolerance = {"rtol": case.rtol, "atol": 1e-13}
-    assert_allclose(evaluator.cross(E, E), weights @ K @ weights.T, **tolerance)
-    assert_allclose(evaluator.diag(E), np.diag(weights @ K @ weights.T), **tolerance)
+    assert_allclose(blocks.covariance(blocks, evaluator), weights @ K @ weights.T, **tolerance)
+    assert_allclose(blocks.variance(evaluator), np.diag(weights @ K @ weights.T), **tolerance)
     white = weights @ (kernel(X) - K) @ weights.T
-    assert_allclose(evaluator.noise(E), np.diag(white), **tolerance)
+    assert_allclose(blocks.white_noise(evaluator), np.diag(white), **tolerance)
 
 
 #: Where numbers have 22 binary digits behind the point, and so have the coordinates below.

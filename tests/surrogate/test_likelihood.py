@@ -27,6 +27,7 @@ from skgpb.kernels import CellAverage, boxes_from_points
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.functionals import Functionals
+from skgpb.surrogate.gaussian_process import Samples
 from skgpb.surrogate.gram import covariance_of, covariance_of_functionals
 from skgpb.surrogate.likelihood import (
     LENGTH_SCALE,
@@ -34,12 +35,12 @@ from skgpb.surrogate.likelihood import (
     NOISE_LIMITS,
     Likelihood,
     Prior,
-    Samples,
-    Schedule,
     default_kernel,
     default_prior,
+    last_learning,
     log_likelihood,
     most_probable,
+    next_learning,
     noise_prior,
 )
 
@@ -572,11 +573,11 @@ def test_restarts_between_infinite_bounds_are_refused_before_a_run(optimizer):
     ],
 )
 def test_the_schedule_of_learning(relearn, expected):
-    schedule, learned = Schedule(relearn), [0]
+    learned = [0]
     for n in range(1, 25):
-        if schedule.due(n, learned[-1]):
+        if n >= next_learning(relearn, learned[-1]):
             learned.append(n)
-        assert schedule.latest(n) == learned[-1]
+        assert last_learning(relearn, n) == learned[-1]
     assert learned[1:] == expected
 
 
@@ -596,5 +597,4 @@ def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
             # What was replaced by a mere note would have remembered when it learned.
             optimizer._learned_at = n
             told.append(n)
-    schedule = Schedule(relearn)
-    assert told[-1] == schedule.latest(12) and told[1:] == learned
+    assert told[-1] == last_learning(relearn, 12) and told[1:] == learned
