@@ -10,13 +10,31 @@ import subprocess
 import sys
 
 import pytest
+from sklearn.utils._testing import assert_docstring_consistency
 
-from skgpb import optimizers
+from skgpb import (
+    CMESOptimizer,
+    EIOptimizer,
+    GPTSOptimizer,
+    IGPUCBOptimizer,
+    MESOptimizer,
+    PIOptimizer,
+    optimizers,
+)
 from skgpb._docstrings import PLACEHOLDER, SHARED, with_shared_paragraphs
+from skgpb.optimizers import BaseUCBOptimizer
+from skgpb.optimizers._arms import BaseArmsOptimizer
 
 OPTIMIZERS = [
     cls for name in optimizers.__all__ if inspect.isclass(cls := getattr(optimizers, name))
 ]
+
+FAMILY = [
+    cls for cls in OPTIMIZERS if issubclass(cls, BaseArmsOptimizer) and cls is not BaseUCBOptimizer
+]
+UCB = [cls for cls in FAMILY if issubclass(cls, BaseUCBOptimizer)]
+EVERYWHERE = ["kernel", "arms", "bounds", "alpha", "n_candidates", "n_initial"]
+EVERYWHERE += ["optimizer", "n_restarts_optimizer", "relearn", "normalize_y", "random_state"]
 
 
 def parameters_described(cls):
@@ -76,3 +94,25 @@ def test_without_docstrings_there_is_nothing_to_fill_in():
     command = [sys.executable, "-OO", "-c", code]
     result = subprocess.run(command, check=True, capture_output=True, text=True)
     assert result.stdout == "None\n"
+
+
+@pytest.mark.parametrize(
+    ("classes", "parameters", "defaults_differ"),
+    [
+        (FAMILY, EVERYWHERE, ()),
+        (UCB, ["failure_probability"], ()),
+        ([IGPUCBOptimizer, GPTSOptimizer], ["B", "R", "information_gain"], ()),
+        ([EIOptimizer, PIOptimizer], ["xi"], ("xi",)),
+        ([MESOptimizer, CMESOptimizer], ["n_max_values"], ()),
+    ],
+)
+def test_shared_parameters_are_worded_once(classes, parameters, defaults_differ):
+    pytest.importorskip("numpydoc")
+    for cls in classes:  # entries that are not in all docstrings would not be compared
+        assert set(parameters) <= set(cls().get_params())
+    assert_docstring_consistency(classes, include_params=parameters, ignore_types=defaults_differ)
+
+
+def test_shared_attributes_are_worded_once():
+    pytest.importorskip("numpydoc")
+    assert_docstring_consistency(FAMILY, include_attrs=True)

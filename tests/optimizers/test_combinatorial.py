@@ -1,21 +1,20 @@
-"""Budgets over campaigns: the contract, and rounds against naive computations."""
+"""Budgets over campaigns: the contract."""
 
 from __future__ import annotations
 
 import inspect
 import pickle
 import warnings
-from itertools import product
 
 import numpy as np
 import pytest
+from campaigns import GRID, PROBLEM, bandit, campaign, play
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skgpb.optimizers
-from skgpb.acquisition.improvement import log_expected_improvement
 from skgpb.exceptions import AllocationWarning
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
@@ -24,13 +23,7 @@ from skgpb.optimizers import (
     GPUCBOptimizer,
 )
 from skgpb.optimizers._arms import BaseArmsOptimizer
-from skgpb.optimizers._knapsack import CostTable
-from skgpb.optimizers._posteriors import AllocationsPosterior
 from skgpb.optimizers.combinatorial import Allocation, CombinatorialBandit
-from skgpb.problems import AdvertisingBudget
-
-PROBLEM = AdvertisingBudget()
-GRID = np.arange(21.0)
 
 MEMBERS = [
     value
@@ -39,159 +32,6 @@ MEMBERS = [
     and issubclass(value, BaseArmsOptimizer)
     and not inspect.isabstract(value)
 ]
-
-
-def campaign(cls=GPUCBOptimizer, scale=30.0, **parameters):
-    return cls(PROBLEM.kernel(scale), arms=PROBLEM.arms, alpha=0.1, **parameters)
-
-
-def bandit(cls=GPUCBOptimizer, **parameters):
-    settings = {"budget": 20, "random_state": 0} | parameters
-    return CombinatorialBandit([campaign(cls)] * 3, **settings)
-
-
-def play(player, n_rounds, seed=0):
-    rng = np.random.default_rng(seed)
-    asked = []
-    for _ in range(n_rounds):
-        asked.append(player.ask())
-        player.tell(asked[-1], PROBLEM.observe(asked[-1], rng))
-    return asked
-
-
-# -- rounds against naive computations ----------------------------------------------------------
-
-ALLOCATIONS = np.array([a for a in product(range(21), repeat=3) if sum(a) <= 20])
-
-
-class NaiveCampaign:
-    """Posterior by solving the whole system, every time."""
-
-    def __init__(self, scale):
-        self.K = scale**2 * Matern(4.0, nu=1.5)(PROBLEM.arms)
-        self.chosen, self.rewards = [], []
-
-    def covariance(self, chosen):
-        if not chosen:
-            return self.K
-        Q = self.K[np.ix_(chosen, chosen)] + 0.1 * np.eye(len(chosen))
-        return self.K - self.K[:, chosen] @ np.linalg.solve(Q, self.K[chosen])
-
-    def mean(self):
-        if not self.chosen:
-            return np.zeros(21)
-        Q = self.K[np.ix_(self.chosen, self.chosen)] + 0.1 * np.eye(len(self.chosen))
-        return self.K[:, self.chosen] @ np.linalg.solve(Q, self.rewards)
-
-    def std(self, *more):
-        return np.sqrt(np.maximum(np.diag(self.covariance([*self.chosen, *more])), 0.0))
-
-
-def best_allocation(index):
-    """First of the cheapest among the allocations with the largest sum."""
-    totals = sum(index[i][ALLOCATIONS[:, i]] for i in range(3))
-    tied = ALLOCATIONS[totals >= totals.max() - 1e-9]
-    return tied[np.lexsort((*tied.T[::-1], tied.sum(axis=1)))[0]]
-
-
-def theory_beta(t):
-    return 2 * np.log(t**2 * np.pi**2 * 21 / (6 * 0.1))
-
-
-def follow(player, index_of, n_rounds, scale, seed):
-    """Play, comparing every allocation with the naive one."""
-    campaigns, rng = [NaiveCampaign(scale) for _ in range(3)], np.random.default_rng(seed)
-    for t in range(1, n_rounds + 1):
-        allocation = player.ask()
-        expected = best_allocation(index_of(campaigns, t))
-        assert allocation.indices == tuple(expected), t
-        rewards = PROBLEM.observe(allocation, rng)
-        player.tell(allocation, rewards)
-        for i in range(3):
-            campaigns[i].chosen.append(int(expected[i]))
-            campaigns[i].rewards.append(rewards[i])
-    return campaigns
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("scale", [30.0, 100.0])
-def test_rounds_of_gp_ucb_equal_naive_rounds(scale, seed):
-    def index_of(campaigns, t):
-        return [c.mean() + np.sqrt(theory_beta(t)) * c.std() for c in campaigns]
-
-    player = CombinatorialBandit([campaign(scale=scale)] * 3, 20)
-    campaigns = follow(player, index_of, 30, scale, seed)
-    mean, std = player.predict(np.tile(PROBLEM.arms, 3), return_std=True)
-    for i, naive in enumerate(campaigns):
-        np.testing.assert_allclose(mean[:, i], naive.mean(), atol=1e-7)
-        np.testing.assert_allclose(std[:, i] ** 2, naive.std() ** 2, atol=1e-7)
-
-
-@pytest.mark.parametrize("weights", ["allocation", "campaign"])
-@pytest.mark.parametrize("seed", range(2))
-def test_rounds_of_dagp_ucb_equal_naive_rounds(weights, seed):
-    n_draws = 200
-    player = CombinatorialBandit(
-        [campaign(DAGPUCBOptimizer, weights="sampling", n_draws=n_draws)] * 3,
-        20,
-        weights=weights,
-        random_state=seed,
-    )
-    player.ask()
-    seeds = [optimizer._seed for optimizer in player.optimizers_]
-    assert len(set(seeds)) == 3
-
-    def index_of(campaigns, t):
-        draws = [
-            c.mean() + c.std() * np.random.default_rng([s, t - 1, 0]).standard_normal((n_draws, 21))
-            for c, s in zip(campaigns, seeds, strict=True)
-        ]
-        if weights == "allocation":
-            choices = np.array([best_allocation(each) for each in zip(*draws, strict=True)])
-        else:
-            choices = np.array([d.argmax(axis=1) for d in draws]).T
-        index = []
-        for i, c in enumerate(campaigns):
-            w = np.bincount(choices[:, i], minlength=21) / n_draws
-            fall = np.array([w @ (c.std() - c.std(x)) for x in range(21)])
-            index.append(c.mean() + np.sqrt(theory_beta(t)) * fall)
-        return index
-
-    follow(player, index_of, 12, 30.0, seed)
-
-
-def test_rules_that_do_not_add_up_score_allocations():
-    """The EI of the allocation played is the largest, or very nearly, of all allocations."""
-    player, rng = bandit(EIOptimizer), np.random.default_rng(0)
-    position = {tuple(choice): i for i, choice in enumerate(ALLOCATIONS.tolist())}
-    shares = []
-    for _ in range(25):
-        allocation = player.ask()
-        moments = [o.predict_arms(return_std=True) for o in player.optimizers_]
-        mean = sum(m[ALLOCATIONS[:, i]] for i, (m, _) in enumerate(moments))
-        std = np.sqrt(sum(s[ALLOCATIONS[:, i]] ** 2 for i, (_, s) in enumerate(moments)))
-        ei = np.exp(log_expected_improvement(mean, std, mean.max()))
-        shares.append(ei[position[allocation.indices]] / ei.max())
-        player.tell(allocation, PROBLEM.observe(allocation, rng))
-    assert np.median(shares) == 1.0
-    assert min(shares) > 0.9
-
-
-# -- outcomes -----------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", [30.0, 100.0])
-def test_dagp_ucb_spends_less_on_learning_than_gp_ucb_and_thompson_sampling(scale):
-    regret = {}
-    for cls in (DAGPUCBOptimizer, GPUCBOptimizer, GPTSOptimizer):
-        runs = []
-        for seed in range(3):
-            player = CombinatorialBandit([campaign(cls, scale)] * 3, 20, random_state=seed)
-            runs.append(sum(PROBLEM.optimum - PROBLEM.value(a) for a in play(player, 50, seed)))
-        regret[cls] = np.mean(runs)
-    assert regret[DAGPUCBOptimizer] < 0.8 * regret[GPUCBOptimizer]
-    assert regret[DAGPUCBOptimizer] < 0.8 * regret[GPTSOptimizer]
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
@@ -556,21 +396,6 @@ def test_one_campaign_is_the_optimizer_itself():
         player.tell(allocation, [reward])
 
 
-def test_kernels_with_a_scale_are_put_on_the_scale_of_the_rewards():
-    """With normalize_y the campaigns have different units, but the index is in clicks."""
-    kernel = ConstantKernel(1.0) * Matern(4.0, nu=1.5)
-    optimizers = [
-        GPUCBOptimizer(kernel, arms=PROBLEM.arms, alpha=0.1, normalize_y=True) for _ in range(3)
-    ]
-    player = CombinatorialBandit(optimizers, 20)
-    play(player, 12, seed=1)
-    t, index = 13, []
-    for optimizer in player.optimizers_:
-        mean, std = optimizer.predict_arms(return_std=True)
-        index.append(mean + np.sqrt(theory_beta(t)) * std)
-    assert player.ask().indices == tuple(best_allocation(index))
-
-
 def test_scale_of_the_rewards_does_not_change_rules_about_improvement():
     """Threshold and posterior of whole allocations are in the units of the first optimizer."""
     factor, shift = 7.0, 3.0
@@ -590,22 +415,6 @@ def test_scale_of_the_rewards_does_not_change_rules_about_improvement():
         rewards = PROBLEM.observe(allocation, rng)
         plain.tell(allocation, rewards)
         scaled.tell(allocation, factor * rewards + shift)
-
-
-def test_largest_total_of_a_draw_is_that_of_the_best_allocation():
-    player = bandit(EIOptimizer)
-    play(player, 5)
-    posteriors = [optimizer.posterior() for optimizer in player.optimizers_]
-    table = CostTable(player.domain_.costs, 20)
-    allocations = AllocationsPosterior(posteriors, table)
-    again = [optimizer.posterior().draws(256) for optimizer in player.optimizers_]
-    totals = sum(draws[:, ALLOCATIONS[:, i]] for i, draws in enumerate(again))
-    np.testing.assert_allclose(
-        allocations.draws(256).max(axis=1), totals.max(axis=1), rtol=1e-9, atol=1e-9
-    )
-    mean, std = player.predict(PROBLEM.arms[allocations.choices, 0], return_std=True)
-    np.testing.assert_allclose(allocations.mean, mean.sum(axis=1), atol=1e-7)
-    np.testing.assert_allclose(allocations.var, (std**2).sum(axis=1), atol=1e-6)
 
 
 @parametrize_with_checks(

@@ -13,13 +13,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, WhiteKernel
-from sklearn.utils._testing import assert_docstring_consistency
 
 from skgpb.domains.arms import Arm
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.optimizers import (
     BaseUCBOptimizer,
-    CMESOptimizer,
     DAGPUCBOptimizer,
     EIOptimizer,
     ESTOptimizer,
@@ -117,17 +115,6 @@ def test_scores_equal_the_naive_reference_to_rounding():
         np.testing.assert_allclose(optimizer.scores(), naive, rtol=1e-8, atol=1e-9)
 
 
-def test_joint_draws_have_the_posterior_moments():
-    optimizer = make("gp_ts")
-    play(optimizer, 10)
-    optimizer.tell(np.array([[0.11], [0.52]]), 0.3)  # an average that is no arm
-    draws = optimizer.sample_arms(20_000, random_state=0)
-    mean, cov = optimizer.predict(ARMS, return_cov=True)
-    std = np.sqrt(np.diag(cov))
-    np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0, atol=5 * std.max() / 141)
-    np.testing.assert_allclose(np.cov(draws), cov, rtol=0, atol=0.05 * cov.max())
-
-
 def test_lean_and_full_covariance_agree():
     for weights in ("integral", "sampling"):
         full = make("dagp_integral", covariance="full", weights=weights)
@@ -138,18 +125,6 @@ def test_lean_and_full_covariance_agree():
             assert lean.ask() == arm
             for optimizer in (full, lean):
                 optimizer.tell(arm, f(arm))
-
-
-def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
-    import skgpb.surrogate.draws
-
-    few = make("gp_ts", kernel=RBF(0.2))
-    play(few, 15)
-    full = few.sample_arms(5, random_state=3)
-    monkeypatch.setattr(skgpb.surrogate.draws, "DENSE", 10)
-    few._relearned()
-    np.testing.assert_allclose(few.sample_arms(5, random_state=3), full, rtol=0, atol=1e-4)
-    assert few._pairs._draws._root.left.shape[1] < 30
 
 
 # Parts that users exchange -----------------------------------------------------------------------
@@ -267,36 +242,6 @@ def test_start_shows_what_is_expected_before_anything_is_asked():
         GPUCBOptimizer().start()
 
 
-# One wording -----------------------------------------------------------------------------------
-
-FAMILY = sorted({cls for cls, _ in MEMBERS.values()}, key=lambda cls: cls.__name__)
-UCB = [cls for cls in FAMILY if issubclass(cls, BaseUCBOptimizer)]
-EVERYWHERE = ["kernel", "arms", "bounds", "alpha", "n_candidates", "n_initial"]
-EVERYWHERE += ["optimizer", "n_restarts_optimizer", "relearn", "normalize_y", "random_state"]
-
-
-@pytest.mark.parametrize(
-    ("classes", "parameters", "defaults_differ"),
-    [
-        (FAMILY, EVERYWHERE, ()),
-        (UCB, ["failure_probability"], ()),
-        ([IGPUCBOptimizer, GPTSOptimizer], ["B", "R", "information_gain"], ()),
-        ([EIOptimizer, PIOptimizer], ["xi"], ("xi",)),
-        ([MESOptimizer, CMESOptimizer], ["n_max_values"], ()),
-    ],
-)
-def test_shared_parameters_are_worded_once(classes, parameters, defaults_differ):
-    pytest.importorskip("numpydoc")
-    for cls in classes:  # entries that are not in all docstrings would not be compared
-        assert set(parameters) <= set(cls().get_params())
-    assert_docstring_consistency(classes, include_params=parameters, ignore_types=defaults_differ)
-
-
-def test_shared_attributes_are_worded_once():
-    pytest.importorskip("numpydoc")
-    assert_docstring_consistency(FAMILY, include_attrs=True)
-
-
 def test_beta_is_the_factor_of_the_variance():
     theory, number, function = (
         make("gp_ucb", beta=beta) for beta in ("theory", 4.0, lambda t: 4.0 + t)
@@ -323,17 +268,6 @@ def test_weights_of_dagp_may_be_a_function_of_the_posterior():
     for weights in (lambda p: np.ones(3), lambda p: -np.ones(p.n_arms), lambda p: p.mean * np.nan):
         with pytest.raises(ValueError, match="weights"):
             make("dagp_integral", weights=weights).ask()
-
-
-def test_thompson_sampling_with_the_width_of_its_theory_spreads_wider():
-    narrow, wide = make("gp_ts"), make("gp_ts", beta="theory", information_gain="order")
-    narrow.tell(ARMS[3], 0.2)
-    wide.tell(ARMS[3], 0.2)
-    v = 1 + np.sqrt(2 * (0.0 + 1 + np.log(20)))  # gamma_1 of the order formula is 0
-    mean = narrow.predict_arms()
-    np.testing.assert_allclose(
-        wide.scores() - mean, v * (narrow.scores() - mean), rtol=1e-10, atol=1e-12
-    )
 
 
 # Hard cases --------------------------------------------------------------------------------------

@@ -1,0 +1,53 @@
+"""Thompson sampling: the draws, and how wide they spread."""
+
+from __future__ import annotations
+
+import numpy as np
+from cases import play
+from sklearn.gaussian_process.kernels import RBF
+
+import skgpb.surrogate.draws
+from skgpb.optimizers import GPTSOptimizer
+
+ARMS = np.linspace(0, 1, 100)[:, None]
+
+
+def thompson(**parameters):
+    settings = {"kernel": RBF(0.3), "arms": ARMS, "alpha": 0.1, "random_state": 0}
+    return GPTSOptimizer(**settings | parameters)
+
+
+def f(arm):
+    return np.sin(5 * np.asarray(arm)).mean()
+
+
+def test_joint_draws_have_the_posterior_moments():
+    optimizer = thompson()
+    play(optimizer, 10, f)
+    optimizer.tell(np.array([[0.11], [0.52]]), 0.3)  # an average that is no arm
+    draws = optimizer.sample_arms(20_000, random_state=0)
+    mean, cov = optimizer.predict(ARMS, return_cov=True)
+    std = np.sqrt(np.diag(cov))
+    np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0, atol=5 * std.max() / 141)
+    np.testing.assert_allclose(np.cov(draws), cov, rtol=0, atol=0.05 * cov.max())
+
+
+def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
+    few = thompson(kernel=RBF(0.2))
+    play(few, 15, f)
+    full = few.sample_arms(5, random_state=3)
+    monkeypatch.setattr(skgpb.surrogate.draws, "DENSE", 10)
+    few._relearned()
+    np.testing.assert_allclose(few.sample_arms(5, random_state=3), full, rtol=0, atol=1e-4)
+    assert few._pairs._draws._root.left.shape[1] < 30
+
+
+def test_thompson_sampling_with_the_width_of_its_theory_spreads_wider():
+    narrow, wide = thompson(), thompson(beta="theory", information_gain="order")
+    narrow.tell(ARMS[3], 0.2)
+    wide.tell(ARMS[3], 0.2)
+    v = 1 + np.sqrt(2 * (0.0 + 1 + np.log(20)))  # gamma_1 of the order formula is 0
+    mean = narrow.predict_arms()
+    np.testing.assert_allclose(
+        wide.scores() - mean, v * (narrow.scores() - mean), rtol=1e-10, atol=1e-12
+    )

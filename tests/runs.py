@@ -1,0 +1,47 @@
+"""Runs that tests put into files, and what is in these."""
+
+import json
+import zipfile
+
+import numpy as np
+
+from skgpb import (
+    GPOOOptimizer,
+)
+
+BOUNDS = [(0.0, 1.0)]
+
+
+def peak(query):
+    """A noisy objective whose noise depends on the query only: the same in any process."""
+    x = float(np.asarray(query).mean())
+    return float(np.sin(7.0 * x) + 0.1 * np.sin(1e4 * x))
+
+
+def optimizer(**parameters):
+    return GPOOOptimizer(
+        **{"bounds": BOUNDS, "diameter": (3.0, 0.6), "random_state": 0} | parameters
+    )
+
+
+def document_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("run.json"))
+
+
+def with_document(path, change):
+    """Rewrite the JSON of a file."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["run.json"])
+    change(document)
+    members["run.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def with_member(path, name, data, **options):
+    """Add a member to a file."""
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(name, data, zipfile.ZIP_DEFLATED, **options)

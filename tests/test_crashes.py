@@ -1,0 +1,190 @@
+"""Runs that end in the middle, and those of several workers."""
+
+import os
+import pickle
+import signal
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_array_equal
+from runs import BOUNDS, optimizer, peak
+
+import skgpb.persistence
+from skgpb import (
+    EIOptimizer,
+    GPOOOptimizer,
+    GPUCBOptimizer,
+)
+from skgpb.exceptions import EvaluationWarning
+
+# Crashes -----------------------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from skgpb import GPUCBOptimizer
+
+path, n_jobs, fatal = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+def objective(query):
+    objective.calls += 1
+    if objective.calls == fatal:
+        os.kill(os.getpid(), signal.SIGKILL)
+    x = float(np.asarray(query).mean())
+    return float(np.sin(7.0 * x) + 0.1 * np.sin(1e4 * x))
+
+objective.calls = 0
+opt = GPUCBOptimizer(bounds=[(0, 1)], n_candidates=40, normalize_y=True,
+                     optimizer="fmin_l_bfgs_b", random_state=0)
+opt.run(objective, 20, checkpoint=path)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.parametrize("fatal", [1, 9])
+@pytest.mark.usefixtures("own_seeds")
+def test_a_killed_run_resumes_on_the_same_trajectory(fatal, tmp_path):
+    path = tmp_path / "run"
+    killed = subprocess.run([sys.executable, "-c", KILLED, path, "1", str(fatal)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    resumed = GPUCBOptimizer.load(path)
+    assert len(resumed.history_) == fatal - 1
+    resumed.run(peak, 20 - len(resumed.history_), checkpoint=path)
+    whole = GPUCBOptimizer(**resumed.get_params())
+    whole.run(peak, 20)
+    assert_array_equal(resumed.history_, whole.history_)
+    assert_array_equal(GPUCBOptimizer.load(path).history_, whole.history_)
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_run_interrupted_within_a_batch_evaluates_the_rest_of_it_first(tmp_path):
+    whole, path = optimizer(), tmp_path / "run"
+    with parallel_config(backend="threading"):
+        whole.run(peak, 12, n_jobs=4)
+        run = optimizer()
+        run.run(peak, 12, n_jobs=4, callback=lambda self: len(self.history_) == 6, checkpoint=path)
+        for resumed in (GPOOOptimizer.load(path), pickle.loads(pickle.dumps(run))):
+            resumed.run(peak, 6, n_jobs=4)
+            assert_array_equal(resumed.history_, whole.history_)
+
+
+KILLED_WHILE_SAVING = """
+import os, signal, sys
+from skgpb import GPOOOptimizer
+
+opt = GPOOOptimizer(bounds=[(0, 1)], random_state=0)
+opt.save(sys.argv[1])
+opt.tell(opt.ask(), 0.5)
+os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+opt.save(sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
+def test_a_kill_while_saving_leaves_the_older_file_alone(tmp_path):
+    path = tmp_path / "run"
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_SAVING, path], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) == ["run"]
+    assert len(GPOOOptimizer.load(path).history_) == 0
+
+
+@pytest.mark.parametrize("unseen", [True, False])
+def test_saving_keeps_permissions_and_links(tmp_path, monkeypatch, unseen):
+    if not unseen:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    target, link = tmp_path / "run", tmp_path / "link"
+    link.symlink_to(target)
+    run = optimizer()
+    run.save(link)
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+    target.chmod(0o664)
+    run.tell(run.ask(), 0.3).save(link)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o664
+    assert link.is_symlink() and not target.is_symlink()
+    assert len(GPOOOptimizer.load(target).history_) == 1
+    assert sorted(os.listdir(tmp_path)) == ["link", "plain", "run"]
+
+
+def test_names_of_any_length_can_be_saved(tmp_path):
+    path = tmp_path / ("x" * 250)
+    optimizer().save(path)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_pipes_are_written_to_and_not_replaced(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    descriptor = os.open(path, os.O_RDWR)  # the file is smaller than a pipe's buffer
+    try:
+        optimizer().save(path)
+        assert stat.S_ISFIFO(path.stat().st_mode)
+        assert os.read(descriptor, 2) == b"PK"
+    finally:
+        os.close(descriptor)
+
+
+def test_a_failing_write_leaves_the_older_file(tmp_path, monkeypatch):
+    run, path = optimizer(), tmp_path / "run"
+    run.run(peak, 3)
+    run.save(path)
+    before = path.read_bytes()
+
+    def broken(descriptor):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(skgpb.persistence.os, "fsync", broken)
+    run.run(peak, 3)
+    with pytest.raises(OSError, match="full"):
+        run.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["run"]
+
+
+# Parallel ----------------------------------------------------------------------------------------
+
+
+def failing_peak(query):
+    if 0.4 < float(np.asarray(query).mean()) < 0.5:
+        raise ArithmeticError("there is a hole")
+    return peak(query)
+
+
+def parallel_history():
+    run = EIOptimizer(bounds=BOUNDS, n_candidates=40, random_state=0)
+    with pytest.warns(EvaluationWarning):
+        run.run(failing_peak, 20, n_jobs=2)
+    return run.history_.tolist() + run.failed_.tolist()
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "dask", "ray"])
+def test_backends_give_the_same_run(backend):
+    with parallel_config(backend="threading"):
+        expected = parallel_history()
+    if backend == "dask":
+        distributed = pytest.importorskip("distributed")
+        with (
+            distributed.Client(n_workers=1, threads_per_worker=3, processes=False),
+            parallel_config(backend="dask"),
+        ):
+            assert repr(parallel_history()) == repr(expected)
+        return
+    if backend == "ray":
+        ray = pytest.importorskip("ray")
+        pytest.importorskip("ray.util.joblib").register_ray()
+        ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
+        try:
+            with parallel_config(backend="ray"):
+                assert repr(parallel_history()) == repr(expected)
+        finally:
+            ray.shutdown()
+        return
+    with parallel_config(backend=backend):
+        assert repr(parallel_history()) == repr(expected)
