@@ -16,7 +16,7 @@ class NamedCampaigns(BaseEstimator):
 
     optimizers: Any
 
-    def _named(self) -> list[tuple[str, Any]]:
+    def _members(self) -> list[tuple[str, Any]]:
         """Pairs of names and optimizers as given, unchecked."""
         return [
             each
@@ -38,7 +38,7 @@ class NamedCampaigns(BaseEstimator):
         """
         params = super().get_params(deep=False)
         if deep and isinstance(self.optimizers, (list, tuple)):
-            for name, optimizer in self._named():
+            for name, optimizer in self._members():
                 params[name] = optimizer
                 if hasattr(optimizer, "get_params"):
                     nested = optimizer.get_params(deep=True)
@@ -59,7 +59,7 @@ class NamedCampaigns(BaseEstimator):
         if "optimizers" in params:
             self.optimizers = params.pop("optimizers")
         if isinstance(self.optimizers, (list, tuple)):
-            names = [name for name, _ in self._named()]
+            names = [name for name, _ in self._members()]
             for i in [i for i, name in enumerate(names) if name in params]:
                 optimizers = list(self.optimizers)
                 optimizer = params.pop(names[i])

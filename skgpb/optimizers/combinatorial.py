@@ -251,7 +251,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         return self._log + failures
 
     def _checked_optimizers(self) -> list[tuple[str, BaseArmsOptimizer]]:
-        named = self._named()
+        named = self._members()
         if not named:
             raise ValueError("optimizers must hold at least one optimizer")
         for name, optimizer in named:
@@ -283,7 +283,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         armless = [i for i, optimizer in enumerate(optimizers) if optimizer.arms is None]
         if armless and X is None:
             raise NotFittedError(
-                f"the optimizer of {self._named()[armless[0]][0]!r} needs arms=, or call fit(X), "
+                f"the optimizer of {self._members()[armless[0]][0]!r} needs arms=, or call fit(X), "
                 "which takes them from the rows of X"
             )
         widths = [
