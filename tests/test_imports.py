@@ -12,7 +12,8 @@ import skgpb
 ROOT = Path(skgpb.__file__).parent
 #: From the ground up; rooms of one floor do not know each other.
 FLOORS = [
-    "_core _docstrings _version exceptions locks roots utils",
+    "_docstrings _version exceptions",
+    "_core locks roots utils",
     "kernels",
     "domains acquisition surrogate persistence",
     "optimizers",
