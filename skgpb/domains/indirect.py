@@ -275,6 +275,11 @@ class QueryTree:
         if not (self.costs > 0.0).all():
             raise ValueError(f"cost({int(np.argmin(self.costs))}) must be positive")
         self._column = None if last_column is None else [last_column(h) for h in self.arguments]
+        # Cells that were made: the active ones are looked at in every round.
+        self._cells: dict[tuple[int, int], IndirectCell] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_cells": {}}
 
     @property
     def n_dims(self) -> int:
@@ -302,7 +307,11 @@ class QueryTree:
 
     def cell(self, node: tuple[int, int]) -> IndirectCell:
         """The query that asks a node (depth, index)."""
-        depth, index = node
+        if node not in self._cells:
+            self._cells[node] = self._make_cell(*node)
+        return self._cells[node]
+
+    def _make_cell(self, depth: int, index: int) -> IndirectCell:
         q, K = len(self.root), self.n_children
         place, scale = np.zeros(q), 1
         digits = index

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from sklearn.utils import check_random_state
 
 from skgpb._core._arms import correct_draws
-from skgpb.roots import joint_draws, pivoted_cholesky, symmetric_root
+from skgpb.roots import pivoted_cholesky, symmetric_root
 from skgpb.surrogate.functionals import Functionals, key_of
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
@@ -170,5 +171,9 @@ class PivotedRoot:
         V (m, t), m >= n, are the covariances with the observed over the factor of the latter.
         """
         B = solve_triangular(self.factor[self.pivots], V[self.pivots], lower=True)
-        S = np.eye(len(self.pivots)) - B @ B.T
-        return self.factor @ joint_draws(np.zeros(len(self.pivots)), S, n_samples, random_state)
+        normal = check_random_state(random_state).standard_normal((len(B), n_samples))
+        # The symmetric root of I - B B' differs from I where there are observations only, whose
+        # number t is small: O(r t min(r, t)) instead of O(r^3).
+        U, s, _ = np.linalg.svd(B, full_matrices=False)
+        known = 1.0 - np.sqrt(np.maximum(1.0 - s**2, 0.0))
+        return self.factor @ (normal - U @ (known[:, None] * (U.T @ normal)))
