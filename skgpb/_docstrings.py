@@ -171,6 +171,10 @@ _OF_INDIRECT_QUERIES = _OF_GAUSSIAN_PROCESSES | _entries(
         Whether the best candidates of a box are improved by L-BFGS-B, or only they are asked.
     n_points : int, default=2500
         Points of the domain on which draws of f are maximised.
+    n_initial : int, default=None
+        Distinct queries, spread evenly, that are asked before the rule is followed; what was told
+        or given to ``fit`` counts. None stands for 10, and for none where f's kernel is given or
+        some of ``queries`` are dearer than others.
     alpha : float, callable or None, default=None
         Noise variance of an answer, in units of the answer squared; a callable takes a. None
         learns it.
@@ -178,11 +182,11 @@ _OF_INDIRECT_QUERIES = _OF_GAUSSIAN_PROCESSES | _entries(
         Variance of the learned operator's own error, which every answer has beside its noise.
         "auto" estimates it by leave-one-out; known conditionals have none.
     information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
-        Eq. 7, which ignores the noise of the answers, or the corrected Appendix A, which can
-        tell an informative query from one drowned in noise. "auto" is "noisy" where ``alpha``
-        depends on the query. "joint" is not in the paper: the information in the part of f* that
-        is linear in the answer, from their joint posterior, noise included. It looks for where f
-        and not where g is largest, and explores more.
+        Eq. 7, which ignores the noise of the answers, or the corrected Appendix A, which can tell
+        an informative query from one drowned in noise. "auto" is "noisy" where ``alpha`` is learned
+        or depends on the query, and eq. 7 where it is one number. "joint" is not in the paper: the
+        information in the part of f* that is linear in the answer, from their joint posterior,
+        noise included. It looks for where f and not where g is largest, and explores more.
     max_values : {"draws", "gumbel"}, default="draws"
         Samples of f* by joint draws of f, refined between grid points, or from a Gumbel law
         fitted to independent marginals, which is biased high on fine grids. "joint" always

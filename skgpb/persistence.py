@@ -58,7 +58,10 @@ RENAMED_VALUES: dict[str, dict[str, dict[str, str]]] = {
     "MESOptimizer": {"max_values": {"joint": "draws"}},
 }
 # Parameters that files of earlier versions lack, and how their runs went.
-ADDED: dict[str, dict[str, Any]] = {"BaseArmsOptimizer": {"n_initial": 0}}
+ADDED: dict[str, dict[str, Any]] = {
+    "BaseArmsOptimizer": {"n_initial": 0},
+    "BaseIndirectOptimizer": {"n_initial": 0},
+}
 
 _KERNELS: dict[str, type[Kernel]] = {}
 

@@ -201,6 +201,8 @@ PAIRED = RNG.uniform(size=(40, 1))
 POINTS = np.clip(np.hstack([PAIRED, 1 - PAIRED]) + 0.05 * RNG.normal(size=(40, 2)), 0, 1)
 # x is in the unit square and a query is one number, so that neither is taken for the other.
 SQUARE = {"bounds": [(0, 1), (0, 1)], "n_points": 49, "alpha": 1e-3, "random_state": 0}
+# A few rounds see the first design and the rule.
+SQUARE |= {"n_initial": 2}
 WINDOW = {
     "conditional": WindowMean(scale=0.1, location=along),
     "query_bounds": [(0, 1)],

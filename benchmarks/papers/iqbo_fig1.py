@@ -11,7 +11,8 @@ Settings of the paper: tau^2 = 0.5, a 50 x 50 grid of queries. Not stated: 500 p
 standard deviation 0.5, three random queries to begin with, the same for all methods; length scales
 and amplitudes by marginal likelihood for every method, answers standardised.
 
-- "CMES" is the default. p(x | a) is learned as a map plus clipped scatter where the pairs allow it.
+- "CMES" is the default but for its first queries, which are the three of all. p(x | a) is learned
+  as a map plus clipped scatter where the pairs allow it.
 - "CMES, published" is eq. 7 with the conditional mean operator of eq. 5 and no noise of its own.
 - EI, PI, UCB and MES choose queries by a Gaussian process on g and recommend by the posterior of f
   under eq. 5, as the paper describes them.
@@ -100,6 +101,7 @@ def build(method: str, problem: IndirectBranin, models: dict[str, Any], seed: in
         bounds=problem.bounds,
         queries=GRID,
         alpha=problem.noise_std**2,
+        n_initial=0,
         random_state=seed % 2**31,
         **settings,
     )

@@ -17,8 +17,8 @@ leaves, which cost 3.5 each.
 - "known": p(x | a) is known to the model.
 - "learned": it comes from 500 pairs; for CMETS of all depths, with the scale as a column of a.
 
-All methods share the model of f and learn its hyperparameters after every answer. "literal" is
-CMETS with the tree update as printed.
+All methods share the model of f, learn its hyperparameters after every answer, and follow their
+rule from the first query on. "literal" is CMETS with the tree update as printed.
 
 References
 ----------
@@ -88,7 +88,8 @@ def noise_variances(problem: MultiResolutionBranin) -> list[float]:
 def build(method: str, known: bool, problem: MultiResolutionBranin, rng: Any, seed: int) -> Any:
     """Return the optimizer of a row."""
     variances = noise_variances(problem)
-    common = {"bounds": problem.bounds, "random_state": seed % 2**31, "relearn": 1}
+    common: dict[str, Any] = {"bounds": problem.bounds, "random_state": seed % 2**31}
+    common |= {"relearn": 1, "n_initial": 0}
     if method.startswith("CMETS"):
         optimizer = CMETSOptimizer(
             query_bounds=problem.query_bounds,

@@ -97,6 +97,7 @@ def regrets(rounds: int, seed: int) -> NDArray[np.float64]:
             conditional=WindowMean(scale=TAU),
             bounds=DOMAIN,
             alpha=NOISE_STD**2,
+            n_initial=0,
             random_state=seed % 2**31,
             **settings,
         )

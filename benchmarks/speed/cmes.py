@@ -61,6 +61,7 @@ def play(
         queries=candidates,
         n_points=len(candidates),
         n_max_values=N_DRAWS,
+        n_initial=0,
         alpha=problem.noise_std**2,
         random_state=seed,
     ).fit(X, queries=A)

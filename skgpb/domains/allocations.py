@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.first_design import farthest, first_points, in_sides
 from skgpb.domains.query import PointsQuery, Query
 
 
@@ -97,6 +99,46 @@ class AllocationSet:
         arms = (arms.arm(int(k)) for arms, k in zip(self.campaigns, choice, strict=True))
         costs = [cost[k] for cost, k in zip(self.costs, choice, strict=True)]
         return Allocation(tuple(arms), np.array(costs))
+
+    def first_allocation(
+        self,
+        n: int,
+        known: np.ndarray,
+        seed: int,
+        best: Callable[[np.ndarray], np.ndarray],
+    ) -> Allocation | None:
+        """Of n allocations that spread over what can be afforded the one farthest from the known.
+
+        They are those nearest to points that fill the space of all arms, whatever these cost.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        known : ndarray of shape (m, n_features)
+            Centres of arms that were played, side by side.
+        seed : int
+            Seeds the points.
+        best : callable
+            Takes values of all arms, end to end, (n, n_arms), and returns the choices within the
+            budget of the largest sums, (n, n_campaigns).
+
+        Returns
+        -------
+        allocation : Allocation or None
+            None if all of them are known.
+        """
+        bounds = np.concatenate([arms.bounds for arms in self.campaigns])
+        targets = self.columns(in_sides(first_points(bounds, n, seed), bounds))
+        values = [
+            -cdist(target, in_sides(arms.places_of(arms.rows), arms.bounds), "sqeuclidean")
+            for arms, target in zip(self.campaigns, targets, strict=True)
+        ]
+        choices = best(np.concatenate(values, axis=1))
+        allocations = [self.allocation(choice) for choice in choices]
+        places = np.concatenate([each.points for each in allocations])
+        number = farthest(places, known, bounds)
+        return None if number is None else allocations[number]
 
     def columns(self, X: np.ndarray) -> list[np.ndarray]:
         """Columns of X (n, n_features) that belong to each campaign."""

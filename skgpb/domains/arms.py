@@ -169,13 +169,13 @@ class ArmSet:
         arm : Arm or None
             None if all of them are known.
         """
-        places = self._places_of(self.rows)
+        places = self.places_of(self.rows)
         if len(self._first) < min(n, len(self)):
             self._first = first_members(places, self.bounds, n, seed)
-        number = farthest(places[self._first], self._places_of(known), self.bounds)
+        number = farthest(places[self._first], self.places_of(known), self.bounds)
         return None if number is None else self.arm(int(self._first[number]))
 
-    def _places_of(self, rows: np.ndarray) -> np.ndarray:
+    def places_of(self, rows: np.ndarray) -> np.ndarray:
         """Points (n, d), or centres of boxes, that rows describe."""
         d = len(self.bounds)
         return 0.5 * rows[:, :d] + 0.5 * rows[:, -d:]
@@ -284,7 +284,7 @@ class BoxCandidates(ArmSet):
         places = first_points(self.bounds, n, seed)
         if self.space is not None:
             places = self.space.snapped(places)
-        number = farthest(places, self._places_of(known), self.bounds)
+        number = farthest(places, self.places_of(known), self.bounds)
         if number is None:
             return None
         return Arm(-1, self.rows_of(places)[number].copy(), self.counts).named(self.space)

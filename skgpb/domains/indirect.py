@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skgpb.domains.first_design import farthest, first_members, first_points
 from skgpb.domains.query import Query
-from skgpb.utils import check_callable_value, check_inside, check_numbers, check_reward
+from skgpb.utils import box_around, check_callable_value, check_inside, check_numbers, check_reward
 
 
 class IndirectQuery(Query):
@@ -185,6 +186,11 @@ class QuerySet:
         return costs
 
     @property
+    def differ_in_cost(self) -> bool:
+        """Whether some queries are dearer than others."""
+        return bool(np.ptp(self.costs) > 0.0)
+
+    @property
     def least_cost(self) -> float:
         """A lower bound on the cost of a query, 0 where none is known."""
         return 0.0 if self.box is not None and callable(self.cost) else float(self.costs.min())
@@ -196,6 +202,19 @@ class QuerySet:
     def query_at(self, a: np.ndarray) -> IndirectQuery:
         """The query of a row (q,) of the box, whether or not a candidate."""
         return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0]))
+
+    def first_query(self, n: int, known: list[np.ndarray], seed: int) -> IndirectQuery | None:
+        """Of n queries that fill the space evenly the one farthest from the ``known`` rows.
+
+        None if all of them are known.
+        """
+        box = box_around(self.rows) if self.box is None else self.box
+        if self.box is None:
+            places = self.rows[first_members(self.rows, box, n, seed)]
+        else:
+            places = first_points(box, n, seed)
+        number = farthest(places, np.reshape(known, (-1, self.rows.shape[1])), box)
+        return None if number is None else self.find(places[number], ())
 
     def find(self, points: Any, pending: Iterable[IndirectQuery]) -> IndirectQuery:
         """Return the query that a row stands for: a pending one, a candidate, or one of the box."""
@@ -258,6 +277,8 @@ class QueryTree:
 
     #: Rows that are the same in every round: none.
     rows = None
+    #: Cells of a level, the coarsest of which come first, cost the same.
+    differ_in_cost = False
 
     def __init__(
         self,

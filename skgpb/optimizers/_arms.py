@@ -157,9 +157,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
 
     def _first_arm(self) -> Arm | None:
         """Arm of the first design, None once enough is known or where there are no more."""
-        n_initial = self.n_initial
-        if n_initial is None:
-            n_initial = N_INITIAL if self.kernel is None else 0
+        n_initial = self.n_initial_
         observed = self._gp.observed
         evaluated = sum(until is None for until in self._pending.values())
         if len(observed) + evaluated >= n_initial:
@@ -172,6 +170,14 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
             # A rule that cannot be followed says so before anything is evaluated.
             self.acquisition(self.posterior())
         return self.domain_.first_arm(n_initial + len(failed), known, self._seed)
+
+    @property
+    @locked
+    def n_initial_(self) -> int:
+        """Size of the first design: ``n_initial``, or what it stands for."""
+        if self.n_initial is not None:
+            return int(self.n_initial)
+        return N_INITIAL if self.kernel is None else 0
 
     def _best_by_rule(self) -> Arm:
         values = self.acquisition(self.posterior())

@@ -24,9 +24,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
+from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
@@ -69,8 +69,9 @@ Asked = TypeVar("Asked", bound=IndirectQuery)
 class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[Asked]):
     """Ask for conditional expectations of f, recommend where f itself is largest.
 
-    A subclass says what can be asked in ``_make_queries`` and chooses in ``_choose``. If it keeps
-    more than the posterior of f it has the hooks ``_begun``, ``_observed`` and ``_learned``.
+    A subclass says what can be asked in ``_make_queries``, which of it fills the space in
+    ``_spread_query``, and chooses in ``_best_by_rule`` once it is filled. If it keeps more than the
+    posterior of f it has the hooks ``_begun``, ``_observed`` and ``_learned``.
     """
 
     _parameter_constraints: dict = {
@@ -81,6 +82,7 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
         "bounds": "no_validation",
         "query_bounds": "no_validation",
         "n_points": [Interval(Integral, 1, MOST_POINTS, closed="both")],
+        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "alpha": [Interval(Real, 0, None, closed="left"), callable, None],
         "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
@@ -99,6 +101,14 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
     @abstractmethod
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet | QueryTree:
         """What can be asked; ``kernel`` is what a query averages, A (n, q) those of pairs."""
+
+    @abstractmethod
+    def _best_by_rule(self) -> Asked:
+        """One round of the algorithm: the next query, different from the keys of ``_pending``."""
+
+    @abstractmethod
+    def _spread_query(self, n: int, known: list[np.ndarray]) -> Asked | None:
+        """Of n queries that fill the space one far from the ``known`` rows; None if all are."""
 
     def _begun(self) -> None:
         """Set up what is kept beside the process."""
@@ -292,6 +302,25 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
 
     # -- asking -----------------------------------------------------------------------------
 
+    def _choose(self) -> Asked:
+        first = self._first_query()
+        return self._best_by_rule() if first is None else first
+
+    def _first_query(self) -> Asked | None:
+        """Query of the first design, None once enough is known or where there are no more."""
+        n_initial = self.n_initial
+        if n_initial is None:
+            # Which of dearer queries are worth their price only the rule can tell.
+            n_initial = N_INITIAL if self._ours and not self._queries.differ_in_cost else 0
+        evaluated = [query for query, until in self._pending.items() if until is None]
+        asked = np.array([a for a, _, _ in self._answers] + [query.a for query in evaluated])
+        if not n_initial or len(np.unique(asked, axis=0)) + self._n_fitted >= n_initial:
+            return None
+        # What failed does not count, but nothing is asked again beside it.
+        failed = [query for _, query, _ in self._failures]
+        known = [*asked, *(query.a for query in failed)]
+        return self._spread_query(n_initial + len(failed), known)
+
     def _expected(self) -> ConditionalMeanProcess:
         """The posterior after the answers to pending queries, their values as expected."""
         if not self._pending:
@@ -473,86 +502,3 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
         rows = [each.a if isinstance(each, IndirectQuery) else each for each in A]
         A = check_numbers(rows if len(rows) else A, "A")
         return self.surrogate_.predict_query(A, return_std=return_std)
-
-
-class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
-    """Ask the best of finitely many queries, or of a box of them by a local search."""
-
-    _query_type = IndirectQuery
-
-    _queries: QuerySet
-
-    _parameter_constraints: dict = {
-        "queries": "no_validation",
-        "n_candidates": [Interval(Integral, 1, MOST_POINTS, closed="both")],
-        "continuous": ["boolean"],
-        "cost": "no_validation",
-    }
-
-    def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet:
-        """Candidates (m, q), and the box around them where queries are continuous."""
-        box = None
-        if self.queries is not None:
-            rows = check_numbers(self.queries, "queries")
-        elif self.query_bounds is not None:
-            box = check_bounds(self.query_bounds, "query_bounds")
-        elif isinstance(kernel, PolicyMean) and not callable(kernel.policies):
-            rows = np.arange(len(kernel.policies), dtype=np.float64)[:, None]
-        elif A is not None:
-            box = box_around(A)
-        elif isinstance(kernel, ConditionalMean):
-            box = box_around(check_numbers(kernel.A, "A"))
-        elif (
-            isinstance(kernel, WindowMean) and kernel.location is None and kernel.scale is not None
-        ):
-            box = self.bounds_
-        else:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance does not know what can be asked: pass "
-                "queries= or query_bounds= to the constructor."
-            )
-        if box is not None:
-            check_resolution(box, "the box of queries")
-            rows, _ = points_in(box, self.n_candidates)
-        return QuerySet(rows, self.cost, box)
-
-    def _alphas(self, A: np.ndarray | None) -> np.ndarray:
-        """Noise variances (n,) of answers to rows A (n, q), or to the candidates."""
-        if self._noises is None:
-            return np.full(len(self._queries if A is None else A), self.alpha_)
-        if A is None:
-            return self._noises
-        return np.array([check_callable_value(self.alpha, a, "alpha") for a in A])
-
-    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """Score per unit cost."""
-        return value / cost
-
-    def _most_valuable(self, score: Callable, search: bool = True) -> IndirectQuery:
-        """The query of the highest score per unit cost, of those that are not pending.
-
-        ``score`` takes rows A (n, q), or None for the candidates, and returns values (n,). With
-        ``search`` the best candidates of a box are improved.
-        """
-        queries = self._queries
-
-        def objective(A: np.ndarray | None) -> np.ndarray:
-            return self._per_cost(score(A), queries.costs_of(A))
-
-        value = objective(None)
-        free = np.ones(len(value), dtype=bool)
-        free[[query.index for query in self._pending if query.index >= 0]] = False
-        if free.any():
-            value[~free] = -np.inf
-        if search and self.continuous and queries.box is not None:
-            starts = queries.rows[best_apart(queries.rows, value, queries.box)]
-            a, top = maximise_in_box(objective, starts, queries.box)
-            if top > value.max() and not any(np.array_equal(a, each.a) for each in self._pending):
-                return queries.query_at(a)
-        if not free.any():
-            raise ValueError(
-                f"all {len(value)} queries are pending: tell some of them before asking for more"
-            )
-        # Before anything is known all queries tie; one in the middle beats one in a corner.
-        ties = np.flatnonzero(value >= value.max() - TIE_TOLERANCE)
-        return queries.query(queries.most_central(ties, TIE_TOLERANCE))

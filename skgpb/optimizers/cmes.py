@@ -2,7 +2,7 @@ r"""Conditional max-value entropy search (CMES).
 
 One round: draw samples of f* = max f from the posterior of f, and ask the query a whose answer
 carries the most information about them per unit cost; the answer updates the joint posterior of f
-and g. The file has the round first, in ``CMESOptimizer._choose``, then samples and scores.
+and g. The file has the round first, in ``CMESOptimizer._best_by_rule``, then samples and scores.
 
 Eq. 7 of [Zhang2025]_ truncates the noiseless g(a) at a sample of f* and cannot tell an
 informative query from one that is drowned in noise. Appendix A includes the noise of the answer;
@@ -49,7 +49,8 @@ from skgpb._core._tree import TIE_TOLERANCE
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.domains.indirect import IndirectQuery
-from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer, BaseQuerySetOptimizer
+from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer
+from skgpb.optimizers._query_sets import BaseQuerySetOptimizer
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
@@ -79,7 +80,7 @@ class SamplesMaximum(BaseIndirectOptimizer[Asked]):
             self._shape,
             self._unit,
             information=self.information,
-            alpha_varies=callable(self.alpha),
+            known_noise=self.alpha is not None and not callable(self.alpha),
             max_values=self.max_values,
             n_max_values=self.n_max_values,
             rng=np.random.default_rng([self._seed, self._round, len(self._pending)]),
@@ -94,7 +95,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
     Parameters
     ----------
     kernel, query_kernel, conditional, operator, bounds, queries, query_bounds : %(indirect)s
-    n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
+    n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. Information per unit cost counts.
     information, max_values, n_max_values, optimizer, n_restarts_optimizer, relearn : %(indirect)s
@@ -106,8 +107,9 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
 
     Notes
     -----
-    Queries that tie, as all do before the first answer, are asked from the centre of the
-    candidates outwards.
+    The first queries (``n_initial``) are points of a scrambled Sobol sequence or, of finitely many
+    rows, those nearest to them; in turn the one farthest from all that was asked and told. Queries
+    that tie afterwards are asked from the centre of the candidates outwards.
 
     Where no query tells anything of f*, as where answers are blurred so much that they stay far
     below it, the one whose answer is known least per unit cost is asked.
@@ -155,6 +157,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
+        n_initial: int | None = None,
         alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
@@ -177,6 +180,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         self.n_candidates = n_candidates
         self.continuous = continuous
         self.n_points = n_points
+        self.n_initial = n_initial
         self.alpha = alpha
         self.model_noise = model_noise
         self.cost = cost
@@ -189,7 +193,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         self.normalize_y = normalize_y
         self.random_state = random_state
 
-    def _choose(self) -> IndirectQuery:
+    def _best_by_rule(self) -> IndirectQuery:
         """One round: samples of f*, the score of the queries, its argmax per unit cost."""
         about_maximum = self._about_maximum()
         expected = self._expected()
@@ -213,8 +217,8 @@ class MaxValueInformation:
         Largest prior standard deviation of f, the unit of the computation.
     information, max_values, n_max_values
         As in :class:`CMESOptimizer`.
-    alpha_varies : bool
-        Whether ``alpha`` depends on the query, which decides what "auto" is.
+    known_noise : bool
+        Whether ``alpha`` is one number that was given, which decides what "auto" is.
     rng : Generator
         Draws the samples.
     fallback : bool
@@ -230,14 +234,14 @@ class MaxValueInformation:
         unit: float,
         *,
         information: str,
-        alpha_varies: bool,
+        known_noise: bool,
         max_values: str,
         n_max_values: int,
         rng: np.random.Generator,
         fallback: bool,
     ) -> None:
         self.unit, self.fallback, self.silent = unit, fallback, False
-        self.noisy = information == "noisy" or (information == "auto" and alpha_varies)
+        self.noisy = information == "noisy" or (information == "auto" and not known_noise)
         self.joint = information == "joint"
         if max_values == "gumbel" and not self.joint:
             mean, std = posterior.predict_tracked(return_std=True)

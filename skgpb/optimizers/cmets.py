@@ -24,6 +24,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
+from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
@@ -108,8 +109,8 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         levels.
     update : {"repaired", "literal"}, default="repaired"
         How the tree changes, see the module's notes.
-    n_points, model_noise, information, max_values, n_max_values, optimizer : %(indirect)s
-    n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
+    n_points, n_initial, model_noise, information, max_values, n_max_values : %(indirect)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
 
     Attributes
     ----------
@@ -120,6 +121,9 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
 
     Notes
     -----
+    The first queries (``n_initial``) are the coarsest cells below the root, those of a level spread
+    over the whole before the next level: their averages leave no gap.
+
     Scores that agree within 1e-9 tie: the lowest depth, then the lowest index is asked. Once all
     cells were asked, they may be asked again.
 
@@ -174,6 +178,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         alpha: float | Callable[[int], float] | None = None,
         update: str = "repaired",
         n_points: int = 2500,
+        n_initial: int | None = None,
         model_noise: str | float = "auto",
         information: str = "auto",
         max_values: str = "draws",
@@ -199,6 +204,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self.alpha = alpha
         self.update = update
         self.n_points = n_points
+        self.n_initial = n_initial
         self.model_noise = model_noise
         self.information = information
         self.max_values = max_values
@@ -211,7 +217,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 
-    def _choose(self) -> IndirectCell:
+    def _best_by_rule(self) -> IndirectCell:
         """Among L and L', the cell whose answer tells most about f* per unit cost."""
         about_maximum = self._about_maximum()
         cells = [self._queries.cell(node) for node in self._active()]
@@ -219,6 +225,19 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         costs = np.array([cell.cost for cell in cells])
         value = about_maximum(self._expected(), rows, self._alphas_of(cells)) / costs
         return cells[first_maximum(value)]
+
+    def _spread_query(self, n: int, known: list[np.ndarray]) -> IndirectCell | None:
+        """Of the coarsest cells below the root the one farthest from others that were asked."""
+        nodes = [node for node in self._active() if node != (0, 0)]
+        if not nodes:
+            return None
+        tree, depth = self._queries, nodes[0][0]
+        cells = [tree.cell(node) for node in nodes if node[0] == depth]
+        asked = [tree.cell(node) for node in sorted(self._asked_cells)] + list(self._pending)
+        others = [cell.center for cell in asked if cell.depth == depth]
+        places = np.array([cell.center for cell in cells])
+        number = farthest(places, np.reshape(others, (-1, len(tree.root))), tree.root)
+        return None if number is None else cells[number]
 
     def _active(self) -> list[tuple[int, int]]:
         """Cells that can be asked, by depth and index; all that were asked once none is left."""

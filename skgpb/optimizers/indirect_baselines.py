@@ -29,7 +29,7 @@ from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.kernels.evaluator import origin_of
-from skgpb.optimizers._indirect import BaseQuerySetOptimizer
+from skgpb.optimizers._query_sets import BaseQuerySetOptimizer
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
@@ -64,6 +64,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
+        n_initial: int | None = None,
         alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
@@ -84,6 +85,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         self.n_candidates = n_candidates
         self.continuous = continuous
         self.n_points = n_points
+        self.n_initial = n_initial
         self.alpha = alpha
         self.model_noise = model_noise
         self.cost = cost
@@ -101,7 +103,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
     def _round_state(self) -> Any:
         """Return what all scores of a round share, such as the incumbent."""
 
-    def _choose(self) -> IndirectQuery:
+    def _best_by_rule(self) -> IndirectQuery:
         """One round: the posterior of g given the answers, the score, its argmax."""
         state, expected = self._round_state(), self._expected_answers()
 
@@ -195,7 +197,7 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
     query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
+    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the expected
         improvement.
@@ -234,7 +236,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
     query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
+    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the probability.
     optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
@@ -272,7 +274,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
     query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
+    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It is counted but does not
         change the choice.
@@ -312,6 +314,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
+        n_initial: int | None = None,
         alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
@@ -334,6 +337,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
             n_candidates=n_candidates,
             continuous=continuous,
             n_points=n_points,
+            n_initial=n_initial,
             alpha=alpha,
             model_noise=model_noise,
             cost=cost,
@@ -365,7 +369,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     kernel : Kernel, default=None
         Prior covariance of f over x, for the recommendation.
     query_kernel, conditional, answer_kernel, operator, bounds, queries : %(indirect)s
-    query_bounds, n_candidates, continuous, n_points, alpha, model_noise : %(indirect)s
+    query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the information.
     n_max_values : int, default=100
@@ -403,6 +407,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
+        n_initial: int | None = None,
         alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
@@ -425,6 +430,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
             n_candidates=n_candidates,
             continuous=continuous,
             n_points=n_points,
+            n_initial=n_initial,
             alpha=alpha,
             model_noise=model_noise,
             cost=cost,

@@ -21,7 +21,8 @@ from skgpb.optimizers import (
 
 DOMAIN = [(0.0, 2.0)]
 QUERIES = np.linspace(0.0, 1.0, 21)[:, None]
-SMALL = {"bounds": DOMAIN, "n_points": 60, "random_state": 0, "alpha": 1e-3}
+# The rule is followed from the first query on.
+SMALL = {"bounds": DOMAIN, "n_points": 60, "random_state": 0, "alpha": 1e-3, "n_initial": 0}
 RNG = np.random.default_rng(5)
 A1 = RNG.uniform(size=(120, 1))
 X1 = np.clip(2 * A1 + 0.1 * RNG.normal(size=(120, 1)), 0.0, 2.0)

@@ -14,6 +14,8 @@ from skgpb.optimizers.cmes import MaxValueInformation
 
 BOX = [(0.0, 2.0), (1.0, 4.0)]
 SMALL = {"bounds": BOX, "n_points": 100, "random_state": 0, "alpha": 1e-3, "max_depth": 3}
+# The rule is followed from the first query on.
+SMALL |= {"n_initial": 0}
 
 
 def value(cell):
@@ -290,7 +292,12 @@ def test_where_all_cells_are_silent_the_least_known_is_asked(monkeypatch):
     A = rng.uniform(size=(300, 1))
     X = np.clip(1.0 - A + 0.07 * rng.normal(size=A.shape), 0.0, 1.0)
     optimizer = CMETSOptimizer(
-        bounds=[(0, 1)], query_bounds=[(0, 1)], alpha=1e-4, max_depth=5, random_state=0
+        bounds=[(0, 1)],
+        query_bounds=[(0, 1)],
+        alpha=1e-4,
+        max_depth=5,
+        n_initial=0,
+        random_state=0,
     ).fit(X, queries=A)
     told = []
     information = MaxValueInformation._information

@@ -1,0 +1,152 @@
+"""The first indirect queries and allocations, made while no model could be trusted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb.domains.first_design import N_INITIAL, first_points
+from skgpb.kernels import WindowMean
+from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer
+from skgpb.optimizers.combinatorial import CombinatorialBandit
+from skgpb.optimizers.indirect_baselines import IndirectEIOptimizer, IndirectMESOptimizer
+
+BOX = np.array([[-1.0, 1.0], [0.0, 3.0]])
+GRID = np.stack(np.meshgrid(np.linspace(-1, 1, 9), np.linspace(0, 3, 9)), -1).reshape(-1, 2)
+WINDOW = WindowMean(scale=[0.1, 0.2])
+DOMAINS = {"box": {"query_bounds": BOX}, "rows": {"queries": GRID}}
+BUDGETS = np.arange(21.0)[:, None]
+
+
+@pytest.fixture(params=DOMAINS)
+def queries(request):
+    return DOMAINS[request.param]
+
+
+def make(cls=CMESOptimizer, **settings):
+    return cls(**{"conditional": WINDOW, "bounds": BOX, "n_points": 100} | settings)
+
+
+def play(optimizer, n):
+    asked = []
+    for _ in range(n):
+        asked.append(optimizer.ask())
+        optimizer.tell(asked[-1], float(np.sin(asked[-1].a).sum()))
+    return np.array([query.a for query in asked])
+
+
+def fills(rows):
+    """Whether ten rows are in every quarter of either side, as those of a Sobol sequence are."""
+    sides = (rows - BOX[:, 0]) / (BOX[:, 1] - BOX[:, 0])
+    return all(len(np.unique(np.minimum(np.floor(4 * x), 3))) == 4 for x in sides.T)
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer, IndirectMESOptimizer])
+def test_first_queries_are_the_same_for_every_rule_and_fill_the_space(cls, queries):
+    asked = play(make(cls, **queries, random_state=3), N_INITIAL)
+    assert fills(asked)
+    np.testing.assert_array_equal(asked, play(make(**queries, random_state=3), N_INITIAL))
+    first = [make(**queries, random_state=seed).ask().a for seed in range(5)]
+    assert len(np.unique(first, axis=0)) > 1
+
+
+def test_in_a_box_they_are_points_of_a_sobol_sequence():
+    optimizer = make(query_bounds=BOX, random_state=0)
+    asked = play(optimizer, N_INITIAL)
+    sequence = first_points(BOX, N_INITIAL, optimizer.seed_)
+    np.testing.assert_array_equal(np.unique(asked, axis=0), np.unique(sequence, axis=0))
+
+
+def test_a_kernel_that_is_given_is_relied_on_at_once(queries):
+    by_rule = make(kernel=RBF(0.5), **queries, random_state=0).ask()
+    # All queries tie but for the border: the rule begins in the middle.
+    assert np.abs(by_rule.a - BOX.mean(axis=1)).max() < 0.3
+    assert make(**queries, n_initial=0, random_state=0).ask() == by_rule
+    assert make(kernel=RBF(0.5), **queries, n_initial=3, random_state=0).ask() != by_rule
+
+
+def test_what_was_told_counts_and_is_kept_away_from(queries):
+    optimizer = make(**queries, random_state=0)
+    corner = GRID[(GRID[:, 0] <= -0.5) & (GRID[:, 1] <= 0.75)][: N_INITIAL - 3]
+    for a in [*corner, corner[0]]:  # a second answer to the same query is no further place
+        optimizer.tell(a, float(np.sin(a).sum()))
+    asked = play(optimizer, 3)
+    assert ((asked[:, 0] > -0.5) | (asked[:, 1] > 0.75)).all()
+    assert len(np.unique(asked, axis=0)) == 3
+    assert optimizer._first_query() is None
+
+
+def test_a_batch_has_the_queries_of_a_run_one_by_one(queries):
+    batch = [query.a for query in make(**queries, random_state=1).ask(N_INITIAL)]
+    one_by_one = play(make(**queries, random_state=1), N_INITIAL)
+    np.testing.assert_array_equal(batch, one_by_one)
+
+
+def test_failures_are_replaced_and_not_repeated(queries):
+    optimizer = make(**queries, random_state=0)
+    failed = []
+    for _ in range(3):
+        failed.append(optimizer.ask())
+        optimizer.tell(failed[-1], None)
+    asked = np.vstack([[query.a for query in failed], play(optimizer, N_INITIAL)])
+    assert len(np.unique(asked, axis=0)) == N_INITIAL + 3
+
+
+def test_a_saved_run_goes_on_with_the_same_first_queries(queries, tmp_path):
+    optimizer = make(**queries, random_state=None)
+    play(optimizer, 2)
+    pending = optimizer.ask(2)
+    optimizer.save(tmp_path / "run.skgpb")
+    resumed = CMESOptimizer.load(tmp_path / "run.skgpb")
+    assert resumed.ask(7) == optimizer.ask(7)
+    assert resumed.ask(2) == pending
+
+
+def test_of_a_tree_the_coarsest_cells_are_asked_first():
+    """Averages over the cells of a level leave no gap; the mean of everything tells nothing."""
+    optimizer = CMETSOptimizer(bounds=BOX, n_points=100, random_state=0)
+    cells = []
+    for _ in range(N_INITIAL):
+        cells.append(optimizer.ask())
+        optimizer.tell(cells[-1], 0.0)
+    assert [cell.depth for cell in cells] == [1] * 4 + [2] * 6
+    # Those of a level keep away from each other: every quadrant has one before any has two.
+    parents = [cell.index // 4 for cell in cells[4:]]
+    assert sorted(parents[:4]) == [0, 1, 2, 3]
+    given = CMETSOptimizer(RBF(0.5), bounds=BOX, n_points=100, random_state=0)
+    given_up = CMETSOptimizer(bounds=BOX, max_depth=0, n_points=100, random_state=0)
+    assert given.ask().depth == CMETSOptimizer(RBF(0.5), bounds=BOX, n_initial=0).ask().depth
+    assert given_up.ask().depth == 0
+
+
+def campaigns(n=3, random_state=0, **settings):
+    optimizers = [DAGPUCBOptimizer(arms=BUDGETS, **settings)] * n
+    return CombinatorialBandit(optimizers, budget=20.0, random_state=random_state)
+
+
+def test_first_allocations_spend_the_budget_and_spread_every_campaign():
+    bandit = campaigns()
+    asked = bandit.ask(N_INITIAL)
+    costs = np.array([allocation.costs for allocation in asked])
+    assert len(np.unique(costs, axis=0)) == N_INITIAL
+    assert (costs.sum(axis=1) <= 20.0).all()
+    # Up to half the whole budget, none of a campaign's is far from one that was tried.
+    for tried in costs.T:
+        assert np.abs(np.arange(11)[:, None] - tried).min(axis=1).max() <= 3.0
+        assert tried.max() > 10.0
+
+
+def test_allocations_that_failed_or_were_told_count_as_for_arms():
+    bandit, rng = campaigns(), np.random.default_rng(0)
+    failed = bandit.ask()
+    bandit.tell(failed, None)
+    seen = [failed.indices]
+    for _ in range(N_INITIAL):
+        allocation = bandit.ask()
+        seen.append(allocation.indices)
+        bandit.tell(allocation, rng.normal(size=3))
+    assert len(set(seen)) == N_INITIAL + 1
+    assert bandit._first_allocation() is None
+    assert campaigns(n_initial=0).start()._first_allocation() is None
+    assert campaigns(kernel=RBF(5.0)).start()._first_allocation() is None

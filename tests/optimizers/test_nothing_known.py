@@ -1,0 +1,105 @@
+"""What is found by those who leave out all that has a default, where a confident model was wrong.
+
+A few seeds are played by default, all that a claim is about in the slow tests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer
+from skgpb.optimizers.combinatorial import CombinatorialBandit
+
+SEEDS = range(20)
+# Of twenty runs one may fail.
+MOST_FAILURES = 1
+NODES = (np.arange(24) + 0.5) / 24
+SQUARE = np.stack(np.meshgrid(NODES, NODES, indexing="ij"), -1).reshape(-1, 2)
+BUDGETS = np.arange(21.0)[:, None]
+CLICKS, RATES, THRESHOLDS = (np.array(x) for x in ([100, 80, 120], [0.3, 0.2, 0.25], [0, 0, 4]))
+# The best split of 20 is (5, 5, 10).
+MOST_CLICKS = 221.48
+
+
+def humps(seed, rounds=30):
+    """Recommendation where X = 1 - A + 0.07 noise is learned from 400 pairs."""
+
+    def f(x):
+        return 0.6 * np.exp(-0.5 * ((x - 0.29) / 0.06) ** 2) + np.exp(
+            -0.5 * ((x - 0.8) / 0.06) ** 2
+        )
+
+    rng = np.random.default_rng(seed)
+    A = rng.uniform(size=(400, 1))
+    X = 1.0 - A + 0.07 * rng.normal(size=A.shape)
+    optimizer = CMESOptimizer(random_state=seed).fit(X, queries=A)
+    for _ in range(rounds):
+        query = optimizer.ask()
+        x = 1.0 - query.a[0] + 0.07 * rng.normal(size=1000)
+        optimizer.tell(query, f(x).mean() + 0.02 * rng.normal())
+    return optimizer.recommend()[0]
+
+
+def clicks(costs):
+    """Clicks of three campaigns, the third of which responds from 4 on."""
+    return -CLICKS * np.expm1(-RATES * np.maximum(costs - THRESHOLDS, 0.0))
+
+
+def campaigns(seed, days=25):
+    """Clicks of the split that is recommended."""
+    rng = np.random.default_rng(seed)
+    optimizers = [DAGPUCBOptimizer(arms=BUDGETS)] * 3
+    bandit = CombinatorialBandit(optimizers, budget=20.0, random_state=seed)
+    for _ in range(days):
+        split = bandit.ask()
+        bandit.tell(split, clicks(split.costs) + 5.0 * rng.normal(size=3))
+    return clicks(bandit.recommend().costs).sum()
+
+
+def peak(seed, max_cost):
+    """Distance of the recommendation from a narrow peak, in standard deviations of the peak."""
+    rng = np.random.default_rng(seed)
+    center = rng.uniform(0.1, 0.9, 2)
+
+    def average(cell):
+        x = cell.lower + SQUARE * (cell.upper - cell.lower)
+        values = np.exp(-0.5 * ((x - center) ** 2).sum(axis=1) / 0.05**2)
+        return values.mean() + 0.02 * rng.normal()
+
+    optimizer = CMETSOptimizer(bounds=[(0, 1), (0, 1)], random_state=seed)
+    result = optimizer.run(average, max_cost=max_cost)
+    return np.abs(result.x - center).max() / 0.05
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_of_two_humps_behind_a_learned_blur_the_higher_is_found(seed):
+    assert abs(humps(seed, rounds=20) - 0.8) < 0.09
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_campaign_that_responds_late_gets_its_share(seed):
+    assert campaigns(seed, days=15) > 0.95 * MOST_CLICKS
+
+
+@pytest.mark.parametrize("seed", [4])
+def test_a_narrow_peak_is_found_by_averages(seed):
+    assert peak(seed, max_cost=60) < 1.0
+
+
+@pytest.mark.slow
+def test_of_two_humps_the_higher_is_found_in_nearly_all_runs():
+    found = [abs(humps(seed) - 0.8) < 0.09 for seed in SEEDS]
+    assert found.count(False) <= MOST_FAILURES
+
+
+@pytest.mark.slow
+def test_a_campaign_that_responds_late_gets_its_share_in_nearly_all_runs():
+    found = [campaigns(seed) > 0.95 * MOST_CLICKS for seed in SEEDS]
+    assert found.count(False) <= MOST_FAILURES
+
+
+@pytest.mark.slow
+def test_a_narrow_peak_is_found_by_averages_in_nearly_all_runs():
+    found = [peak(seed, max_cost=400) < 1.0 for seed in SEEDS]
+    assert found.count(False) <= MOST_FAILURES
