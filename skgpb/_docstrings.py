@@ -50,6 +50,10 @@ _OF_GAUSSIAN_PROCESSES = _entries(
         When to learn them and the noise: whenever the number of observations has doubled or
         grown by a quarter (from 4 on), every so many observations, or only in ``fit``. It is
         also when rewards are scaled.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether large or small rewards are sought. All that is told, predicted and recorded has
+        the user's sign; rules (``acquisition``) and ``surrogate_`` know the reward with its sign
+        changed where it is to be small.
     history_ : structured ndarray
         What was told.
     n_features_in_ : int

@@ -327,6 +327,34 @@ class OptimizerContract:
         assert self.ask(loaded).params == self.ask(named).params
         assert loaded.space_.names == named.space_.names
 
+    # -- direction --------------------------------------------------------------------------
+
+    def test_minimizing_is_maximizing_with_the_sign_changed(self, tmp_path: Path) -> None:
+        """Told and known has the user's sign; all else is as for rewards of the other sign."""
+        up = self.make()
+        if "direction" not in up.get_params(deep=False):
+            pytest.skip("maximises only")
+        down = self.prepare(clone(up).set_params(direction="minimize"))
+        for _ in range(6):
+            query = self.ask(up)
+            assert self.ask(down) == query
+            up.tell(query, self.answer(query))
+            down.tell(query, -np.asarray(self.answer(query)))
+        for name in down.history_.dtype.names:
+            sign = -1.0 if name in ("reward", "mean") else 1
+            assert_array_equal(down.history_[name], sign * up.history_[name])
+        assert_array_equal(down.predict(self.where(down)), -up.predict(self.where(up)))
+        assert_array_equal(np.asarray(self.recommend(down)), np.asarray(self.recommend(up)))
+        results = [
+            self.run(up, self.answer, 3),
+            self.run(down, lambda query: -np.asarray(self.answer(query)), 3),
+        ]
+        assert results[1].fun == -results[0].fun
+        self.save(down, tmp_path / "run")
+        loaded = self.load(type(down), tmp_path / "run")
+        assert self.ask(loaded) == self.ask(up)
+        assert loaded.get_params()["direction"] == "minimize"
+
     # -- what changes nothing -----------------------------------------------------------------
 
     def test_parameters_are_never_written(self) -> None:

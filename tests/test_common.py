@@ -328,6 +328,7 @@ BAD_PARAMETERS = {
     ],
     "pool": ["table", [1.0, 2.0], [[np.nan, 1.0]], [], [[[1.0]]], np.empty((0, 2)), HALF_MASKED],
     "n_children": [1, 0, -2, 2.5, "2", None, np.nan],
+    "direction": ["down", 1, None, True],
     "feedback": ["median", 3, None, RBF],
     "n_representatives": [0, -1, 2.5, "3", (2,), (2, 0), (2, 2, 2), (2, 1.5)],
     "diameter": [

@@ -163,6 +163,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             )
         if optimizer is not None and not (optimizer.arms is None and optimizer.bounds is None):
             raise ValueError("optimizer must have neither arms nor bounds: the trials give them")
+        if optimizer is not None and optimizer.direction != "maximize":
+            raise ValueError("optimizer must have direction='maximize': the study has a direction")
         if seed is not None and (not isinstance(seed, Integral) or seed < 0):
             raise ValueError(f"seed must be None or an integer >= 0, got {seed!r}")
         if not isinstance(n_startup_trials, Integral) or n_startup_trials < 0:

@@ -44,7 +44,7 @@ class BanditScorer:
         Returns
         -------
         score : float
-            In units of y; larger is better.
+            In units of y, with its sign changed where small ones are sought; larger is better.
         """
         if isinstance(estimator, Pipeline):
             X, estimator = estimator[:-1].transform(X), estimator[-1]
@@ -64,7 +64,8 @@ class BanditScorer:
         for _ in range(self.budget):
             query = optimizer.ask()
             optimizer.tell(query, true_average(query) + self.noise * rng.standard_normal())
-        return true_average(optimizer.recommend(**self.recommend))
+        found = true_average(optimizer.recommend(**self.recommend))
+        return -found if optimizer.direction == "minimize" else found
 
     @staticmethod
     def _on_pool(estimator: Any, X: np.ndarray, seed: int) -> BaseBanditOptimizer:

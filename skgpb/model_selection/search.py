@@ -273,6 +273,8 @@ class BanditSearchCV(BaseSearchCV):
                 "optimizer must search a box whose queries are settings, as GPOOOptimizer and "
                 f"EIOptimizer do; got {self.optimizer!r}"
             )
+        if engine.direction != "maximize":
+            raise ValueError("optimizer must have direction='maximize': scores are maximised")
         settings: dict[str, Any] = {"bounds": space.bounds}
         if "kernel" in parameters:
             settings["kernel"] = kernel_on_settings(engine.kernel, space)

@@ -66,7 +66,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         A box instead of arms, which candidates then stand for, see Notes. With neither it
         comes from ``fit``.
     alpha, n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
-    random_state : %(arms)s
+    direction, random_state : %(arms)s
 
     Attributes
     ----------
@@ -117,6 +117,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -129,6 +130,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
         self.normalize_y = normalize_y
+        self.direction = direction
         self.random_state = random_state
 
     @abstractmethod
@@ -279,7 +281,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         """
         self._ensure_started()
         self._refresh_candidates()
-        return self.surrogate_.predict_tracked(return_std=return_std)
+        return self._signed_moments(self.surrogate_.predict_tracked(return_std=return_std))
 
     @locked
     def sample_arms(self, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
@@ -300,7 +302,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         self._ensure_started()
         self._refresh_candidates()
         draws = self._pairs.draws(n_samples, np.random.default_rng(random_state))
-        return draws.T * self._gp.scale + self._gp.offset
+        return self._signed(draws.T * self._gp.scale + self._gp.offset)
 
     # -- domain -----------------------------------------------------------------------------
 
@@ -429,7 +431,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
         Factor of the posterior *variance*: the uncertainty is multiplied by sqrt(beta).
         "theory" is the algorithm's own; a callable takes the round t, counted from 1.
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y, random_state : %(arms)s
+    relearn, normalize_y, direction, random_state : %(arms)s
     """
 
     _parameter_constraints: dict = {
@@ -452,6 +454,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -465,6 +468,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
             normalize_y=normalize_y,
+            direction=direction,
             random_state=random_state,
         )
         self.beta = beta

@@ -22,6 +22,7 @@ from skgpb.optimizers._files import SavedRuns
 from skgpb.optimizers._run import Runs
 from skgpb.optimizers._sides import NamedSides
 from skgpb.utils import (
+    StrOptions,
     box_around,
     check_bounds,
     check_count,
@@ -43,7 +44,7 @@ Q = TypeVar("Q", bound=Query)
 class BaseBanditOptimizer(
     Runs, SavedRuns, NamedSides, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]
 ):
-    """Ask for queries, tell rewards, recommend; it maximises.
+    """Ask for queries, tell rewards, recommend; what a subclass knows of them it maximises.
 
     A subclass implements the algorithm in ``_begin``, ``_choose``, ``_update`` and ``_best``,
     none of which has to validate anything. Which queries there are, and what they observe, is
@@ -52,6 +53,11 @@ class BaseBanditOptimizer(
     """
 
     _query_type: type[Q]
+
+    #: Whether large or small rewards are sought.
+    direction: str = "maximize"
+
+    _parameter_constraints: dict = {"direction": [StrOptions({"maximize", "minimize"})]}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let a class name the constraints of its own parameters, and inherit the others."""
@@ -116,7 +122,7 @@ class BaseBanditOptimizer(
             self._start(X)
             self._log.append(("fit", X, y))
             if y is not None:
-                self._condition(X, np.asarray(y, dtype=np.float64))
+                self._condition(X, self._signed(np.asarray(y, dtype=np.float64)))
         return self
 
     def _checked_data(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -162,6 +168,7 @@ class BaseBanditOptimizer(
 
     def _begin_loop(self) -> None:
         """Forget what was asked and told."""
+        self._minimizes = self.direction == "minimize"
         self._round = 0
         # Evaluations that were given to fit.
         self._n_fitted = 0
@@ -173,6 +180,22 @@ class BaseBanditOptimizer(
         self._history: list[tuple] = []
         self._failures: list[tuple[int, Any, str]] = []
         self._log: list[tuple] = []
+
+    def _signed(self, values: Any) -> Any:
+        """Turn rewards into what the algorithm maximises, or back: the same change of sign."""
+        return -values if self._minimizes else values
+
+    def _signed_moments(self, moments: Any) -> Any:
+        """Turn a mean, or a mean and what follows it, into the user's sign."""
+        if isinstance(moments, tuple):
+            return self._signed(moments[0]), *moments[1:]
+        return self._signed(moments)
+
+    def _signed_history(self, history: np.ndarray) -> np.ndarray:
+        """Turn rewards and means in a history into the user's sign."""
+        for name in ("reward", "mean"):
+            history[name] = self._signed(history[name])
+        return history
 
     def _draw_seed(self) -> int:
         """Seed of everything random in a run; that of a loaded run is the one it had."""
@@ -342,7 +365,7 @@ class BaseBanditOptimizer(
         if value is None:
             self._fail(query, "told as failed")
             return
-        self._update(target, value, noise)
+        self._update(target, self._signed(value), noise)
         self._pending.pop(query, None)
         self._log.append(("tell", query, value, noise))
         self._told()
@@ -572,4 +595,4 @@ class BaseBanditOptimizer(
             ("expanded", np.bool_),
         ]
         rows = [(i + 1, *row) for i, row in enumerate(self._history)]
-        return np.array(rows, dtype=dtype)
+        return self._signed_history(np.array(rows, dtype=dtype))

@@ -53,6 +53,8 @@ class FunctionPosterior:
     # What it needs of the class that it is mixed into.
     surrogate_: Any
     _checked_points_of: Callable[[Any], np.ndarray]
+    _signed: Callable[[Any], Any]
+    _signed_moments: Callable[[Any], Any]
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, n_columns) of points (n, d)."""
@@ -77,7 +79,8 @@ class FunctionPosterior:
         """
         check_is_fitted(self, "bounds_")
         rows = self._rows_of(self._checked_points_of(X))
-        return self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
+        moments = self.surrogate_.predict(rows, return_std=return_std, return_cov=return_cov)
+        return self._signed_moments(moments)
 
     @locked
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
@@ -98,7 +101,7 @@ class FunctionPosterior:
         """
         check_is_fitted(self, "bounds_")
         rows = self._rows_of(self._checked_points_of(X))
-        return self.surrogate_.sample_y(rows, n_samples, random_state)
+        return self._signed(self.surrogate_.sample_y(rows, n_samples, random_state))
 
 
 class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
@@ -368,7 +371,7 @@ class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
         """
         check_is_fitted(self, "bounds_")
         blocks = [self._block(query) for query in self._checked_queries(queries)]
-        return self._gp.moments(blocks, std=return_std)
+        return self._signed_moments(self._gp.moments(blocks, std=return_std))
 
 
 class RegionSearchOptimizer(GaussianProcessOptimizer[Q]):

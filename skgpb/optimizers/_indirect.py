@@ -151,7 +151,7 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
             self._log.append(("fit", X, y, A))
             if y is not None and not np.isnan(y).all():
                 known = ~np.isnan(y)
-                self._condition(X[known], y[known])
+                self._condition(X[known], self._signed(y[known]))
         return self
 
     def _refit(self, X: np.ndarray, y: np.ndarray | None, queries: np.ndarray | None) -> None:
@@ -480,7 +480,8 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
             *((name, np.float64) for name in ("reward", "mean", "std")),
             *(("a", np.float64, (queries.typical_rows.shape[1],)), ("cost", np.float64)),
         ]
-        return np.array([(i + 1, *row) for i, row in enumerate(self._history)], dtype=dtype)
+        rows = [(i + 1, *row) for i, row in enumerate(self._history)]
+        return self._signed_history(np.array(rows, dtype=dtype))
 
     @locked
     def predict_query(self, A: Any, return_std: bool = False) -> Any:
@@ -501,4 +502,4 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
         check_is_fitted(self, "bounds_")
         rows = [each.a if isinstance(each, IndirectQuery) else each for each in A]
         A = check_numbers(rows if len(rows) else A, "A")
-        return self.surrogate_.predict_query(A, return_std=return_std)
+        return self._signed_moments(self.surrogate_.predict_query(A, return_std=return_std))

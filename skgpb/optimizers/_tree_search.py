@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log, sqrt
 from typing import Any
 
@@ -171,7 +172,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
         node.
         """
         check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree)
+        return tree_arrays(self._tree, self._signed)
 
 
 class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOptimizer):
@@ -298,7 +299,8 @@ def given_diameter(diameter: Any, n: int) -> np.ndarray:
     return c * rho ** np.arange(n, dtype=np.float64)
 
 
-def tree_arrays(tree: Tree) -> Bunch:
-    """Nodes of a tree as arrays."""
+def tree_arrays(tree: Tree, signed: Callable[[Any], Any]) -> Bunch:
+    """Nodes of a tree as arrays, rewards in the user's sign."""
     shape = ("depth", "index", "parent", "children", "lower", "upper")
-    return Bunch(**{name: getattr(tree, name) for name in (*shape, "n_evaluations", "reward_sum")})
+    arrays = {name: getattr(tree, name) for name in (*shape, "n_evaluations")}
+    return Bunch(**arrays, reward_sum=signed(tree.reward_sum))

@@ -99,7 +99,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. Information per unit cost counts.
     information, max_values, n_max_values, optimizer, n_restarts_optimizer, relearn : %(indirect)s
-    normalize_y, random_state : %(indirect)s
+    normalize_y, direction, random_state : %(indirect)s
 
     Attributes
     ----------
@@ -168,6 +168,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -191,6 +192,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
         self.normalize_y = normalize_y
+        self.direction = direction
         self.random_state = random_state
 
     def _best_by_rule(self) -> IndirectQuery:

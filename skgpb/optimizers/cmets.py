@@ -110,7 +110,8 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     update : {"repaired", "literal"}, default="repaired"
         How the tree changes, see the module's notes.
     n_points, n_initial, model_noise, information, max_values, n_max_values : %(indirect)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, direction : %(indirect)s
+    random_state : %(indirect)s
 
     Attributes
     ----------
@@ -187,6 +188,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -213,6 +215,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
         self.normalize_y = normalize_y
+        self.direction = direction
         self.random_state = random_state
 
     # -- Algorithm 1 ------------------------------------------------------------------------

@@ -262,6 +262,11 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
                 )
             if optimizer.arms is None and optimizer.bounds is not None:
                 raise ValueError(f"the optimizer of {name!r} has bounds=, but needs arms=")
+            if optimizer.direction != "maximize":
+                raise ValueError(
+                    f"the optimizer of {name!r} has direction={optimizer.direction!r}, but what a "
+                    "budget is shared for is the largest sum: tell losses with their sign changed"
+                )
         names = [name for name, _ in named]
         own = set(super().get_params(deep=False))
         wrong = [n for n in names if names.count(n) > 1 or n in own or "__" in n or not n]

@@ -111,7 +111,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         beta_n squared, the factor of the posterior *variance*, as for
         :class:`GPTreeOptimizer`.
     failure_probability : %(regions)s
-    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(regions)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
 
     Attributes
     ----------
@@ -200,6 +200,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -221,6 +222,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
         self.normalize_y = normalize_y
+        self.direction = direction
         self.random_state = random_state
 
     # -- the loop ---------------------------------------------------------------------------
@@ -508,7 +510,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
     def tree_(self) -> Bunch:
         """The partition so far, as arrays with one entry per node, as for GPTreeOptimizer."""
         check_is_fitted(self, "bounds_")
-        return tree_arrays(self._tree)
+        return tree_arrays(self._tree, self._signed)
 
     def _relearned(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""

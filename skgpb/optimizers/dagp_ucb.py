@@ -54,7 +54,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
         round t, counted from 1.
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y, random_state : %(arms)s
+    relearn, normalize_y, direction, random_state : %(arms)s
 
     Attributes
     ----------
@@ -112,6 +112,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -127,6 +128,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
             normalize_y=normalize_y,
+            direction=direction,
             random_state=random_state,
         )
         self.weights = weights

@@ -34,9 +34,9 @@ class ESTOptimizer(BaseArmsOptimizer):
     ----------
     kernel, arms, bounds, alpha : %(arms)s
     optimum : float, default=None
-        The largest value of f where it is known, in units of the reward; None to estimate it.
+        The best value of f where it is known, in units of the reward; None to estimate it.
     n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
-    random_state : %(arms)s
+    direction, random_state : %(arms)s
 
     Attributes
     ----------
@@ -79,6 +79,7 @@ class ESTOptimizer(BaseArmsOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -92,6 +93,7 @@ class ESTOptimizer(BaseArmsOptimizer):
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
             normalize_y=normalize_y,
+            direction=direction,
             random_state=random_state,
         )
         self.optimum = optimum
@@ -102,6 +104,6 @@ class ESTOptimizer(BaseArmsOptimizer):
         if self.optimum is None:
             m = maximum_distribution(posterior.mean, posterior.std)[1]
         else:
-            m = (self.optimum - posterior.offset) / posterior.scale
+            m = (self._signed(self.optimum) - posterior.offset) / posterior.scale
         # The value sought is never below what an arm is expected to yield.
         return standard_scores(posterior.mean, posterior.std, max(m, posterior.mean.max()))

@@ -190,7 +190,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         Remark 8: 2 (log(1/theta) + log(2 h_max n) + log(n K h_max)); a callable takes the
         round t, counted from 1.
     failure_probability, optimizer, n_restarts_optimizer, relearn, normalize_y : %(regions)s
-    random_state : %(regions)s
+    direction, random_state : %(regions)s
 
     Attributes
     ----------
@@ -258,6 +258,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -279,6 +280,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
         self.normalize_y = normalize_y
+        self.direction = direction
         self.random_state = random_state
 
     # -- Algorithm 1 ------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
         [Chowdhury2017]_, with which it explores far more; a callable takes the round t, counted
         from 1.
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y, random_state : %(arms)s
+    relearn, normalize_y, direction, random_state : %(arms)s
 
     Attributes
     ----------
@@ -102,6 +102,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -117,6 +118,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
             normalize_y=normalize_y,
+            direction=direction,
             random_state=random_state,
         )
         self.B = B

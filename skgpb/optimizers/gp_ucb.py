@@ -34,7 +34,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
         round t, counted from 1.
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y, random_state : %(arms)s
+    relearn, normalize_y, direction, random_state : %(arms)s
 
     Attributes
     ----------

@@ -106,7 +106,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     normalize_y : bool, default=False
         Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
         their spread. ``alpha`` and a given ``variation`` stay in units of the reward.
-    random_state : %(regions)s
+    direction, random_state : %(regions)s
 
     Attributes
     ----------
@@ -203,6 +203,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -222,6 +223,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
         self.normalize_y = normalize_y
+        self.direction = direction
         self.random_state = random_state
 
     # -- Algorithm 2 ------------------------------------------------------------------------

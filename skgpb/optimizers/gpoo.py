@@ -73,7 +73,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         round t, counted from 1.
     failure_probability : float, default=0.1
         theta of Lemma 1, in (0, 1).
-    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(regions)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
 
     Attributes
     ----------
@@ -144,6 +144,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -163,6 +164,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
         self.normalize_y = normalize_y
+        self.direction = direction
         self.random_state = random_state
 
     # -- Algorithm 1 ------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
         above; a callable takes the round t, counted from 1.
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
-    relearn, normalize_y, random_state : %(arms)s
+    relearn, normalize_y, direction, random_state : %(arms)s
 
     Attributes
     ----------
@@ -90,6 +90,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -105,6 +106,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
             normalize_y=normalize_y,
+            direction=direction,
             random_state=random_state,
         )
         self.B = B

@@ -72,6 +72,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -93,6 +94,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
         self.normalize_y = normalize_y
+        self.direction = direction
         self.random_state = random_state
 
     @abstractmethod
@@ -201,7 +203,7 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the expected
         improvement.
-    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
     --------
@@ -239,7 +241,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the probability.
-    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
     --------
@@ -281,7 +283,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     beta : float or callable, default=4.0
         Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
         round t, counted from 1.
-    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
     --------
@@ -323,6 +325,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -345,6 +348,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
             normalize_y=normalize_y,
+            direction=direction,
             random_state=random_state,
         )
         self.beta = beta
@@ -374,7 +378,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         Cost of each of ``queries``, or of a. None stands for 1. It divides the information.
     n_max_values : int, default=100
         Number of samples of the maximum of g, from a Gumbel law.
-    optimizer, n_restarts_optimizer, relearn, normalize_y, random_state : %(indirect)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
     --------
@@ -416,6 +420,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -438,6 +443,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
             normalize_y=normalize_y,
+            direction=direction,
             random_state=random_state,
         )
         self.n_max_values = n_max_values

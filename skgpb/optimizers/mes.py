@@ -39,7 +39,7 @@ class MESOptimizer(BaseArmsOptimizer):
     n_max_values : int, default=100
         Number of samples of f*.
     n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
-    random_state : %(arms)s
+    direction, random_state : %(arms)s
 
     Attributes
     ----------
@@ -87,6 +87,7 @@ class MESOptimizer(BaseArmsOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -100,6 +101,7 @@ class MESOptimizer(BaseArmsOptimizer):
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
             normalize_y=normalize_y,
+            direction=direction,
             random_state=random_state,
         )
         self.optimum = optimum

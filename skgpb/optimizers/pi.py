@@ -35,7 +35,7 @@ class PIOptimizer(BaseArmsOptimizer):
         Margin by which the incumbent, the largest posterior mean of all arms, is to be
         exceeded, in units of the reward.
     n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
-    random_state : %(arms)s
+    direction, random_state : %(arms)s
 
     Attributes
     ----------
@@ -84,6 +84,7 @@ class PIOptimizer(BaseArmsOptimizer):
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
         normalize_y: bool = False,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -97,6 +98,7 @@ class PIOptimizer(BaseArmsOptimizer):
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
             normalize_y=normalize_y,
+            direction=direction,
             random_state=random_state,
         )
         self.xi = xi

@@ -57,6 +57,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
         as they are.
     failure_probability : float, default=0.1
         theta, in (0, 1).
+    direction : %(regions)s
     random_state : int, RandomState instance or None, default=None
         Accepted as by every optimizer; nothing here is random.
 
@@ -115,6 +116,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
         horizon: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
         failure_probability: float = 0.1,
+        direction: str = "maximize",
         random_state: Any = None,
     ) -> None:
         self.bounds = bounds
@@ -129,6 +131,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
         self.horizon = horizon
         self.reward_range = reward_range
         self.failure_probability = failure_probability
+        self.direction = direction
         self.random_state = random_state
 
     # -- Algorithm 2 ------------------------------------------------------------------------
@@ -223,7 +226,8 @@ class StoOOOptimizer(TreeSearchOptimizer):
         """
         check_is_fitted(self, "bounds_")
         nodes = [self.domain_.node_of(query) for query in self._checked_queries(queries)]
-        return np.array([self._mean_of_node(node) if node >= 0 else np.nan for node in nodes])
+        means = [self._mean_of_node(node) if node >= 0 else np.nan for node in nodes]
+        return self._signed(np.array(means))
 
     @locked
     def predict(self, X: Any) -> np.ndarray:
@@ -258,7 +262,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
             )
             for x in X
         ]
-        return means[nearest]
+        return self._signed(means[nearest])
 
     def _observed_boxes(self) -> tuple[np.ndarray, np.ndarray]:
         """Boxes (n, 2 d) with an observation and the mean of each one's rewards."""

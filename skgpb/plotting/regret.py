@@ -87,8 +87,9 @@ class RegretDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
         optimum : float, default=None
-            Largest true value of the function. None for the optimizer's estimate of the mean
-            reward of what it recommends, which the label of the axis then says.
+            Best true value of the function, the smallest where it is minimised. None for the
+            optimizer's estimate of the mean reward of what it recommends, which the label of the
+            axis then says.
         values : array-like of shape (n_rounds,), default=None
             True, noiseless value of what was asked in each round. None for the rewards, whose
             noise averages out of the cumulative regret and makes the instant regret too small.
@@ -123,7 +124,8 @@ class RegretDisplay:
             optimum = _estimated_optimum(optimizer)
         optimum = check_reward(optimum, "optimum")
         function = instant_regret if kind == "instant" else cumulative_regret
-        regret = function(optimum, rewards)
+        sign = -1.0 if getattr(optimizer, "direction", "maximize") == "minimize" else 1.0
+        regret = function(sign * optimum, sign * rewards)
         if kind == "average":
             regret = regret / np.arange(1, len(regret) + 1)
         name = type(optimizer).__name__ if name is None else name
