@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -268,7 +268,7 @@ class CellKernel(WrapperKernel):
         block = self._block_points(p if eval_gradient else None)
         self._check_affordable(boxes, columns)
         K = np.empty((len(boxes), len(columns)))
-        gradient = np.empty((len(boxes), len(columns), p)) if eval_gradient else None
+        gradient: Any = np.empty((len(boxes), len(columns), p)) if eval_gradient else None
         for rows in self.runs(boxes, block):
             left = self.point_set(boxes[rows])
             for cols in self.runs(columns, block):
@@ -440,7 +440,7 @@ def _mean_block(
     with_noise: bool,
     eval_gradient: bool,
     limit: int,
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[np.ndarray, Any]:
     """Return the means of ``base`` over pairs of boxes, (n, m), and their gradients, (n, m, p).
 
     ``with_noise`` says that both sides are the same points and that ``base(P)``, with its white

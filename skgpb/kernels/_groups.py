@@ -96,7 +96,7 @@ class Groups:
 
     def _visit(
         self, base: Kernel, boxes: np.ndarray, others: np.ndarray | None, eval_gradient: bool
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    ) -> tuple[np.ndarray, Any]:
         shape = (len(boxes), len(boxes if others is None else others))
         if type(base) is ConstantKernel:
             K = np.full(shape, float(base.constant_value))

@@ -155,7 +155,7 @@ class IndirectKernel(WrapperKernel):
         gradient = np.empty((len(X), len(X), len(theta)))
         for j in range(len(theta)):
             shift = np.zeros(len(theta))
-            total = 0.0
+            total: Any = 0.0
             for steps, weight in ((1, 8.0), (2, -1.0)):
                 for sign in (1.0, -1.0):
                     shift[j] = sign * steps * STEP

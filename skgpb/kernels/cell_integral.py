@@ -10,6 +10,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -141,7 +142,7 @@ class BoxWindow(WindowMean):
 
     def evaluator(self, n_columns: int) -> WindowEvaluator:
         """Return the evaluation of rows of so many columns."""
-        kept = self.__dict__.get("_evaluator")
+        kept: Any = self.__dict__.get("_evaluator")
         # A shallow copy with another base has the evaluator of the first.
         if kept is None or kept.base is not self.base or kept.d != n_columns // 2:
             self._evaluator = kept = super().evaluator(n_columns)

@@ -93,15 +93,15 @@ class PolicyMean(IndirectKernel):
         arms = self._arms(None)
         if X.shape[1] != arms.shape[1]:
             raise ValueError(f"X must have {arms.shape[1]} columns, as arms; got {X.shape[1]}.")
-        number = {}
+        number: dict[bytes, int] = {}
         for i, arm in enumerate(arms):
             number.setdefault((arm + 0.0).tobytes(), i)
         rows = np.zeros((len(X), len(arms)))
         for row, x in enumerate(X):
-            i = number.get((x + 0.0).tobytes())
-            if i is None:
+            place = number.get((x + 0.0).tobytes())
+            if place is None:
                 raise ValueError(f"row {row} of X is {x.tolist()}, which is not one of the arms.")
-            rows[row, i] = 1.0
+            rows[row, place] = 1.0
         return rows
 
     def queries(self, A: ArrayLike) -> np.ndarray:

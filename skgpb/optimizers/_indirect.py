@@ -113,7 +113,7 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
     def _begun(self) -> None:
         """Set up what is kept beside the process."""
 
-    def _observed(self, query: IndirectQuery, reward: float, alpha: float) -> None:
+    def _observed(self, query: Any, reward: float, alpha: float) -> None:
         """Take one answer that the process has taken already."""
 
     def _learned(self) -> None:

@@ -245,7 +245,7 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
 
     def _largest_deviation(self, depth: int) -> float:
         """Largest prior sd of f(x) minus the query, over a sample of cells of a depth."""
-        if self.pool is not None:
+        if isinstance(self.domain_, PoolPartition):
             sample = self.domain_.deviation_blocks(depth)
             found = [self._gp.deviations(*item).max() for item in sample]
             return float(max(found, default=0.0))

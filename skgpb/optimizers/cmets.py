@@ -316,7 +316,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
                 self._find_last_column(np.shape(kernel.A)[1])
             elif isinstance(kernel, WindowMean) and kernel.scale is None:
                 self._last_column = "scale"
-        elif A is not None:
+        elif X is not None and A is not None:
             self._find_last_column(A.shape[1])
             scaled = self._last_column == "scale"
             kernel = learned_conditional(X, A, self.operator, self.query_kernel, scaled)

@@ -175,11 +175,8 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
 
     _query_type = Ball
 
+    domain_: Balls
     covering_: ChebyshevCovering | EuclideanCovering
-    _parent: list[int]
-    _n_evaluations: list[int]
-    _exponent: float
-    _overdrawn: bool
     _guarded: bool
     _exhausted: bool
 
@@ -298,7 +295,9 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         self._following = self._beta(self._round + 2)
         ball = query.index if isinstance(query, Ball) else -1
         # A ball that was shrunk since it was asked for answered for its larger self.
-        same = ball >= 0 and (self.feedback == "center" or query.depth == self.domain_.depth[ball])
+        same = isinstance(query, Ball) and (
+            self.feedback == "center" or query.depth == self.domain_.depth[ball]
+        )
         mean, var = self._observe(query, ball if same else -1, reward, alpha)
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
@@ -351,11 +350,11 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
             self._variation = self._bound(radii)
             return
         if callable(self.variation):
-            given = [check_callable_value(self.variation, r, "variation") for r in radii]
+            given = np.array([check_callable_value(self.variation, r, "variation") for r in radii])
         else:
             c, exponent = self.variation
             given = c * radii**exponent
-        self._variation = np.array(given) / self._gp.scale
+        self._variation = given / self._gp.scale
 
     def _bound(self, radii: np.ndarray) -> np.ndarray:
         """W(r) from the kernel, or by Claim 7."""

@@ -135,7 +135,8 @@ class CellMapDisplay:
         cells = [cell_of(leaf) for leaf in np.flatnonzero(tree.children[:, 0] < 0).tolist()]
         mean, std = optimizer.predict_query(cells, return_std=True)
         asked = [cell_of(node) for node in np.flatnonzero(tree.n_evaluations).tolist()]
-        points = leaf_of = None
+        points: Any = None
+        leaf_of = None
         if cells[0].members is not None:
             points = check_array(optimizer.pool if pool is None else pool, dtype=np.float64)
             leaf_of = np.empty(len(points), dtype=np.intp)
@@ -245,7 +246,7 @@ class CellMapDisplay:
             return Rectangle((x, y), width, height, **style)
 
         order = np.argsort(self.mean, kind="stable")
-        if self.points is None:
+        if self.points is None or self.leaf_of is None:
             patches = [box(self.lower[i], self.upper[i]) for i in order]
             colored = ax.add_collection(PatchCollection(patches, cmap=cmap, linewidths=0))
             colored.set_array(self.mean[order])

@@ -279,7 +279,7 @@ def _checked_features(features: Any, names: list[str]) -> list[int]:
     d = len(names)
     if features is None:
         return list(range(min(d, 2)))
-    drawn = [features] if isinstance(features, (Integral, str)) else list(features)
+    drawn: list[Any] = [features] if isinstance(features, (Integral, str)) else list(features)
     drawn = [names.index(i) if i in names else i for i in drawn]
     valid = all(isinstance(i, Integral) and 0 <= int(i) < d for i in drawn)
     if not valid or len(drawn) not in (1, 2) or len(set(drawn)) < len(drawn):
