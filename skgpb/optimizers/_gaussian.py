@@ -170,6 +170,7 @@ class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
         regressor = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
         self.share_lock(regressor)
         self.surrogate_ = regressor.start(kernel, n_columns, origin_of_rows(kernel, self.bounds_))
+        self._first_theta = kernel.theta
         self._samples = Samples()
         # A kernel that the user did not choose is ours, to be learned under our priors; another
         # one may bring its own.
@@ -336,8 +337,12 @@ class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
         noise = log(self._noise) if learns_noise else 0.0
         theta, bounds = (kernel.theta, kernel.bounds) if free else (np.empty(0), np.empty((0, 2)))
         starts = [(theta, noise)]
+        usual = 0.0 if of_noise is None else of_noise.center[0]
         if prior is not None:
-            starts.append((prior.center, 0.0 if of_noise is None else of_noise.center[0]))
+            starts.append((prior.center, usual))
+        elif free and not np.array_equal(theta, self._first_theta):
+            # Where a search of few answers ended, the likelihood may be flat for the next one.
+            starts.append((self._first_theta, usual))
         if free:
             further = restarts(theta, bounds, self.n_restarts_optimizer, self._seed)[1:]
             starts += [(start, noise) for start in further]

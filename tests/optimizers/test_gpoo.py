@@ -245,13 +245,11 @@ def test_pool_search_finds_the_best_group():
     rng = np.random.default_rng(0)
     pool = rng.random((2000, 2))
     value = np.exp(-((pool - [0.7, 0.3]) ** 2).sum(axis=1) / 0.05) + 0.3 * rng.normal(size=2000)
-    opt = GPOOOptimizer(
-        RBF(0.2), pool=pool, alpha=0.01, normalize_y=True, max_depth=5, optimizer="fmin_l_bfgs_b"
-    )
+    opt = GPOOOptimizer(pool=pool, max_depth=5)
     opt.run(lambda cell: value[cell.members].mean() + 0.1 * rng.normal(), budget=60)
     best = opt.recommend("posterior")
     groups = [value[opt.domain_.cell_at(5, i).members].mean() for i in range(32)]
-    assert value[best.members].mean() > sorted(groups)[-4]
+    assert value[best.members].mean() > sorted(groups)[-2]
     assert_array_equal(np.sort(best.members), best.members)
 
 
