@@ -161,14 +161,17 @@ _OF_INDIRECT_QUERIES = _OF_GAUSSIAN_PROCESSES | _entries(
         How p(x | a) is learned from pairs: by the conditional mean operator of eq. 5, as a smooth
         map plus scatter (much more accurate where that is what happens), or by whichever has
         the lower leave-one-out loss on the pairs.
-    bounds : array-like of shape (d, 2), default=None
-        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        Box in which f is maximised. None takes the arms of a PolicyMean, or the box around X. A
+        dict gives the sides names, pairs or continuous distributions, see :ref:`named-sides`;
+        what is recommended then has ``params``.
     queries : array-like of shape (n_queries, q), default=None
         The queries that can be asked.
-    query_bounds : array-like of shape (q, 2), default=None
+    query_bounds : array-like of shape (q, 2) or dict, default=None
         Box of queries, where they are not a finite set: an array (2, 2) could be both, so that
         the two have names of their own. With neither it is the box around the queries given to
-        ``fit``, the agents of a PolicyMean, or ``bounds`` for windows.
+        ``fit``, the agents of a PolicyMean, or ``bounds`` for windows. A dict gives its sides
+        names, as in ``bounds``; functions of a query take its coordinates.
     n_candidates : int, default=2500
         Candidates that stand for a box, a grid in up to three dimensions.
     continuous : bool, default=True

@@ -179,7 +179,7 @@ class OptimizerContract:
             # NaN marks what an algorithm does not know; its text equals itself.
             seen.append(repr([self.told(optimizer), self.known(optimizer)]))
             if len(optimizer.history_):
-                seen.append(np.asarray(self.recommend(optimizer)).tolist())
+                seen.append(np.atleast_2d(self.recommend(optimizer)).tolist())
         seen += [self.ask(optimizer), *self.ask(optimizer, 3)]
         optimizer.tell(self.ask(optimizer, 3)[2], self.answer(seen[-1]))
         return [*seen, *self.play(optimizer, 3), repr(self.known(optimizer))]

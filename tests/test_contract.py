@@ -124,6 +124,12 @@ class TestIndirect(OptimizerContract):
         pairs = len(cases.INDIRECT[self.name]) > 2
         return optimizer.fit(cases.POINTS, queries=cases.PAIRED) if pairs else optimizer
 
+    def make_named(self, names):
+        sides = {"bounds": names([(0, 1), (0, 1)])}
+        if cases.make_indirect(self.name).query_bounds is not None:
+            return cases.make_indirect(self.name, query_bounds={"asked": (0, 1)}, **sides)
+        return cases.make_indirect(self.name, **sides) if self.name == "CMES-points" else None
+
     def answer(self, query):
         return cases.answer_indirect(query)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from skgpb.domains.first_design import farthest, first_members, first_points
 from skgpb.domains.query import Query
+from skgpb.domains.space import ParameterSpace
 from skgpb.utils import box_around, check_callable_value, check_inside, check_numbers, check_reward
 
 
@@ -109,6 +110,11 @@ class IndirectCell(IndirectQuery):
         return self.center[np.newaxis]
 
     @property
+    def params(self) -> dict[str, Any]:
+        """Ranges of the cell, by the names of the sides."""
+        return self._names.ranges(self.lower, self.upper)
+
+    @property
     def box(self) -> np.ndarray:
         """The cell, [lower, upper], shape (2 q,)."""
         return np.concatenate([self.lower, self.upper])
@@ -130,6 +136,8 @@ class QuerySet:
         Cost of each candidate, or of a row. None stands for 1.
     box : ndarray of shape (q, 2), default=None
         Box of rows, all of which can be asked. None where the candidates are all there is.
+    space : ParameterSpace, default=None
+        What the sides of the box are called and stand for; None where they have no names.
 
     Attributes
     ----------
@@ -137,9 +145,15 @@ class QuerySet:
         Costs of the candidates.
     """
 
-    def __init__(self, rows: np.ndarray, cost: Any, box: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        rows: np.ndarray,
+        cost: Any,
+        box: np.ndarray | None = None,
+        space: ParameterSpace | None = None,
+    ) -> None:
         self.rows = np.ascontiguousarray(rows)
-        self.cost, self.box = cost, box
+        self.cost, self.box, self.space = cost, box, space
         self.costs = self.costs_of(self.rows)
 
     def __len__(self) -> int:
@@ -197,11 +211,11 @@ class QuerySet:
 
     def query(self, i: int) -> IndirectQuery:
         """Candidate number i."""
-        return IndirectQuery(self.rows[i], self.costs[i], i)
+        return IndirectQuery(self.rows[i], self.costs[i], i).named(self.space)
 
     def query_at(self, a: np.ndarray) -> IndirectQuery:
         """The query of a row (q,) of the box, whether or not a candidate."""
-        return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0]))
+        return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0])).named(self.space)
 
     def first_query(self, n: int, known: list[np.ndarray], seed: int) -> IndirectQuery | None:
         """Of n queries that fill the space evenly the one farthest from the ``known`` rows.
@@ -273,6 +287,8 @@ class QueryTree:
         Takes a depth, returns the cost of its cells.
     last_column : callable, default=None
         Takes a depth, returns a number that rows have beside the centre. None for rows without.
+    space : ParameterSpace, default=None
+        What the sides of the root are called and stand for; None where they have no names.
     """
 
     #: Rows that are the same in every round: none.
@@ -287,10 +303,12 @@ class QueryTree:
         max_depth: int,
         cost: Callable[[int], float],
         last_column: Callable[[int], float] | None = None,
+        space: ParameterSpace | None = None,
     ) -> None:
         if len(root) * max_depth * np.log2(n_children) > 62:
             raise ValueError("max_depth is so large that cell numbers overflow 64 bits")
         self.root, self.n_children, self.max_depth = root, n_children, max_depth
+        self.space = space
         self.n_parts = n_children ** len(root)
         self.costs = np.array([check_callable_value(cost, h, "cost") for h in self.arguments])
         if not (self.costs > 0.0).all():
@@ -347,7 +365,7 @@ class QueryTree:
         a = 0.5 * (low + high)
         if self._column is not None:
             a = np.append(a, self._column[depth])
-        return IndirectCell(a, self.costs[depth], index, depth, low, high)
+        return IndirectCell(a, self.costs[depth], index, depth, low, high).named(self.space)
 
     def children(self, node: tuple[int, int]) -> list[tuple[int, int]]:
         """The children of a node; none of one at the greatest depth."""

@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, Self, TypeVar
 
@@ -28,12 +28,14 @@ from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
+from skgpb.domains.query import PointsQuery
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._gaussian import FunctionPosterior, usable
 from skgpb.optimizers._run import PricedRuns
+from skgpb.optimizers._sides import NamedQueries
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
@@ -66,7 +68,9 @@ from skgpb.utils import (
 Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
-class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[Asked]):
+class BaseIndirectOptimizer(
+    FunctionPosterior, PricedRuns, NamedQueries, BaseBanditOptimizer[Asked]
+):
     """Ask for conditional expectations of f, recommend where f itself is largest.
 
     A subclass says what can be asked in ``_make_queries``, which of it fills the space in
@@ -143,7 +147,9 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
         """
         with unchanged_by_errors(self):
             self._prepare()
-            X, y = self._checked_points(X, y, queries is not None)
+            X, y = self._checked_points(self._points_of(X), y, queries is not None)
+            if self._query_space is not None:
+                queries = self._query_space.points(queries)
             A = None if queries is None else check_numbers(queries, "queries")
             if A is not None and len(A) != len(X):
                 raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
@@ -270,8 +276,9 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
         """Box (d, 2) in which f is maximised; ``_arms`` holds the points where it is finite."""
         self._arms = None
-        if self.bounds is not None:
-            bounds = check_bounds(self.bounds)
+        box = self._box
+        if box is not None:
+            bounds = box
         elif isinstance(kernel, PolicyMean):
             self._arms = kernel.arms_
             bounds = box_around(self._arms)
@@ -289,7 +296,7 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
             )
         if self._arms is None:
             check_resolution(bounds, "the domain")
-        if X is not None and self.bounds is not None and X.shape[1] == len(bounds):
+        if X is not None and box is not None and X.shape[1] == len(bounds):
             check_inside(X, bounds)
         return bounds
 
@@ -331,6 +338,11 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
     # -- telling ----------------------------------------------------------------------------
 
     def _as_query(self, points: Any) -> IndirectQuery:
+        if self._queries.space is not None and isinstance(points, Mapping):
+            points = self._query_of(self._queries.space, points)
+            if isinstance(points, IndirectQuery):
+                return points
+            points = points.points
         return self._queries.find(points, self._pending)
 
     def _resolve(self, query: IndirectQuery) -> IndirectQuery:
@@ -439,11 +451,14 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
         Returns
         -------
         x : ndarray of shape (d,)
+            Where the sides of ``bounds`` have names a :class:`~skgpb.domains.PointsQuery`, of
+            which ``params`` is the setting.
         """
-        return super().recommend(rule)
+        x = super().recommend(rule)
+        return x if self.space_ is None else PointsQuery(x[np.newaxis]).named(self.space_)
 
     def _value_of(self, query: np.ndarray) -> float:
-        return float(self.predict(query[np.newaxis])[0])
+        return float(self.predict(np.atleast_2d(query))[0])
 
     @property
     @locked
@@ -500,6 +515,7 @@ class BaseIndirectOptimizer(FunctionPosterior, PricedRuns, BaseBanditOptimizer[A
         std : ndarray of shape (n,), only if ``return_std``
         """
         check_is_fitted(self, "bounds_")
+        A = self._rows_asked(A)
         rows = [each.a if isinstance(each, IndirectQuery) else each for each in A]
         A = check_numbers(rows if len(rows) else A, "A")
         return self._signed_moments(self.surrogate_.predict_query(A, return_std=return_std))

@@ -19,7 +19,6 @@ from skgpb.utils import (
     Integral,
     Interval,
     box_around,
-    check_bounds,
     check_callable_value,
     check_numbers,
     check_resolution,
@@ -46,7 +45,7 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
         if self.queries is not None:
             rows = check_numbers(self.queries, "queries")
         elif self.query_bounds is not None:
-            box = check_bounds(self.query_bounds, "query_bounds")
+            box = self._query_box
         elif isinstance(kernel, PolicyMean) and not callable(kernel.policies):
             rows = np.arange(len(kernel.policies), dtype=np.float64)[:, None]
         elif A is not None:
@@ -65,7 +64,7 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
         if box is not None:
             check_resolution(box, "the box of queries")
             rows, _ = points_in(box, self.n_candidates)
-        return QuerySet(rows, self.cost, box)
+        return QuerySet(rows, self.cost, box, self._space_of(box))
 
     def _spread_query(self, n: int, known: list[np.ndarray]) -> IndirectQuery | None:
         return self._queries.first_query(n, known, self._seed)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from skgpb.domains.query import Query
 from skgpb.domains.space import ParameterSpace, named_box
+from skgpb.utils import check_bounds
 
 
 class NamedSides:
@@ -38,7 +39,7 @@ class NamedSides:
                 kind = "categories" if self._sides == "ordered" else "separate values"
                 raise ValueError(
                     f"{name}[{side!r}] has {kind}, got {bounds[side]!r}, and "
-                    f"{type(self).__name__} cuts its domain into regions of numbers: pass a pair "
+                    f"{type(self).__name__} searches numbers on a continuous scale: pass a pair "
                     "(lower, upper) or a continuous distribution, or use GPUCBOptimizer or "
                     "another optimizer over arms, which take sides of every kind"
                 )
@@ -55,3 +56,44 @@ class NamedSides:
     def _named(self, query: Query) -> Query:
         """Let a query that was not made by the domain know the names of its sides."""
         return query.named(self.space_)
+
+
+class NamedQueries(NamedSides):
+    """The same where what is asked lives in a box of its own, ``query_bounds``."""
+
+    # What it needs of the class that it is mixed into.
+    query_bounds: Any
+    bounds_: np.ndarray
+    _queries: Any
+
+    def _make_space(self) -> ParameterSpace | None:
+        self._query_space = self._checked_space(self.query_bounds, "query_bounds")
+        return super()._make_space()
+
+    @property
+    def _box(self) -> np.ndarray | None:
+        """``bounds`` as an array (d, 2), None where there are none."""
+        return _coordinates(self.bounds, self.space_, "bounds")
+
+    @property
+    def _query_box(self) -> np.ndarray | None:
+        """``query_bounds`` as an array (q, 2), None where there are none."""
+        return _coordinates(self.query_bounds, self._query_space, "query_bounds")
+
+    def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:
+        """Names of the sides of the box of queries, which may be that of x."""
+        same = self.query_bounds is None and box is self.bounds_
+        return self.space_ if same else self._query_space
+
+    def _rows_asked(self, A: Any) -> Any:
+        """Rows of queries that settings stand for; what has no names is returned as it is."""
+        return A if self._queries.space is None else self._queries.space.points(A)
+
+    def _named(self, query: Query) -> Query:
+        return query.named(self._queries.space)
+
+
+def _coordinates(bounds: Any, space: ParameterSpace | None, name: str) -> np.ndarray | None:
+    if space is not None:
+        return space.bounds
+    return None if bounds is None else check_bounds(bounds, name)

@@ -36,7 +36,6 @@ from skgpb.utils import (
     Interval,
     StrOptions,
     box_around,
-    check_bounds,
     check_callable_value,
 )
 
@@ -331,11 +330,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         return kernel
 
     def _find_last_column(self, q: int) -> None:
-        root = (
-            None
-            if self.query_bounds is None
-            else len(check_bounds(self.query_bounds, "query_bounds"))
-        )
+        root = None if self._query_box is None else len(self._query_box)
         if root is None:
             root = q - (self.scale is not None)
         if q == root + 1:
@@ -350,13 +345,14 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
             known = self.conditional is None and not isinstance(kernel, ConditionalMean)
             if known and self._last_column is not None and X is None:
                 self._arms = None
-                return check_bounds(self.query_bounds, "query_bounds")
+                self.space_ = self._query_space
+                return self._query_box
         return super()._resolved_bounds(X, kernel)
 
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QueryTree:
         """The tree of cells of the root, at once with the windows over them."""
         if self.query_bounds is not None:
-            root = check_bounds(self.query_bounds, "query_bounds")
+            root = self._query_box
         elif A is not None:
             root = box_around(A[:, : A.shape[1] - (self._last_column is not None)])
         else:
@@ -375,4 +371,5 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
                 return check_callable_value(self.scale, depth, "scale")
 
         cost = self.cost or default_cost
-        return QueryTree(root, self.n_children, self.max_depth, cost, column)
+        space = self._space_of(root)
+        return QueryTree(root, self.n_children, self.max_depth, cost, column, space)

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains import Query
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.plotting._axes import check_is_single, make_axes
 from skgpb.utils import check_numbers, check_reward
@@ -165,6 +164,7 @@ def _estimated_optimum(optimizer: Any) -> float:
     if "context_bounds" in optimizer.get_params(deep=False):
         raise ValueError("optimum must be given: what is best depends on the context")
     best = optimizer.recommend()
-    # What the indirect ones recommend is a point, no query.
-    mean = optimizer.predict_query([best]) if isinstance(best, Query) else optimizer.predict([best])
+    # What the indirect ones recommend is a point, no query of theirs.
+    indirect = "query_bounds" in optimizer.get_params(deep=False)
+    mean = optimizer.predict(np.atleast_2d(best)) if indirect else optimizer.predict_query([best])
     return float(np.sum(mean))

@@ -15,15 +15,19 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import (
+    CMESOptimizer,
+    CMETSOptimizer,
     ContextualGPTreeOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    IndirectEIOptimizer,
     StoOOOptimizer,
 )
-from skgpb.kernels import CellAverage
+from skgpb.kernels import CellAverage, WindowMean
 from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.plotting import PosteriorDisplay, RegretDisplay
 
 SIDES = {
     "temperature": (20, 90),
@@ -287,3 +291,70 @@ def test_queries_of_boxes_without_names_have_no_params():
         query.params.keys()
     with pytest.raises(ValueError, match="query must be"):
         GPUCBOptimizer(bounds=[(0, 1)]).tell({"x": 0.5}, 1.0)
+
+
+# Indirect queries --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, IndirectEIOptimizer, CMETSOptimizer])
+def test_both_boxes_of_indirect_queries_have_names(cls, tmp_path):
+    settings = {"alpha": 1e-4, "n_points": 200, "random_state": 0}
+    if cls is CMETSOptimizer:
+        settings["max_depth"] = 4
+    else:
+        settings["conditional"] = WindowMean(scale=0.05, location=np.asarray)
+        settings["n_candidates"] = 30
+    sides = {"dose": loguniform(1, 100)}
+    x = {"effect": (0, 1)} if cls is not CMETSOptimizer else None
+    named = cls(bounds=x, query_bounds=sides, **settings)
+    plain = cls(bounds=None if x is None else [(0, 1)], query_bounds=[(0, 1)], **settings)
+    for i in range(5):
+        query, same = named.ask(), plain.ask()
+        assert query == same
+        dose = query.params["dose"]
+        if cls is CMETSOptimizer:
+            assert 1 <= dose[0] < dose[1] <= 100.0000001 and "dose=(" in repr(query)
+        else:
+            assert_allclose(dose, 100 ** query.a[0])
+        reward = float(np.exp(-(((query.a[0] - 0.6) / 0.2) ** 2)))
+        named.tell(query.params if i % 2 else query, reward)
+        plain.tell(same, reward)
+    with pytest.raises(ValueError, match=r"missing \['dose'\]"):
+        named.tell({"dosis": 3.0}, 1.0)
+    best = named.recommend()
+    assert_array_equal(best.points[0], plain.recommend())
+    assert list(best.params) == list(x or sides)
+    assert_array_equal(named.predict([best.params]), plain.predict([plain.recommend()]))
+    if cls is not CMETSOptimizer:
+        assert_allclose(named.predict_query([{"dose": 10.0}]), plain.predict_query([[0.5]]))
+        omit = {"conditional": settings["conditional"]}
+    else:
+        omit = {}
+    named.save(tmp_path / "run", omit=list(omit))
+    loaded = cls.load(tmp_path / "run", **omit)
+    assert loaded.ask().params == named.ask().params
+    assert loaded.recommend().params == best.params
+    found = named.run(lambda query: float(query.a[0]), 1)
+    assert_allclose(found.fun, named.predict(found.x.params)[0])
+    assert PosteriorDisplay.from_optimizer(named).ax_.get_xlabel() == next(iter(x or sides))
+    RegretDisplay.from_optimizer(named)
+
+
+def test_pairs_have_the_names_of_both_boxes():
+    rng = np.random.default_rng(0)
+    rate = rng.uniform(1, 10, size=40)
+    X = pd.DataFrame({"yield": np.clip(rate / 10 + 0.03 * rng.normal(size=40), 0, 1)})
+    optimizer = CMESOptimizer(
+        bounds={"yield": (0, 1)}, query_bounds={"rate": (1, 10)}, alpha=1e-4, n_candidates=20,
+        n_points=50, random_state=0,
+    ).fit(X, queries=pd.DataFrame({"rate": rate}))  # fmt: skip
+    assert list(optimizer.ask().params) == ["rate"]
+    with pytest.raises(ValueError, match="unknown"):
+        optimizer.fit(X, queries=pd.DataFrame({"speed": rate}))
+
+
+def test_what_is_averaged_are_numbers():
+    with pytest.raises(ValueError, match=r"query_bounds\['kind'\].*GPUCBOptimizer"):
+        CMESOptimizer(bounds=[(0, 1)], query_bounds={"kind": ["a", "b"]}).start()
+    with pytest.raises(ValueError, match=r"bounds\['kind'\].*GPUCBOptimizer"):
+        CMESOptimizer(bounds={"kind": ["a", "b"]}).start()
