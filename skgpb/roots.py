@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skgpb.exceptions import NumericalWarning
+from skgpb.utils import check_size
 
 # Variances within this share of the largest count as equal.
 _EQUAL = 1e-3
@@ -139,6 +140,7 @@ def symmetric_root(K: np.ndarray, tolerance: float | None = None) -> tuple[np.nd
 
 def joint_draws(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any) -> np.ndarray:
     """Draws (n, n_samples) from N(mean, cov), also where cov is singular."""
+    n_samples = check_size(n_samples, "n_samples", 0)
     U, s = symmetric_root(cov)
     normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
     return mean[:, None] + U @ (s[:, None] * (U.T @ normal))

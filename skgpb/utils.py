@@ -29,11 +29,16 @@ LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
 # anything is allocated. MOST_POINTS is for candidates, points, draws: there are arrays of that
 # size times some hundreds.
 MOST_CHILDREN, MOST_RESTARTS, MOST_POINTS, MOST_QUERIES = 1_000, 1_000, 100_000, 10_000
+MOST_LEAVES, MOST_ROUNDS, MOST_JOBS = 1_000_000, 10_000_000, 1_000
 
 __all__ = [
     "MOST_CHILDREN",
+    "MOST_JOBS",
+    "MOST_LEAVES",
     "MOST_POINTS",
+    "MOST_QUERIES",
     "MOST_RESTARTS",
+    "MOST_ROUNDS",
     "BaseSearchCV",
     "Integral",
     "Interval",
@@ -51,6 +56,7 @@ __all__ = [
     "check_one_each",
     "check_resolution",
     "check_reward",
+    "check_size",
     "check_unmasked",
     "failed_fits",
     "fit_context",
@@ -183,6 +189,13 @@ def check_count(n: Any) -> int:
         return 1
     if not isinstance(n, Integral) or isinstance(n, bool) or not 1 <= int(n) <= MOST_QUERIES:
         raise ValueError(f"n must be None or an integer from 1 to {MOST_QUERIES}, got {n!r}")
+    return int(n)
+
+
+def check_size(n: Any, name: str, least: int = 1, most: int = MOST_POINTS) -> int:
+    """Return a size of what is about to be made, an integer within limits."""
+    if not isinstance(n, Integral) or isinstance(n, bool) or not least <= int(n) <= most:
+        raise ValueError(f"{name} must be an integer from {least} to {most}, got {n!r}")
     return int(n)
 
 

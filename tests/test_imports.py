@@ -13,7 +13,8 @@ ROOT = Path(skgpb.__file__).parent
 #: From the ground up; rooms of one floor do not know each other.
 FLOORS = [
     "_docstrings _version exceptions",
-    "_core locks roots utils",
+    "_core locks utils",
+    "roots",
     "kernels",
     "domains acquisition surrogate persistence",
     "optimizers",

@@ -30,6 +30,7 @@ from skgpb.kernels._operator import (
 from skgpb.kernels._support import Support, SupportEvaluator, SupportRows
 from skgpb.kernels._wrapper import same
 from skgpb.kernels.evaluator import relative
+from skgpb.utils import MOST_QUERIES, check_size
 
 #: A compressed Gram matrix comes from a factor of the base kernel that misses at most this share
 #: of its trace, where one of at most ``MAX_BASE_RANK`` columns does.
@@ -385,6 +386,8 @@ class ConditionalMean(IndirectKernel):
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if value is not None and not (whole and value >= 1):
             raise ValueError(f"n_landmarks must be an integer >= 1, or None; got {value!r}.")
+        if value is not None:
+            check_size(min(int(value), N), "n_landmarks", most=MOST_QUERIES)
 
     def _check_rows(self, rows: np.ndarray, name: str) -> None:
         d, q = self._sizes()

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.utils import Integral, Real, check_numbers
+from skgpb.utils import MOST_ROUNDS, Integral, Real, check_numbers, check_size
 
 MAX_SEED = np.iinfo(np.int32).max
 
@@ -148,9 +148,8 @@ def bandit_scorer(
     >>> search.fit(X, y).best_params_
     {'diameter': (10.0, 0.5)}
     """
-    for name, value in (("budget", budget), ("n_repeats", n_repeats)):
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+    budget = check_size(budget, "budget", most=MOST_ROUNDS)
+    n_repeats = check_size(n_repeats, "n_repeats")
     if not isinstance(noise, Real) or not 0 <= noise < np.inf:
         raise ValueError(
             f"noise is a standard deviation and must be finite and >= 0, got {noise!r}"
@@ -159,4 +158,4 @@ def bandit_scorer(
         raise TypeError(f"recommend must be a dict of arguments or None, got {recommend!r}")
     if not isinstance(random_state, Integral) or random_state < 0:
         raise ValueError(f"random_state must be an integer >= 0, got {random_state!r}")
-    return BanditScorer(int(budget), float(noise), int(n_repeats), recommend or {}, random_state)
+    return BanditScorer(budget, float(noise), n_repeats, recommend or {}, random_state)

@@ -25,6 +25,8 @@ from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import (
+    MOST_POINTS,
+    MOST_QUERIES,
     BaseSearchCV,
     Integral,
     Interval,
@@ -155,9 +157,9 @@ class BanditSearchCV(BaseSearchCV):
         **BaseSearchCV._parameter_constraints,
         "param_distributions": [dict, list, tuple],
         "optimizer": [BaseBanditOptimizer, None],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_initial": [Interval(Integral, 0, None, closed="left"), None],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "n_iter": [Interval(Integral, 1, MOST_POINTS, closed="both")],
+        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
+        "batch_size": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
         "random_state": ["random_state"],
     }
 

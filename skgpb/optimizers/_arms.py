@@ -47,6 +47,7 @@ from skgpb.utils import (
     StrOptions,
     check_callable_value,
     check_numbers,
+    check_size,
 )
 
 # Theorem 2 takes this for the members that have no probability of failure.
@@ -299,6 +300,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         samples : ndarray of shape (n_arms, n_samples)
             The low-rank root of the prior is found once; a draw then takes O(n_arms t).
         """
+        n_samples = check_size(n_samples, "n_samples", 0)
         self._ensure_started()
         self._refresh_candidates()
         draws = self._pairs.draws(n_samples, np.random.default_rng(random_state))

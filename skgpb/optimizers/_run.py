@@ -15,7 +15,7 @@ from scipy.optimize import OptimizeResult
 from sklearn.utils.parallel import Parallel, delayed
 
 from skgpb.exceptions import EvaluationWarning
-from skgpb.utils import Integral, Real
+from skgpb.utils import MOST_JOBS, Integral, Real, check_size
 
 # run() gives up when so many evaluations in a row have failed: the fault is not the query's.
 MOST_FAILURES = 10
@@ -108,6 +108,8 @@ class Runs:
         check_run(objective, callback, on_error)
         self._ensure_started()
         positive = isinstance(n_jobs, Integral) and int(n_jobs) > 0
+        if positive:
+            check_size(n_jobs, "n_jobs", most=MOST_JOBS)
         # Not what a backend makes of a number of jobs: a batch is the same on all of them.
         size = int(n_jobs) if positive else effective_n_jobs(n_jobs)
         pool = Parallel(n_jobs=n_jobs)

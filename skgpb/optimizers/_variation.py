@@ -25,6 +25,7 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.partition import sample_cells
 from skgpb.kernels import boxes_from_points
 from skgpb.roots import nonnegative
+from skgpb.utils import MOST_CHILDREN, check_size
 
 # The constants of Claim 2 that the paper does not give (decision D-B3).
 C2 = C3 = 1.0
@@ -89,6 +90,7 @@ def variation_bound(
     >>> variation_bound(RBF(0.2), [(0, 1)], max_depth=2).round(1)
     array([18.3, 17.3, 11.4,  6.6])
     """
+    max_depth = check_size(max_depth, "max_depth", 0, MOST_CHILDREN)
     bounds = np.asarray(bounds, dtype=np.float64)
     stationary = isinstance(kernel, Kernel) and kernel.is_stationary()
     g = cell_deviations(kernel, bounds, n_children, max_depth + 2, stationary)

@@ -44,7 +44,7 @@ from skgpb.optimizers._variation import (
     smoothness_exponent,
 )
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import Integral, Interval, StrOptions
+from skgpb.utils import MOST_LEAVES, Integral, Interval, StrOptions
 
 # A depth that is an integer up to rounding is that integer.
 ROUNDING = 1e-9
@@ -90,7 +90,7 @@ class AdaptiveTree(Horizon, RegionSearchOptimizer[Q]):
 
     _parameter_constraints: dict = {
         "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
-        "max_active": [Interval(Integral, 1, None, closed="left")],
+        "max_active": [Interval(Integral, 1, MOST_LEAVES, closed="both")],
     }
 
     n_children: int

@@ -45,7 +45,14 @@ from skgpb.optimizers._variation import (
     never_increasing,
     smoothness_exponent,
 )
-from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_value
+from skgpb.utils import (
+    MOST_LEAVES,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_callable_value,
+)
 
 # So many balls are allowed before the first evaluation.
 HEAD_START = 1000
@@ -170,7 +177,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         "metric": [StrOptions({"chebyshev", "euclidean"})],
         "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
         "r_min": [Interval(Real, 0, None, closed="neither"), None],
-        "max_active": [Interval(Integral, 1, None, closed="left")],
+        "max_active": [Interval(Integral, 1, MOST_LEAVES, closed="both")],
     }
 
     _query_type = Ball

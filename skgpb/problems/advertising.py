@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern
 
 from skgpb.optimizers.combinatorial import knapsack
+from skgpb.utils import MOST_QUERIES, check_size
 
 __all__ = ["AdvertisingBudget"]
 
@@ -95,8 +96,7 @@ class AdvertisingBudget:
             self._set(name, value)
         if not isinstance(self.n_arms, Integral) or isinstance(self.n_arms, bool):
             raise TypeError(f"n_arms must be an integer; got {self.n_arms!r}.")
-        if self.n_arms < 2:
-            raise ValueError(f"n_arms must be at least 2; got {self.n_arms}.")
+        check_size(self.n_arms, "n_arms", 2, MOST_QUERIES)
         thresholds = np.array(self.thresholds, dtype=np.float64)
         rates = np.array(self.rates, dtype=np.float64)
         if thresholds.ndim != 1 or thresholds.shape != rates.shape or not len(rates):

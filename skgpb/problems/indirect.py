@@ -28,6 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from skgpb.utils import MOST_CHILDREN, check_size
+
 __all__ = ["IndirectBranin", "MultiResolutionBranin", "branin"]
 
 _LOWER, _UPPER = np.array([-5.0, 0.0]), np.array([10.0, 15.0])
@@ -177,7 +179,7 @@ class IndirectBranin:
 
     def pairs(self, n: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
         """Draw D1: n pairs of an input X (n, 2) and the query A (n, 2), uniform, it came from."""
-        A = rng.uniform(size=(n, 2))
+        A = rng.uniform(size=(check_size(n, "n"), 2))
         X = self.location(A) + self.scale * rng.standard_normal((n, 2))
         return np.clip(X, _LOWER, _UPPER), A
 
@@ -235,6 +237,7 @@ class MultiResolutionBranin(IndirectBranin):
 
     def pairs(self, n: int, rng: np.random.Generator, max_depth: int = 6) -> tuple:
         """Draw pairs X (n, 2) and A (n, 3), whose last column is tau, at depths 0..max_depth."""
+        n, max_depth = check_size(n, "n"), check_size(max_depth, "max_depth", 0, MOST_CHILDREN)
         scale = np.array([self.level_scale(depth) for depth in range(max_depth + 1)])
         scale = rng.choice(scale, size=n)
         A = rng.uniform(size=(n, 2))

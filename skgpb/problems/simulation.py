@@ -12,7 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from skgpb.metrics import cumulative_regret
-from skgpb.utils import Integral
+from skgpb.utils import MOST_ROUNDS, check_size
 
 __all__ = ["simulate"]
 
@@ -73,9 +73,8 @@ def simulate(
     (1, 3, 5)
     """
     problems = list(problems) if isinstance(problems, Sequence) else [problems]
-    for name, count in (("n_rounds", n_rounds), ("n_runs", n_runs)):
-        if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
-            raise ValueError(f"{name} must be an integer >= 1, got {count!r}")
+    n_rounds = check_size(n_rounds, "n_rounds", most=MOST_ROUNDS)
+    n_runs = check_size(n_runs, "n_runs")
     if not policies or not problems:
         raise ValueError("there must be at least one policy and one problem")
     entropy = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

@@ -21,9 +21,10 @@ from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
 from skgpb._core._arms import correct_draws
-from skgpb.roots import pivoted_cholesky, symmetric_root
+from skgpb.roots import nonnegative, pivoted_cholesky, symmetric_root
 from skgpb.surrogate.functionals import Functionals, key_of
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.utils import check_size
 
 # Up to so many functionals the whole prior covariance is decomposed.
 DENSE = 1000
@@ -170,10 +171,11 @@ class PivotedRoot:
 
         V (m, t), m >= n, are the covariances with the observed over the factor of the latter.
         """
+        n_samples = check_size(n_samples, "n_samples", 0)
         B = solve_triangular(self.factor[self.pivots], V[self.pivots], lower=True)
         normal = check_random_state(random_state).standard_normal((len(B), n_samples))
         # The symmetric root of I - B B' differs from I where there are observations only, whose
         # number t is small: O(r t min(r, t)) instead of O(r^3).
         U, s, _ = np.linalg.svd(B, full_matrices=False)
-        known = 1.0 - np.sqrt(np.maximum(1.0 - s**2, 0.0))
+        known = 1.0 - np.sqrt(nonnegative(1.0 - s**2, "in use", lambda: 1.0))
         return self.factor @ (normal - U @ (known[:, None] * (U.T @ normal)))

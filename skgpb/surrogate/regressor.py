@@ -18,12 +18,14 @@ from skgpb.surrogate.functionals import Functionals, numbered
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import ScaledSamples, log_likelihood, maximise_likelihood
 from skgpb.utils import (
+    MOST_QUERIES,
     MOST_RESTARTS,
     Integral,
     Interval,
     StrOptions,
     box_around,
     check_noise_variances,
+    check_size,
     fit_context,
     unchanged_by_errors,
     warn_at_bounds,
@@ -128,7 +130,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
         "normalize_y": ["boolean"],
         "copy_X_train": ["boolean"],
-        "n_targets": [Interval(Integral, 1, None, closed="left"), None],
+        "n_targets": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
         "random_state": ["random_state"],
     }
 
@@ -252,7 +254,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if not fitted:
             kernel = self.kernel if self.kernel is not None else default_kernel()
-            q = self.n_targets or 1
+            q = check_size(self.n_targets or 1, "n_targets", most=MOST_QUERIES)
             mean = np.zeros((len(X), q) if q > 1 else len(X))
             second = kernel(X) if return_cov else kernel.diag(X) if return_std else None
             return self._predictions(mean, second, np.ones(q), return_std)

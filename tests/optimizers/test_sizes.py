@@ -2,9 +2,24 @@
 
 import tracemalloc
 
+import numpy as np
 import pytest
+from scipy.stats import uniform
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import Ridge
 
 import skgpb
+from skgpb.kernels import ConditionalMean, WindowMean
+from skgpb.model_selection import BanditSearchCV, bandit_scorer
+from skgpb.optimizers import variation_bound
+from skgpb.problems import (
+    AdvertisingBudget,
+    IndirectBranin,
+    MultiResolutionBranin,
+    gp_draw,
+)
+from skgpb.problems.simulation import simulate
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 SIZES = (
     "n_children",
@@ -66,3 +81,87 @@ def test_batches_have_a_largest_size(n):
         with pytest.raises(ValueError, match="n must be None or an integer from 1 to 10000"):
             ask(n)
     assert not hasattr(optimizer, "bounds_")
+
+
+X = np.linspace(0.0, 1.0, 9)[:, None]
+
+
+def regressor(**parameters):
+    return skgpb.OnlineGaussianProcessRegressor(RBF(0.3), **parameters)
+
+
+def process():
+    window = WindowMean(scale=0.1)
+    return ConditionalMeanProcess(RBF(0.3), window).track(X).condition_query(X, np.sin(X[:, 0]))
+
+
+def arms():
+    return skgpb.GPTSOptimizer(RBF(0.3), arms=X, alpha=0.1)
+
+
+def search(**parameters):
+    return BanditSearchCV(Ridge(), {"alpha": uniform(0, 1)}, cv=2, **parameters).fit(X, X[:, 0])
+
+
+def simulated(**sizes):
+    problem = gp_draw("se", random_state=0)
+    return simulate({"UCB": skgpb.GPUCBOptimizer(arms=problem.arms)}, problem, **sizes)
+
+
+def seeded(problem, **sizes):
+    return problem.pairs(rng=np.random.default_rng(0), **sizes)
+
+
+#: What makes something of a size that the caller gives, by the name of the size.
+MAKERS = {
+    "n_samples of a regressor": lambda n: regressor().fit(X, X[:, 0]).sample_y(X, n),
+    "n_samples before any fit": lambda n: regressor().sample_y(X, n),
+    "n_samples of a tree": lambda n: skgpb.GPOOOptimizer().fit(X, X[:, 0]).sample_y(X, n),
+    "n_samples of arms": lambda n: arms().sample_arms(n),
+    "n_samples of f": lambda n: process().sample_y(X, n),
+    "n_samples of g": lambda n: process().sample_query(X, n),
+    "n_samples of what is tracked": lambda n: process().sample_tracked(n),
+    "n_targets": lambda n: regressor(n_targets=n).predict(X),
+    "n_landmarks": lambda n: (
+        ConditionalMean(
+            RBF(), np.zeros((20_000, 1)), np.zeros((20_000, 1)), n_landmarks=n
+        ).operator_
+    ),
+    "n_iter": lambda n: search(n_iter=n),
+    "n_initial": lambda n: search(n_initial=n),
+    "batch_size": lambda n: search(batch_size=n),
+    "budget": lambda n: bandit_scorer(budget=n),
+    "n_repeats": lambda n: bandit_scorer(n_repeats=n),
+    "max_depth of a bound": lambda n: variation_bound(RBF(), [(0, 1)], max_depth=n),
+    "max_active": lambda n: skgpb.GPTreeOptimizer(bounds=[(0, 1)], max_active=n).ask(),
+    "max_active of contexts": lambda n: skgpb.ContextualGPTreeOptimizer(
+        context_bounds=[(0, 1)], bounds=[(0, 1)], max_active=n
+    ).ask(0.5),
+    "max_active of balls": lambda n: skgpb.GPZoomingOptimizer(bounds=[(0, 1)], max_active=n).ask(),
+    "n_arms": lambda n: AdvertisingBudget(n_arms=n),
+    "n": lambda n: seeded(IndirectBranin(), n=n),
+    "n of resolutions": lambda n: seeded(MultiResolutionBranin(), n=n),
+    "max_depth of resolutions": lambda n: seeded(MultiResolutionBranin(), n=5, max_depth=n),
+    "n_rounds": lambda n: simulated(n_rounds=n),
+    "n_runs": lambda n: simulated(n_rounds=1, n_runs=n),
+    "n_jobs": lambda n: skgpb.StoOOOptimizer(bounds=[(0, 1)]).run(len, budget=2, n_jobs=n),
+}
+
+
+@pytest.mark.parametrize("case", MAKERS)
+@pytest.mark.parametrize("size", [10**9, 10**30])
+def test_what_is_made_of_a_size_is_refused_before_it_is_made(case, size):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=rf"{case.split()[0]}\b"):
+            MAKERS[case](size)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", [-1, 2.5, True, "3", None])
+@pytest.mark.parametrize("case", [case for case in MAKERS if case.startswith("n_samples")])
+def test_a_number_of_draws_is_a_number(case, size):
+    with pytest.raises(ValueError, match="n_samples must be an integer from 0 to 100000, got"):
+        MAKERS[case](size)

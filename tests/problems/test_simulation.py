@@ -125,5 +125,5 @@ def test_campaigns_can_be_simulated():
     ],
 )
 def test_nonsense_is_refused(policies, problems, n_rounds, n_runs):
-    with pytest.raises(ValueError, match=r"at least one|>= 1"):
+    with pytest.raises(ValueError, match=r"at least one|must be an integer from 1 to"):
         simulate(policies, problems, n_rounds, n_runs=n_runs)
