@@ -37,13 +37,11 @@ LENGTH_SCALE, N_CANDIDATES, SQRT_BETA = 0.3, 1000, 2.0
 class NothingKnown(Skgpb):
     """What the user guide recommends where nothing is known."""
 
-    label = "skgpb GP-UCB, beta=2"
+    label = "skgpb GP-UCB"
 
     def begin(self) -> None:
         """Pass the bounds, and nothing else that has to do with the problem."""
-        self.opt: Any = GPUCBOptimizer(
-            bounds=[(0.0, 1.0)] * self.d, beta=2.0, random_state=self.seed
-        )
+        self.opt: Any = GPUCBOptimizer(bounds=[(0.0, 1.0)] * self.d, random_state=self.seed)
 
 
 class NothingKnownEI(NothingKnown):

@@ -448,7 +448,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
         arms: Any = None,
         bounds: Any = None,
         alpha: float | None = None,
-        beta: str | float | Callable[[int], float] = "theory",
+        beta: str | float | Callable[[int], float] | None = "theory",
         failure_probability: float = 0.1,
         n_candidates: int = 500,
         n_initial: int | None = None,
@@ -473,7 +473,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             direction=direction,
             random_state=random_state,
         )
-        self.beta = beta
+        self.beta: Any = beta
         self.failure_probability = failure_probability
 
     @locked

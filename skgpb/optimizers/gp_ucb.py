@@ -8,15 +8,21 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
+from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
+
+# Where the kernel is learned: the best of few on one half of ``benchmarks.suite``.
+BETA, BETA_OF_MANY, MANY_DIMENSIONS = 4.0, 2.0, 8
 
 
 @with_shared_paragraphs
@@ -29,10 +35,11 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     Parameters
     ----------
     kernel, arms, bounds, alpha : %(arms)s
-    beta : "theory", float or callable, default="theory"
+    beta : "theory", float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
-        round t, counted from 1.
+        round t, counted from 1. None stands for the best known: 4 where ``kernel`` is None, 2
+        from eight dimensions on; "theory" where a kernel is given.
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
@@ -59,12 +66,58 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     True
     """
 
+    _parameter_constraints: dict = {
+        "beta": [*BaseUCBOptimizer._parameter_constraints["beta"], None],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        arms: Any = None,
+        bounds: Any = None,
+        alpha: float | None = None,
+        beta: str | float | Callable[[int], float] | None = None,
+        failure_probability: float = 0.1,
+        n_candidates: int = 500,
+        n_initial: int | None = None,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            arms=arms,
+            bounds=bounds,
+            alpha=alpha,
+            beta=beta,
+            failure_probability=failure_probability,
+            n_candidates=n_candidates,
+            n_initial=n_initial,
+            optimizer=optimizer,
+            n_restarts_optimizer=n_restarts_optimizer,
+            relearn=relearn,
+            normalize_y=normalize_y,
+            random_state=random_state,
+        )
+
     @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return the upper confidence bound of every arm; the first of the largest is pulled."""
         beta = self.exploration(posterior)
         bonus = sqrt(beta) * posterior.std
         return posterior.mean + bonus
+
+    @locked
+    def exploration(self, posterior: ArmsPosterior) -> float:
+        """Return beta_t: given, what the theory says, or where nothing is given what was best."""
+        if self.beta is None:
+            if self.kernel is not None:
+                return self.theory_beta(posterior.t, posterior.n_arms)
+            return BETA if self.n_features_in_ < MANY_DIMENSIONS else BETA_OF_MANY  # D-D9
+        return super().exploration(posterior)
 
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
