@@ -42,7 +42,7 @@ def nonnegative(
         What a variance of 1 is in units of the user.
     """
     lowest = float(variances.min(initial=0.0))
-    if lowest < 0.0 and -lowest > _NEGATIVE * largest():
+    if -lowest > np.finfo(float).tiny and -lowest > _NEGATIVE * largest():
         warn_of_clipping(-lowest * unit, kernel)
     return np.maximum(variances, 0.0)
 

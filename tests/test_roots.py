@@ -10,7 +10,7 @@ from skgpb import CMESOptimizer, DAGPUCBOptimizer, GPTSOptimizer, OnlineGaussian
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.problems import gp_draw
-from skgpb.roots import joint_draws, next_pivot, pivoted_cholesky, symmetric_root
+from skgpb.roots import joint_draws, next_pivot, nonnegative, pivoted_cholesky, symmetric_root
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 RNG = np.random.default_rng(0)
@@ -139,3 +139,7 @@ def test_a_matrix_that_is_no_covariance_is_reported_by_its_pivots():
         _, pivots, rest = pivoted_cholesky(lambda i: K[i], np.ones(2), 2, lambda left: False)
     assert_array_equal(pivots, [0])
     assert_array_equal(rest, [0.0, 0.0])
+
+
+def test_variances_below_what_numbers_resolve_are_clipped_in_silence():
+    assert_array_equal(nonnegative(np.array([-8e-323, 1e-320]), "k", lambda: 1e-320), [0.0, 1e-320])
