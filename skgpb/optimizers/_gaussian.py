@@ -5,6 +5,7 @@ Those that search by cells or by balls also share answers, confidence and the re
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from copy import copy
 from math import isnan, log, sqrt
@@ -47,14 +48,45 @@ BEAM = 16
 SMALLEST_UNIT = 1e-150
 
 
-class FunctionPosterior:
-    """What is known of f at points, by ``surrogate_``, which takes the rows of points."""
+class LearningOptimizer(BaseBanditOptimizer[Q]):
+    """An optimizer with a model of f: when it is learned, and what it knows at points.
 
-    # What it needs of the class that it is mixed into.
+    The model is ``surrogate_``, which takes the rows of points.
+    """
+
+    kernel: Kernel | None
+    alpha: Any
+    optimizer: str | Callable | None
+    n_restarts_optimizer: int
+    relearn: Any
+    normalize_y: bool
     surrogate_: Any
-    _checked_points_of: Callable[[Any], np.ndarray]
-    _signed: Callable[[Any], Any]
-    _signed_moments: Callable[[Any], Any]
+
+    _parameter_constraints: dict = {
+        "kernel": [None, Kernel],
+        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
+        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
+        "relearn": [StrOptions(set(GROWTH)), Interval(Integral, 1, None, closed="left"), None],
+        "normalize_y": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    @property
+    @abstractmethod
+    def _standardizes(self) -> bool:
+        """Whether the surrogate is in units of the spread of the answers."""
+
+    @property
+    def _learns(self) -> bool:
+        return self._standardizes or self.optimizer is not None or self.alpha is None
+
+    def _learning_is_due(self) -> bool:
+        """Follow the schedule of ``relearn``; units are learned from the first answer on."""
+        if not self._learns:
+            return False
+        first = 1 if self._standardizes else FIRST_LEARNING
+        following = next_learning(self.relearn, self._learned_at, first)
+        return self._round + self._n_fitted >= following
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, n_columns) of points (n, d)."""
@@ -104,29 +136,16 @@ class FunctionPosterior:
         return self._signed(self.surrogate_.sample_y(rows, n_samples, random_state))
 
 
-class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
+class GaussianProcessOptimizer(LearningOptimizer[Q]):
     """A surrogate, observations of functionals, the schedule of learning.
 
     The domain, ``domain_``, says what the descriptor rows of points and queries are, and a subclass
     what depends on the hyperparameters (``_relearned``).
     """
 
-    kernel: Kernel | None
     alpha: float | None
-    optimizer: str | Callable | None
-    n_restarts_optimizer: int
-    relearn: Any
-    normalize_y: bool
 
-    _parameter_constraints: dict = {
-        "kernel": [None, Kernel],
-        "alpha": [Interval(Real, 0, None, closed="left"), None],
-        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
-        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
-        "relearn": [StrOptions(set(GROWTH)), Interval(Integral, 1, None, closed="left"), None],
-        "normalize_y": ["boolean"],
-        "random_state": ["random_state"],
-    }
+    _parameter_constraints: dict = {"alpha": [Interval(Real, 0, None, closed="left"), None]}
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         return self.domain_.rows_of(points)
@@ -146,12 +165,7 @@ class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
 
     @property
     def _standardizes(self) -> bool:
-        """Whether the surrogate is in units of the spread of the answers."""
         return self.normalize_y or self._prior is not None
-
-    @property
-    def _learns(self) -> bool:
-        return self._standardizes or self.optimizer is not None or self.alpha is None
 
     def _prior_kernel(self, d: int, smooth: bool = False) -> Kernel:
         """Return the user's kernel, or the default one on the domain (else a unit cube)."""
@@ -278,14 +292,6 @@ class GaussianProcessOptimizer(FunctionPosterior, BaseBanditOptimizer[Q]):
         self._learn()
 
     # -- learning ---------------------------------------------------------------------------
-
-    def _learning_is_due(self) -> bool:
-        """Follow the schedule of ``relearn``; units are learned from the first answer on."""
-        if not self._learns:
-            return False
-        first = 1 if self._standardizes else FIRST_LEARNING
-        following = next_learning(self.relearn, self._learned_at, first)
-        return self._round + self._n_fitted >= following
 
     def _learn(self) -> None:
         """Learn the scale of the rewards and the hyperparameters, and refactorise."""

@@ -32,23 +32,19 @@ from skgpb.domains.query import PointsQuery
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
-from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._gaussian import FunctionPosterior, usable
+from skgpb.optimizers._gaussian import LearningOptimizer, usable
 from skgpb.optimizers._run import PricedRuns
 from skgpb.optimizers._sides import NamedQueries
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
-    GROWTH,
     Prior,
     check_restarts,
-    next_learning,
     smooth_kernel,
     smooth_prior,
 )
 from skgpb.utils import (
     MOST_POINTS,
-    MOST_RESTARTS,
     Integral,
     Interval,
     Real,
@@ -68,9 +64,7 @@ from skgpb.utils import (
 Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
-class BaseIndirectOptimizer(
-    FunctionPosterior, PricedRuns, NamedQueries, BaseBanditOptimizer[Asked]
-):
+class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
     """Ask for conditional expectations of f, recommend where f itself is largest.
 
     A subclass says what can be asked in ``_make_queries``, which of it fills the space in
@@ -79,7 +73,6 @@ class BaseIndirectOptimizer(
     """
 
     _parameter_constraints: dict = {
-        "kernel": [None, Kernel],
         "query_kernel": [None, Kernel],
         "conditional": [None, Kernel],
         "operator": [StrOptions({"auto", "embedding", "window"})],
@@ -89,15 +82,6 @@ class BaseIndirectOptimizer(
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "alpha": [Interval(Real, 0, None, closed="left"), callable, None],
         "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
-        "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
-        "relearn": [
-            StrOptions(set(GROWTH)),
-            Interval(Integral, 1, None, closed="left"),
-            None,
-        ],
-        "normalize_y": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     # -- the algorithm ----------------------------------------------------------------------
@@ -377,18 +361,6 @@ class BaseIndirectOptimizer(
         self._spent += query.cost
         self._history.append((query.box, reward, float(mean), float(std), query.a, query.cost))
         self._observed(query, reward, alpha)
-
-    @property
-    def _learns(self) -> bool:
-        return self._standardizes or self.optimizer is not None or self.alpha is None
-
-    def _learning_is_due(self) -> bool:
-        """Follow the schedule of ``relearn``."""
-        if not self._learns:
-            return False
-        first = 1 if self._standardizes else FIRST_LEARNING
-        following = next_learning(self.relearn, self._learned_at, first)
-        return self._round + self._n_fitted >= following
 
     def _learn(self) -> None:
         """Learn the units of the answers, the hyperparameters of f's prior, unknown noise."""

@@ -47,7 +47,7 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
         elif self.query_bounds is not None:
             box = self._query_box
         elif isinstance(kernel, PolicyMean) and not callable(kernel.policies):
-            rows = np.arange(len(kernel.policies), dtype=np.float64)[:, None]
+            rows = np.arange(len(np.asarray(kernel.policies)), dtype=np.float64)[:, None]
         elif A is not None:
             box = box_around(A)
         elif isinstance(kernel, ConditionalMean):
