@@ -341,21 +341,21 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
             )
 
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
-        if self.bounds is None and self.query_bounds is not None and self.location is None:
+        root = self._query_box
+        if self.bounds is None and root is not None and self.location is None:
             known = self.conditional is None and not isinstance(kernel, ConditionalMean)
             if known and self._last_column is not None and X is None:
                 self._arms = None
                 self.space_ = self._query_space
-                return self._query_box
+                return root
         return super()._resolved_bounds(X, kernel)
 
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QueryTree:
         """The tree of cells of the root, at once with the windows over them."""
-        if self.query_bounds is not None:
-            root = self._query_box
-        elif A is not None:
+        root = self._query_box
+        if root is None and A is not None:
             root = box_around(A[:, : A.shape[1] - (self._last_column is not None)])
-        else:
+        elif root is None:
             root = self.bounds_
         column = None
         if self._last_column == "width":

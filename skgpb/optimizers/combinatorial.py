@@ -276,7 +276,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
                 f"{sorted(own)}; got {names}"
             )
         classes = {type(optimizer) for _, optimizer in named}
-        if len(classes) > 1 and not all(_adds_up(optimizer) for _, optimizer in named):
+        if len(classes) > 1 and not all(issubclass(cls, BaseUCBOptimizer) for cls in classes):
             raise ValueError(
                 "rules that do not add up over campaigns, such as EI, need one class for all "
                 f"campaigns, got {sorted(c.__name__ for c in classes)}"
@@ -338,7 +338,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             optimizer.posterior(pending=list({each.arms[i]: None for each in self._pending}))
             for i, optimizer in enumerate(self.optimizers_)
         ]
-        if all(_adds_up(optimizer) for optimizer in self.optimizers_):
+        # Scores that are values of f, optimistic or drawn, may be added over campaigns.
+        if all(isinstance(optimizer, BaseUCBOptimizer) for optimizer in self.optimizers_):
             choice = table.best_but(self._index(posteriors, table), excluded)
         else:
             choice = self._best_by_rule(posteriors, table, excluded)
@@ -596,8 +597,3 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         if len(self.optimizers_) == 1:
             mean, std = mean[:, 0], std[:, 0]
         return (mean, std) if return_std else mean
-
-
-def _adds_up(optimizer: BaseArmsOptimizer) -> bool:
-    """Whether scores are values of f, optimistic or drawn, that may be added over campaigns."""
-    return isinstance(optimizer, BaseUCBOptimizer)
