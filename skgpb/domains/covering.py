@@ -157,18 +157,13 @@ class ChebyshevCovering(Covering):
         self._boxes = np.empty((16, 2 * n_features))
         self._faces = [Faces() for _ in range(n_features)]
         super().__init__(n_features)
-        # What all balls but the newest leave uncovered.
+        # Disjoint boxes [lower, upper] that all balls but the newest leave uncovered, (n, 2 d).
         self._region = np.repeat([0.0, 1.0], n_features)[None]
         self._newest = 0
 
     @staticmethod
     def _diameter(n_features: int) -> float:
         return 1.0
-
-    @property
-    def uncovered_by_others(self) -> np.ndarray:
-        """Disjoint boxes [lower, upper] that only the newest ball covers, shape (n, 2 d)."""
-        return self._region.copy()
 
     @property
     def effort(self) -> int:

@@ -99,7 +99,7 @@ def test_the_region_of_the_newest_ball_is_what_the_others_leave(d):
     for _ in range(60):
         score = -0.6 * covering.depth + 0.5 * rng.normal(size=len(covering))
         covering.shrink(int(np.argmax(score)))
-        region = covering.uncovered_by_others
+        region = covering._region
         others = copy.deepcopy(covering)
         others._n -= 1
         # The newest ball is the last one added.
