@@ -8,7 +8,7 @@ from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
 from skgpb.domains.partition import BoxPartition, Cell
 from skgpb.domains.pool import PoolPartition
-from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.query import PointsQuery, Query, Region
 
 __all__ = [
     "Allocation",
@@ -29,4 +29,5 @@ __all__ = [
     "PointsQuery",
     "PoolPartition",
     "Query",
+    "Region",
 ]

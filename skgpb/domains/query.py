@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from skgpb.domains.space import ParameterSpace
+from skgpb.kernels._boxes import representatives
 
 
 class Query:
@@ -159,7 +160,7 @@ class PointsQuery(Query):
 
     __slots__ = ()
 
-    arguments = ("points",)
+    arguments: ClassVar[tuple[str, ...]] = ("points",)
 
     def __init__(self, points: np.ndarray) -> None:
         self.freeze()
@@ -168,3 +169,46 @@ class PointsQuery(Query):
     def describe(self) -> str:
         """Points as lists."""
         return f"PointsQuery({self.points.tolist()})"
+
+
+class Region(PointsQuery):
+    """A cell of any size at any place, which no partition has.
+
+    Attributes
+    ----------
+    lower, upper, center : ndarray of shape (d,)
+        Corners and centre of the cell.
+    counts : tuple of d ints
+        Representatives along each axis.
+    points : ndarray of shape (S, d)
+        The representatives.
+    """
+
+    __slots__ = ("counts", "lower", "upper")
+
+    arguments = ("lower", "upper", "counts")
+
+    lower: np.ndarray
+    upper: np.ndarray
+    counts: tuple[int, ...]
+
+    def __init__(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> None:
+        self.freeze(lower=lower, upper=upper, counts=counts)
+
+    def find_points(self) -> np.ndarray:
+        """Representatives of the cell."""
+        return representatives(self.lower, self.upper, self.counts)
+
+    @property
+    def center(self) -> np.ndarray:
+        """Centre of the cell, shape (d,)."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def box(self) -> np.ndarray:
+        """Box [lower, upper], shape (2 d,)."""
+        return np.concatenate([self.lower, self.upper])
+
+    def describe(self) -> str:
+        """Corners."""
+        return f"Region(lower={self.lower}, upper={self.upper})"

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
@@ -31,12 +31,13 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.partition import points_per_axis
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.query import PointsQuery, Region
 from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import axis_counts, check_boxes
 from skgpb.kernels._cell import CellKernel
 from skgpb.locks import locked
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.surrogate.pairs import TrackedPairs
 from skgpb.utils import (
@@ -235,6 +236,31 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
             self._round + 1 + len(pending),
             np.random.default_rng([self._seed, self._round, len(pending)]),
         )
+
+    @overload
+    def recommend(self, rule: str | None = None, *, side: None = None) -> Arm: ...
+
+    @overload
+    def recommend(self, rule: str | None = None, *, side: Sides) -> Region: ...
+
+    @locked
+    def recommend(self, rule: str | None = None, *, side: Sides | None = None) -> Arm | Region:
+        """Return the best arm, or the best cell of a size.
+
+        Parameters
+        ----------
+        rule : {"posterior", "paper"}, default=None
+            The rule by which it is chosen; None for the best one known. Here all are the same.
+        side : float, array-like of shape (d,) or dict, default=None
+            In a box, sides of a cell, one for all or one for each: the cell of this size with the
+            best average, wherever it lies. None for an arm.
+
+        Returns
+        -------
+        query : Arm or Region
+        """
+        best = super().recommend(rule)
+        return best if side is None else self._best_placed(side, self._checked_rule(rule))
 
     # -- what users and other algorithms read --------------------------------------------------
 

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from copy import copy
 from math import isnan, log, sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -18,11 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.domains.partition import points_per_axis
+from skgpb.domains.query import Region
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
+from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.surrogate.gaussian_process import GaussianProcess, Samples
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (
@@ -156,6 +158,16 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _relearned(self) -> None:
         """Renew what depends on the hyperparameters and the units of the surrogate."""
+
+    def _best_placed(self, side: Any, rule: str, caution: float = 0.0) -> Region:
+        """Return the best cell of a size."""
+        if rule == "paper":
+            raise ValueError("side is for rule='posterior': no paper has cells of any size")
+        if any(getattr(self, name, None) is not None for name in ("arms", "pool")):
+            raise ValueError(f"side is for cells of a box, got side={side!r}")
+        sides = checked_sides(side, self.bounds_, self.space_)
+        region = best_placed(self._gp, self._rows_of, self.bounds_, sides, caution)
+        return region.named(self.space_)
 
     # -- observing --------------------------------------------------------------------------
 
@@ -439,10 +451,30 @@ class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
         """Depth of the finest regions that there are."""
         raise NotImplementedError
 
+    @overload
+    def recommend(
+        self,
+        rule: str | None = None,
+        *,
+        side: None = None,
+        depth: int | None = None,
+        caution: float = 0.0,
+    ) -> Q: ...
+
+    @overload
+    def recommend(
+        self, rule: str | None = None, *, side: Sides, depth: None = None, caution: float = 0.0
+    ) -> Region: ...
+
     @locked
     def recommend(
-        self, rule: str | None = None, *, depth: int | None = None, caution: float = 0.0
-    ) -> Q:
+        self,
+        rule: str | None = None,
+        *,
+        side: Sides | None = None,
+        depth: int | None = None,
+        caution: float = 0.0,
+    ) -> Q | Region:
         """Return the best region found so far.
 
         Parameters
@@ -452,6 +484,10 @@ class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
             that the posterior supports, one that the search has made or a finer one inside, with
             the largest posterior mean minus ``caution`` standard deviations. "paper" is the
             algorithm's own rule, which looks at the finest regions of the search alone.
+        side : float, array-like of shape (d,) or dict, default=None
+            Sides of the cell wanted, one for all or one for each: the cell of this size with the
+            best average anywhere in the box, not tied to the grid of a partition. None for one
+            of the regions above.
         depth : int, default=None
             Depth of the finest regions that "posterior" may return, also where the search is
             finer; None for no other limit than that of the search.
@@ -461,7 +497,8 @@ class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
         Returns
         -------
         query : query
-            A region: the query that asks for it.
+            A region: the query that asks for it. With ``side`` a
+            :class:`~skgpb.domains.Region`, of which ``points`` are the representatives.
         """
         rule = self._checked_rule(rule)
         if depth is not None and (not isinstance(depth, Integral) or depth < 0):
@@ -469,6 +506,10 @@ class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
             raise ValueError(f"caution must be a finite number >= 0, got {caution!r}")
         self._check_informed()
+        if side is not None:
+            if depth is not None:
+                raise ValueError(f"depth is for cells of a partition: not with side={side!r}")
+            return self._best_placed(side, rule, float(caution))
         if rule == "paper":
             return self._best()
         finest = self._finest if depth is None else min(depth, self._finest)

@@ -427,7 +427,9 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
             which ``params`` is the setting.
         """
         x = super().recommend(rule)
-        return x if self.space_ is None else PointsQuery(x[np.newaxis]).named(self.space_)
+        if self.space_ is not None:
+            x = PointsQuery(x[np.newaxis]).named(self.space_)
+        return x
 
     def _value_of(self, query: np.ndarray) -> float:
         return float(self.predict(np.atleast_2d(query))[0])

@@ -76,7 +76,7 @@ class NamedQueries(NamedSides):
         return _coordinates(self.bounds, self.space_, "bounds")
 
     @property
-    def _query_box(self) -> np.ndarray | None:
+    def _query_box(self) -> Any:
         """``query_bounds`` as an array (q, 2), None where there are none."""
         return _coordinates(self.query_bounds, self._query_space, "query_bounds")
 

@@ -40,6 +40,7 @@ from skgpb.domains import (
     IndirectCell,
     IndirectQuery,
     Query,
+    Region,
 )
 from skgpb.kernels import CellAverage
 from skgpb.metrics import cumulative_regret, simple_regret
@@ -74,6 +75,7 @@ def cells() -> None:
         assert side.shape == (1,) and depth == 0
         assert_type(optimizer.tell(cell, average(cell)).ask(2), list[Cell])
         assert_type(optimizer.recommend(), Cell)
+        assert_type(optimizer.recommend(side=0.5), Region)
     assert_type(gpoo.tell(gpoo.ask(), 0.5, alpha=0.1), GPOOOptimizer)
     assert_type(stooo.tell(stooo.ask(), 0.5).ask(), Cell)
 

@@ -358,3 +358,53 @@ def test_what_is_averaged_are_numbers():
         CMESOptimizer(bounds=[(0, 1)], query_bounds={"kind": ["a", "b"]}).start()
     with pytest.raises(ValueError, match=r"bounds\['kind'\].*GPUCBOptimizer"):
         CMESOptimizer(bounds={"kind": ["a", "b"]}).start()
+
+
+# A cell of a size that the user names ------------------------------------------------------------
+
+
+def bump(points):
+    """A bump whose cells of side 0.25 are best around (0.37, 0.61)."""
+    return float(np.exp(-((points - [0.37, 0.61]) ** 2).sum(axis=1) / 0.02).mean())
+
+
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPZoomingOptimizer, GPUCBOptimizer])
+def test_the_best_cell_of_a_size_lies_anywhere(cls):
+    settings = {"max_depth": 4} if cls is GPOOOptimizer else {}
+    optimizer = made(cls, bounds=[(0, 1), (0, 1)], **settings)
+    optimizer.run(lambda query: bump(query.points), 40)
+    before = pickle.dumps(optimizer.history_), optimizer.ask()
+    region = optimizer.recommend(side=0.25)
+    assert_allclose(region.upper - region.lower, 0.25)
+    # A quarter of a side of a grid of such cells, which may miss by half a side.
+    assert_allclose(region.center, [0.37, 0.61], atol=0.06)
+    assert len(region.points) == 100 and region == optimizer.recommend(side=[0.25, 0.25])
+    grid = np.stack(np.meshgrid(*[np.linspace(0.125, 0.875, 4)] * 2), axis=-1).reshape(-1, 1, 2)
+    cells = [center + region.points - region.center for center in grid]
+    assert optimizer.predict_query([region])[0] >= optimizer.predict_query(cells).max()
+    strip = optimizer.recommend(side=[1, 0.25])
+    assert (strip.lower[0], strip.upper[0]) == (0, 1)
+    assert (pickle.dumps(optimizer.history_), optimizer.ask()) == before
+    assert pickle.loads(pickle.dumps(region)) == region
+    for wrong in (0, -1, 1.5, [0.1] * 3, np.nan, "wide", {"x": 0.1}):
+        with pytest.raises(ValueError, match="side must"):
+            optimizer.recommend(side=wrong)
+    with pytest.raises(ValueError, match="no paper has"):
+        optimizer.recommend("paper", side=0.25)
+
+
+def test_sides_of_a_cell_have_names_and_losses_are_small():
+    sides = {"x": (0, 10), "s": (0, 1)}
+    optimizer = made(GPOOOptimizer, bounds=sides, direction="minimize", max_depth=8)
+    optimizer.run(lambda query: float(((query.points - [4, 0.7]) ** 2).sum(axis=1).mean()), 30)
+    region = optimizer.recommend(side={"x": 2, "s": 0.5})
+    low, high = region.params["x"]
+    assert_allclose((high - low, 0.5 * (low + high)), (2, 4), atol=0.3)
+    assert repr(region).startswith("Region(x=(")
+    with pytest.raises(ValueError, match="side must have a number for each of"):
+        optimizer.recommend(side={"x": 2})
+    with pytest.raises(ValueError, match="separate values"):
+        made().tell(SETTING, 1.0).recommend(side=0.1)
+    pool = GPOOOptimizer(pool=[[0.0], [1.0], [2.0]])
+    with pytest.raises(ValueError, match="cells of a box"):
+        pool.tell(pool.ask(), 1.0).recommend(side=0.1)
