@@ -17,6 +17,7 @@ import io
 import json
 import os
 import secrets
+import stat
 import zipfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -392,8 +393,10 @@ def opened(path: str | os.PathLike) -> Iterator[tuple[dict[str, Any], Arrays]]:
     Every error in the block is a ``LoadError``, for there is no end of ways in which damaged bytes
     can be wrong.
     """
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:  # a number would be a file that is open already
         try:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is no regular file")
             with zipfile.ZipFile(file) as archive:
                 yield _document(archive), Arrays(archive)
         except MemoryError:

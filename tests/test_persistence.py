@@ -258,6 +258,15 @@ def test_files_of_others_are_refused(tmp_path):
         GPOOOptimizer.load(path)
     with pytest.raises(FileNotFoundError):
         GPOOOptimizer.load(tmp_path / "nothing")
+    with pytest.raises(TypeError):  # and no file that happens to be open is read, and closed
+        GPOOOptimizer.load(0)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no such device")
+def test_devices_are_refused_before_they_are_read():
+    # One that never ends, such as /dev/zero, would fill the memory.
+    with pytest.raises(LoadError, match="'/dev/null' cannot be loaded .*: it is no regular file"):
+        GPOOOptimizer.load("/dev/null")
 
 
 def _object_array():
