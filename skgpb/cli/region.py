@@ -20,7 +20,7 @@ tuned to one of them.
 - *beta="theory"*. Smaller ones save questions but stop looking elsewhere too early.
 
 ``python -m benchmarks.region`` measures them on nine tables. With 150 questions and noise of 10 %
-of the column's standard deviation the recommended group has 99.9 % of the gain that the best of
+of the column's standard deviation the recommended group has nearly all of the gain that the best of
 the finest groups has over the whole table; with noise of 50 % some runs miss it altogether.
 
 References

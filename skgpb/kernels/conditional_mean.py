@@ -190,7 +190,7 @@ class ConditionalMean(IndirectKernel):
         Lambda, > 0. None means learned from the pairs.
     n_landmarks : int, default=None
         Rank of a low-rank approximation of L. None is exact up to 3,000 pairs; above, at most 1,000
-        landmarks, fewer where they reproduce L to rounding: 20,000 pairs need some 0.5 GB.
+        landmarks, fewer where they reproduce L to rounding.
     embedding_kernel : Kernel, default=None
         Kernel over points in whose norm the learning measures its errors. None is a Gaussian kernel
         with half the median distance between standardised points as its length scale. Not ``base``,
