@@ -152,8 +152,9 @@ def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expans
         rounds, history = assert_same_run(optimizer, rounds, f"seed {seed}")
         assert_same_posterior(rounds, history, f"seed {seed}")
         n_expanded += sum(record.expanded for record in rounds)
-    # The comparison means something only where trees grow and cells are asked repeatedly.
-    assert 3 * n_seeds < n_expanded < 0.9 * n_seeds * N_ROUNDS
+    # The comparison means something only where trees grow and cells are asked repeatedly, on
+    # average once in each run.
+    assert 3 * n_seeds < n_expanded < n_seeds * (N_ROUNDS - 1)
 
 
 @pytest.mark.parametrize("n_children", [2, 3])
@@ -188,7 +189,7 @@ def test_integral_feedback_follows_algorithm_1(d, n_children, n_seeds):
         rounds, history = assert_same_run(optimizer, rounds, f"seed {seed}, {expansion}")
         assert_same_posterior(rounds, history, f"seed {seed}, {expansion}")
         n_expanded += sum(record.expanded for record in rounds)
-    assert 3 * n_seeds * 2 < n_expanded < 0.9 * n_seeds * 2 * N_ROUNDS
+    assert 3 * n_seeds * 2 < n_expanded < 2 * n_seeds * (N_ROUNDS - 1)
 
 
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
