@@ -186,8 +186,8 @@ _OF_INDIRECT_QUERIES = _OF_GAUSSIAN_PROCESSES | _entries(
         Noise variance of an answer, in units of the answer squared; a callable takes a. None
         learns it.
     model_noise : "auto" or float, default="auto"
-        Variance of the learned operator's own error, which every answer has beside its noise.
-        "auto" estimates it by leave-one-out; known conditionals have none.
+        Variance of the error of what was learned of p(x | a), which every answer has beside its
+        noise. "auto" estimates it by leave-one-out; known conditionals have none.
     information : {"auto", "noiseless", "noisy", "joint"}, default="auto"
         Eq. 7, which ignores the noise of the answers, or the corrected Appendix A, which can tell
         an informative query from one drowned in noise. "auto" is "noisy" where ``alpha`` is learned

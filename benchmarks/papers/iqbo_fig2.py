@@ -16,6 +16,7 @@ leaves, which cost 3.5 each.
 
 - "known": p(x | a) is known to the model.
 - "learned": it comes from 500 pairs; for CMETS of all depths, with the scale as a column of a.
+  Its error is not counted as noise.
 
 All methods share the model of f, learn its hyperparameters after every answer, and follow their
 rule from the first query on. "literal" is CMETS with the tree update as printed.
@@ -89,7 +90,7 @@ def build(method: str, known: bool, problem: MultiResolutionBranin, rng: Any, se
     """Return the optimizer of a row."""
     variances = noise_variances(problem)
     common: dict[str, Any] = {"bounds": problem.bounds, "random_state": seed % 2**31}
-    common |= {"relearn": 1, "n_initial": 0}
+    common |= {"relearn": 1, "n_initial": 0, "model_noise": 0.0}
     if method.startswith("CMETS"):
         optimizer = CMETSOptimizer(
             query_bounds=problem.query_bounds,

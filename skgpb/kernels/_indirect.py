@@ -25,6 +25,8 @@ from skgpb.kernels.evaluator import Evaluator
 #: Step of the five-point differences in the logarithm of a hyperparameter: truncation and
 #: rounding are both near 1e-12 of the covariance.
 STEP = 1e-3
+#: Step of the central differences of the model noise in the logarithm of a hyperparameter.
+NOISE_STEP = 1e-4
 #: Points in a block of which only the diagonal is used.
 DIAGONAL_POINTS = 64
 #: Share of a variance below which a difference is rounding and not white noise.
@@ -64,6 +66,15 @@ class IndirectKernel(WrapperKernel):
     def model_noise_gradient(self) -> np.ndarray:
         """Return its derivatives by ``theta``, shape (p,)."""
         return np.zeros(len(self.theta))
+
+    def _model_noise_slopes(self) -> np.ndarray:
+        """Derivatives (p,) of :meth:`model_noise`, by differences."""
+        theta = self.theta
+        ahead, behind = (
+            np.array([self._with_theta(theta + e).model_noise() for e in steps])
+            for steps in (NOISE_STEP * np.eye(len(theta)), -NOISE_STEP * np.eye(len(theta)))
+        )
+        return (ahead - behind) / (2 * NOISE_STEP)
 
     def check_related(self, A: ArrayLike, X: ArrayLike) -> None:
         """Raise ValueError where queries A (n, q) do not average over points such as X (n, d)."""

@@ -357,6 +357,16 @@ class ConditionalMeanOperator:
         floor = total * share / (1.0 + share)
         return max((product + weight * total) / (1.0 + max(weight, 0.0)), floor, 0.0)
 
+    def errors(self, Y: np.ndarray) -> np.ndarray:
+        """Mean squared errors (d,) that scatter causes in the regression of targets Y (N, d).
+
+        It is s times the mean sum of squared weights, as in :meth:`error`. The products of
+        neighbours' residuals, which would see a bias as well, vary by s / sqrt(N): more than there
+        is to be seen of a few targets that are smooth.
+        """
+        _, _, share = self._influence()
+        return (self.left_out(Y) ** 2).mean(axis=0) * share / (1.0 + share)
+
     def error_gradient(self, kernel: Kernel) -> np.ndarray | None:
         """Derivatives (p,) of :meth:`error` by the hyperparameters of ``kernel``, if it is quick.
 

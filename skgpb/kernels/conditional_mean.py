@@ -41,8 +41,6 @@ MAX_BASE_RANK = 1500
 MANY_QUERIES, FACTOR_ROUNDING = 500, 1e-14
 #: Rows of the support in a block of base evaluations.
 BLOCK_ROWS = 2048
-#: Step of the central differences of the model noise in the logarithm of a hyperparameter.
-NOISE_STEP = 1e-4
 
 
 class _Pairs(Support):
@@ -300,12 +298,7 @@ class ConditionalMean(IndirectKernel):
         gradient = self.operator_.error_gradient(self._checked_base())
         if gradient is not None:
             return gradient
-        theta = self.theta
-        ahead, behind = (
-            np.array([self._with_theta(theta + e).model_noise() for e in steps])
-            for steps in (NOISE_STEP * np.eye(len(theta)), -NOISE_STEP * np.eye(len(theta)))
-        )
-        return (ahead - behind) / (2 * NOISE_STEP)
+        return self._model_noise_slopes()
 
     @property
     def operator_(self) -> ConditionalMeanOperator:

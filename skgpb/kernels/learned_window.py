@@ -35,6 +35,8 @@ PILED_UP, PILED_SHARE = 3, 0.005
 ROUNDS = 30
 # Smallest standard deviation after clipping, as a share of that before.
 NARROWEST = 1e-3
+# Queries at which the error of a learned window is looked at.
+N_PROBES = 16
 
 
 class RidgeScatter:
@@ -70,6 +72,7 @@ class RidgeScatter:
     ) -> None:
         self.scaled = scaled
         self._given = A[:, -1:] if scaled else None
+        self._A = A
         A = A[:, :-1] if scaled else A
         self.center, self.spread = X.mean(axis=0), X.std(axis=0)
         flat = self.spread <= FLAT * np.maximum(1.0, np.abs(X).max(axis=0))
@@ -152,10 +155,48 @@ class RidgeScatter:
         """Standard deviation of x for queries A (n, q), shape (n, d)."""
         return np.sqrt(self._at(A)[1])
 
+    def errors(self) -> np.ndarray:
+        """Standard deviations (d + d,) of the error of centres and, if learned, of ``tau``."""
+        centers = np.sqrt(self.operator.errors(self._targets)) * self.spread
+        # Of a standard deviation that comes from N residuals.
+        widths = np.zeros_like(self.tau) if self.scaled else self.tau / np.sqrt(2 * len(self._A))
+        return np.concatenate([centers, widths])
+
+    def some_queries(self) -> np.ndarray:
+        """At most ``N_PROBES`` queries (n, q) of the pairs, evenly through their order."""
+        return self._A[:: -(-len(self._A) // N_PROBES)]
+
     def left_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (N, d) of every point of the pairs, as learned from the others."""
         h = (self._targets - self._left_out(self._targets)) * self.spread + self.center
         return self._moments(h, self._given)
+
+
+class LearnedWindow(WindowMean):
+    """A Gaussian window that was learned from pairs, and knows how wrong it may be.
+
+    ``location`` and ``scale`` are methods of a :class:`RidgeScatter`; other parameters as in
+    :class:`~skgpb.kernels.WindowMean`.
+    """
+
+    def model_noise(self) -> float:
+        """Return the estimated variance of the window's error about g, for f ~ GP(0, base).
+
+        It is what g changes by, moved and widened by one standard error along each axis, on average
+        over queries of the pairs. Estimated from leave-one-out residuals, never from rewards.
+        """
+        scatter = self.location.__self__
+        rows = self.queries(scatter.some_queries())
+        n, steps = len(rows), np.diag(scatter.errors())
+        total = 0.0
+        for step in steps[steps.any(axis=1)]:
+            moved = rows + step
+            total += (self.diag(rows) + self.diag(moved)).sum() - 2.0 * np.trace(self(rows, moved))
+        return max(float(total) / n, 0.0)
+
+    def model_noise_gradient(self) -> np.ndarray:
+        """Return the derivatives of :meth:`model_noise` by ``theta``, shape (p,)."""
+        return self._model_noise_slopes()
 
 
 def learned_window(
@@ -182,14 +223,14 @@ def learned_window(
 
     Returns
     -------
-    window : WindowMean
+    window : LearnedWindow
         Its location and scale are methods of a :class:`RidgeScatter`.
     loss : float
         Leave-one-out loss, comparable with ``operator_.loss`` of a ConditionalMean.
     """
     scatter = RidgeScatter(X, A, query_kernel, scaled)
     mean, variance = scatter.left_out()
-    window = WindowMean(scale=scatter.scale, location=scatter.location)
+    window = LearnedWindow(scale=scatter.scale, location=scatter.location)
     return window, embedding_loss(X - mean, variance, kernel)
 
 

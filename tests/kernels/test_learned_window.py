@@ -4,10 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from skgpb.kernels import ConditionalMean
+from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import RidgeScatter, embedding_loss, learned_window
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 
 def pairs(n, clip=False, seed=0):
@@ -103,3 +104,67 @@ def test_pickles_and_survives_constant_columns():
     np.testing.assert_allclose(window.location(A)[:, 1], 4.0)
     copied = pickle.loads(pickle.dumps(window))
     np.testing.assert_array_equal(copied.location(A), window.location(A))
+
+
+def smooth_window(n, seed, **settings):
+    rng = np.random.default_rng(seed)
+    A = rng.uniform(size=(n, 1))
+    X = np.sin(2.0 * A) + 0.07 * rng.normal(size=(n, 1))
+    kernel = learned_window(X, A, RBF(0.3), **settings)[0]
+    kernel.base = RBF(0.1)
+    return kernel
+
+
+def true_rows(kernel, a):
+    """Rows of the windows that the pairs came from."""
+    return WindowMean(kernel.base, None).queries(
+        np.hstack([np.sin(2.0 * a), np.full_like(a, 0.07)])
+    )
+
+
+@pytest.mark.parametrize("n", [50, 400])
+def test_model_noise_of_a_window_is_the_size_of_its_error(n):
+    """Over 10 data sets the mean of the true variances varies by a third: a factor 2 is far."""
+    a = np.linspace(0.03, 0.97, 30)[:, None]
+    estimated, true = [], []
+    for seed in range(10):
+        kernel = smooth_window(n, seed)
+        rows, truth = kernel.queries(a), true_rows(kernel, a)
+        apart = kernel.diag(rows) + kernel.diag(truth) - 2.0 * np.diag(kernel(rows, truth))
+        true.append(apart.mean())
+        estimated.append(kernel.model_noise())
+    assert 0.5 < np.mean(estimated) / np.mean(true) < 2.0
+
+
+def test_model_noise_of_a_window_follows_the_prior():
+    kernel = smooth_window(100, 0)
+    noise = kernel.model_noise()
+    kernel.base = ConstantKernel(9.0) * RBF(0.1)
+    assert kernel.model_noise() == pytest.approx(9.0 * noise, rel=1e-9)
+    slopes = kernel.model_noise_gradient()
+    assert slopes[0] == pytest.approx(9.0 * noise, rel=1e-6)  # by the logarithm of the amplitude
+    kernel.base = RBF(1.0)
+    assert kernel.model_noise() < 0.1 * noise
+    assert WindowMean(RBF(0.1), 0.07).model_noise() == 0.0
+
+
+def test_a_process_that_counts_the_error_of_a_window_is_not_confidently_wrong():
+    """Answers without noise about f: the window they are explained by comes from 40 pairs."""
+
+    def f(x):
+        return np.exp(-0.5 * ((x - 0.7) / 0.1) ** 2)
+
+    nodes = np.linspace(-4.0, 4.0, 201)
+    weights = np.exp(-0.5 * nodes**2)
+    A, x = np.linspace(0.0, 1.0, 25)[:, None], np.linspace(0.1, 0.9, 33)[:, None]
+    answers = f(np.sin(2.0 * A) + 0.07 * nodes) @ weights / weights.sum()
+    gaps = {"auto": [], 0.0: []}
+    for seed in range(5):
+        for model_noise, found in gaps.items():
+            process = ConditionalMeanProcess(
+                conditional=smooth_window(40, seed), alpha=1e-6, model_noise=model_noise
+            )
+            mean, std = process.condition_query(A, answers).predict(x, return_std=True)
+            found.append(np.sqrt(np.mean(((mean - f(x[:, 0])) / std) ** 2)))
+    assert np.mean(gaps["auto"]) < 1.5
+    assert np.mean(gaps[0.0]) > 4.0
