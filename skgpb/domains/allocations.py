@@ -94,7 +94,7 @@ class AllocationSet:
     costs: Sequence[NDArray[np.float64]]
     priced: bool = False
 
-    def allocation(self, choice: Sequence[int]) -> Allocation:
+    def allocation(self, choice: Sequence[int] | NDArray[np.intp]) -> Allocation:
         """Return the query that has the chosen arm of each campaign."""
         arms = (arms.arm(int(k)) for arms, k in zip(self.campaigns, choice, strict=True))
         costs = [cost[k] for cost, k in zip(self.costs, choice, strict=True)]

@@ -153,6 +153,8 @@ class BanditSearchCV(BaseSearchCV):
     True
     """
 
+    verbose: int
+
     _parameter_constraints: dict = {
         **BaseSearchCV._parameter_constraints,
         "param_distributions": [dict, list, tuple],

@@ -84,7 +84,7 @@ class BaseBanditOptimizer(
         return query
 
     @abstractmethod
-    def _update(self, target: Any, reward: float, alpha: float) -> None:
+    def _update(self, target: Any, reward: Any, alpha: Any) -> None:
         """Take one validated reward."""
 
     @abstractmethod

@@ -249,7 +249,7 @@ class MaxValueInformation:
             mean, std = posterior.predict_tracked(return_std=True)
             self.samples = gumbel_max_values(mean, std, n_max_values, rng)
             return
-        draws = posterior.sample_tracked(n_max_values, random_state=int(rng.integers(2**31)))
+        draws: Any = posterior.sample_tracked(n_max_values, random_state=int(rng.integers(2**31)))
         if self.joint:
             self.places, counts = np.unique(draws.argmax(axis=0), return_counts=True)
             self.weights, self.samples = counts / counts.sum(), draws.max(axis=0)

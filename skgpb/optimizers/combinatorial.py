@@ -395,8 +395,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     ) -> np.ndarray | None:
         """Allocation with the best score, among those worth looking at."""
         allocations = AllocationsPosterior(posteriors, table)
-        free = [tuple(choice) not in excluded for choice in allocations.choices.tolist()]
-        free = np.flatnonzero(free)
+        allowed = [tuple(choice) not in excluded for choice in allocations.choices.tolist()]
+        free = np.flatnonzero(allowed)
         if not len(free):
             return table.best_but(allocations.optimism, excluded)
         scores = self.optimizers_[0].acquisition(allocations)
