@@ -17,6 +17,8 @@ References
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import cho_solve
 from scipy.special import log_ndtr, ndtr
@@ -185,7 +187,8 @@ class LearnedWindow(WindowMean):
         It is what g changes by, moved and widened by one standard error along each axis, on average
         over queries of the pairs. Estimated from leave-one-out residuals, never from rewards.
         """
-        scatter = self.location.__self__
+        method: Any = self.location
+        scatter: RidgeScatter = method.__self__
         rows = self.queries(scatter.some_queries())
         n, steps = len(rows), np.diag(scatter.errors())
         total = 0.0
