@@ -14,13 +14,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
 from skgpb.exceptions import NumericalWarning
-from skgpb.utils import check_size
+from skgpb.utils import MOST_POINTS, check_size
 
 # Variances within this share of the largest count as equal.
 _EQUAL = 1e-3
+# Prior variance, as a share of the largest, that a root by pivots may leave out, and its rank.
+_UNRESOLVED, _MAX_PIVOTS = 1e-8, 1500
 # A variance is rounding down to minus this share of the largest prior variance.
 _NEGATIVE = 1e-6
 
@@ -144,3 +147,40 @@ def joint_draws(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state:
     U, s = symmetric_root(cov)
     normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
     return mean[:, None] + U @ (s[:, None] * (U.T @ normal))
+
+
+class PivotedRoot:
+    """Joint draws at points of which few tell all: by a pivoted Cholesky factor P of the prior.
+
+    Given f at the r pivots, f at the other points is known but for a share of 1e-8 of the prior
+    variance, with or without data. So f is drawn at the pivots from their posterior, of covariance
+    :math:`P_p (I - B B^T) P_p^T` with :math:`P P^T` the prior, and extended by P.
+
+    Parameters
+    ----------
+    column : callable
+        Takes a number; returns that column (n,) of the prior covariance.
+    variances : ndarray of shape (n,)
+        Its diagonal.
+    """
+
+    def __init__(self, column: Callable[[int], np.ndarray], variances: np.ndarray) -> None:
+        negligible = _UNRESOLVED * variances.max()
+        self.factor, self.pivots, _ = pivoted_cholesky(
+            column, variances, _MAX_PIVOTS, lambda left: left.max() <= negligible
+        )
+
+    def draws(self, V: np.ndarray, n_samples: int, random_state: Any) -> np.ndarray:
+        """Draws (n, n_samples) around the posterior mean.
+
+        V (m, t), m >= n, are the covariances with the observed over the factor of the latter.
+        """
+        if type(n_samples) is not int or not 0 <= n_samples <= MOST_POINTS:
+            n_samples = check_size(n_samples, "n_samples", 0)
+        B = solve_triangular(self.factor[self.pivots], V[self.pivots], lower=True)
+        normal = check_random_state(random_state).standard_normal((len(B), n_samples))
+        # The symmetric root of I - B B' differs from I where there are observations only, whose
+        # number t is small: O(r t min(r, t)) instead of O(r^3).
+        U, s, _ = np.linalg.svd(B, full_matrices=False)
+        known = 1.0 - np.sqrt(nonnegative(1.0 - s**2, "in use", lambda: 1.0))
+        return self.factor @ (normal - U @ (known[:, None] * (U.T @ normal)))

@@ -41,18 +41,25 @@ def maximise_in_box(
         width = np.diag(ahead) - np.diag(behind)
         return -float(values[0]), -(values[1 : d + 1] - values[d + 1 :]) / width
 
+    def climb(start: np.ndarray) -> tuple[np.ndarray, float]:
+        """End of the search from a point of the unit cube, and the value there."""
+        first = negative(start)
+        scale = max(1e-300, abs(first[0]), float(np.abs(first[1]).max()))
+
+        def scaled(u: np.ndarray) -> tuple[float, np.ndarray]:
+            # The search begins with what is known already.
+            value, slope = first if np.array_equal(u, start) else negative(u)
+            return value / scale, slope / scale
+
+        limits, options = [(0.0, 1.0)] * d, {"maxiter": 50}
+        result = minimize(
+            scaled, start, jac=True, method="L-BFGS-B", bounds=limits, options=options
+        )
+        return result.x, -result.fun * scale
+
     best, top = starts[0].copy(), -np.inf
     for start in starts:
-        u = (start - lower) / side
-        scale = max(1e-300, abs(negative(u)[0]), float(np.abs(negative(u)[1]).max()))
-        result = minimize(
-            lambda u, scale=scale: tuple(v / scale for v in negative(u)),
-            u,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, 1.0)] * d,
-            options={"maxiter": 50},
-        )
-        if -result.fun * scale > top:
-            best, top = np.clip(lower + result.x * side, lower, box[:, 1]), -result.fun * scale
+        u, value = climb((start - lower) / side)
+        if value > top:
+            best, top = np.clip(lower + u * side, lower, box[:, 1]), value
     return best, top

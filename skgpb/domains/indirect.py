@@ -53,6 +53,11 @@ class IndirectQuery(Query):
         """The query as a row."""
         return self.a[np.newaxis]
 
+    @property
+    def box(self) -> np.ndarray:
+        """The query as both corners, shape (2 q,)."""
+        return np.concatenate([self.a, self.a])
+
     def __hash__(self) -> int:
         return hash(self.a.tobytes())
 
@@ -155,6 +160,8 @@ class QuerySet:
         self.rows = np.ascontiguousarray(rows)
         self.cost, self.box, self.space = cost, box, space
         self.costs = self.costs_of(self.rows)
+        # A candidate that is asked again and again is one object.
+        self._queries: dict[int, IndirectQuery] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -211,7 +218,11 @@ class QuerySet:
 
     def query(self, i: int) -> IndirectQuery:
         """Candidate number i."""
-        return IndirectQuery(self.rows[i], self.costs[i], i).named(self.space)
+        query = self._queries.get(i)
+        if query is None:
+            query = IndirectQuery(self.rows[i], self.costs[i], i).named(self.space)
+            self._queries[i] = query
+        return query
 
     def query_at(self, a: np.ndarray) -> IndirectQuery:
         """The query of a row (q,) of the box, whether or not a candidate."""

@@ -53,7 +53,6 @@ from skgpb.utils import (
     check_bounds,
     check_callable_value,
     check_inside,
-    check_noise_variance,
     check_numbers,
     check_resolution,
     check_unmasked,
@@ -340,11 +339,13 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
         return float("nan") if self.alpha is None else float(self.alpha)
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
-        given = None if alpha is None else check_noise_variance(alpha)
-        query, target, value, _ = super()._checked(query, reward, 0.0)
-        if given is None:
-            given = np.nan if self.alpha is None else float(self._alphas_of([query])[0])
-        return query, target, value, given
+        query, target, value, noise = super()._checked(query, reward, alpha)
+        if alpha is None and self.alpha is not None:
+            noise = float(self._alphas_of([query])[0])
+        return query, target, value, noise
+
+    def _told_noise(self) -> float:
+        return float("nan")  # where it is known it may depend on the query
 
     def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
         """Condition f and g on one answer, eq. 5."""
@@ -435,15 +436,15 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
         return float(self.predict(np.atleast_2d(query))[0])
 
     @property
-    @locked
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
-        if callable(self.alpha):
-            raise AttributeError("alpha is a function: there is no one noise variance")
-        if self.alpha is not None:
-            return float(self.alpha)
-        check_is_fitted(self, "bounds_")
-        return self.surrogate_.alpha_
+        with self._lock:
+            if callable(self.alpha):
+                raise AttributeError("alpha is a function: there is no one noise variance")
+            if self.alpha is not None:
+                return float(self.alpha)
+            check_is_fitted(self, "bounds_")
+            return self.surrogate_.alpha_
 
     @property
     @locked

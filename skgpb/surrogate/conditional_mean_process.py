@@ -1,10 +1,8 @@
 r"""The conditional mean process: one posterior of f and of what indirect queries measure.
 
 Observations are answers z = g(a) + noise with :math:`g(a) = E[f(X) | A = a]`, values
-y = f(x) + noise, or both. Everything follows from covariances between functionals of f, which
-the kernel of the answers supplies (:class:`~skgpb.kernels.WindowMean`,
-:class:`~skgpb.kernels.PolicyMean`, :class:`~skgpb.kernels.ConditionalMean`); the posterior is that
-of :class:`~skgpb.OnlineGaussianProcessRegressor`.
+y = f(x) + noise, or both: functionals of f, whose covariances the kernel of the answers supplies
+(:class:`~skgpb.kernels.WindowMean`, ``PolicyMean`` or ``ConditionalMean``).
 
 References
 ----------
@@ -18,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from math import inf, isfinite, isnan
 from typing import Any, Self
 
 import numpy as np
@@ -28,8 +27,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from skgpb.kernels._indirect import IndirectKernel, checked_mean, noise_of_points, one_or_more
 from skgpb.kernels.evaluator import near
 from skgpb.locks import Guarded, locked
-from skgpb.roots import joint_draws
-from skgpb.surrogate.draws import PivotedRoot
+from skgpb.roots import PivotedRoot, joint_draws
 from skgpb.surrogate.functionals import Functionals, numbered
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
@@ -157,7 +155,6 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
 
     # -- observing --------------------------------------------------------------------------
 
-    @locked
     def condition_query(self, A: ArrayLike, z: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Observe answers z about queries A. O(t^2) each.
 
@@ -175,25 +172,26 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         -------
         self : ConditionalMeanProcess
         """
-        return self._condition(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
+        with self._lock:
+            return self._condition(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
 
     @locked
     def condition_point(self, X: ArrayLike, y: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Observe values y of f at points X (n, d); otherwise as :meth:`condition_query`."""
         return self._condition(self._prepared().points(one_or_more(X, "X")), y, alpha, False)
 
-    @locked
     def condition_tracked(self, i: int, z: float, alpha: float | None = None) -> Self:
         """Observe an answer about tracked query number i. O(m t), no solve."""
-        if not hasattr(self, "A_tracked_") or not 0 <= i < len(self.A_tracked_):
-            raise IndexError(f"tracked query {i} of {len(getattr(self, 'A_tracked_', ()))}")
-        slot = len(self.X_tracked_) + int(i)
-        rows = self._gp.tracked[slot]
-        values, noises = self._checked(rows, z, alpha)
-        (residual,), (noise,) = values - self._prior(rows), self._noises(noises, True)
-        self._gp.observe_tracked(slot, float(residual), float(noise))
-        self._log(rows, values, noises, True)
-        return self
+        with self._lock:
+            if not hasattr(self, "A_tracked_") or not 0 <= i < len(self.A_tracked_):
+                raise IndexError(f"tracked query {i} of {len(getattr(self, 'A_tracked_', ()))}")
+            slot = len(self.X_tracked_) + int(i)
+            rows, prior = self._tracked_rows[slot : slot + 1], self._tracked_prior[slot]
+            values, noises = self._checked(rows, z, alpha)
+            (residual,), (noise,) = values - prior, self._noises(noises, True)
+            self._gp.observe_tracked(slot, float(residual), float(noise))
+            self._seen.append((rows.copy(), values, noises, np.ones(1, dtype=bool)))
+            return self
 
     @locked
     def learn(self, units: tuple[float, float] | None = None, prior: Prior | None = None) -> Self:
@@ -284,12 +282,12 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         """
         return self._moments(self._prepared().points(X), return_std, return_cov)
 
-    @locked
     def predict_query(
         self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> Any:
         """Posterior mean of g at queries A (n, q); otherwise as :meth:`predict`."""
-        return self._moments(self._prepared().queries(A), return_std, return_cov)
+        with self._lock:
+            return self._moments(self._prepared().queries(A), return_std, return_cov)
 
     @locked
     def predict_joint(self, X: ArrayLike, A: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -315,31 +313,31 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
         return joint_draws(*self.predict_query(A, return_cov=True), n_samples, random_state)
 
-    @locked
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
         """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
-        self._prepared()
-        return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
+        with self._lock:
+            self._prepared()
+            return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
 
     @property
-    @locked
     def alpha_(self) -> float:
         """Noise variance in use where none is told: ``alpha``, or what was learned."""
-        if self.alpha is not None:
-            return self.alpha
-        self._prepared()
-        if self._level is None:
-            raise AttributeError("alpha_ is not known before anything is observed or tracked")
-        return self._level * self.scale_**2
+        with self._lock:
+            if self.alpha is not None:
+                return self.alpha
+            self._prepared()
+            if self._level is None:
+                raise AttributeError("alpha_ is not known before anything is observed or tracked")
+            return self._level * self.scale_**2
 
     @property
-    @locked
     def model_noise_(self) -> float:
         """Variance added to the noise of answers, in units of the observations."""
-        self._prepared()
-        if self.model_noise == "auto":
-            return self._own_share * self.scale_**2
-        return float(self.model_noise)
+        with self._lock:
+            self._prepared()
+            if self.model_noise == "auto":
+                return self._own_share * self.scale_**2
+            return float(self.model_noise)
 
     @property
     @locked
@@ -370,22 +368,21 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         gp = self._ready(rows)
         self.X_tracked_ = np.array(X, dtype=np.float64) if X is not None else np.empty((0, 0))
         self.A_tracked_ = np.array(A, dtype=np.float64) if A is not None else np.empty((0, 0))
-        self._tracked_prior = self._prior(rows)
+        self._tracked_rows, self._tracked_prior = rows, self._prior(rows)
         self._roots: dict[bool, PivotedRoot] = {}
         gp.track(rows)
         return self
 
-    @locked
     def predict_tracked(self, return_std: bool = False) -> Any:
         """Posterior mean (n,), and deviation, of f at the tracked points. No solve."""
-        return self._tracked_moments(slice(0, len(self.X_tracked_)), return_std)
+        with self._lock:
+            return self._tracked_moments(slice(0, len(self.X_tracked_)), return_std)
 
-    @locked
     def predict_query_tracked(self, return_std: bool = False) -> Any:
         """Posterior mean (m,), and deviation, of g at the tracked queries. No solve."""
-        return self._tracked_moments(slice(len(self.X_tracked_), None), return_std)
+        with self._lock:
+            return self._tracked_moments(slice(len(self.X_tracked_), None), return_std)
 
-    @locked
     def sample_tracked(
         self, n_samples: int, random_state: Any = 0, queries: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -408,14 +405,15 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         f : ndarray of shape (n, n_samples)
         g : ndarray of shape (m, n_samples), only with ``queries``
         """
-        if queries not in self._roots:
-            self._roots[queries] = PivotedRoot(*self._columns(queries))
-        root = self._roots[queries]
-        mean = np.concatenate([self.predict_tracked(), self.predict_query_tracked()])
-        draws = root.draws(self._gp.posterior.tracked_rows(), n_samples, random_state)
-        draws = mean[: len(draws), None] + draws * self.scale_
-        n = len(self.X_tracked_)
-        return (draws[:n], draws[n:]) if queries else draws
+        with self._lock:
+            if queries not in self._roots:
+                self._roots[queries] = PivotedRoot(*self._columns(queries))
+            root = self._roots[queries]
+            mean = np.concatenate([self.predict_tracked(), self.predict_query_tracked()])
+            draws = root.draws(self._gp.posterior.tracked_rows(), n_samples, random_state)
+            draws = mean[: len(draws), None] + draws * self.scale_
+            n = len(self.X_tracked_)
+            return (draws[:n], draws[n:]) if queries else draws
 
     @locked
     def covariance_tracked(
@@ -484,10 +482,10 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         return self._gp.offset if hasattr(self, "_gp") else 0.0
 
     @property
-    @locked
     def scale_(self) -> float:
         """What observations are divided by."""
-        return self._gp.scale if hasattr(self, "_gp") else 1.0
+        with self._lock:
+            return self._gp.scale if hasattr(self, "_gp") else 1.0
 
     def _residuals(self) -> list[np.ndarray]:
         """Observations without the prior mean."""
@@ -549,12 +547,17 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         return self.kernel_.mean_of(rows, checked_mean(mean))
 
     def _checked(self, rows: np.ndarray, z: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray]:
+        default = np.nan if self.alpha is None else self.alpha
+        given = default if alpha is None else alpha
+        learned = self.alpha is None or self._level is not None
+        single = len(rows) == 1 and isinstance(z, float) and isinstance(given, float)
+        if single and isfinite(z) and (0.0 <= given < inf or (learned and isnan(given))):
+            return np.array([z]), np.array([given])  # one answer, as most come
         z = check_numbers(np.atleast_1d(z), "observations", ensure_2d=False)
         if z.shape != (len(rows),):
             raise ValueError(f"expected {len(rows)} observations, got an array of shape {z.shape}")
-        default = np.nan if self.alpha is None else self.alpha
-        given = np.asarray(default if alpha is None else alpha, dtype=np.float64)
-        unknown = np.isnan(given) & (self.alpha is None or self._level is not None)
+        given = np.asarray(given, dtype=np.float64)
+        unknown = np.isnan(given) & learned
         noises = check_noise_variances(np.where(unknown, 0.0, given), len(rows))
         return z, np.where(unknown, np.nan, noises)
 
@@ -569,11 +572,8 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         except BaseException:
             gp.set_units(*units)
             raise
-        self._log(rows, values, noises, asked)
-        return self
-
-    def _log(self, rows: np.ndarray, values: np.ndarray, noises: np.ndarray, asked: bool) -> None:
         self._seen.append((rows.copy(), values, noises, np.full(len(rows), asked)))
+        return self
 
     def _moments(self, rows: np.ndarray, std: bool, cov: bool) -> Any:
         if std and cov:

@@ -13,18 +13,12 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from scipy.linalg import solve_triangular
-from sklearn.utils import check_random_state
 
 from skgpb._core._arms import correct_draws
-from skgpb.roots import nonnegative, pivoted_cholesky, symmetric_root
+from skgpb.roots import pivoted_cholesky, symmetric_root
 from skgpb.surrogate.functionals import Functionals, key_of
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import check_size
 
 # Up to so many functionals the whole prior covariance is decomposed.
 DENSE = 1000
@@ -32,8 +26,6 @@ DENSE = 1000
 MAX_RANK = 512
 # fewer where what is left of every variance is below this share of the largest.
 NEGLIGIBLE = 1e-11
-# Prior variance, as a share of the largest, that a root by pivots may leave out, and its rank.
-UNRESOLVED, MAX_PIVOTS = 1e-8, 1500
 
 
 class PriorRoot:
@@ -143,39 +135,3 @@ class PosteriorDraws:
                 self._root = None
             places[i] = self._position[key]
         return places
-
-
-class PivotedRoot:
-    """Joint draws at points of which few tell all: by a pivoted Cholesky factor P of the prior.
-
-    Given f at the r pivots, f at the other points is known but for ``UNRESOLVED`` of the prior
-    variance, with or without data. So f is drawn at the pivots from their posterior, of covariance
-    :math:`P_p (I - B B^T) P_p^T` with :math:`P P^T` the prior, and extended by P.
-
-    Parameters
-    ----------
-    column : callable
-        Takes a number; returns that column (n,) of the prior covariance.
-    variances : ndarray of shape (n,)
-        Its diagonal.
-    """
-
-    def __init__(self, column: Callable[[int], np.ndarray], variances: np.ndarray) -> None:
-        negligible = UNRESOLVED * variances.max()
-        self.factor, self.pivots, _ = pivoted_cholesky(
-            column, variances, MAX_PIVOTS, lambda left: left.max() <= negligible
-        )
-
-    def draws(self, V: np.ndarray, n_samples: int, random_state: Any) -> np.ndarray:
-        """Draws (n, n_samples) around the posterior mean.
-
-        V (m, t), m >= n, are the covariances with the observed over the factor of the latter.
-        """
-        n_samples = check_size(n_samples, "n_samples", 0)
-        B = solve_triangular(self.factor[self.pivots], V[self.pivots], lower=True)
-        normal = check_random_state(random_state).standard_normal((len(B), n_samples))
-        # The symmetric root of I - B B' differs from I where there are observations only, whose
-        # number t is small: O(r t min(r, t)) instead of O(r^3).
-        U, s, _ = np.linalg.svd(B, full_matrices=False)
-        known = 1.0 - np.sqrt(nonnegative(1.0 - s**2, "in use", lambda: 1.0))
-        return self.factor @ (normal - U @ (known[:, None] * (U.T @ normal)))

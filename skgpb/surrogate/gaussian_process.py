@@ -104,6 +104,8 @@ class GaussianProcess:
         self.tracked = Functionals(n_columns)
         self.posterior = Posterior()
         self._position: dict[bytes, int] = {}
+        # The same for tracked functionals that were observed as such, by their slots.
+        self._number_at: dict[int, int] = {}
         self.evaluate_afresh()
 
     def evaluate_afresh(self) -> None:
@@ -152,9 +154,12 @@ class GaussianProcess:
 
     def observe_tracked(self, slot: int, reward: float, noise: float) -> int:
         """Observe the tracked functional of a number; as :meth:`observe`, in O(m t)."""
-        key = key_of(self.tracked[slot])
         y, noise = (reward - self.offset) / self.scale, noise / self.scale**2
+        if slot in self._number_at:
+            return self._repeat(self._number_at[slot], y, noise)
+        key = key_of(self.tracked[slot])
         if not self.white and key in self._position:
+            self._number_at[slot] = self._position[key]
             return self._repeat(self._position[key], y, noise)
         single = self.tracked.one(slot)
         k_tracked = self.covariance(self.tracked, single)[:, 0].copy()
@@ -166,6 +171,8 @@ class GaussianProcess:
         i = len(self.observed)
         self.observed.put(i, self.tracked, slot)
         self._position.setdefault(key, i)
+        if not self.white:
+            self._number_at[slot] = i
         self._report_losses()
         return i
 
@@ -268,6 +275,7 @@ class GaussianProcess:
             Numbers under which they are tracked, in place of what had them or, from the length
             on, appended. None replaces everything that was tracked.
         """
+        self._number_at = {}
         if slots is None:
             self.tracked = Functionals(self.n_columns)
             self.posterior.untrack_all()
@@ -300,6 +308,7 @@ class GaussianProcess:
             posterior=self.posterior.copy(),
             observed=self.observed.copy(),
             _position=dict(self._position),
+            _number_at=dict(self._number_at),
         )
         return out
 
@@ -460,6 +469,7 @@ class GaussianProcess:
         out.offset, out.scale = offset, scale
         out.restore(self.observed, samples)
         out.track([self.tracked[i] for i in range(len(self.tracked))])
+        out._number_at = dict(self._number_at)
         return out
 
     def __getstate__(self) -> dict[str, Any]:

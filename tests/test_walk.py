@@ -1,0 +1,100 @@
+"""Through how many files of the package one round passes: a reader has to follow it."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+import skgpb
+from skgpb import CMESOptimizer, GPOOOptimizer
+from skgpb.kernels import WindowMean
+
+ROOT = str(Path(skgpb.__file__).parent)
+
+
+def walk(optimizer, answer):
+    """Files whose functions one round of ask and tell calls, in the order of the calls."""
+    files = []
+
+    def note(frame, event, _):
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(ROOT):
+            files.append(name[len(ROOT) + 1 :])
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        query = optimizer.ask()
+        sys.setprofile(before)
+        reward = answer(query)
+        sys.setprofile(note)
+        optimizer.tell(query, reward)
+    finally:
+        sys.setprofile(before)
+    return files
+
+
+def moves(files):
+    """Number of calls into another file than that of the call before."""
+    return sum(a != b for a, b in pairwise(files))
+
+
+def walks(optimizer, answer, n_before=20, n=5):
+    """Rounds that follow some others, and whether what they ask was asked before.
+
+    Those in which hyperparameters are learned do not count.
+    """
+    for _ in range(n_before):
+        query = optimizer.ask()
+        optimizer.tell(query, answer(query))
+    rounds = []
+    while len(rounds) < n:
+        learned, known = optimizer._learned_at, {row.tobytes() for row in descriptors(optimizer)}
+        files = walk(optimizer, answer)
+        if optimizer._learned_at == learned:
+            rounds.append((files, descriptors(optimizer)[-1].tobytes() in known))
+    return rounds
+
+
+def descriptors(optimizer):
+    return optimizer.history_["descriptor"]
+
+
+def on_average(query):
+    return float(np.sin(9.0 * query.points).mean())
+
+
+def at_query(query):
+    return float(np.sin(9.0 * query.a).mean())
+
+
+@pytest.mark.parametrize("kernel", [0.1 * RBF(0.05), None])
+@pytest.mark.parametrize("expansion", ["before", "posterior"])
+def test_a_round_of_gpoo_passes_through_seven_files(kernel, expansion):
+    optimizer = GPOOOptimizer(
+        kernel, bounds=[(0, 1)], alpha=0.01, expansion=expansion, max_depth=10, random_state=0
+    )
+    for files, _ in walks(optimizer, on_average):
+        assert len(set(files)) <= 7, sorted(set(files))
+        assert moves(files) <= 60
+
+
+@pytest.mark.parametrize("alpha", [0.01, None])
+def test_a_round_of_cmes_over_candidates_passes_through_few_files(alpha):
+    optimizer = CMESOptimizer(
+        RBF(0.2),
+        conditional=WindowMean(scale=0.1),
+        bounds=[(0, 1)],
+        queries=np.linspace(0, 1, 21)[:, None],
+        alpha=alpha,
+        random_state=0,
+    )
+    for files, known in walks(optimizer, at_query):
+        # The first time a query is made, and its covariances are found by the kernel.
+        assert not known or len(set(files)) <= 8, sorted(set(files))
+        assert moves(files) <= 100
