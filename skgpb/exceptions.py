@@ -21,7 +21,7 @@ class NumericalWarning(RuntimeWarning):
 
 
 class RefinementWarning(UserWarning):
-    """A partition was refined no further, to keep the tree affordable."""
+    """A partition is refined no further, to keep the tree affordable or because it was told so."""
 
 
 class BudgetWarning(UserWarning):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from math import log, sqrt
 from typing import Any
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._tree import TIE_TOLERANCE, Tree, first_maximum
 from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.domains.partition import deepest_level, points_per_axis
+from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import contains_white_noise
@@ -32,6 +34,8 @@ from skgpb.utils import (
     check_numbers,
 )
 
+# A difference is known to be positive at so many of its standard deviations.
+KNOWN = 2.0
 # n_representatives=None means at most this many in a pool's cell.
 IN_POOL = 32
 # Averages over more rows of a pool than this go by features, see LowRank.
@@ -195,6 +199,31 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
         tolerance = TIE_TOLERANCE * self._gp.scale
         return self.domain_.cell(int(nodes[first_maximum(means, tolerance)]))
+
+    def _best_supported(self, finest: int, caution: float) -> Cell:
+        best = super()._best_supported(finest, caution)
+        given = self.max_depth is not None and self.pool is None
+        if given and best.depth == self._finest and not self.domain_.at_center:
+            self._warn_of_grid(best)
+        return best
+
+    def _warn_of_grid(self, best: Cell) -> None:
+        """Warn where a cell half a side beside one of the finest is known to be better."""
+        step = 0.5 * np.diag(best.upper - best.lower)
+        corners = best.lower + np.concatenate([np.zeros((1, len(step))), step, -step])
+        boxes = np.hstack([corners, corners + best.upper - best.lower])
+        low, high = self.bounds_.T
+        inside = (corners >= low).all(axis=1) & (boxes[:, len(step) :] <= high).all(axis=1)
+        mean, cov = self._gp.moments(boxes[inside], cov=True)
+        var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
+        if (mean - mean[0] > KNOWN * np.sqrt(np.maximum(var, 0.0)))[1:].any():
+            warnings.warn(
+                f"max_depth={self.max_depth} ties recommendations to a grid, and a cell half a "
+                "side beside the best of it is better: recommend(side=...) places a cell of any "
+                "size freely",
+                RefinementWarning,
+                stacklevel=5,
+            )
 
     # -- the variation within cells ---------------------------------------------------------
 

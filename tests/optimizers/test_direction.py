@@ -36,6 +36,12 @@ def both(cls, **parameters):
     return pair[0].fit(X, Y), pair[1].fit(X, -Y)
 
 
+@pytest.mark.parametrize("cls", cases.OPTIMIZERS)
+def test_every_optimizer_has_a_direction(cls):
+    assert cls().direction == "maximize"
+    assert cls(direction="minimize").get_params()["direction"] == "minimize"
+
+
 @pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer, StoOOOptimizer])
 def test_what_is_fitted_and_predicted_has_the_users_sign(cls):
     up, down = both(cls)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 
 import cases
 import numpy as np
@@ -25,6 +26,7 @@ from skgpb import (
     IndirectEIOptimizer,
     StoOOOptimizer,
 )
+from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import CellAverage, WindowMean
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.plotting import PosteriorDisplay, RegretDisplay
@@ -408,3 +410,26 @@ def test_sides_of_a_cell_have_names_and_losses_are_small():
     pool = GPOOOptimizer(pool=[[0.0], [1.0], [2.0]])
     with pytest.raises(ValueError, match="cells of a box"):
         pool.tell(pool.ask(), 1.0).recommend(side=0.1)
+
+
+def test_a_grid_that_is_worse_than_a_cell_beside_it_is_told():
+    def run(max_depth, center):
+        optimizer = made(GPOOOptimizer, bounds=[(0, 1)], max_depth=max_depth)
+        for _ in range(25):
+            query = optimizer.ask()
+            reward = float(np.exp(-(((query.points - center) / 0.1) ** 2)).mean())
+            optimizer.tell(query, reward)
+        return optimizer
+
+    between = run(2, 0.5)
+    before = pickle.dumps(between.history_), between.ask()
+    with pytest.warns(RefinementWarning, match=r"max_depth=2.*recommend\(side=") as caught:
+        between.recommend()
+    assert caught[0].filename == __file__
+    assert (pickle.dumps(between.history_), between.ask()) == before
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(2, 0.5625).recommend()  # in the middle of a cell
+        run(None, 0.5).recommend()
+        between.recommend(side=0.125)
+        between.recommend("paper")
