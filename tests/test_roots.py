@@ -4,13 +4,21 @@ import numpy as np
 import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import cholesky, solve_triangular
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import CMESOptimizer, DAGPUCBOptimizer, GPTSOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.problems import gp_draw
-from skgpb.roots import joint_draws, next_pivot, nonnegative, pivoted_cholesky, symmetric_root
+from skgpb.roots import (
+    PivotedRoot,
+    joint_draws,
+    next_pivot,
+    nonnegative,
+    pivoted_cholesky,
+    symmetric_root,
+)
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 RNG = np.random.default_rng(0)
@@ -143,3 +151,20 @@ def test_a_matrix_that_is_no_covariance_is_reported_by_its_pivots():
 
 def test_variances_below_what_numbers_resolve_are_clipped_in_silence():
     assert_array_equal(nonnegative(np.array([-8e-323, 1e-320]), "k", lambda: 1e-320), [0.0, 1e-320])
+
+
+@pytest.mark.parametrize("n_observed", [0, 3, 60])
+def test_draws_by_pivots_are_by_the_symmetric_root_of_their_posterior(n_observed):
+    """Also where there are more observations than pivots."""
+    kernel, rng = RBF(0.2), np.random.default_rng(0)
+    X, observed = np.linspace(0, 1, 40)[:, None], rng.uniform(size=(n_observed, 1))
+    K, V = kernel(X), np.empty((len(X), n_observed))
+    root = PivotedRoot(lambda i: K[i], np.diag(K))
+    if n_observed:
+        L = cholesky(kernel(observed) + 1e-4 * np.eye(n_observed), lower=True)
+        V = solve_triangular(L, kernel(observed, X), lower=True).T
+    n = len(root.pivots)
+    B = solve_triangular(root.factor[root.pivots], V[root.pivots], lower=True)
+    expected = root.factor @ joint_draws(np.zeros(n), np.eye(n) - B @ B.T, 5, random_state=1)
+    # Both take the square root of what rounding leaves of 1 - 1, 1e-8 or so.
+    assert_allclose(root.draws(V, 5, random_state=1), expected, atol=1e-6)
