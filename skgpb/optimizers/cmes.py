@@ -49,8 +49,7 @@ from skgpb._core._tree import TIE_TOLERANCE
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import gumbel_max_values
 from skgpb.domains.indirect import IndirectQuery
-from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer
-from skgpb.optimizers._query_sets import BaseQuerySetOptimizer
+from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer, BaseQuerySetOptimizer
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 

@@ -29,7 +29,7 @@ from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.kernels.evaluator import origin_of
-from skgpb.optimizers._query_sets import BaseQuerySetOptimizer
+from skgpb.optimizers._indirect import BaseQuerySetOptimizer
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
