@@ -21,8 +21,8 @@ from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 
-# Where the kernel is learned: the best of few on one half of ``benchmarks.suite``.
-BETA, BETA_OF_MANY, MANY_DIMENSIONS = 4.0, 2.0, 8
+# Where the kernel is learned: chosen on one half of ``benchmarks.suite`` (decision D-D9).
+BETA = 2.0
 
 
 @with_shared_paragraphs
@@ -38,8 +38,8 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     beta : "theory", float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
-        round t, counted from 1. None stands for the best known: 4 where ``kernel`` is None, 2
-        from eight dimensions on; "theory" where a kernel is given.
+        round t, counted from 1. None stands for 2 where ``kernel`` is None, the best known,
+        and for "theory" where a kernel is given.
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
@@ -118,7 +118,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         if self.beta is None:
             if self.kernel is not None:
                 return self.theory_beta(posterior.t, posterior.n_arms)
-            return BETA if self.n_features_in_ < MANY_DIMENSIONS else BETA_OF_MANY  # D-D9
+            return BETA
         return super().exploration(posterior)
 
     @locked
