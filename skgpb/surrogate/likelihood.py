@@ -365,6 +365,9 @@ class Likelihood:
             density, slope = self._prior(theta)
             value += density
             gradient[: len(theta)] += slope
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            # Squares overflowed: a search would follow NaN to hyperparameters that are NaN.
+            return -np.inf, np.zeros_like(x)
         return value, gradient
 
 

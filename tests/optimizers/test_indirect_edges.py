@@ -7,6 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, RationalQuadratic
 
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
+from skgpb.kernels._windows import WindowEvaluator
 from skgpb.optimizers import (
     CMESOptimizer,
     CMETSOptimizer,
@@ -289,3 +290,24 @@ def test_what_lies_far_from_zero_is_asked_and_known_like_what_is_near(kind, nois
     # Weights of pairs solve equations whose condition is 1 / regularization, 1e9 at most.
     atol = 1e-6 if kind == "pairs" else 1e-9
     np.testing.assert_allclose(found[0][1:], found[1][1:], rtol=0, atol=atol)
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.NumericalWarning")
+def test_answers_whose_squares_overflow_are_not_learned_from():
+    """A likelihood of NaN must not lead a search to kernels of NaN, which are slow as well."""
+    conditional = WindowMean(scale=0.1)
+    optimizer = IndirectEIOptimizer(
+        conditional=conditional, bounds=[(0, 1)], alpha=1e-3, n_points=20, n_candidates=15
+    )
+    seen = []
+    embed = WindowEvaluator.embed
+
+    def spy(evaluator, rows, offsets=None):
+        seen.append(evaluator.base.theta)
+        return embed(evaluator, rows, offsets)
+
+    with pytest.MonkeyPatch.context() as patched, np.errstate(all="ignore"):
+        patched.setattr(WindowEvaluator, "embed", spy)
+        for query, reward in zip(optimizer.ask(6), [0.0, 1e12, 1e300] * 2, strict=True):
+            optimizer.tell(query, reward)
+    assert np.isfinite(seen).all()
