@@ -101,5 +101,5 @@ def test_a_campaign_that_responds_late_gets_its_share_in_nearly_all_runs():
 
 @pytest.mark.slow
 def test_a_narrow_peak_is_found_by_averages_in_nearly_all_runs():
-    found = [peak(seed, max_cost=120) < 1.0 for seed in SEEDS]
+    found = [peak(seed, max_cost=200) < 1.0 for seed in SEEDS]
     assert found.count(False) <= MOST_FAILURES
