@@ -91,8 +91,7 @@ def standard_scores(
     if feedback == "cells":
         optimizer = GPOOOptimizer(bounds=bounds, n_representatives=PER_AXIS[d], random_state=seed)
     else:
-        # Queries near the maximum from the first on are what learning finds hardest.
-        optimizer = GPUCBOptimizer(bounds=bounds, beta=2.0, n_initial=0, random_state=seed)
+        optimizer = GPUCBOptimizer(bounds=bounds, random_state=seed)
     optimizer.ask()
     for _ in range(n_answers):
         if chosen:
