@@ -62,6 +62,9 @@ class Allocation(Query):
         lower = [arm.lower for arm in self.arms]
         return np.concatenate(lower + [arm.upper for arm in self.arms])
 
+    def __hash__(self) -> int:
+        return hash((self.arms, self.costs.tobytes()))
+
     def describe(self) -> str:
         """Rows and costs."""
         return f"Allocation(indices={self.indices}, costs={self.costs})"

@@ -97,6 +97,9 @@ class Arm(Query):
     def _d(self) -> int:
         return len(self.descriptor) // (1 if self.counts is None else 2)
 
+    def __hash__(self) -> int:
+        return hash((self.index, self.descriptor.tobytes()))
+
     def describe(self) -> str:
         """Row and descriptor."""
         return f"Arm(index={self.index}, descriptor={self.descriptor})"

@@ -321,13 +321,14 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         """Allocation of the first design, None once enough is known or where there are no more."""
         n_initial = max(optimizer.n_initial_ for optimizer in self.optimizers_)
         evaluated = sum(until is None for until in self._pending.values())
-        told = np.array([box for box, _, _ in self._history]).reshape(-1, 2 * self.n_features_in_)
-        if len(np.unique(told, axis=0)) + self._n_fitted + evaluated >= n_initial:
+        distinct = {(box + 0.0).tobytes() for box, _, _ in self._history}
+        if len(distinct) + self._n_fitted + evaluated >= n_initial:
             return None
         # What failed does not count, but nothing is played again beside it.
         failed = [query for _, query, _ in self._failures]
-        known = np.vstack([told, *(query.box for query in [*self._pending, *failed])])
-        places = known.reshape(-1, 2, self.n_features_in_).mean(axis=1)
+        boxes = [box for box, _, _ in self._history]
+        boxes += [query.box for query in [*self._pending, *failed]]
+        places = np.array(boxes).reshape(-1, 2, self.n_features_in_).mean(axis=1)
         size = n_initial + len(failed)
         return self.domain_.first_allocation(size, places, self._seed[0], self._table().best)
 
