@@ -202,8 +202,8 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
 
     def _best_supported(self, finest: int, caution: float) -> Cell:
         best = super()._best_supported(finest, caution)
-        given = self.max_depth is not None and self.pool is None
-        if given and best.depth == self._finest and not self.domain_.at_center:
+        grid = isinstance(self.domain_, BoxPartition) and not self.domain_.at_center
+        if grid and self.max_depth is not None and best.depth == self._finest:
             self._warn_of_grid(best)
         return best
 
