@@ -286,8 +286,8 @@ class BaseBanditOptimizer(
         count = 1 if n is None else check_count(n)
         with self._lock:
             self._ensure_started()
-            while len(self._asked) < count:
-                self._ask_for(self._choose)
+            if len(self._asked) < count:
+                self._ask_until(count)
             return self._asked[0] if n is None else self._asked[:count]
 
     def _ask_for(self, choose: Callable, *arguments: Any) -> Any:

@@ -34,6 +34,17 @@ def check_run(objective: Any, callback: Any, on_error: Any) -> None:
 class Runs:
     """``run`` of an optimizer that can be asked and told."""
 
+    def _ask_until(self: Any, count: int) -> None:
+        """Choose queries until so many are asked; where there are not as many, none of them."""
+        asked, pending, n_events = self._asked.copy(), self._pending.copy(), len(self._log)
+        try:
+            while len(self._asked) < count:
+                self._ask_for(self._choose)
+        except BaseException:
+            self._asked, self._pending = asked, pending
+            del self._log[n_events:]
+            raise
+
     def run(
         self,
         objective: Callable[[Any], float],

@@ -320,3 +320,13 @@ def test_where_all_cells_are_silent_the_least_known_is_asked(monkeypatch):
         optimizer.tell(cell, f(x).mean() + 0.01 * rng.normal())
     assert silent >= 5
     assert abs(optimizer.recommend()[0] - 0.25) < 0.05
+
+
+def test_a_list_that_is_too_long_is_not_asked_in_part():
+    optimizer, twin = (CMETSOptimizer(bounds=[(0, 1)], n_points=20, alpha=0.01) for _ in range(2))
+    for each in (optimizer, twin):
+        each.start()
+    with pytest.raises(ValueError, match="are pending"):
+        optimizer.ask(500)
+    assert optimizer._pending == twin._pending and optimizer._log == twin._log
+    assert optimizer.ask(2) == twin.ask(2)
