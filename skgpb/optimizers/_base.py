@@ -286,7 +286,9 @@ class BaseBanditOptimizer(
         count = 1 if n is None else check_count(n)
         with self._lock:
             self._ensure_started()
-            if len(self._asked) < count:
+            if count == 1 and not self._asked:
+                self._ask_for(self._choose)
+            elif len(self._asked) < count:
                 self._ask_until(count)
             return self._asked[0] if n is None else self._asked[:count]
 
