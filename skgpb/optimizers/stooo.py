@@ -182,6 +182,9 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     def _begin_checks(self, d: int) -> None:
         super()._begin_checks(d)
+        self._reread()
+
+    def _reread(self) -> None:
         if self.width == "munos" and self.horizon is None:
             raise ValueError("width='munos' needs horizon, the number of rounds to be played")
         ends = self.reward_range

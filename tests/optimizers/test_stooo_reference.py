@@ -183,3 +183,16 @@ def test_the_munos_width_needs_a_horizon():
     optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)], width="munos")
     with pytest.raises(ValueError, match="horizon"):
         optimizer.ask()
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [{"reward_range": [[1, 2], [3]]}, {"reward_range": (1.0,)}, {"width": "munos"}],
+)
+def test_what_cannot_be_played_is_refused_in_the_run_as_at_its_start(nonsense):
+    optimizer = StoOOOptimizer(bounds=[(0.0, 1.0)])
+    cell = optimizer.ask()
+    with pytest.raises(ValueError, match=r"reward_range must be|width='munos' needs horizon"):
+        optimizer.set_params(**nonsense)
+    assert optimizer.get_params()["reward_range"] == (0.0, 1.0)
+    assert optimizer.tell(cell, 0.5).ask() is not None
