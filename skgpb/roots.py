@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
 from skgpb.exceptions import NumericalWarning
-from skgpb.utils import MOST_POINTS, check_size
+from skgpb.utils import MOST_DRAWN, check_draws
 
 # Variances within this share of the largest count as equal.
 _EQUAL = 1e-3
@@ -143,7 +143,7 @@ def symmetric_root(K: np.ndarray, tolerance: float | None = None) -> tuple[np.nd
 
 def joint_draws(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any) -> np.ndarray:
     """Draws (n, n_samples) from N(mean, cov), also where cov is singular."""
-    n_samples = check_size(n_samples, "n_samples", 0)
+    n_samples = check_draws(n_samples, len(mean))
     U, s = symmetric_root(cov)
     normal = check_random_state(random_state).standard_normal((len(mean), n_samples))
     return mean[:, None] + U @ (s[:, None] * (U.T @ normal))
@@ -175,8 +175,9 @@ class PivotedRoot:
 
         V (m, t), m >= n, are the covariances with the observed over the factor of the latter.
         """
-        if type(n_samples) is not int or not 0 <= n_samples <= MOST_POINTS:
-            n_samples = check_size(n_samples, "n_samples", 0)
+        n_points = len(self.factor)
+        if type(n_samples) is not int or not 0 <= n_samples * n_points <= MOST_DRAWN:
+            n_samples = check_draws(n_samples, n_points)
         B = solve_triangular(self.factor[self.pivots], V[self.pivots], lower=True)
         normal = check_random_state(random_state).standard_normal((len(B), n_samples))
         # The symmetric root of I - B B' differs from I where there are observations only, whose

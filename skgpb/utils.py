@@ -26,13 +26,15 @@ LEAST_RESOLUTION = 10**6
 LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
 
 # Larger sizes are mistakes: they would fill the memory or never end, so they are refused before
-# anything is allocated. MOST_POINTS is for candidates, points, draws: there are arrays of that
-# size times some hundreds.
+# anything is allocated. MOST_POINTS is for candidates and points: there are arrays of that size
+# times some hundreds. MOST_DRAWN is for what is drawn at once, draws times points.
 MOST_CHILDREN, MOST_RESTARTS, MOST_POINTS, MOST_QUERIES = 1_000, 1_000, 100_000, 10_000
+MOST_DRAWN = 100_000_000
 MOST_LEAVES, MOST_ROUNDS, MOST_JOBS = 1_000_000, 10_000_000, 1_000
 
 __all__ = [
     "MOST_CHILDREN",
+    "MOST_DRAWN",
     "MOST_JOBS",
     "MOST_LEAVES",
     "MOST_POINTS",
@@ -49,6 +51,7 @@ __all__ = [
     "check_bounds",
     "check_callable_value",
     "check_count",
+    "check_draws",
     "check_inside",
     "check_noise_variance",
     "check_noise_variances",
@@ -197,6 +200,11 @@ def check_size(n: Any, name: str, least: int = 1, most: int = MOST_POINTS) -> in
     if not isinstance(n, Integral) or isinstance(n, bool) or not least <= int(n) <= most:
         raise ValueError(f"{name} must be an integer from {least} to {most}, got {n!r}")
     return int(n)
+
+
+def check_draws(n_samples: Any, n_points: int = 1) -> int:
+    """Return a number of draws at so many points, an integer within limits."""
+    return check_size(n_samples, "n_samples", 0, MOST_DRAWN // max(1, n_points))
 
 
 def check_callable_value(function: Any, argument: int, name: str) -> float:

@@ -47,8 +47,8 @@ from skgpb.utils import (
     Real,
     StrOptions,
     check_callable_value,
+    check_draws,
     check_numbers,
-    check_size,
 )
 
 # Theorem 2 takes this for the members that have no probability of failure.
@@ -326,9 +326,10 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         samples : ndarray of shape (n_arms, n_samples)
             The low-rank root of the prior is found once; a draw then takes O(n_arms t).
         """
-        n_samples = check_size(n_samples, "n_samples", 0)
+        n_samples = check_draws(n_samples)
         self._ensure_started()
         self._refresh_candidates()
+        check_draws(n_samples, len(self.domain_))
         draws = self._pairs.draws(n_samples, np.random.default_rng(random_state))
         return self._signed(draws.T * self._gp.scale + self._gp.offset)
 

@@ -19,6 +19,7 @@ from skgpb.problems import (
     gp_draw,
 )
 from skgpb.problems.simulation import simulate
+from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 SIZES = (
@@ -163,5 +164,16 @@ def test_what_is_made_of_a_size_is_refused_before_it_is_made(case, size):
 @pytest.mark.parametrize("size", [-1, 2.5, True, "3", None])
 @pytest.mark.parametrize("case", [case for case in MAKERS if case.startswith("n_samples")])
 def test_a_number_of_draws_is_a_number(case, size):
-    with pytest.raises(ValueError, match="n_samples must be an integer from 0 to 100000, got"):
+    with pytest.raises(ValueError, match=r"n_samples must be an integer from 0 to \d+, got"):
         MAKERS[case](size)
+
+
+def test_many_draws_at_few_points_are_drawn():
+    assert regressor().sample_y(X[:1], 300_000).shape == (1, 300_000)
+
+
+def test_draws_at_many_points_are_limited_by_all_that_is_drawn():
+    with pytest.raises(ValueError, match="n_samples must be an integer from 0 to 1000000, got"):
+        joint_draws(np.zeros(100), np.eye(100), 1_000_001, 0)
+    with pytest.raises(ValueError, match="n_samples must be an integer from 0 to 100000, got"):
+        skgpb.GPUCBOptimizer(RBF(0.2), arms=np.zeros((1000, 1)), alpha=0.1).sample_arms(100_001)
