@@ -118,6 +118,7 @@ def test_smallest_run(name: str, options: str, start: Callable, tmp_path: Path, 
         assert str(path) in printed and path.stat().st_size > 10_000
 
 
+@pytest.mark.usefixtures("own_seeds")
 def test_functions_of_the_suite_have_a_range_of_one_and_optimum_zero(monkeypatch) -> None:
     monkeypatch.syspath_prepend(ROOT)
     suite = importlib.import_module("benchmarks.suite.functions")

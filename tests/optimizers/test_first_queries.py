@@ -131,10 +131,12 @@ def test_first_allocations_spend_the_budget_and_spread_every_campaign():
     costs = np.array([allocation.costs for allocation in asked])
     assert len(np.unique(costs, axis=0)) == N_INITIAL
     assert (costs.sum(axis=1) <= 20.0).all()
-    # Up to half the whole budget, none of a campaign's is far from one that was tried.
+    # Up to half the whole budget, none of a campaign's is far from one that was tried. One of eight
+    # Sobol points has a share above 7/8 for it, (17.5, 20, 20) at worst, of which (5, 7.5, 7.5) is
+    # the nearest that can be afforded, and arms are whole numbers.
     for tried in costs.T:
         assert np.abs(np.arange(11)[:, None] - tried).min(axis=1).max() <= 3.0
-        assert tried.max() > 10.0
+        assert tried.max() > 4.0
 
 
 def test_allocations_that_failed_or_were_told_count_as_for_arms():
