@@ -94,16 +94,21 @@ def test_a_search_does_not_stall_where_answers_stay_far_below_the_maximum(inform
         x = query.a[0] + 0.1 * nodes
         return float(weights @ (0.7 * np.exp(-30 * (x - 0.3) ** 2) + np.exp(-300 * (x - 0.8) ** 2)))
 
-    optimizer = CMESOptimizer(
-        conditional=WindowMean(scale=0.1),
-        bounds=[(0, 1)],
-        alpha=1e-6,
-        information=information,
-        random_state=0,
-    )
-    result = optimizer.run(blurred, 16)
-    assert len(np.unique(optimizer.history_["a"])) == 16
-    assert abs(result.x[0] - 0.8) < 0.02
+    found = []
+    for random_state in range(10):
+        optimizer = CMESOptimizer(
+            conditional=WindowMean(scale=0.1),
+            bounds=[(0, 1)],
+            alpha=1e-6,
+            information=information,
+            random_state=random_state,
+        )
+        result = optimizer.run(blurred, 16)
+        assert len(np.unique(optimizer.history_["a"])) == 16
+        found.append(abs(result.x[0] - 0.8) < 0.02)
+    # If one run in twenty misses the hill after so few answers, more than two of ten do by chance
+    # in one of a hundred cases.
+    assert found.count(False) <= 2
 
 
 def test_a_batch_copies_the_posterior_once_for_each_query_beyond_the_first(name, monkeypatch):
