@@ -207,4 +207,4 @@ def test_the_largest_deviation_of_parts_is_found_axis_by_axis():
             return np.sqrt(1.0 - np.exp(-heights / (1.0 + np.abs(t - peaks))).prod(axis=1))
 
         exact = float(np.sqrt(1.0 - np.exp(-heights.sum())))
-        assert 0.98 * exact <= largest_within(deviations, d) <= exact
+        assert 0.98 * exact <= largest_within(deviations, d) <= exact * (1.0 + 1e-14)
