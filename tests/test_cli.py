@@ -12,8 +12,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import skgpb
-import skgpb.cli.commands as commands
-from skgpb.cli import main, report
+from skgpb.cli import demo, files, main, report
+from skgpb.cli import search as searching
 from skgpb.cli.region import KERNELS, GroupAverages, find_region, group_size
 
 CALIFORNIA = Path(__file__).parents[2] / "shared" / "data" / "california_housing.csv"
@@ -311,12 +311,12 @@ def test_progress_bar_only_on_a_terminal(monkeypatch):
         def __init__(self, tty):
             self.isatty = lambda: tty
 
-    monkeypatch.setattr(commands, "find_spec", lambda name: None)
+    monkeypatch.setattr(searching, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "stderr", Stream(True))
-    assert commands._progress_bar(3) is None  # tqdm is not installed
-    monkeypatch.setattr(commands, "find_spec", lambda name: object())
+    assert searching._progress_bar(3) is None  # tqdm is not installed
+    monkeypatch.setattr(searching, "find_spec", lambda name: object())
     monkeypatch.setattr(sys, "stderr", Stream(False))
-    assert commands._progress_bar(3) is None
+    assert searching._progress_bar(3) is None
 
 
 # -- how it refuses -----------------------------------------------------------------------------
@@ -368,7 +368,7 @@ def test_bad_arguments(table, capsys, more, says):
         (["demo", "--plot", "map.xyz"], "must end in one of"),
     ],
 )
-def test_bad_commands(capsys, argv, says):
+def test_bad_searching(capsys, argv, says):
     assert says in refused(capsys, main(argv))
 
 
@@ -413,14 +413,14 @@ def test_files_that_cannot_be_read(tmp_path, capsys):
 @pytest.mark.parametrize("option", ["--output", "--plot", "--save-rows"])
 def test_files_that_cannot_be_written(table, tmp_path, capsys, monkeypatch, option):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(commands, "find_region", lambda *a, **k: pytest.fail("asked something"))
+    monkeypatch.setattr(searching, "find_region", lambda *a, **k: pytest.fail("asked something"))
     gone = tmp_path / "gone" / "file.png"
     assert "there is no folder" in refused(capsys, search(table, option, gone))
     assert "it is a directory" in refused(capsys, search(table, option, tmp_path))
     assert "would overwrite the table" in refused(capsys, search(table, option, table))
     assert "name too long" in refused(capsys, search(table, option, "x" * 300)).replace("N", "n")
     assert "ot a directory" in refused(capsys, search(table, option, table / "map.png"))
-    monkeypatch.setattr(commands.os, "access", lambda *a: False)
+    monkeypatch.setattr(files.os, "access", lambda *a: False)
     denied = search(table, option, tmp_path / "file.png")
     assert "permission denied" in refused(capsys, denied)
 
@@ -442,14 +442,14 @@ def test_a_disk_that_fails_late_is_one_line_too(table, tmp_path, capsys, monkeyp
 
 def test_plot_without_matplotlib_asks_for_nothing(table, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
-    monkeypatch.setattr(commands, "find_region", lambda *a, **k: pytest.fail("asked something"))
+    monkeypatch.setattr(searching, "find_region", lambda *a, **k: pytest.fail("asked something"))
     error = refused(capsys, search(table, "--plot", tmp_path / "map.png"))
     assert "pip install skgpb[plot]" in error
 
 
 def test_demo_without_pillow(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(commands, "_check_format", lambda name: None)
+    monkeypatch.setattr(demo, "check_picture", lambda name: None)
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert "pip install skgpb[plot]" in refused(capsys, main(["demo"]))
 
@@ -458,7 +458,7 @@ def test_a_model_that_breaks_down_is_one_line(table, capsys, monkeypatch):
     def fail(*args, **kwargs):
         raise np.linalg.LinAlgError("not positive definite")
 
-    monkeypatch.setattr(commands, "find_region", fail)
+    monkeypatch.setattr(searching, "find_region", fail)
     assert "larger --alpha" in refused(capsys, search(table))
 
 
@@ -466,7 +466,7 @@ def test_an_interrupt_is_not_a_traceback(table, capsys, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "find_region", stop)
+    monkeypatch.setattr(searching, "find_region", stop)
     assert search(table) == 130
     assert capsys.readouterr().err == "skgpb: interrupted\n"
 

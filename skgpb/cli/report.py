@@ -101,7 +101,7 @@ def _figure(panels: int) -> Any:
     """A figure that needs no display, and its axes."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.5 * panels, 6.0), layout="constrained")
+    figure = Figure(figsize=(7.5 * panels, 6.0), layout="constrained", dpi=150)
     return figure, figure.subplots(1, panels, squeeze=False)[0]
 
 

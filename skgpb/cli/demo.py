@@ -1,0 +1,63 @@
+"""``python -m skgpb demo``: the brightest region of a photograph."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+from skgpb.cli.arguments import UsageError, add_common, not_negative, whole
+from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
+from skgpb.cli.report import PIXELS, draw_photograph, summary_of
+from skgpb.cli.search import result_of, run_search
+from skgpb.datasets import load_flower
+
+# Groups of the demo hold one 256th of the photograph.
+DEMO_DEPTH = 7
+DEMO_OUTPUT, DEMO_PLOT = "skgpb_demo.json", "skgpb_demo.png"
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of a parser."""
+    demo = commands.add_parser(
+        "demo",
+        help="find the brightest region of a photograph, nothing to download",
+        description="Find the brightest region of a photograph from noisy averages of "
+        "brightness. It ships with scikit-learn.",
+        allow_abbrev=False,
+    )
+    demo.set_defaults(run=_demo)
+    add = demo.add_argument
+    add("--budget", type=whole(1), default=80, metavar="N", help="questions (default: 80)")
+    add(
+        "--noise",
+        type=not_negative,
+        default=0.05,
+        metavar="SD",
+        help="standard deviation of the noise in every answer; black is 0, white 1 "
+        "(default: %(default)s)",
+    )
+    add_common(demo, DEMO_OUTPUT, DEMO_PLOT)
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    output, plot = arguments.output, arguments.plot
+    check_outputs({"--output": output, "--plot": plot})
+    check_picture(plot)
+    try:
+        places, brightness, image = load_flower()
+    except ImportError as error:
+        raise UsageError(str(error)) from error
+    arguments.kernel, arguments.alpha = "matern52", None
+    arguments.max_depth, arguments.min_members = DEMO_DEPTH, None
+    region = run_search(places, brightness, arguments)
+    result = result_of(region, brightness, arguments, PIXELS, "brightness", "flower.jpg")
+    height, width = image.shape[:2]
+    summary = summary_of(result, region, f"a photograph of {width} x {height} pixels")
+    write_report(
+        summary,
+        [
+            ("result", output, partial(write_json, result)),
+            ("map", plot, lambda name: draw_photograph(region, places, image).savefig(name)),
+        ],
+    )

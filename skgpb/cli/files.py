@@ -1,0 +1,91 @@
+"""Files that a command writes: what would keep them from being written, and writing them."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skgpb.cli.arguments import UsageError
+
+Writer = Callable[[str], Any]
+
+
+def check_outputs(named: Mapping[str, str | None], table: str | None = None) -> None:
+    """Find what would keep results from being written, before anything is spent.
+
+    ``named`` has what was given for each option, ``table`` is the file that is read.
+    """
+    taken = {} if table is None else {os.path.realpath(table): "the table"}
+    for option, name in named.items():
+        if name is None:
+            continue
+        path = Path(name)
+        place = os.path.realpath(path)
+        if place in taken:
+            raise UsageError(f"{option} {name} would overwrite {taken[place]}")
+        taken[place] = option
+        reason = _obstacle(path)
+        if reason:
+            raise UsageError(f"cannot write {option} {name}: {reason}")
+
+
+def _obstacle(path: Path) -> str | None:
+    """Say what would keep a file from being written."""
+    there = path
+    try:
+        if stat.S_ISDIR(path.stat().st_mode):
+            return "it is a directory"
+    except FileNotFoundError:
+        there = path.parent
+        if not there.is_dir():
+            return f"there is no folder {there}"
+    except OSError as error:  # such as a name that is too long
+        return error.strerror
+    return None if os.access(there, os.W_OK) else "permission denied"
+
+
+def check_picture(name: str) -> None:
+    """Find what would keep a picture from being drawn."""
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError as error:
+        raise UsageError(
+            "--plot needs matplotlib, which is not installed: pip install skgpb[plot]"
+        ) from error
+    formats = FigureCanvasBase.get_supported_filetypes()
+    ending = Path(name).suffix.lstrip(".").lower()
+    if ending not in formats:
+        raise UsageError(
+            f"cannot draw --plot {name}: its name must end in one of "
+            f"{', '.join('.' + each for each in sorted(formats))}"
+        )
+
+
+def write_report(summary: list[str], files: Sequence[tuple[str, str | None, Writer]]) -> None:
+    """Write the files that were asked for and print the summary, each even if the other fails.
+
+    A file is what it holds, its name or None, and a function that writes it.
+    """
+    lines, written = list(summary), []
+    try:
+        for what, name, write in files:
+            if name is not None:
+                write(name)
+                written.append(f"{what} in {name}")
+        lines += ["", *written] if written else []
+    except OSError as error:
+        name = error.filename or "the results"
+        raise UsageError(f"cannot write {name}: {error.strerror or error}") from error
+    finally:
+        print("\n".join(lines))
+
+
+def write_json(result: Mapping[str, Any], name: str) -> None:
+    """Write an entry a line."""
+    lines = (f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in result.items())
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    Path(name).write_text(text, encoding="utf-8")
