@@ -6,9 +6,13 @@ told, so that what is known from elsewhere counts, in whatever order it comes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
+
+from skgpb._core._tree import first_maximum
 
 #: Distinct queries that are asked first where nothing is known.
 N_INITIAL = 10
@@ -58,7 +62,7 @@ def first_members(places: np.ndarray, bounds: np.ndarray, n: int, seed: int) -> 
     chosen = []
     for target in targets:
         distance = np.where(left, ((places - target) ** 2).sum(axis=1), np.inf)
-        nearest = int(np.flatnonzero(distance <= distance.min() + SAME**2)[0])
+        nearest = first_maximum(-distance, SAME**2)
         if not left[nearest]:
             break
         chosen.append(nearest)
@@ -90,8 +94,25 @@ def farthest(places: np.ndarray, known: np.ndarray, bounds: np.ndarray) -> int |
     if not len(known):
         return 0
     distance = cdist(in_sides(places, bounds), in_sides(known, bounds)).min(axis=1)
-    most = float(distance.max())
-    return int(np.flatnonzero(distance >= most - SAME)[0]) if most > SAME else None
+    return first_maximum(distance, SAME) if distance.max() > SAME else None
+
+
+def are_fewer(n: int, places: Iterable[np.ndarray]) -> bool:
+    """Whether fewer than n of these places are distinct; no more of them are looked at than needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.domains.first_design import are_fewer
+    >>> are_fewer(3, [np.array([0.1]), np.array([0.5]), np.array([0.1])])
+    True
+    """
+    distinct: set[tuple[float, ...]] = set()
+    for place in places:
+        if len(distinct) >= n:
+            break
+        distinct.add(tuple(place.ravel().tolist()))
+    return len(distinct) < n
 
 
 def in_sides(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skgpb._core._tree import first_maximum
 from skgpb.domains.first_design import farthest, first_members, first_points
 from skgpb.domains.query import Query
 from skgpb.domains.space import ParameterSpace
@@ -278,7 +279,7 @@ class QuerySet:
         side = np.ptp(self.rows, axis=0)
         away = (self.rows[numbers] - self.rows.mean(axis=0)) / np.where(side > 0.0, side, 1.0)
         distance = (away**2).sum(axis=1)
-        return int(numbers[np.flatnonzero(distance <= distance.min() + tolerance)[0]])
+        return int(numbers[first_maximum(-distance, tolerance)])
 
 
 class QueryTree:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from itertools import chain
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
-from skgpb.domains.first_design import N_INITIAL
+from skgpb.domains.first_design import N_INITIAL, are_fewer
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
@@ -304,12 +305,12 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
             # Which of dearer queries are worth their price only the rule can tell.
             n_initial = N_INITIAL if self._ours and not self._queries.differ_in_cost else 0
         evaluated = [query for query, until in self._pending.items() if until is None]
-        asked = np.array([a for a, _, _ in self._answers] + [query.a for query in evaluated])
-        if not n_initial or len(np.unique(asked, axis=0)) + self._n_fitted >= n_initial:
+        asked = chain((a for a, _, _ in self._answers), (query.a for query in evaluated))
+        if not are_fewer(n_initial - self._n_fitted, asked):
             return None
         # What failed does not count, but nothing is asked again beside it.
         failed = [query for _, query, _ in self._failures]
-        known = [*asked, *(query.a for query in failed)]
+        known = [a for a, _, _ in self._answers] + [query.a for query in [*evaluated, *failed]]
         return self._spread_query(n_initial + len(failed), known)
 
     def _expected(self) -> ConditionalMeanProcess:

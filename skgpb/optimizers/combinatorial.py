@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._tree import first_maximum
 from skgpb.domains.allocations import Allocation, AllocationSet
+from skgpb.domains.first_design import are_fewer
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning
 from skgpb.locks import locked
@@ -321,12 +322,11 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         """Allocation of the first design, None once enough is known or where there are no more."""
         n_initial = max(optimizer.n_initial_ for optimizer in self.optimizers_)
         evaluated = sum(until is None for until in self._pending.values())
-        distinct = {(box + 0.0).tobytes() for box, _, _ in self._history}
-        if len(distinct) + self._n_fitted + evaluated >= n_initial:
+        boxes = [box for box, _, _ in self._history]
+        if not are_fewer(n_initial - self._n_fitted - evaluated, boxes):
             return None
         # What failed does not count, but nothing is played again beside it.
         failed = [query for _, query, _ in self._failures]
-        boxes = [box for box, _, _ in self._history]
         boxes += [query.box for query in [*self._pending, *failed]]
         places = np.array(boxes).reshape(-1, 2, self.n_features_in_).mean(axis=1)
         size = n_initial + len(failed)
