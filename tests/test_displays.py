@@ -28,7 +28,13 @@ from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer, TreeSearchOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
-from skgpb.plotting import CellMapDisplay, PosteriorDisplay, RegretDisplay, TreeDisplay
+from skgpb.plotting import (
+    CellMapDisplay,
+    PosteriorDisplay,
+    RegretDisplay,
+    SliceDisplay,
+    TreeDisplay,
+)
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -269,6 +275,8 @@ def test_bad_input_to_the_posterior():
 
 # Every display of every optimizer ----------------------------------------------------------------
 
+DISPLAYS = [CellMapDisplay, PosteriorDisplay, RegretDisplay, SliceDisplay, TreeDisplay]
+
 OPTIMIZERS = [
     value
     for name in skgpb.optimizers.__all__
@@ -297,12 +305,13 @@ def played(cls, d):
 
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("cls", OPTIMIZERS, ids=lambda cls: cls.__name__)
-@pytest.mark.parametrize("display", [CellMapDisplay, PosteriorDisplay, RegretDisplay, TreeDisplay])
+@pytest.mark.parametrize("display", DISPLAYS)
 def test_every_optimizer_is_drawn_or_refused_in_plain_words(display, cls, d):
     opt = played(cls, d)
     needed = {
         CellMapDisplay: (GaussianTreeSearchOptimizer, ContextualGPTreeOptimizer),
         PosteriorDisplay: BaseBanditOptimizer if cls is not StoOOOptimizer else (),
+        SliceDisplay: BaseBanditOptimizer if cls is not StoOOOptimizer else (),
         RegretDisplay: BaseBanditOptimizer,
         TreeDisplay: (TreeSearchOptimizer, ContextualGPTreeOptimizer),
     }[display]
@@ -321,18 +330,18 @@ def test_every_optimizer_is_drawn_or_refused_in_plain_words(display, cls, d):
     assert drawn.ax_.has_data()
 
 
-@pytest.mark.parametrize("display", [CellMapDisplay, PosteriorDisplay, RegretDisplay, TreeDisplay])
+@pytest.mark.parametrize("display", DISPLAYS)
 def test_campaigns_are_drawn_one_by_one(display):
     campaign = EIOptimizer(RBF(3.0), arms=np.arange(5.0)[:, None], alpha=0.1)
     opt = CombinatorialBandit([("one", campaign), ("other", campaign)], 5)
     opt.tell(opt.ask(), [0.1, 0.2])
     with pytest.raises(TypeError, match="CombinatorialBandit has n"):
         display.from_optimizer(opt)
-    if display in (PosteriorDisplay, RegretDisplay):
+    if display in (PosteriorDisplay, RegretDisplay, SliceDisplay):
         assert display.from_optimizer(opt.named_optimizers_["one"]).ax_.has_data()
 
 
-@pytest.mark.parametrize("display", [PosteriorDisplay, RegretDisplay, TreeDisplay])
+@pytest.mark.parametrize("display", DISPLAYS)
 def test_given_axes_are_used_and_missing_matplotlib_is_named(display, monkeypatch):
     opt = tree_search(1)
     _, ax = plt.subplots()
@@ -357,7 +366,7 @@ def test_axes_are_labelled_with_the_names_and_values_of_sides():
     display.figure_.canvas.draw()
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("salt", "kind")
     assert display.ax_.get_title() == "width = 4.5"
-    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == ["'a'", "'b'"]
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == ["a", "b"]
     ticks = display.ax_.xaxis.get_major_formatter()
     assert [ticks(u, None) for u in (0.0, 1.0, 1.2)] == ["0.0001", "0.1", ""]
     opt = GPOOOptimizer(bounds={"width": (0, 9), "salt": sides["salt"]})

@@ -3,6 +3,7 @@
 from skgpb.plotting.cell_map import CellMapDisplay
 from skgpb.plotting.posterior import PosteriorDisplay
 from skgpb.plotting.regret import RegretDisplay
+from skgpb.plotting.slices import SliceDisplay
 from skgpb.plotting.tree import TreeDisplay
 
-__all__ = ["CellMapDisplay", "PosteriorDisplay", "RegretDisplay", "TreeDisplay"]
+__all__ = ["CellMapDisplay", "PosteriorDisplay", "RegretDisplay", "SliceDisplay", "TreeDisplay"]

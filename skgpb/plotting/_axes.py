@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from skgpb.domains import ContextPartition
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
-from skgpb.domains.space import Axis, Span
+from skgpb.domains.space import Axis, Quantile, Span
+from skgpb.utils import Integral, check_numbers
 
-# Colour of what is recommended, in every display.
-RECOMMENDED = "#d62728"
+# Colour of what is recommended, in every display: vermilion, which people who do not tell red
+# from green still tell from the blue, green and yellow of the others.
+RECOMMENDED = "#d55e00"
 # Half width of a 95 % interval of a normal distribution, in standard deviations.
 QUANTILE_95 = 1.96
 # A side of more values than this has ticks at some of them.
 MOST_TICKS = 12
+# A side over so many times its least value has ticks at powers of ten; no two ticks are closer.
+DECADES, APART = 100.0, 0.1
+# Several panels are drawn so many side by side.
+PANELS_PER_ROW = 3
 
 
 def check_has_cells(optimizer: Any, what: str, *, posterior: bool = False) -> None:
@@ -36,6 +44,13 @@ def check_is_single(optimizer: Any) -> None:
         )
 
 
+def check_has_posterior(optimizer: Any) -> None:
+    """Raise TypeError for an optimizer that does not know how sure it is of f at points."""
+    check_is_single(optimizer)
+    if "return_std" not in inspect.signature(optimizer.predict).parameters:
+        raise TypeError(f"{type(optimizer).__name__} has no posterior to draw")
+
+
 def recommendation_of(optimizer: Any) -> Any:
     """What an optimizer recommends, None where that needs a context or an answer."""
     if "context_bounds" in optimizer.get_params(deep=False):
@@ -52,8 +67,13 @@ def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
         return list(given)
     if optimizer.space_ is not None:
         return optimizer.space_.names
-    numbered = [f"feature {i}" for i in range(optimizer.n_features_in_)]
-    return list(getattr(optimizer, "feature_names_in_", numbered))
+    if hasattr(optimizer, "feature_names_in_"):
+        return list(optimizer.feature_names_in_)
+    for table in ("pool", "arms"):
+        columns = getattr(getattr(optimizer, table, None), "columns", ())
+        if len(columns) == optimizer.n_features_in_:
+            return [str(column) for column in columns]
+    return [f"feature {i}" for i in range(optimizer.n_features_in_)]
 
 
 def sides_of(optimizer: Any) -> list[Axis] | None:
@@ -62,22 +82,122 @@ def sides_of(optimizer: Any) -> list[Axis] | None:
     return None if space is None else [axis for _, axis in space.axes]
 
 
+def numbers_of(features: Any, names: Sequence[str], most: int) -> list[int]:
+    """Return the numbers of some different features, given by number or name."""
+    d = len(names)
+    drawn: list[Any] = [features] if isinstance(features, (Integral, str)) else list(features)
+    drawn = [names.index(i) if i in names else i for i in drawn]
+    valid = all(isinstance(i, Integral) and 0 <= int(i) < d for i in drawn)
+    if not valid or not 0 < len(set(drawn)) == len(drawn) <= most:
+        many = "one or two" if most == 2 else "some"
+        raise ValueError(
+            f"features must be {many} different ones of 0..{d - 1} or of {names}, got {features!r}"
+        )
+    return [int(i) for i in drawn]
+
+
+def check_resolution(grid_resolution: Any) -> None:
+    """Raise ValueError unless a line may have so many points."""
+    if not isinstance(grid_resolution, Integral) or grid_resolution < 2:
+        raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
+
+
+def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Where features that are not drawn are fixed, and the corners of what is recommended."""
+    d, corners = optimizer.n_features_in_, None
+    best = recommendation_of(optimizer)
+    if best is not None:
+        point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
+        corners = np.array([getattr(best, name, point) for name in ("lower", "upper")])
+    if fixed is None:
+        return (optimizer.bounds_.T if corners is None else corners).mean(axis=0), corners
+    if isinstance(fixed, Mapping) and optimizer.space_ is not None:
+        fixed = optimizer.space_.point(fixed)
+    fixed = check_numbers(fixed, "fixed", ensure_2d=False)
+    if fixed.shape != (d,):
+        raise ValueError(f"fixed must be a point of shape ({d},), got shape {fixed.shape}")
+    return fixed, corners
+
+
+def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Corners (n, 2, d) of what was asked, and the answers; None where it is of another space."""
+    history = optimizer.history_
+    if "a" in history.dtype.names:
+        return None, None
+    boxes = history["descriptor"].reshape(len(history), 2, optimizer.n_features_in_)
+    return boxes, history["reward"]
+
+
+def plain(value: Any) -> str:
+    """Write a value of a side in a picture: numbers with few digits, text without quotes."""
+    return readable(value, 3) if isinstance(value, (float, tuple)) else str(value)
+
+
+def setting_of(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
+    """Write the coordinates of a point as values of the sides."""
+    values = point.tolist()
+    if sides is not None:
+        values = [side.value(u) for side, u in zip(sides, values, strict=True)]
+    return [plain(value) for value in values]
+
+
+def is_short(side: Axis | None) -> bool:
+    """Whether a side has so few values that each is drawn."""
+    return side is not None and side.discrete and side.n_settings <= MOST_TICKS
+
+
 def label_ticks(axis: Any, side: Axis) -> None:
     """Let the ticks of an axis show values of a side, in the user's units and kinds."""
     if isinstance(side, Span):
         return  # coordinates are the values
-    if side.discrete and side.n_settings <= MOST_TICKS:
+    if is_short(side):
         middles = side.middles()
-        axis.set_ticks(middles, labels=[readable(side.value(u), 3) for u in middles])
-    else:
+        axis.set_ticks(middles, labels=[plain(side.value(u)) for u in middles])
+        return
+    if isinstance(side, Quantile):
+        axis.set_ticks(_round_places(side))
 
-        def value(u: float, _: Any) -> str:
-            return readable(side.value(u), 3) if 0.0 <= u <= 1.0 else ""
+    def value(u: float, _: Any) -> str:
+        return plain(side.value(u)) if 0.0 <= u <= 1.0 else ""
 
-        axis.set_major_formatter(value)
+    axis.set_major_formatter(value)
 
 
-def make_axes(ax: Any) -> Any:
+def _round_places(side: Quantile) -> list[float]:
+    """Coordinates of round values, powers of ten where the side spans several of them."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    low, high = (float(side.value(u)) for u in side.ends)
+    decades = low > 0.0 and high >= DECADES * low
+    locator = (
+        LogLocator(numticks=6)
+        if decades
+        else MaxNLocator(5, steps=[1, 2, 5, 10], integer=side.discrete)
+    )
+    places: list[float] = []
+    for value in locator.tick_values(low, high).tolist():
+        inside = min(max(value, low), high)
+        if np.isclose(value, inside, rtol=1e-9, atol=0.0):  # an end may be a rounded number
+            u = side.coordinate(inside)
+            if not places or u - places[-1] >= APART:
+                places.append(u)
+    return places
+
+
+def ink_of(ax: Any) -> Any:
+    """Colour of the labels of some axes, which is dark on light and light on dark."""
+    return ax.xaxis.label.get_color()
+
+
+def outlined(ax: Any, width: float = 1.5) -> dict[str, Any]:
+    """Style that sets a line off from any colours below it, by a rim like the background."""
+    from matplotlib.patheffects import Normal, Stroke
+
+    rim = Stroke(linewidth=2.0 * width + 2.0, foreground=ax.get_facecolor(), alpha=0.8)
+    return {"linewidth": 2.0 * width, "path_effects": [rim, Normal()]}
+
+
+def make_axes(ax: Any, **subplots: Any) -> Any:
     """Return the axes given, or those of a new figure."""
     if ax is not None:
         return ax
@@ -87,4 +207,37 @@ def make_axes(ax: Any) -> Any:
         raise ImportError(
             "drawing needs matplotlib, which is not installed: pip install skgpb[plot]"
         ) from error
-    return plt.subplots(layout="constrained")[1]
+    return plt.subplots(layout="constrained", **subplots)[1]
+
+
+def make_panels(ax: Any, n: int) -> list[Any]:
+    """Return n axes: those given, those of a new figure, or some in the place of the one given."""
+    n_rows = -(-n // PANELS_PER_ROW)
+    n_columns = -(-n // n_rows)
+    if ax is None:
+        size = {"figsize": (max(4.0, 3.2 * n_columns), 3.2 * n_rows)}
+        axes = make_axes(None, nrows=n_rows, ncols=n_columns, squeeze=False, **size)
+        return _first_panels(axes, n)
+    if not hasattr(ax, "figure"):
+        given = np.asarray(ax, dtype=object).ravel().tolist()
+        if len(given) != n:
+            raise ValueError(
+                f"ax must be one axes, or {n} of them, one for each panel; got {len(given)}"
+            )
+        return given
+    if n == 1:
+        return [ax]
+    # As in scikit-learn's displays: the axes given says where.
+    place = ax.get_subplotspec()
+    if place is None:
+        raise ValueError(f"ax must be of a grid of axes, or {n} axes, one for each panel")
+    ax.set_axis_off()
+    axes = place.subgridspec(n_rows, n_columns).subplots(squeeze=False)
+    return _first_panels(axes, n)
+
+
+def _first_panels(axes: Any, n: int) -> list[Any]:
+    """The first n of a grid of axes; the others are removed."""
+    for spare in axes.flat[n:]:
+        spare.remove()
+    return axes.ravel()[:n].tolist()

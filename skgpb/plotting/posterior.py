@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.domains.query import readable
 from skgpb.domains.space import Axis
 from skgpb.plotting._axes import (
     QUANTILE_95,
     RECOMMENDED,
-    check_is_single,
+    asked_of,
+    check_has_posterior,
+    check_resolution,
+    ink_of,
     label_ticks,
     make_axes,
     names_of,
-    recommendation_of,
+    numbers_of,
+    outlined,
+    place_of,
+    setting_of,
     sides_of,
 )
-from skgpb.utils import Integral, check_numbers
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -124,52 +127,31 @@ class PosteriorDisplay:
         display : PosteriorDisplay
         """
         check_is_fitted(optimizer, "bounds_")
-        check_is_single(optimizer)
-        if "return_std" not in inspect.signature(optimizer.predict).parameters:
-            raise TypeError(f"{type(optimizer).__name__} has no posterior to draw")
+        check_has_posterior(optimizer)
         d = optimizer.n_features_in_
         names, sides = names_of(optimizer, feature_names), sides_of(optimizer)
-        drawn = _checked_features(features, names)
-        if not isinstance(grid_resolution, Integral) or grid_resolution < 2:
-            raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
-        lower, upper = optimizer.bounds_.T
-        corners = None
-        best = recommendation_of(optimizer)
-        if best is not None:
-            point = np.asarray(best, dtype=np.float64).reshape(-1, d).mean(axis=0)
-            corners = [getattr(best, name, point) for name in ("lower", "upper")]
-        if fixed is None:
-            fixed = 0.5 * (lower + upper) if corners is None else np.mean(corners, axis=0)
-        elif isinstance(fixed, Mapping) and optimizer.space_ is not None:
-            fixed = optimizer.space_.point(fixed)
-        fixed = check_numbers(fixed, "fixed", ensure_2d=False)
-        if fixed.shape != (d,):
-            raise ValueError(f"fixed must be a point of shape ({d},), got shape {fixed.shape}")
-        grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
-        X = np.tile(fixed, (grid_resolution ** len(drawn), 1))
+        drawn = numbers_of(range(min(d, 2)) if features is None else features, names, most=2)
+        check_resolution(grid_resolution)
+        point, corners = place_of(optimizer, fixed)
+        grid = tuple(np.linspace(*optimizer.bounds_[i], grid_resolution) for i in drawn)
+        X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)
         mean, std = (a.reshape(shape) for a in optimizer.predict(X, return_std=True))
-        history, asked, rewards = optimizer.history_, None, None
-        if "a" not in history.dtype.names:  # else queries live in a space of their own
-            asked = history["descriptor"].reshape(len(history), 2, d)[:, :, drawn]
-            rewards = history["reward"]
-        title = None
-        if len(drawn) < d:
-            rest = [i for i in range(d) if i not in drawn]
-            values = fixed if sides is None else [sides[i].value(u) for i, u in enumerate(fixed)]
-            title = ", ".join(f"{names[i]} = {readable(values[i], 3)}" for i in rest)
+        asked, rewards = asked_of(optimizer)
+        values = setting_of(point, sides)
+        rest = [f"{names[i]} = {values[i]}" for i in range(d) if i not in drawn]
         display = cls(
             grid=grid,
             mean=mean,
             std=std,
-            asked=asked,
+            asked=None if asked is None else asked[:, :, drawn],
             rewards=rewards,
-            recommended=None if corners is None else np.array(corners)[:, drawn],
+            recommended=None if corners is None else corners[:, drawn],
             feature_names=[names[i] for i in drawn],
             sides=None if sides is None else [sides[i] for i in drawn],
             value_name=value_name,
-            title=title,
+            title=", ".join(rest) or None,
         )
         return display.plot(ax, **kwargs)
 
@@ -225,9 +207,10 @@ class PosteriorDisplay:
         ax.fill_between(x, self.mean - half, self.mean + half, label="95 % interval", **band)
         if self.asked is not None and len(self.asked):
             low, high = self.asked[:, 0, 0], self.asked[:, 1, 0]
+            ink = ink_of(ax)
             if (high > low).any():
-                ax.hlines(self.rewards, low, high, color="0.35", lw=0.8, alpha=0.5)
-            style = {"ms": 3.5, "color": "0.35", "alpha": 0.7}
+                ax.hlines(self.rewards, low, high, color=ink, lw=0.8, alpha=0.35)
+            style = {"ms": 3.5, "color": ink, "alpha": 0.55, "mew": 0}
             ax.plot(0.5 * (low + high), self.rewards, "o", label="answers", **style)
         if self.recommended is not None:
             low, high = self.recommended[:, 0]
@@ -249,15 +232,17 @@ class PosteriorDisplay:
         legend = []
         if self.asked is not None and len(self.asked):
             centers = self.asked.mean(axis=1)
-            style = {"s": 14, "facecolors": "white", "edgecolors": "0.2", "linewidths": 0.7}
+            ink = {"facecolors": ax.get_facecolor(), "edgecolors": ink_of(ax)}
+            style = {"s": 14, "linewidths": 0.7} | ink
             legend.append(ax.scatter(*centers.T, label="queried", **style))
         if self.recommended is not None:
             low, high = self.recommended
             if (high > low).all():
-                edge: dict[str, Any] = {"fill": False, "edgecolor": RECOMMENDED, "lw": 2.2}
+                edge = {"fill": False, "edgecolor": RECOMMENDED, **outlined(ax, 1.1)}
                 box = Rectangle(low, *(high - low), label="recommended", **edge)
                 legend.append(ax.add_patch(box))
-            style = {"marker": "*", "s": 130, "color": RECOMMENDED, "edgecolors": "white"}
+            style = {"marker": "*", "s": 130, "color": RECOMMENDED}
+            style["edgecolors"] = ax.get_facecolor()
             star = ax.scatter(
                 *self.recommended.mean(axis=0), label="recommended", zorder=3, **style
             )
@@ -272,19 +257,3 @@ class PosteriorDisplay:
         if legend:
             place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
             ax.legend(handles=legend, **place, ncols=2, frameon=False)
-
-
-def _checked_features(features: Any, names: list[str]) -> list[int]:
-    """Return the numbers of one or two different features."""
-    d = len(names)
-    if features is None:
-        return list(range(min(d, 2)))
-    drawn: list[Any] = [features] if isinstance(features, (Integral, str)) else list(features)
-    drawn = [names.index(i) if i in names else i for i in drawn]
-    valid = all(isinstance(i, Integral) and 0 <= int(i) < d for i in drawn)
-    if not valid or len(drawn) not in (1, 2) or len(set(drawn)) < len(drawn):
-        raise ValueError(
-            f"features must be one or two different ones of 0..{d - 1} or of {names}, "
-            f"got {features!r}"
-        )
-    return [int(i) for i in drawn]

@@ -1,0 +1,255 @@
+"""What an optimizer believes of each side by itself, the others where it recommends them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb.domains.space import Axis
+from skgpb.plotting._axes import (
+    PANELS_PER_ROW,
+    QUANTILE_95,
+    RECOMMENDED,
+    asked_of,
+    check_has_posterior,
+    check_resolution,
+    ink_of,
+    is_short,
+    label_ticks,
+    make_panels,
+    names_of,
+    numbers_of,
+    place_of,
+    setting_of,
+    sides_of,
+)
+
+# Characters of the title above each panel.
+TITLE_WIDTH = 36
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SliceDisplay:
+    """Posterior of the function along one side after another, through the recommendation.
+
+    Use :meth:`from_optimizer`. Every panel varies one side and leaves the others where they are
+    recommended: a curve with a band of 95 %, or a point with a bar of 95 % for each category. A
+    steep curve is a side to be careful with, a flat one within its band a side that hardly
+    matters here. All panels share the scale of the rewards.
+
+    Parameters
+    ----------
+    grids : list of ndarrays
+        Coordinates along each side drawn.
+    means, stds : list of ndarrays
+        Posterior of f there, in units of the reward.
+    asked : list of ndarrays of shape (n_asked, 2), default=None
+        Ends [lower, upper] along each side of what was asked; the same twice for points.
+    rewards : ndarray of shape (n_asked,), default=None
+        The answers, where the slice shows them: there is one side only.
+    recommended : ndarray of shape (n_drawn, 2), default=None
+        Ends of the recommendation along each side; the same twice for a point.
+    feature_names : sequence of str, default=None
+        Of the sides drawn.
+    value_name : str, default=None
+        What the rewards measure.
+    title : str, default=None
+        Says through which point the slices go.
+    sides : sequence of Axis, default=None
+        What coordinates stand for, for the ticks; None for themselves.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        One for each side.
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+        With the axes.
+
+    Examples
+    --------
+    >>> from skgpb import GPUCBOptimizer
+    >>> from skgpb.plotting import SliceDisplay
+    >>> sides = {"heat": (20, 90), "catalyst": ["A", "B"]}
+    >>> opt = GPUCBOptimizer(bounds=sides, random_state=0)
+    >>> _ = opt.run(lambda query: query.params["heat"] / 100, budget=12)
+    >>> display = SliceDisplay.from_optimizer(opt, value_name="yield")
+    >>> [ax.get_xlabel() for ax in display.axes_]
+    ['heat', 'catalyst']
+    """
+
+    grids: list[np.ndarray]
+    means: list[np.ndarray]
+    stds: list[np.ndarray]
+    asked: list[np.ndarray] | None = None
+    rewards: np.ndarray | None = None
+    recommended: np.ndarray | None = None
+    feature_names: Sequence[str] | None = None
+    value_name: str | None = None
+    title: str | None = None
+    sides: Sequence[Axis] | None = None
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        ax: Any = None,
+        *,
+        features: Sequence[int | str] | int | str | None = None,
+        fixed: Any = None,
+        grid_resolution: int = 100,
+        feature_names: Sequence[str] | None = None,
+        value_name: str | None = None,
+    ) -> Self:
+        """Draw slices of the posterior of an optimizer.
+
+        Parameters
+        ----------
+        optimizer : BaseBanditOptimizer
+            With a Gaussian process, after at least one ``ask`` or ``fit``.
+        ax : matplotlib Axes or array-like of them, default=None
+            Where to draw: one for each side, or one whose place the panels take; None for a new
+            figure.
+        features : int, str or sequence of them, default=None
+            Which sides to draw, by number or name; None for all.
+        fixed : array-like of shape (d,) or dict, default=None
+            Point through which the slices go, a dict where sides have names; None for the
+            centre of what is recommended, or of the domain where that needs a context or an
+            answer.
+        grid_resolution : int, default=100
+            Points along a side that has no short list of values.
+        feature_names : sequence of d str, default=None
+            Names of all features; None for those of the sides, or of the columns of a table
+            given as ``pool``, ``arms`` or to ``fit``.
+        value_name : str, default=None
+            What the rewards measure.
+
+        Returns
+        -------
+        display : SliceDisplay
+        """
+        check_is_fitted(optimizer, "bounds_")
+        check_has_posterior(optimizer)
+        d = optimizer.n_features_in_
+        names, sides = names_of(optimizer, feature_names), sides_of(optimizer)
+        drawn = numbers_of(range(d) if features is None else features, names, most=d)
+        check_resolution(grid_resolution)
+        point, corners = place_of(optimizer, fixed)
+        grids = [
+            sides[i].middles()
+            if sides is not None and is_short(sides[i])
+            else np.linspace(*optimizer.bounds_[i], grid_resolution)
+            for i in drawn
+        ]
+        means, stds = [], []
+        for i, grid in zip(drawn, grids, strict=True):
+            X = np.tile(point, (len(grid), 1))
+            X[:, i] = grid
+            mean, std = optimizer.predict(X, return_std=True)
+            means.append(mean)
+            stds.append(std)
+        asked, rewards = asked_of(optimizer)
+        values = setting_of(point, sides)
+        through = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+        display = cls(
+            grids=grids,
+            means=means,
+            stds=stds,
+            asked=None if asked is None else [asked[:, :, i] for i in drawn],
+            rewards=rewards if d == 1 else None,
+            recommended=None if corners is None else corners[:, drawn].T,
+            feature_names=[names[i] for i in drawn],
+            value_name=value_name,
+            title=f"slices through {through}" if d > 1 else None,
+            sides=None if sides is None else [sides[i] for i in drawn],
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the slices.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or array-like of them, default=None
+            Where to draw: one for each side, or one whose place the panels take; None for a new
+            figure.
+
+        Returns
+        -------
+        self : SliceDisplay
+
+        Raises
+        ------
+        ValueError
+            For a number of axes that is neither one nor that of the sides.
+        """
+        new = ax is None
+        self.axes_ = make_panels(ax, len(self.grids))
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        names = self.feature_names
+        if names is None:
+            names = [f"feature {i}" for i in range(len(self.grids))]
+        for i, (panel, name) in enumerate(zip(self.axes_, names, strict=True)):
+            self._draw_side(panel, i)
+            panel.set_xlabel(name)
+            if self.sides is not None:
+                label_ticks(panel.xaxis, self.sides[i])
+        limits = np.array([panel.get_ylim() for panel in self.axes_])
+        for panel in self.axes_:
+            panel.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+            first = panel.get_subplotspec() is None or panel.get_subplotspec().is_first_col()
+            if first:
+                panel.set_ylabel(self.value_name or "f")
+        if new:
+            handles = {h.get_label(): h for panel in self.axes_ for h in _labelled(panel)}
+            place = {"loc": "outside lower center", "ncols": len(handles), "frameon": False}
+            self.figure_.legend(handles=list(handles.values()), **place)
+            if self.title:
+                width = TITLE_WIDTH * min(len(self.axes_), PANELS_PER_ROW)
+                self.figure_.suptitle(fill(self.title, width), fontsize="medium")
+        else:
+            self.ax_.legend(fontsize="small")
+        return self
+
+    def _draw_side(self, ax: Any, i: int) -> None:
+        """One panel: what is believed along a side, what was asked, what is recommended."""
+        x, mean, half = self.grids[i], self.means[i], QUANTILE_95 * self.stds[i]
+        side = None if self.sides is None else self.sides[i]
+        if self.recommended is not None:
+            low, high = self.recommended[i]
+            style = {"color": RECOMMENDED, "label": "recommended"}
+            if high > low and not is_short(side):
+                ax.axvspan(low, high, alpha=0.25, linewidth=0, **style)
+            else:
+                ax.axvline(0.5 * (low + high), linewidth=1.5, linestyle="--", **style)
+        if is_short(side):
+            bars = {"fmt": "o", "capsize": 4, "label": "posterior mean, 95 % interval"}
+            ax.errorbar(x, mean, half, **bars)
+            ax.set_xlim(*side.ends)
+        else:
+            (line,) = ax.plot(x, mean, label="posterior mean")
+            band = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
+            ax.fill_between(x, mean - half, mean + half, label="95 % interval", **band)
+            ax.set_xlim(x[0], x[-1])
+        if self.asked is not None and len(self.asked[i]):
+            middles = self.asked[i].mean(axis=1)
+            style = {"color": ink_of(ax), "alpha": 0.55, "linestyle": "none", "label": "asked"}
+            if self.rewards is not None:
+                style |= {"marker": "o", "markersize": 3.5, "mew": 0, "label": "answers"}
+                ax.plot(middles, self.rewards, **style)
+            else:
+                # Answers far from the slice would seem to contradict it.
+                where = np.full(len(middles), 0.015)
+                style |= {"marker": "|", "markersize": 8, "transform": ax.get_xaxis_transform()}
+                ax.plot(middles, where, **style)
+
+
+def _labelled(ax: Any) -> list[Any]:
+    """Artists of some axes that have a label for a legend."""
+    return ax.get_legend_handles_labels()[0]
