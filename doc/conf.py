@@ -36,6 +36,8 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "drawn",
+    "terms",
 ]
 exclude_patterns = ["_build", "examples", "gallery/**/*.ipynb", "gallery/**/*.md5"]
 templates_path = ["_templates"]

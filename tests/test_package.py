@@ -35,17 +35,12 @@ PUBLIC = [
     "skgpb.problems",
     "skgpb.testing",
 ]
-PAGES = [
-    "development/new_algorithm.rst",
-    "development/new_domain.rst",
-    "development/new_kernel.rst",
-    "quick_start.rst",
-    "user_guide/cmes.rst",
-    "user_guide/indirect_queries.rst",
-    "user_guide/linear_functionals.rst",
-    "user_guide/practice.rst",
-    "user_guide/scikit_learn.rst",
-]
+PAGES = sorted(
+    path.relative_to(ROOT / "doc").as_posix()
+    for folder in (".", "development", "user_guide")
+    for path in (ROOT / "doc" / folder).glob("*.rst")
+    if ">>> " in path.read_text(encoding="utf-8")
+)
 
 
 def in_checkout(path: str) -> Path:
