@@ -55,3 +55,7 @@ class LoadError(ValueError):
     one of another class or of a later version, too large, or its parts do not fit together. A file
     that cannot be opened is an ``OSError``, as everywhere.
     """
+
+
+class PrivacyBudgetError(ValueError):
+    """An answer would spend more privacy than is left; it was not given."""

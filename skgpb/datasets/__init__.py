@@ -1,6 +1,19 @@
-"""Real data for a search over a pool: columns of a table, pixels of a photograph."""
+"""Real data for a search over a pool: columns of a table, pixels of a photograph.
 
+:class:`PrivateAverages` is all that a search may see of a column that is to be protected.
+"""
+
+from skgpb.datasets.accounting import epsilon_of, rho_of
 from skgpb.datasets.photograph import load_flower
+from skgpb.datasets.private import PrivateAnswer, PrivateAverages
 from skgpb.datasets.table import copy_rows, read_table
 
-__all__ = ["copy_rows", "load_flower", "read_table"]
+__all__ = [
+    "PrivateAnswer",
+    "PrivateAverages",
+    "copy_rows",
+    "epsilon_of",
+    "load_flower",
+    "read_table",
+    "rho_of",
+]

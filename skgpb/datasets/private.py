@@ -1,0 +1,261 @@
+r"""Averages over groups of rows, within a budget of differential privacy.
+
+What is protected is the value of one row: two columns are *neighbours* where they differ in one
+row, whose value may be anything within the range. Which rows there are, and which of them a group
+holds, is public. An average over n rows then changes by at most ``range / n``, and only where the
+group holds the row. So the privacy lost about a row is the sum over the answers about groups that
+hold it, and each row has a budget of its own: asking for groups without common rows costs no more
+than asking for one of them ([McSherry2009]_, and [Feldman2021]_ where the questions depend on the
+answers before them, as here).
+
+References
+----------
+.. [McSherry2009] F. McSherry, "Privacy Integrated Queries", SIGMOD 2009.
+.. [Feldman2021] V. Feldman and T. Zrnic, "Individual Privacy Accounting via a Renyi Filter",
+   NeurIPS 2021.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from skgpb.datasets.accounting import Dice, discrete_gaussian, epsilon_of, rho_of
+from skgpb.exceptions import PrivacyBudgetError
+from skgpb.utils import Integral, check_numbers
+
+# Values are rounded to this many steps of their range, so that sums are exact integers.
+STEPS = 2**20
+# The budget of a row is spent where less than this share is left.
+SPENT = 1e-3
+# An answer whose noise is wider than so many ranges is never given.
+WIDEST = 1e9
+
+
+class PrivateAnswer(NamedTuple):
+    """What a :class:`PrivateAverages` answers.
+
+    Attributes
+    ----------
+    average : float
+        The average over the group, with noise.
+    variance : float
+        Variance of the noise; ``optimizer.tell(group, average, alpha=variance)``.
+    rho : float
+        What it has cost the rows of the group, in zCDP.
+    """
+
+    average: float
+    variance: float
+    rho: float
+
+
+class PrivateAverages:
+    r"""Averages over groups of rows, with the noise that differential privacy asks for.
+
+    All that is ever answered is (epsilon, delta)-differentially private with respect to the value
+    of one row, whatever is asked, in any order and depending on answers before. A group that was
+    asked for is answered with the same number again, which costs nothing.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        The column to protect.
+    target_range : (low, high)
+        Between what values may lie. It is published, so it must come from what is known without
+        the column, never from its smallest and largest value. Values beyond are taken to be at
+        its ends.
+    epsilon, delta : float
+        The budget for everything: greater than 0; between 0 and 1, and far less than 1 / n.
+    min_members : int, default=1
+        Fewest rows of a group; smaller ones are refused. Larger ones cost less, see Notes.
+    random_state : int, RandomState instance or None, default=None
+        None for the operating system's entropy. With anything else the noise can be repeated,
+        and so be taken off by whoever knows it: **nothing is private then** unless it is
+        kept as secret as the column.
+
+    Attributes
+    ----------
+    rho : float
+        The budget in zero-concentrated differential privacy (zCDP).
+    spent_ : ndarray of shape (n,)
+        What was spent about every row, in zCDP, at most ``rho``.
+    epsilon_spent_ : float
+        The epsilon of what was spent about the row that most was spent about.
+    n_answers : int
+        How many different groups were answered.
+
+    Notes
+    -----
+    *What an answer costs.* The average over n rows costs :math:`1 / k^2` of what is left to its
+    rows, k being n / ``min_members`` rounded down. The noise is then about the same at all sizes,
+    the groups that cannot be halved any more get nearly all of the budget, and what was
+    asked about larger ones on the way hardly counts.
+
+    *Noise.* Values are rounded to :math:`2^{20}` steps of the range, their sum is an exact integer,
+    and so is the noise, a discrete Gaussian drawn without floating-point numbers [Canonne2020]_:
+    the answers have no last digits that give them away. What is not covered: how long a draw takes,
+    and the memory of the process.
+
+    *Accounting.* An answer with noise of standard deviation s on the average costs
+    :math:`(range / n)^2 / (2 s^2)` in zCDP; see :func:`rho_of` for the total.
+
+    References
+    ----------
+    .. [Canonne2020] C. L. Canonne, G. Kamath and T. Steinke, "The Discrete Gaussian for
+       Differential Privacy", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.datasets import PrivateAverages
+    >>> income = np.linspace(20.0, 80.0, 1000)
+    >>> office = PrivateAverages(income, (0, 100), epsilon=1, delta=1e-6, min_members=100)
+    >>> group = np.arange(500, 1000)
+    >>> answer = office.answer(group)
+    >>> bool(abs(answer.average - 65.0) < 6 * answer.variance**0.5)
+    True
+    >>> office.answer(group) == answer  # the same question has the same answer, at no cost
+    True
+    """
+
+    def __init__(
+        self,
+        values: Any,
+        target_range: tuple[float, float],
+        *,
+        epsilon: float,
+        delta: float,
+        min_members: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self._low, self._high = check_range(target_range)
+        self.rho = rho_of(epsilon, delta)
+        whole = isinstance(min_members, Integral) and not isinstance(min_members, bool)
+        if not (whole and min_members >= 1):
+            raise ValueError(f"min_members must be a whole number >= 1, got {min_members!r}")
+        values = check_numbers(values, "values", ensure_2d=False)
+        if values.ndim != 1:
+            raise ValueError(f"values must be one column of shape (n,), got {values.shape}")
+        shares = (np.clip(values, self._low, self._high) - self._low) / (self._high - self._low)
+        self._steps = np.rint(shares * STEPS).astype(np.int64)
+        self.epsilon, self.delta, self.min_members = float(epsilon), float(delta), int(min_members)
+        self.spent_ = np.zeros(len(values))
+        self._answers: dict[bytes, PrivateAnswer] = {}
+        self._dice = dice(random_state)
+
+    def answer(self, group: Any) -> PrivateAnswer:
+        """Answer with the noisy average over a group, if the budget allows.
+
+        Parameters
+        ----------
+        group : Cell or array-like of int, shape (m,)
+            A group of a pool, or the numbers of its rows.
+
+        Returns
+        -------
+        answer : PrivateAnswer
+
+        Raises
+        ------
+        PrivacyBudgetError
+            Where what is left to one of the rows does not allow it. Nothing is spent.
+        ValueError
+            For groups with too few rows, with a row twice, or with rows that do not exist.
+        """
+        rows = self._rows(group)
+        known = self._answers.get(rows.tobytes())
+        if known is not None:
+            return known
+        sigma = self._sigma(rows)
+        if sigma is None:
+            raise PrivacyBudgetError(
+                f"the privacy budget is spent: of epsilon={self.epsilon:g} at "
+                f"delta={self.delta:g} nothing is left to some of the {len(rows)} rows of the group"
+            )
+        rho = STEPS**2 / (2 * sigma**2)
+        # Spent before it is drawn: an interrupt in between costs the answer, not the promise.
+        self.spent_[rows] += rho
+        noisy = int(self._steps[rows].sum()) + discrete_gaussian(sigma, self._dice)
+        unit = (self._high - self._low) / STEPS / len(rows)
+        answer = PrivateAnswer(self._low + unit * noisy, (unit * sigma) ** 2, rho)
+        self._answers[rows.tobytes()] = answer
+        return answer
+
+    def affords(self, group: Any) -> bool:
+        """Whether a group would be answered: it was before, or the budget allows.
+
+        Parameters
+        ----------
+        group : Cell or array-like of int, shape (m,)
+            As for :meth:`answer`.
+
+        Returns
+        -------
+        affords : bool
+        """
+        rows = self._rows(group)
+        return rows.tobytes() in self._answers or self._sigma(rows) is not None
+
+    @property
+    def n_answers(self) -> int:
+        """How many different groups were answered."""
+        return len(self._answers)
+
+    @property
+    def epsilon_spent_(self) -> float:
+        """The epsilon of what was spent about the row that most was spent about."""
+        return epsilon_of(float(self.spent_.max()), self.delta)
+
+    def _rows(self, group: Any) -> np.ndarray:
+        """Sorted numbers of the rows of a group."""
+        rows = np.asarray(getattr(group, "members", group))
+        if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+            raise ValueError(
+                "a group must be a cell of a pool or a one-dimensional array of row numbers, got "
+                f"an array of {rows.dtype} of shape {rows.shape}"
+            )
+        n = len(self.spent_)
+        rows = np.sort(rows.astype(np.int64))
+        if len(rows) and (rows[0] < 0 or rows[-1] >= n):
+            raise ValueError(f"rows must be from 0 to {n - 1}, got {rows[0]} to {rows[-1]}")
+        if (rows[1:] == rows[:-1]).any():
+            raise ValueError("a group must not hold a row twice")
+        if len(rows) < self.min_members:
+            raise ValueError(
+                f"a group must have at least min_members={self.min_members} rows, got {len(rows)}"
+            )
+        return rows
+
+    def _sigma(self, rows: np.ndarray) -> int | None:
+        """Noise of the next answer on the sum of steps, or None where too little is left."""
+        left = self.rho - float(self.spent_[rows].max())
+        rho = left / (len(rows) // self.min_members) ** 2
+        if left <= SPENT * self.rho or rho * WIDEST**2 < 1.0:
+            return None
+        return math.ceil(STEPS / math.sqrt(2.0 * rho))
+
+
+def check_range(target_range: Any) -> tuple[float, float]:
+    """Check two finite numbers, the first of which is smaller."""
+    try:
+        low, high = (float(x) for x in target_range)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (low < high and math.isfinite(high - low)):
+        raise ValueError(
+            "target_range must be two finite numbers (low, high) with low < high, got "
+            f"{target_range!r}"
+        )
+    return low, high
+
+
+def dice(random_state: Any) -> Dice:
+    """Return the operating system's random numbers, or ones that can be repeated."""
+    if random_state is None:
+        return random.SystemRandom()
+    return random.Random(int(check_random_state(random_state).randint(np.iinfo(np.int32).max)))

@@ -1,0 +1,192 @@
+"""Averages within a budget of differential privacy."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from skgpb import GPOOOptimizer
+from skgpb.datasets import PrivateAverages, epsilon_of, rho_of
+from skgpb.exceptions import PrivacyBudgetError
+
+N = 64
+VALUES = np.linspace(0.0, 10.0, N)
+
+
+def make(values=VALUES, epsilon=1.0, delta=1e-6, **more):
+    more = {"min_members": 4, "random_state": 0} | more
+    return PrivateAverages(values, (0, 10), epsilon=epsilon, delta=delta, **more)
+
+
+def groups(rng, how_many):
+    """Draw groups that overlap in all ways: slices, random sets, nested ones, repeats."""
+    for _ in range(how_many):
+        size = int(rng.integers(4, N + 1))
+        if rng.random() < 0.5:
+            start = int(rng.integers(N - size + 1))
+            yield np.arange(start, start + size)
+        else:
+            yield rng.permutation(N)[:size]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("epsilon", [0.1, 3.0])
+def test_no_row_is_ever_told_more_about_than_the_budget(epsilon, seed):
+    """Counted again from the variances of what was answered, not from what the oracle says."""
+    oracle, rng = make(epsilon=epsilon), np.random.default_rng(seed)
+    spent, seen, refused = np.zeros(N), {}, 0
+    for group in groups(rng, 300):
+        before = oracle.spent_.copy()
+        affords = oracle.affords(group)
+        try:
+            answer = oracle.answer(group)
+        except PrivacyBudgetError:
+            assert not affords
+            np.testing.assert_array_equal(oracle.spent_, before)
+            refused += 1
+            continue
+        assert affords
+        key = tuple(np.sort(group))
+        if key in seen:
+            assert answer == seen[key]
+            continue
+        seen[key] = answer
+        # One value moves the average by 10 / n at most.
+        spent[group] += (10.0 / len(group)) ** 2 / (2.0 * answer.variance)
+    assert refused > 0 and oracle.n_answers == len(seen)
+    np.testing.assert_allclose(oracle.spent_, spent, rtol=1e-9)
+    assert epsilon_of(spent.max(), 1e-6) <= epsilon * (1.0 + 1e-9)
+    assert oracle.epsilon_spent_ <= epsilon
+    assert oracle.epsilon_spent_ > 0.9 * epsilon  # and it is used
+
+
+def test_every_row_has_a_budget_of_its_own():
+    oracle = make()
+    parts = np.arange(N).reshape(-1, 4)
+    answers = [oracle.answer(part) for part in parts]
+    alone = make().answer(parts[0])
+    assert all(answer.variance == alone.variance for answer in answers)
+    assert alone.rho == pytest.approx(rho_of(1.0, 1e-6), rel=1e-4)
+    assert not oracle.affords(np.arange(8))
+
+
+def test_halving_a_table_leaves_most_to_the_smallest_groups():
+    oracle, group = make(), np.arange(N)
+    while len(group) > 4:
+        oracle.answer(group)
+        group = group[: len(group) // 2]
+    assert oracle.answer(group).rho > 0.65 * oracle.rho  # (1 - 1/4) (1 - 1/16) ... = 0.6885
+    with pytest.raises(PrivacyBudgetError, match=r"epsilon=1 at delta=1e-06 nothing is left"):
+        oracle.answer(np.arange(4, 0, -1))
+
+
+def test_a_repeated_question_has_the_same_answer_in_any_order_of_rows():
+    oracle = make()
+    first = oracle.answer(np.arange(8))
+    spent = oracle.spent_.copy()
+    assert oracle.answer(np.arange(8)[::-1]) == first
+    np.testing.assert_array_equal(oracle.spent_, spent)
+    assert oracle.n_answers == 1
+
+
+def test_noise_has_the_variance_that_is_told():
+    rng = np.random.default_rng(1)
+    members, scores = np.arange(10, 30), []
+    for _ in range(500):
+        answer = make(random_state=int(rng.integers(2**31))).answer(members)
+        scores.append((answer.average - VALUES[members].mean()) / math.sqrt(answer.variance))
+    # 4.5 standard errors of the mean and the variance of 500 standard normals.
+    assert abs(np.mean(scores)) < 4.5 / math.sqrt(500)
+    assert abs(np.var(scores) - 1.0) < 4.5 * math.sqrt(2.0 / 500)
+
+
+def test_values_beyond_the_range_count_as_its_ends():
+    wild = VALUES.copy()
+    wild[0], wild[-1] = -1e300, 1e300
+    tame = VALUES.copy()
+    tame[0], tame[-1] = 0.0, 10.0
+    group = np.arange(N)
+    assert make(wild).answer(group) == make(tame).answer(group)
+
+
+def test_one_value_moves_an_answer_by_no_more_than_its_share():
+    """The same noise on two columns that differ in one value, from one end to the other."""
+    low, high = VALUES.copy(), VALUES.copy()
+    low[10], high[10] = 0.0, 10.0
+    one, two = make(low), make(high)
+    for group in (np.arange(N), np.arange(20), np.arange(8, 16), np.arange(20, 28)):
+        before, after = one.answer(group), two.answer(group)
+        share = 10.0 / len(group) if 10 in group else 0.0
+        assert after.average - before.average == pytest.approx(share, abs=1e-9)
+        assert (before.variance, before.rho) == (after.variance, after.rho)
+
+
+def test_randomness_is_the_operating_systems_unless_it_is_given():
+    assert isinstance(make(random_state=None)._dice, random.SystemRandom)
+    group = np.arange(N)
+    assert make(random_state=None).answer(group) != make(random_state=None).answer(group)
+    assert make(random_state=3).answer(group) == make(random_state=3).answer(group)
+    assert make(random_state=3).answer(group) != make(random_state=4).answer(group)
+
+
+def test_an_optimizer_finds_the_best_group_of_a_pool():
+    rng = np.random.default_rng(2)
+    pool = rng.random((4000, 2))
+    values = 5 + 4 * np.sin(5 * pool[:, 0]) * pool[:, 1] + rng.normal(size=4000)
+    oracle = PrivateAverages(
+        values, (-5, 15), epsilon=3, delta=1e-6, min_members=125, random_state=0
+    )
+    optimizer = GPOOOptimizer(pool=pool, min_members=125, random_state=0)
+    for _ in range(60):
+        cell = optimizer.ask()
+        answer = oracle.answer(cell) if oracle.affords(cell) else None
+        if answer is None:
+            optimizer.tell(cell, None)
+        else:
+            optimizer.tell(cell, answer.average, alpha=answer.variance)
+    best = optimizer.recommend()
+    assert values[best.members].mean() > values.mean() + 2.0
+    assert oracle.epsilon_spent_ <= 3.0
+
+
+@pytest.mark.parametrize(
+    ("group", "error", "says"),
+    [
+        ([0, 1, 2], ValueError, "at least min_members=4 rows, got 3"),
+        ([0, 1, 2, 2], ValueError, "a row twice"),
+        ([0, 1, 2, N], ValueError, "from 0 to 63, got 0 to 64"),
+        ([-1, 1, 2, 3], ValueError, "got -1 to 3"),
+        ([0.0, 1.0, 2.0, 3.0], ValueError, "row numbers, got an array of float64"),
+        (np.ones(N, dtype=bool), ValueError, "row numbers, got an array of bool"),
+        ([[0, 1, 2, 3]], ValueError, "shape"),
+    ],
+)
+def test_what_is_no_group_is_refused_and_costs_nothing(group, error, says):
+    oracle = make()
+    with pytest.raises(error, match=says):
+        oracle.answer(group)
+    with pytest.raises(error, match=says):
+        oracle.affords(group)
+    assert not oracle.spent_.any()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"target_range": (3, 3)}, r"target_range must be two finite numbers .* got \(3, 3\)"),
+        ({"target_range": (0, math.inf)}, "target_range"),
+        ({"target_range": (-1.7e308, 1.7e308)}, "target_range"),
+        ({"target_range": 5}, "target_range"),
+        ({"epsilon": 0}, "epsilon must be a finite number > 0"),
+        ({"delta": 1.5}, "delta must be a number > 0 and < 1"),
+        ({"min_members": 0}, "min_members must be a whole number >= 1, got 0"),
+        ({"min_members": 2.5}, "min_members"),
+        ({"values": [1.0, math.nan]}, "values"),
+        ({"values": [[1.0], [2.0]]}, "values must be one column"),
+    ],
+)
+def test_settings_that_promise_nothing_are_refused(given, says):
+    settings = {"values": VALUES, "target_range": (0, 10), "epsilon": 1, "delta": 1e-6} | given
+    with pytest.raises(ValueError, match=says):
+        PrivateAverages(**settings)
