@@ -30,6 +30,7 @@ from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer, TreeSearc
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.plotting import (
     CellMapDisplay,
+    ImportanceDisplay,
     PosteriorDisplay,
     RegretDisplay,
     SliceDisplay,
@@ -104,6 +105,25 @@ def test_without_an_optimum_the_estimate_is_used_and_named():
     assert_allclose(display.optimum, opt.predict(opt.recommend().points)[0])
     assert "estimated" in display.ax_.get_ylabel()
     assert_allclose(display.regret[-1], (display.optimum - opt.history_["reward"]).sum())
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_best_so_far_needs_no_optimum(direction):
+    opt = EIOptimizer(RBF(0.3), bounds=[(0, 1)], random_state=0, direction=direction)
+    opt.run(f, 8)
+    display = RegretDisplay.from_optimizer(opt, kind="best", value_name="yield")
+    best = np.maximum if direction == "maximize" else np.minimum
+    assert_array_equal(display.line_.get_ydata(), best.accumulate(opt.history_["reward"]))
+    assert display.ax_.get_ylabel() == "best answer so far of yield"
+    dots = display.ax_.collections[0].get_offsets()
+    assert_array_equal(dots[:, 1], opt.history_["reward"])
+    RegretDisplay.from_optimizer(opt, display.ax_, kind="best", optimum=2.0, name="other")
+    RegretDisplay.from_optimizer(opt, display.ax_, kind="best", optimum=2.0, name="third")
+    labels = [line.get_label() for line in display.ax_.lines]
+    assert labels == ["EIOptimizer", "other", "optimum", "third"]
+    assert_array_equal(display.ax_.lines[2].get_ydata(), 2.0)
+    # Told apart without their colours as well.
+    assert [display.ax_.lines[i].get_linestyle() for i in (0, 1, 3)] == ["-", "--", "-."]
 
 
 def test_bad_input_to_the_regret():
@@ -275,7 +295,14 @@ def test_bad_input_to_the_posterior():
 
 # Every display of every optimizer ----------------------------------------------------------------
 
-DISPLAYS = [CellMapDisplay, PosteriorDisplay, RegretDisplay, SliceDisplay, TreeDisplay]
+DISPLAYS = [
+    CellMapDisplay,
+    ImportanceDisplay,
+    PosteriorDisplay,
+    RegretDisplay,
+    SliceDisplay,
+    TreeDisplay,
+]
 
 OPTIMIZERS = [
     value
@@ -310,6 +337,7 @@ def test_every_optimizer_is_drawn_or_refused_in_plain_words(display, cls, d):
     opt = played(cls, d)
     needed = {
         CellMapDisplay: (GaussianTreeSearchOptimizer, ContextualGPTreeOptimizer),
+        ImportanceDisplay: BaseBanditOptimizer,
         PosteriorDisplay: BaseBanditOptimizer if cls is not StoOOOptimizer else (),
         SliceDisplay: BaseBanditOptimizer if cls is not StoOOOptimizer else (),
         RegretDisplay: BaseBanditOptimizer,
@@ -337,7 +365,7 @@ def test_campaigns_are_drawn_one_by_one(display):
     opt.tell(opt.ask(), [0.1, 0.2])
     with pytest.raises(TypeError, match="CombinatorialBandit has n"):
         display.from_optimizer(opt)
-    if display in (PosteriorDisplay, RegretDisplay, SliceDisplay):
+    if display in (ImportanceDisplay, PosteriorDisplay, RegretDisplay, SliceDisplay):
         assert display.from_optimizer(opt.named_optimizers_["one"]).ax_.has_data()
 
 
@@ -350,6 +378,26 @@ def test_given_axes_are_used_and_missing_matplotlib_is_named(display, monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install skgpb\[plot\]"):
         display.from_optimizer(opt)
+
+
+BACKGROUNDS = {"default": 1.0, "dark_background": 0.0}
+
+
+@pytest.mark.parametrize("style", BACKGROUNDS)
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_nothing_is_drawn_in_the_colour_of_its_background(display, d, style):
+    with plt.style.context(style):
+        ax = display.from_optimizer(tree_search(d)).ax_
+        background = BACKGROUNDS[style]
+        assert ax.get_facecolor()[:3] == (background,) * 3
+        for line in ax.lines:
+            color = np.array(matplotlib.colors.to_rgb(line.get_color()))
+            # A contrast in grey of at least a quarter of that of black and white.
+            assert abs(color @ [0.3, 0.59, 0.11] - background) > 0.25
+        for text in ax.texts:
+            box = text.get_bbox_patch().get_facecolor()
+            assert box[:3] == (background,) * 3
 
 
 # Named sides -------------------------------------------------------------------------------------

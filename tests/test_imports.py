@@ -18,7 +18,7 @@ FLOORS = [
     "kernels",
     "domains acquisition surrogate persistence",
     "optimizers",
-    "datasets metrics model_selection testing",
+    "datasets inspection metrics model_selection testing",
     "integrations plotting problems",
     "cli",
     "__main__",

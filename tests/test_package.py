@@ -27,6 +27,7 @@ MODULES = ["skgpb"] + [
 PUBLIC = [
     "skgpb",
     "skgpb.kernels",
+    "skgpb.inspection",
     "skgpb.metrics",
     "skgpb.model_selection",
     "skgpb.optimizers",

@@ -1,9 +1,17 @@
 """Pictures of a search; matplotlib is imported only when one is drawn."""
 
 from skgpb.plotting.cell_map import CellMapDisplay
+from skgpb.plotting.importance import ImportanceDisplay
 from skgpb.plotting.posterior import PosteriorDisplay
 from skgpb.plotting.regret import RegretDisplay
 from skgpb.plotting.slices import SliceDisplay
 from skgpb.plotting.tree import TreeDisplay
 
-__all__ = ["CellMapDisplay", "PosteriorDisplay", "RegretDisplay", "SliceDisplay", "TreeDisplay"]
+__all__ = [
+    "CellMapDisplay",
+    "ImportanceDisplay",
+    "PosteriorDisplay",
+    "RegretDisplay",
+    "SliceDisplay",
+    "TreeDisplay",
+]

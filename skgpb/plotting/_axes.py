@@ -13,6 +13,7 @@ from skgpb.domains import ContextPartition
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
 from skgpb.domains.space import Axis, Quantile, Span
+from skgpb.inspection import check_is_single, feature_names_of
 from skgpb.utils import Integral, check_numbers
 
 # Colour of what is recommended, in every display: vermilion, which people who do not tell red
@@ -35,15 +36,6 @@ def check_has_cells(optimizer: Any, what: str, *, posterior: bool = False) -> No
         raise TypeError(f"{what} to draw, {type(optimizer).__name__} has none")
 
 
-def check_is_single(optimizer: Any) -> None:
-    """Raise TypeError for several bandits in one, such as CombinatorialBandit."""
-    if hasattr(optimizer, "optimizers_"):
-        raise TypeError(
-            f"{type(optimizer).__name__} has no posterior and no rewards of its own: draw one of "
-            "its named_optimizers_"
-        )
-
-
 def check_has_posterior(optimizer: Any) -> None:
     """Raise TypeError for an optimizer that does not know how sure it is of f at points."""
     check_is_single(optimizer)
@@ -62,18 +54,13 @@ def recommendation_of(optimizer: Any) -> Any:
 
 
 def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
-    """Names of all features: as given, those of the box's sides, those seen by ``fit``."""
-    if given is not None:
-        return list(given)
-    if optimizer.space_ is not None:
-        return optimizer.space_.names
-    if hasattr(optimizer, "feature_names_in_"):
-        return list(optimizer.feature_names_in_)
-    for table in ("pool", "arms"):
-        columns = getattr(getattr(optimizer, table, None), "columns", ())
-        if len(columns) == optimizer.n_features_in_:
-            return [str(column) for column in columns]
-    return [f"feature {i}" for i in range(optimizer.n_features_in_)]
+    """Names of all features: as given, or what the optimizer calls them."""
+    names = feature_names_of(optimizer) if given is None else [str(name) for name in given]
+    if len(names) != optimizer.n_features_in_:
+        raise ValueError(
+            f"feature_names must name each of {optimizer.n_features_in_} features, got {given!r}"
+        )
+    return names
 
 
 def sides_of(optimizer: Any) -> list[Axis] | None:
@@ -195,6 +182,14 @@ def outlined(ax: Any, width: float = 1.5) -> dict[str, Any]:
 
     rim = Stroke(linewidth=2.0 * width + 2.0, foreground=ax.get_facecolor(), alpha=0.8)
     return {"linewidth": 2.0 * width, "path_effects": [rim, Normal()]}
+
+
+def mark_recommended(ax: Any, low: float, high: float) -> None:
+    """Mark what is recommended along the horizontal axis, however narrow it is."""
+    if high > low:
+        ax.axvspan(low, high, color=RECOMMENDED, alpha=0.25, linewidth=0)
+    style = {"linestyle": "--", "linewidth": 1.5, "label": "recommended"}
+    ax.axvline(0.5 * (low + high), color=RECOMMENDED, **style)
 
 
 def make_axes(ax: Any, **subplots: Any) -> Any:

@@ -15,9 +15,12 @@ from skgpb.plotting._axes import (
     QUANTILE_95,
     RECOMMENDED,
     check_has_cells,
+    ink_of,
     label_ticks,
     make_axes,
+    mark_recommended,
     names_of,
+    outlined,
     recommendation_of,
     sides_of,
 )
@@ -218,21 +221,21 @@ class CellMapDisplay:
         order = np.argsort(self.lower[:, 0])
         edges = np.concatenate([self.lower[order, 0], self.upper[order[-1:], 0]])
         mean, half = self.mean[order], QUANTILE_95 * self.std[order]
-        value = self.value_name or "average"
-        ax.stairs(
+        value, ink = self.value_name or "average", ink_of(ax)
+        band = ax.stairs(
             mean + half, edges, baseline=mean - half, fill=True, alpha=0.25, label="95 % interval"
         )
-        ax.stairs(mean, edges, baseline=None, lw=1.8, label="posterior mean")
+        line = {"color": band.get_facecolor()[:3], "lw": 1.8, "label": "posterior mean"}
+        ax.stairs(mean, edges, baseline=None, **line)
         if self.answers is not None and len(self.answers):
-            ax.plot(*self.answers.T, "o", ms=3, color="0.35", alpha=0.6, label="answers")
+            ax.plot(*self.answers.T, "o", ms=3, color=ink, mew=0, alpha=0.55, label="answers")
         for i, (lower, upper) in enumerate(self.asked[:, :, 0]):
             label = "queried cells" if i == 0 else None
             y = [0.015, 0.015]
-            style = {"transform": ax.get_xaxis_transform(), "color": "0.3", "label": label}
+            style = {"transform": ax.get_xaxis_transform(), "color": ink, "label": label}
             ax.plot([lower, upper], y, "|-", lw=0.8, ms=7, **style)
         if self.recommended is not None:
-            style = {"color": self.color, "alpha": 0.2, "label": "recommended"}
-            ax.axvspan(*self.recommended[:, 0], **style)
+            mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(value)
         ax.legend()
 
@@ -261,16 +264,18 @@ class CellMapDisplay:
                 linewidths=0,
                 rasterized=True,
             )
-        style: dict[str, Any] = {"facecolor": "none", "edgecolor": "0.25"}
+        style: dict[str, Any] = {"facecolor": "none", "edgecolor": ink_of(ax), "alpha": 0.7}
         legend = []
         if self.lower.shape[1] == 2:
             outlines = [box(lower, upper) for lower, upper in self.asked]
             ax.add_collection(PatchCollection(outlines, **style, linewidths=0.6))
-            legend.append(Rectangle((0, 0), 1, 1, **style, label="queried"))
+            thin = {"linewidth": 0.6, "label": "queried"}
+            legend.append(Rectangle((0, 0), 1, 1, **style, **thin))
         ax.autoscale_view()
         if self.recommended is not None:
             low, high = self.recommended
-            best = box(low, high, fill=False, edgecolor=self.color, lw=2.5, label="recommended")
+            rim = outlined(ax, 1.2)
+            best = box(low, high, fill=False, edgecolor=self.color, label="recommended", **rim)
             legend.append(ax.add_patch(best))
             self._point_out(ax, low[:2], high[:2])
         self.mappable_ = colored
@@ -286,6 +291,8 @@ class CellMapDisplay:
         # In units of the axes, because they may be inverted.
         place = ax.transAxes.inverted().transform(ax.transData.transform(center))
         right_half, upper_half = place > 0.5
+        label = {"boxstyle": "round", "edgecolor": self.color, "alpha": 0.9}
+        label["facecolor"] = ax.get_facecolor()
         ax.annotate(
             "recommended",
             center,
@@ -294,6 +301,6 @@ class CellMapDisplay:
             ha="right" if right_half else "left",
             color=self.color,
             weight="bold",
-            bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": self.color, "alpha": 0.9},
+            bbox=label,
             arrowprops={"arrowstyle": "-|>", "color": self.color, "lw": 2.0},
         )

@@ -19,6 +19,7 @@ from skgpb.plotting._axes import (
     ink_of,
     label_ticks,
     make_axes,
+    mark_recommended,
     names_of,
     numbers_of,
     outlined,
@@ -213,12 +214,7 @@ class PosteriorDisplay:
             style = {"ms": 3.5, "color": ink, "alpha": 0.55, "mew": 0}
             ax.plot(0.5 * (low + high), self.rewards, "o", label="answers", **style)
         if self.recommended is not None:
-            low, high = self.recommended[:, 0]
-            style = {"color": RECOMMENDED, "label": "recommended"}
-            if high > low:
-                ax.axvspan(low, high, alpha=0.2, **style)
-            else:
-                ax.axvline(low, lw=1.5, **style)
+            mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(self.value_name or "f")
         ax.legend()
 

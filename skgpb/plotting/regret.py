@@ -1,4 +1,4 @@
-"""Regret against the number of rounds."""
+"""Regret, or the best answer so far, against the number of rounds."""
 
 from __future__ import annotations
 
@@ -8,36 +8,45 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb.inspection import check_is_single
 from skgpb.metrics import cumulative_regret, instant_regret
-from skgpb.plotting._axes import check_is_single, make_axes
+from skgpb.plotting._axes import ink_of, make_axes
 from skgpb.utils import check_numbers, check_reward
 
 KINDS = {
     "cumulative": "cumulative regret",
     "average": "regret per round",
     "instant": "regret of the best query so far",
+    "best": "best answer so far",
 }
+# Runs on the same axes differ by more than their colours.
+LINES = ["-", "--", "-.", ":"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RegretDisplay:
-    """How much a run has given away so far, round by round.
+    """How much a run has given away so far, or what it has found, round by round.
 
-    Use :meth:`from_optimizer`, several times with the same ``ax`` to compare runs.
+    Use :meth:`from_optimizer`, several times with the same ``ax`` to compare runs. Where the
+    optimum is not known ``kind="best"`` shows how far a run has come without it.
 
     Parameters
     ----------
     regret : ndarray of shape (n_rounds,)
-        Regret after each round, in units of the reward.
-    kind : {"cumulative", "average", "instant"}
+        Regret after each round, or the best so far, in units of the reward.
+    kind : {"cumulative", "average", "instant", "best"}
         What kind of regret it is: the sum over the rounds, this divided by their number, or
-        that of the best query so far.
-    optimum : float
-        What the rewards were compared with.
+        that of the best query so far; "best" is the best answer so far, and no regret.
+    optimum : float, default=None
+        What the rewards were compared with; None for nothing, which only "best" may have.
     estimated : bool, default=False
         Whether the optimum is the optimizer's own estimate.
     name : str, default=None
         Of the run, for the legend.
+    answers : ndarray of shape (n_rounds,), default=None
+        What the best is the best of, drawn as dots; None for no dots.
+    value_name : str, default=None
+        What the rewards measure.
 
     Attributes
     ----------
@@ -61,9 +70,11 @@ class RegretDisplay:
 
     regret: np.ndarray
     kind: str
-    optimum: float
+    optimum: float | None = None
     estimated: bool = False
     name: str | None = None
+    answers: np.ndarray | None = None
+    value_name: str | None = None
 
     @classmethod
     def from_optimizer(
@@ -75,6 +86,7 @@ class RegretDisplay:
         values: Any = None,
         kind: str = "cumulative",
         name: str | None = None,
+        value_name: str | None = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the regret of what an optimizer was told.
@@ -88,14 +100,17 @@ class RegretDisplay:
         optimum : float, default=None
             Best true value of the function, the smallest where it is minimised. None for the
             optimizer's estimate of the mean reward of what it recommends, which the label of the
-            axis then says.
+            axis then says; ``kind="best"`` needs none and draws it where it is given.
         values : array-like of shape (n_rounds,), default=None
             True, noiseless value of what was asked in each round. None for the rewards, whose
-            noise averages out of the cumulative regret and makes the instant regret too small.
-        kind : {"cumulative", "average", "instant"}, default="cumulative"
+            noise averages out of the cumulative regret, and makes the instant regret too small
+            and the best answer too good.
+        kind : {"cumulative", "average", "instant", "best"}, default="cumulative"
             See above.
         name : str, default=None
             Name of the run in the legend; None for the class of the optimizer.
+        value_name : str, default=None
+            What the rewards measure.
         **kwargs : dict
             For matplotlib's ``plot``.
 
@@ -118,17 +133,29 @@ class RegretDisplay:
                     f"of shape {values.shape}"
                 )
             rewards = values
-        estimated = optimum is None
+        estimated = optimum is None and kind != "best"
         if estimated:
             optimum = _estimated_optimum(optimizer)
-        optimum = check_reward(optimum, "optimum")
-        function = instant_regret if kind == "instant" else cumulative_regret
+        if optimum is not None:
+            optimum = check_reward(optimum, "optimum")
         sign = -1.0 if getattr(optimizer, "direction", "maximize") == "minimize" else 1.0
-        regret = function(sign * optimum, sign * rewards)
+        if kind == "best":
+            regret = sign * np.maximum.accumulate(sign * rewards)
+        else:
+            function = instant_regret if kind == "instant" else cumulative_regret
+            regret = function(sign * optimum, sign * rewards)
         if kind == "average":
             regret = regret / np.arange(1, len(regret) + 1)
         name = type(optimizer).__name__ if name is None else name
-        display = cls(regret=regret, kind=kind, optimum=optimum, estimated=estimated, name=name)
+        display = cls(
+            regret=regret,
+            kind=kind,
+            optimum=optimum,
+            estimated=estimated,
+            name=name,
+            answers=rewards if kind == "best" else None,
+            value_name=value_name,
+        )
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
@@ -150,10 +177,21 @@ class RegretDisplay:
         ax = make_axes(ax)
         self.ax_, self.figure_ = ax, ax.figure
         rounds = np.arange(1, len(self.regret) + 1)
-        style = {"label": self.name if name is None else name} | kwargs
+        others = [line.get_label() for line in ax.lines]
+        line = LINES[len([label for label in others if label != "optimum"]) % len(LINES)]
+        style = {"label": self.name if name is None else name, "linestyle": line} | kwargs
+        if self.kind == "best":
+            style = {"drawstyle": "steps-post"} | style
         (self.line_,) = ax.plot(rounds, self.regret, **style)
+        if self.answers is not None:
+            ax.scatter(rounds, self.answers, s=10, color=self.line_.get_color(), alpha=0.5)
+        if self.kind == "best" and self.optimum is not None and "optimum" not in others:
+            thin = {"linewidth": 1.0, "linestyle": (0, (1, 3)), "label": "optimum"}
+            ax.axhline(self.optimum, color=ink_of(ax), **thin)
+        of = f" of {self.value_name}" if self.value_name else ""
         against = " (against the estimated optimum)" if self.estimated else ""
-        ax.set(xlabel="round", ylabel=KINDS[self.kind] + against)
+        ax.set(xlabel="round", ylabel=KINDS[self.kind] + of + against)
+        ax.xaxis.get_major_locator().set_params(integer=True)
         if style["label"] is not None:
             ax.legend()
         return self

@@ -12,9 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.space import Axis
 from skgpb.plotting._axes import (
-    PANELS_PER_ROW,
     QUANTILE_95,
-    RECOMMENDED,
     asked_of,
     check_has_posterior,
     check_resolution,
@@ -22,6 +20,7 @@ from skgpb.plotting._axes import (
     is_short,
     label_ticks,
     make_panels,
+    mark_recommended,
     names_of,
     numbers_of,
     place_of,
@@ -208,10 +207,13 @@ class SliceDisplay:
                 panel.set_ylabel(self.value_name or "f")
         if new:
             handles = {h.get_label(): h for panel in self.axes_ for h in _labelled(panel)}
-            place = {"loc": "outside lower center", "ncols": len(handles), "frameon": False}
+            if "posterior mean" in handles:
+                handles.pop("posterior mean, 95 % interval", None)
+            n_columns = self.ax_.get_gridspec().ncols
+            place = {"loc": "outside lower center", "ncols": 2 * n_columns, "frameon": False}
             self.figure_.legend(handles=list(handles.values()), **place)
             if self.title:
-                width = TITLE_WIDTH * min(len(self.axes_), PANELS_PER_ROW)
+                width = TITLE_WIDTH * n_columns
                 self.figure_.suptitle(fill(self.title, width), fontsize="medium")
         else:
             self.ax_.legend(fontsize="small")
@@ -223,14 +225,11 @@ class SliceDisplay:
         side = None if self.sides is None else self.sides[i]
         if self.recommended is not None:
             low, high = self.recommended[i]
-            style = {"color": RECOMMENDED, "label": "recommended"}
-            if high > low and not is_short(side):
-                ax.axvspan(low, high, alpha=0.25, linewidth=0, **style)
-            else:
-                ax.axvline(0.5 * (low + high), linewidth=1.5, linestyle="--", **style)
+            if is_short(side):
+                low = high = 0.5 * (low + high)
+            mark_recommended(ax, low, high)
         if is_short(side):
-            bars = {"fmt": "o", "capsize": 4, "label": "posterior mean, 95 % interval"}
-            ax.errorbar(x, mean, half, **bars)
+            ax.errorbar(x, mean, half, fmt="o", capsize=4, label="posterior mean, 95 % interval")
             ax.set_xlim(*side.ends)
         else:
             (line,) = ax.plot(x, mean, label="posterior mean")

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains import Cell
-from skgpb.plotting._axes import RECOMMENDED, check_has_cells, make_axes, recommendation_of
+from skgpb.plotting._axes import RECOMMENDED, check_has_cells, ink_of, make_axes, recommendation_of
 
 # Area of a node that was never asked, and what the node asked most often adds to it, in points;
 # with more than so many nodes the former shrinks.
@@ -142,7 +142,8 @@ class TreeDisplay:
             across, down = (np.column_stack([a[above], a[nodes], gap]).ravel() for a in (x, y))
             return across, down
 
-        thin = {"color": "0.75", "lw": max(0.15, 0.8 * min(1.0, MANY / len(x)))}
+        ink = ink_of(ax)
+        thin = {"color": ink, "alpha": 0.3, "lw": max(0.15, 0.8 * min(1.0, MANY / len(x)))}
         ax.plot(*edges(child), zorder=1, **thin)
         path = self._path()
         if len(path):
@@ -150,7 +151,8 @@ class TreeDisplay:
         smallest = SMALLEST * min(1.0, MANY / len(x))
         size = smallest + LARGEST * self.n_evaluations / max(1, self.n_evaluations.max())
         unknown = np.isnan(self.mean)
-        ax.scatter(x[unknown], y[unknown], s=smallest, color="0.75", zorder=3, linewidths=0)
+        faint = {"color": ink, "alpha": 0.3, "linewidths": 0, "zorder": 3}
+        ax.scatter(x[unknown], y[unknown], s=smallest, **faint)
         # Those that were asked on top.
         known = np.flatnonzero(~unknown)
         known = known[np.argsort(self.n_evaluations[known] > 0, kind="stable")]
@@ -160,7 +162,7 @@ class TreeDisplay:
             s=size[known],
             c=self.mean[known],
             cmap=cmap,
-            edgecolors="0.3",
+            edgecolors=ink,
             linewidths=np.where(self.n_evaluations[known] > 0, 0.5, 0.0),
             zorder=3,
         )

@@ -1,0 +1,133 @@
+"""Which features matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from skgpb.inspection import feature_effects
+from skgpb.plotting._axes import make_axes, names_of
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ImportanceDisplay:
+    """By how much f varies with each feature alone, the most important on top.
+
+    Use :meth:`from_optimizer`. The bars are those of :func:`~skgpb.inspection.feature_effects`,
+    in units of the reward: full as far as the posterior mean knows of it, pale as far as f may
+    vary beyond that. A feature whose bar is short and full does not matter; one whose bar is long
+    and pale has not been looked at enough to tell.
+
+    Parameters
+    ----------
+    known, possible : ndarray of shape (d,)
+        Effects, by the posterior mean alone, and with what it is unsure of.
+    feature_names : sequence of d str, default=None
+        Names of the features.
+    value_name : str, default=None
+        What the rewards measure.
+
+    Attributes
+    ----------
+    bars_ : matplotlib BarContainer
+        The full bars, from the bottom.
+    ax_ : matplotlib Axes
+        With the bars.
+    figure_ : matplotlib Figure
+        With the axes.
+
+    Examples
+    --------
+    >>> from skgpb import GPUCBOptimizer
+    >>> from skgpb.plotting import ImportanceDisplay
+    >>> opt = GPUCBOptimizer(bounds={"colour": (0, 1), "heat": (0, 1)}, random_state=0)
+    >>> _ = opt.run(lambda query: query.params["heat"], budget=20)
+    >>> display = ImportanceDisplay.from_optimizer(opt)
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['colour', 'heat']
+    """
+
+    known: np.ndarray
+    possible: np.ndarray
+    feature_names: Sequence[str] | None = None
+    value_name: str | None = None
+
+    @classmethod
+    def from_optimizer(
+        cls,
+        optimizer: Any,
+        ax: Any = None,
+        *,
+        n_samples: int = 200,
+        feature_names: Sequence[str] | None = None,
+        value_name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw which features matter to an optimizer.
+
+        Parameters
+        ----------
+        optimizer : BaseBanditOptimizer
+            After at least one ``ask`` or ``fit``.
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        n_samples : int, default=200
+            Pairs of points for each feature.
+        feature_names : sequence of d str, default=None
+            Names of all features; None for those of the sides, or of the columns of a table
+            given as ``pool``, ``arms`` or to ``fit``.
+        value_name : str, default=None
+            What the rewards measure.
+        **kwargs : dict
+            For :meth:`plot`.
+
+        Returns
+        -------
+        display : ImportanceDisplay
+        """
+        effects = feature_effects(optimizer, n_samples)
+        names = names_of(optimizer, feature_names)
+        display = cls(
+            known=effects.known,
+            possible=effects.possible,
+            feature_names=names,
+            value_name=value_name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, n_features: int = 20) -> Self:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None for a new figure.
+        n_features : int, default=20
+            How many of the most important are drawn.
+
+        Returns
+        -------
+        self : ImportanceDisplay
+        """
+        ax = make_axes(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        names = self.feature_names
+        if names is None:
+            names = [f"feature {i}" for i in range(len(self.known))]
+        drawn = np.argsort(self.known, kind="stable")[-n_features:]
+        places = np.arange(len(drawn))
+        self.bars_ = ax.barh(places, self.known[drawn], height=0.6, label="by what is known")
+        color = self.bars_.patches[0].get_facecolor()
+        unsure = (self.possible - self.known)[drawn]
+        if unsure.any():
+            pale = {"color": color, "alpha": 0.3, "label": "with what is not known yet"}
+            ax.barh(places, unsure, height=0.6, left=self.known[drawn], **pale)
+            ax.legend()
+        ax.set_yticks(places, [names[i] for i in drawn])
+        what = self.value_name or "f"
+        ax.set_xlabel(f"standard deviation of {what} by one feature alone")
+        ax.set_xlim(0.0, None)
+        return self
