@@ -408,6 +408,33 @@ def opened(path: str | os.PathLike) -> Iterator[tuple[dict[str, Any], Arrays]]:
             ) from error
 
 
+def read_notes(path: str | os.PathLike) -> dict[str, Any]:
+    """Return the notes that were saved beside a run, empty where there are none.
+
+    Parameters
+    ----------
+    path : path
+        A file that ``save`` of an optimizer has written.
+
+    Returns
+    -------
+    notes : dict
+        As given to ``save``.
+
+    Raises
+    ------
+    skgpb.exceptions.LoadError
+        A ``ValueError``: the file is damaged or no saved run.
+    OSError
+        Where it cannot be opened.
+    """
+    with opened(path) as (document, _):
+        notes = document.get("notes", {})
+        if not isinstance(notes, dict):
+            raise ValueError(f"notes must be a dict, got {notes!r}")
+        return notes
+
+
 def _member(archive: zipfile.ZipFile, name: str, largest: int) -> bytes:
     """Read a member of at most so many bytes; zipfile never expands more than is announced."""
     info = archive.getinfo(name)

@@ -19,7 +19,7 @@ FLOORS = [
     "domains acquisition surrogate persistence",
     "optimizers",
     "datasets inspection metrics model_selection testing",
-    "integrations plotting problems",
+    "experiments integrations plotting problems",
     "cli",
     "__main__",
 ]

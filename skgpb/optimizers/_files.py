@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._version import __version__
@@ -32,7 +33,13 @@ class SavedRuns:
     _query_type: Any
 
     @locked
-    def save(self: Any, path: str | os.PathLike, *, omit: Collection[str] = ()) -> None:
+    def save(
+        self: Any,
+        path: str | os.PathLike,
+        *,
+        omit: Collection[str] = (),
+        notes: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write the run to a file from which :meth:`load` continues it identically.
 
         The file is a zip archive of JSON and NumPy arrays, in a versioned format that holds the
@@ -46,6 +53,9 @@ class SavedRuns:
             Where to write.
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
+        notes : dict, default=None
+            What else the file is to hold, as JSON has it: a title, units. :meth:`load` passes it
+            over, and :func:`skgpb.persistence.read_notes` reads it.
 
         Raises
         ------
@@ -95,6 +105,8 @@ class SavedRuns:
             "events": events,
             "batch": [writer.query(query) for query in self._batch],
         }
+        if notes is not None:
+            document["notes"] = dict(notes)
         write(path, document, writer.arrays)
 
     @classmethod
@@ -161,32 +173,81 @@ class SavedRuns:
 
     def _replay(self: Any, document: dict[str, Any], reader: Reader) -> int:
         """Repeat the events of a saved run; how many queries came out otherwise."""
-        surprises = 0
-        events = document["events"]
-        learned = [reader.decode(event[1]) for event in events if event[0] == "learned"]
-        failures = [tuple(event[1:]) for event in events if event[0] == "unlearned"]
-        self.prepare_replay(document["seed"], learned, failures)
-        if not events or events[0][0] != "fit":
-            self._ensure_started()
-        for kind, *rest in events:
-            if kind == "fit":
-                self._refit(*(reader.decode(each) for each in rest))
-                names = document["feature_names"]
-                if names is not None:
-                    strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
-                    if not strings or len(names) != self.n_features_in_:
-                        raise ValueError(
-                            f"feature_names must be a list of {self.n_features_in_} names, "
-                            f"got {names!r}"
-                        )
-                    self.feature_names_in_ = np.array(names, dtype=object)
-            elif kind not in ("learned", "unlearned"):
-                query = self._named(reader.query(rest[0]))
-                numbers = map(reader.decode, rest[1:])
-                surprises += self._repeat(kind, query, *numbers)
-        self.finish_replay()
+        events = [_decoded(reader, *event) for event in document["events"]]
+        surprises = self._repeat_all(events, document["seed"])
+        names = document["feature_names"]
+        if names is not None and events and events[0][0] == "fit":
+            strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
+            if not strings or len(names) != self.n_features_in_:
+                raise ValueError(
+                    f"feature_names must be a list of {self.n_features_in_} names, got {names!r}"
+                )
+            self.feature_names_in_ = np.array(names, dtype=object)
         self._batch = [self._named(reader.query(each)) for each in document["batch"]]
         return surprises
+
+    def _repeat_all(self: Any, events: list[tuple], seed: Any) -> int:
+        """Begin as a run with this seed did and repeat its events; how many came out otherwise."""
+        learned = [event[1] for event in events if event[0] == "learned"]
+        failures = [event[1:] for event in events if event[0] == "unlearned"]
+        self.prepare_replay(seed, learned, failures)
+        if not events or events[0][0] != "fit":
+            self._ensure_started()
+        surprises = 0
+        for kind, *rest in events:
+            if kind == "fit":
+                self._refit(*rest)
+            elif kind not in ("learned", "unlearned"):
+                query, *numbers = rest
+                surprises += self._repeat(kind, self._named(query), *numbers)
+        self.finish_replay()
+        return surprises
+
+    @property
+    @locked
+    def events_(self) -> list[tuple]:
+        """Everything that happened since the start, in its order.
+
+        ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
+        if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)`` and
+        ``("unlearned", n_answers)``. See :meth:`repeated`.
+        """
+        check_is_fitted(self, "bounds_")
+        return list(self._events())
+
+    @locked
+    def repeated(self, events: Sequence[tuple]) -> Self:
+        """Return the run that this one would be, had these events happened.
+
+        So an answer is corrected or taken back after others have followed it.
+
+        Parameters
+        ----------
+        events : sequence of tuples
+            Those of :attr:`events_` after a change. What was learned at some time is learned anew
+            where it is left out, as it has to be after the first change.
+
+        Returns
+        -------
+        optimizer : instance of the same class
+            With the same parameters and the same seed. This one is not changed.
+
+        Examples
+        --------
+        >>> from skgpb import GPUCBOptimizer
+        >>> opt = GPUCBOptimizer(arms=[[0.0], [0.5], [1.0]], random_state=0)
+        >>> for answer in (1.0, 25.0):
+        ...     _ = opt.tell(opt.ask(), answer)
+        >>> told = [event for event in opt.events_ if event[0] in ("ask", "tell")]
+        >>> told[3] = ("tell", told[3][1], 2.5, None)  # the comma was forgotten
+        >>> opt.repeated(told).history_["reward"]
+        array([1. , 2.5])
+        """
+        twin: Any = clone(self)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as in load
+            twin._repeat_all(list(events), self.seed_)
+        return twin
 
     @locked
     def prepare_replay(
@@ -269,6 +330,15 @@ class SavedRuns:
     def _choice_of(self: Any, query: Any) -> tuple:
         """Return the function, and its arguments, by which a query was chosen."""
         return (self._choose,)
+
+
+def _decoded(reader: Reader, kind: str, *rest: Any) -> tuple:
+    """Return an event as the log has it."""
+    if kind in ("fit", "learned"):
+        return kind, *(reader.decode(each) for each in rest)
+    if kind == "unlearned":
+        return kind, *rest
+    return kind, reader.query(rest[0]), *(reader.decode(each) for each in rest[1:])
 
 
 def _none_for_nan(alpha: Any) -> Any:

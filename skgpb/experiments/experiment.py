@@ -1,0 +1,637 @@
+"""An experiment in a file: asked, answered, corrected and looked at, by several at a time."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from math import sqrt
+from operator import itemgetter
+from pathlib import Path
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from skgpb.domains import Region
+from skgpb.exceptions import LoadError, ReplayWarning
+from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of, jsonable
+from skgpb.experiments.lock import FileLock
+from skgpb.experiments.sides import Side, number
+from skgpb.experiments.table import read_answers
+from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
+from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.persistence import read_notes
+
+# What an optimizer must be to ask for settings, or for averages over regions of them.
+KINDS = (BaseArmsOptimizer, GPOOOptimizer)
+# What a file says of an experiment for display only.
+LABELS = ("title", "answer", "unit")
+# Standard deviations on either side of the mean.
+BAND = 1.96
+
+
+class Experiment:
+    """An experiment in a file of its own, which every change is written to at once.
+
+    Several windows, programs and people may have the same file open: each change is made by one of
+    them at a time, to what the file then holds, so that nothing is lost. The file is that of
+    ``save`` of an optimizer, and ``GPUCBOptimizer.load`` opens it as well.
+
+    Queries have numbers, by which they are answered in any order, corrected and looked up. All that
+    is returned is plain: dicts, lists, strings, numbers and None, as JSON has them.
+
+    Parameters
+    ----------
+    path : path
+        A file that :meth:`create` has made, or ``save`` of an optimizer over a box with named
+        sides: one over arms, or ``GPOOOptimizer``.
+
+    Raises
+    ------
+    skgpb.exceptions.LoadError
+        A ``ValueError``: it is no such file.
+    OSError
+        Where it cannot be opened.
+
+    Notes
+    -----
+    Every method raises ``ValueError`` for what it cannot take, in one line that says what was given
+    and what is accepted, and ``OSError`` where the file cannot be written. Nothing changes then.
+
+    An answer that is corrected or taken back makes the run anew, from the start, with the answers
+    as they are now; what was asked in the meantime stays asked.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from skgpb.experiments import Experiment
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
+    >>> oven = Experiment.create(path, ["temperature=20:90", "catalyst=A,B"], goal="minimize")
+    >>> query = oven.ask()[0]
+    >>> query["query"], sorted(query["params"])
+    (1, ['catalyst', 'temperature'])
+    >>> oven.tell(0.37, query=1)["status"]
+    'answered'
+    >>> oven.correct(1, 0.73)["answer"]
+    0.73
+    >>> Experiment(path).history() == oven.history()
+    True
+    """
+
+    path: Path
+    # Who may read, change and write here; other processes are kept out by a FileLock.
+    _threads: RLock
+    # Which version of the file what follows was read from, None where it has to be read again.
+    _seen: tuple | None
+    _optimizer: Any
+    _sides: list[Side]
+    _labels: dict[str, str]
+    _entries: list[Entry]
+    # Numbers of the entries that the events of the run make, in their order; the last one given.
+    _numbers: list[int]
+    _last: int
+    # Queries that a tree would not ask after a correction, by their numbers.
+    _lost: dict[int, Region]
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.path, self._threads, self._seen = Path(path), RLock(), None
+        self._read()
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike,
+        sides: Iterable[Side | str] | Mapping[str, Any],
+        *,
+        goal: str = "maximize",
+        noise: float | None = None,
+        regions: bool = False,
+        title: str = "",
+        answer: str = "",
+        unit: str = "",
+        data: str | os.PathLike | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """Begin an experiment and write its file.
+
+        Parameters
+        ----------
+        path : path
+            The file, which must not exist.
+        sides : list of str or Side, or dict
+            What is set, and from where to where. A list of ``"temperature=20:90"``,
+            ``"salt=1e-4:0.1:log"``, ``"n=1:10:int"``, ``"time=0:60:5"`` (in steps of 5),
+            ``"catalyst=A,B"``; or a dict of names and sides, each a text as behind the ``=``, a
+            pair ``(low, high)``, a list of values, a distribution of ``scipy.stats`` or a dict of
+            :meth:`Side.as_dict`, see :meth:`Side.of`.
+        goal : {"maximize", "minimize"}, default="maximize"
+            Whether large or small answers are sought.
+        noise : float, default=None
+            Standard deviation of the noise in an answer; None where it is not known, and learned.
+        regions : bool, default=False
+            Whether answers are averages over regions of settings and not of single ones: then
+            queries are regions, their ``params`` pairs [low, high], and all sides must be numbers.
+        title, answer, unit : str, default=""
+            What the experiment and the answer are called, and its unit; for display only. Where
+            ``data`` is given its column of answers is ``answer``.
+        data : path, default=None
+            A table of settings and answers of the past, see :meth:`add_table`.
+        seed : int, default=0
+            The same seed and the same answers give the same queries.
+
+        Returns
+        -------
+        experiment : Experiment
+        """
+        every = _sides_of(sides)
+        if goal not in ("maximize", "minimize"):
+            raise ValueError(f"goal must be 'maximize' or 'minimize', got {goal!r}")
+        settings: dict[str, Any] = {
+            "bounds": {side.name: side.bounds for side in every},
+            "alpha": _variance(noise),
+            "direction": goal,
+            "random_state": seed,
+        }
+        optimizer = (GPOOOptimizer if regions else GPUCBOptimizer)(**settings).start()
+        if data is not None:
+            points, answers = read_answers(data, every, answer or None)
+            optimizer.fit(points, answers)
+        self = cls.__new__(cls)
+        self.path, self._threads, self._optimizer = Path(path), RLock(), optimizer
+        self._labels = {"title": title, "answer": answer, "unit": unit}
+        self._numbers, self._last, self._lost = [], 0, {}
+        self._count()
+        with FileLock(self.path):
+            if self.path.exists():
+                raise ValueError(f"{self.path} exists already: choose another name")
+            self._write()
+        return self
+
+    # -- asking and telling -----------------------------------------------------------------
+
+    def ask(self, n: int = 1, *, another: bool = False) -> list[dict[str, Any]]:
+        """Return the next queries, each to be evaluated once.
+
+        Asking again before anything was told returns the same queries; more than before returns
+        them and others. What was asked earlier, and not answered, stays pending beside them: see
+        :meth:`pending`.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many.
+        another : bool, default=False
+            Whether they are to be others than those asked before, as for a second oven.
+
+        Returns
+        -------
+        queries : list of n dicts
+            As in :meth:`history`.
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise ValueError(f"the number of queries must be a whole number >= 1, got {n!r}")
+        with self._threads, FileLock(self.path):
+            self._read()
+            try:
+                before = self._optimizer.events_
+                told = [i for i, event in enumerate(before) if event[0] in ("tell", "fail")]
+                asked = sum(event[0] == "ask" for event in before[max(told, default=0) :])
+                first = asked if another else 0
+                queries = self._optimizer.ask(first + n)[first:]
+                if len(self._optimizer.events_) > len(before):
+                    self._count()
+                    self._write()
+            except BaseException:
+                self._seen = None
+                raise
+            pending = {entry.query: entry for entry in self._entries if entry.status == "pending"}
+            return [pending[query].as_dict() for query in queries]
+
+    def tell(
+        self,
+        answer: float | str,
+        query: int | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+        noise: float | None = None,
+    ) -> dict[str, Any]:
+        """Report an answer.
+
+        Parameters
+        ----------
+        answer : float or str
+            What was measured.
+        query : int, default=None
+            Number of the query, which must be pending. None where only one is, or with ``at``.
+        at : dict, default=None
+            The setting that it was measured at, where that is none that was asked: a value for
+            every side, as a number or a text.
+        noise : float, default=None
+            Standard deviation of the noise in this answer, where it is another than usual.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`.
+        """
+        value, alpha = number(answer, "the answer"), _variance(noise)
+        with self._changing():
+            return self._take(query, at, value, alpha)
+
+    def fail(
+        self, query: int | None = None, *, at: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Report that there is no answer, because the evaluation failed.
+
+        The query is left out for a while, and nothing is learned from it.
+
+        Parameters
+        ----------
+        query : int, default=None
+            As for :meth:`tell`.
+        at : dict, default=None
+            As for :meth:`tell`.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`.
+        """
+        with self._changing():
+            return self._take(query, at, None, None)
+
+    def add_table(self, path: str | os.PathLike, answer: str | None = None) -> list[dict[str, Any]]:
+        """Report answers that are in a table.
+
+        Parameters
+        ----------
+        path : path
+            A text file in UTF-8 with a header: a column for every side, and one of answers. Cells
+            are separated by commas, semicolons, tabs or ``|``. Rows without an answer are passed
+            over.
+        answer : str, default=None
+            Column of the answers; None for the name of the answer or, if there is none, for the
+            only column that is no side.
+
+        Returns
+        -------
+        entries : list of dicts
+            As in :meth:`history`.
+        """
+        with self._changing():
+            settings, answers = read_answers(
+                path, self._sides, answer or self._labels["answer"] or None
+            )
+            n = len(self._optimizer.events_)
+            self._optimizer.tell(settings, answers)
+            self._count()
+            return [entry.as_dict() for entry in self._entries if entry.ended >= n]
+
+    def correct(
+        self, query: int, answer: float | str | None, *, noise: float | None = None
+    ) -> dict[str, Any]:
+        """Replace an earlier answer, or a failure, as if the right one had been told.
+
+        Parameters
+        ----------
+        query : int
+            Number of the query.
+        answer : float, str or None
+            What is right; None if it failed.
+        noise : float, default=None
+            Standard deviation of the noise in this answer; None for what it was.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`.
+        """
+        value = None if answer is None else number(answer, "the answer")
+        alpha = _variance(noise)
+        with self._changing():
+            entry = self._entry(query)
+            events = self._optimizer.events_
+            if entry.status == "pending":
+                raise ValueError(f"query {query} has no answer yet: tell it")
+            if entry.status == "given":
+                if value is None:
+                    raise ValueError(
+                        f"query {query} is of the past data: it has an answer, which can be "
+                        "corrected to another number only"
+                    )
+                kind, X, y = events[0]
+                y = np.array(y, dtype=np.float64)
+                y[entry.row] = value
+                events[0] = kind, X, y
+                changed = 0
+            else:
+                changed = entry.ended
+                kind, asked, *rest = events[changed]
+                if value is None:
+                    events[changed] = "fail", asked, "told as failed"
+                else:
+                    known = rest[1] if kind == "tell" else None
+                    events[changed] = "tell", asked, value, known if alpha is None else alpha
+            self._repeat(events, changed)
+            return self._entry(query).as_dict()
+
+    def undo(self) -> dict[str, Any]:
+        """Take back what was told last, an answer or a failure: its query is pending again.
+
+        Returns
+        -------
+        entry : dict
+            What was taken back, as it was in :meth:`history`.
+        """
+        with self._changing():
+            told = [entry for entry in self._entries if entry.ended >= 0]
+            if not told:
+                raise ValueError("nothing was told yet that could be taken back")
+            entry = max(told, key=lambda each: each.ended)
+            events = self._optimizer.events_
+            events[entry.ended] = None
+            self._repeat(events, entry.ended)
+            return entry.as_dict()
+
+    # -- looking ----------------------------------------------------------------------------
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return every query, by its number.
+
+        Returns
+        -------
+        entries : list of dicts
+            With the keys ``query``, its number; ``params``, a value for every side, or for regions
+            a pair [low, high]; ``status``, one of "pending", "answered", "failed" and "given",
+            which is from the past data; ``answer``, a number or None; ``noise``, the standard
+            deviation told with it or None; ``reason``, why it failed, or None.
+        """
+        with self._reading():
+            return [entry.as_dict() for entry in sorted(self._entries, key=lambda e: e.number)]
+
+    def pending(self) -> list[dict[str, Any]]:
+        """Return the queries that were asked and have no answer yet.
+
+        Returns
+        -------
+        entries : list of dicts
+            As in :meth:`history`.
+        """
+        return [entry for entry in self.history() if entry["status"] == "pending"]
+
+    def best(self) -> dict[str, Any] | None:
+        """Return what is recommended by now, and how sure that is.
+
+        Returns
+        -------
+        best : dict or None
+            None before the first answer. ``params``, ``mean`` and ``std``, what is believed of the
+            answer there but for its noise, ``interval_95``, a pair, ``noise``, the standard
+            deviation of the noise in an answer, known or learned, ``n_answers``, and
+            ``best_answer``, the entry of the history with the best answer.
+        """
+        with self._reading():
+            return self._best()
+
+    def status(self) -> dict[str, Any]:
+        """Return what the experiment is and how far it is.
+
+        Returns
+        -------
+        status : dict
+            ``file``, ``title``, ``answer``, ``unit``, ``goal``, ``noise``, its standard deviation
+            where that is known, else None, ``regions``, ``sides``, a list of
+            :meth:`Side.as_dict`, ``n_answered``, ``n_given``, ``n_failed``, ``pending`` and
+            ``best``, see the methods of this name.
+        """
+        with self._reading():
+            optimizer = self._optimizer
+            states = [entry.status for entry in self._entries]
+            return {
+                "file": str(self.path),
+                **self._labels,
+                "goal": optimizer.direction,
+                "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
+                "regions": isinstance(optimizer, GPOOOptimizer),
+                "sides": [side.as_dict() for side in self._sides],
+                "n_answered": states.count("answered"),
+                "n_given": states.count("given"),
+                "n_failed": states.count("failed"),
+                "pending": self.pending(),
+                "best": self._best(),
+            }
+
+    @property
+    def sides(self) -> list[Side]:
+        """What is set, and from where to where."""
+        with self._reading():
+            return list(self._sides)
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer behind it, for pictures; what is told to it is not written."""
+        with self._reading():
+            return self._optimizer
+
+    def _best(self) -> dict[str, Any] | None:
+        optimizer = self._optimizer
+        try:
+            query = optimizer.recommend()
+        except NotFittedError:
+            return None
+        mean, std = (float(x[0]) for x in optimizer.predict_query([query], return_std=True))
+        sign = -1.0 if optimizer.direction == "minimize" else 1.0
+        answered = [(sign * e.answer, e) for e in self._entries if e.answer is not None]
+        return {
+            "params": {name: jsonable(value) for name, value in query.params.items()},
+            "mean": mean,
+            "std": std,
+            "interval_95": [mean - BAND * std, mean + BAND * std],
+            "noise": sqrt(optimizer.alpha_),
+            "n_answers": len(answered),
+            "best_answer": max(answered, key=itemgetter(0))[1].as_dict(),
+        }
+
+    # -- entries ----------------------------------------------------------------------------
+
+    def _count(self, *more: int) -> None:
+        """Renew the entries after something has happened; ``more`` are numbers for new ones."""
+        optimizer = self._optimizer
+        self._entries = entries_of(
+            optimizer.events_,
+            [*self._numbers, *more],
+            self._last,
+            optimizer.space_,
+            optimizer.alpha,
+        )
+        self._numbers = [entry.number for entry in self._entries]
+        self._last = max([self._last, *self._numbers])
+        self._entries += [Entry(each, query) for each, query in self._lost.items()]
+        self._sides = [Side.of(*each) for each in optimizer.bounds.items()]
+
+    def _entry(self, query: int) -> Entry:
+        """Return the entry with a number."""
+        for entry in self._entries:
+            if entry.number == query:
+                return entry
+        numbers = f"1 to {self._last}" if self._last else "none so far"
+        raise ValueError(f"there is no query {query!r}; queries have the numbers {numbers}")
+
+    def _take(
+        self,
+        query: int | None,
+        at: Mapping[str, Any] | None,
+        value: float | None,
+        alpha: float | None,
+    ) -> dict[str, Any]:
+        """Take an answer, or None for a failure; its entry."""
+        n, more = len(self._optimizer.events_), []
+        if at is not None:
+            if query is not None:
+                raise ValueError(f"either a query or a setting is answered, got {query} and {at}")
+            self._optimizer.tell(self._setting(at), value, alpha)
+        else:
+            entry = self._pending_entry(query)
+            if entry.number in self._lost:
+                self._optimizer.tell(self._lost.pop(entry.number).points, value, alpha)
+                more = [entry.number]
+            else:
+                self._optimizer.tell(entry.query, value, alpha)
+        self._count(*more)
+        return next(entry for entry in self._entries if entry.ended >= n).as_dict()
+
+    def _pending_entry(self, query: int | None) -> Entry:
+        """Return the entry of a query to be answered, of the only one for None."""
+        if query is None:
+            pending = [entry for entry in self._entries if entry.status == "pending"]
+            if len(pending) == 1:
+                return pending[0]
+            if not pending:
+                raise ValueError("no query is pending: ask for one, or say where it was measured")
+            numbers = ", ".join(str(entry.number) for entry in pending)
+            raise ValueError(f"{len(pending)} queries are pending, {numbers}: say which one")
+        entry = self._entry(query)
+        if entry.status == "pending":
+            return entry
+        what = "failed" if entry.status == "failed" else f"has the answer {entry.answer:g}"
+        raise ValueError(f"query {query} {what} already: correct it if that is wrong")
+
+    def _setting(self, at: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a setting of the right kinds."""
+        names = [side.name for side in self._sides]
+        unknown = [name for name in at if name not in names]
+        missing = [name for name in names if name not in at]
+        if unknown or missing:
+            wrong = f"no side {unknown[0]!r}" if unknown else f"no value for {missing[0]!r}"
+            raise ValueError(f"{wrong}: a setting has a value for each of {', '.join(names)}")
+        return {side.name: side.value(at[side.name]) for side in self._sides}
+
+    def _repeat(self, events: list[Any], changed: int) -> None:
+        """Let the run be the one with these events, of which one is changed, or None for gone."""
+        began: dict[int, list[int]] = {}
+        for entry in self._entries:
+            began.setdefault(entry.began, []).append(entry.number)
+        # What was learned after the change is learned anew.
+        kept = [
+            (event, began.get(i, []))
+            for i, event in enumerate(events)
+            if event is not None and not (i > changed and event[0] in LEARNING)
+        ]
+        self._optimizer = self._optimizer.repeated([event for event, _ in kept])
+        self._numbers, lost = carried_over(kept, self._optimizer.events_)
+        for each, cell in lost.items():
+            region = Region(cell.lower, cell.upper, cell.spec)
+            self._lost[each] = region.named(self._optimizer.space_)
+        self._count()
+
+    # -- the file ---------------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Look at the file as it is now."""
+        with self._threads:
+            self._read()
+            yield
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Change what is in the file, while nobody else does."""
+        with self._threads, FileLock(self.path):
+            self._read()
+            try:
+                yield
+                self._write()
+            except BaseException:
+                # The file is what counts: it is read again.
+                self._seen = None
+                raise
+
+    def _signature(self) -> tuple:
+        """What tells one version of the file from another: each has an inode of its own."""
+        state = os.stat(self.path)
+        return state.st_ino, state.st_mtime_ns, state.st_size
+
+    def _read(self) -> None:
+        """Read the file unless it is the one that was read or written last."""
+        while (before := self._signature()) != self._seen:
+            with warnings.catch_warnings():
+                # After a correction other things would have been asked than were.
+                warnings.simplefilter("ignore", ReplayWarning)
+                optimizer: Any = GaussianProcessOptimizer.load(self.path)
+            notes = read_notes(self.path)
+            if self._signature() != before:
+                continue
+            if not isinstance(optimizer, KINDS) or optimizer.space_ is None:
+                raise LoadError(
+                    f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
+                    "names or which an experiment cannot ask: make one with Experiment.create"
+                )
+            self._optimizer = optimizer
+            self._labels = {name: str(notes.get(name, "")) for name in LABELS}
+            self._numbers = notes.get("numbers", [])
+            self._last = notes.get("last", 0)
+            self._lost = {
+                each: Region(np.array(lower), np.array(upper), tuple(counts)).named(
+                    optimizer.space_
+                )
+                for each, lower, upper, counts in notes.get("lost", [])
+            }
+            self._count()
+            self._seen = before
+
+    def _write(self) -> None:
+        """Write the file, whose lock is held."""
+        lost = [
+            [each, region.lower.tolist(), region.upper.tolist(), list(region.counts)]
+            for each, region in self._lost.items()
+        ]
+        notes = {**self._labels, "numbers": self._numbers, "last": self._last, "lost": lost}
+        self._optimizer.save(self.path, notes=notes)
+        self._seen = self._signature()
+
+
+def _sides_of(sides: Iterable[Side | str] | Mapping[str, Any]) -> list[Side]:
+    """Return the sides that a user describes."""
+    if isinstance(sides, Mapping):
+        every = [Side.of(name, side) for name, side in sides.items()]
+    else:
+        every = [side if isinstance(side, Side) else Side.parse(side) for side in sides]
+    names = [side.name for side in every]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two sides are named {name!r}")
+    return every
+
+
+def _variance(noise: float | str | None) -> float | None:
+    """Return the variance of a noise of this standard deviation."""
+    if noise is None:
+        return None
+    value = number(noise, "noise")
+    if value < 0:
+        raise ValueError(f"noise must be a standard deviation >= 0, got {noise}")
+    return value**2

@@ -1,0 +1,316 @@
+"""Sides of a box as people write them: 20:90, 1e-4:0.1:log, A,B; and what users type as values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from skgpb.utils import Real
+
+# What a side may be, for messages.
+FORMS = "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, or values A,B,C"
+# More values than so many are no list that anybody meant to write.
+MOST_VALUES = 10_000
+
+
+@dataclass(frozen=True)
+class Side:
+    """One named side of the box of an experiment.
+
+    Attributes
+    ----------
+    name : str
+        What is set: "temperature".
+    kind : {"range", "log", "integer", "choice", "distribution"}
+        Numbers between two, on a logarithmic scale or whole ones; one of several values; or any
+        other distribution of ``scipy.stats``, which only Python can give.
+    bounds : object
+        The side as ``bounds={name: side}`` of an optimizer takes it.
+
+    Examples
+    --------
+    >>> from skgpb.experiments import Side
+    >>> Side.parse("temperature=20:90").as_dict()
+    {'name': 'temperature', 'kind': 'range', 'low': 20.0, 'high': 90.0}
+    >>> Side.parse("catalyst=A,B").bounds
+    ['A', 'B']
+    >>> str(Side.parse("salt=1e-4:0.1:log"))
+    '0.0001 to 0.1, on a log scale'
+    """
+
+    name: str
+    kind: str
+    bounds: Any
+
+    @classmethod
+    def parse(cls, text: str) -> Side:
+        """Return the side that a text stands for.
+
+        Parameters
+        ----------
+        text : str
+            ``name=LOW:HIGH``, ``name=LOW:HIGH:log``, ``name=LOW:HIGH:int``,
+            ``name=LOW:HIGH:STEP`` or ``name=A,B,C``. The last ``=`` ends the name.
+
+        Returns
+        -------
+        side : Side
+
+        Raises
+        ------
+        ValueError
+            Where it is none of these.
+        """
+        name, equals, form = (part.strip() for part in text.rpartition("="))
+        if not (equals and name and form):
+            raise ValueError(f"a side must be NAME={FORMS}, got {text!r}")
+        pieces = [piece.strip() for piece in form.split(",")]
+        if len(pieces) > 1 and any(re.match(r"[-+]?\d+:[-+]?\d", piece) for piece in pieces):
+            raise ValueError(f"{name}: a decimal point is a point, not a comma, got {form!r}")
+        if len(pieces) > 1 or ":" not in form:
+            return cls.choice(name, [_value(piece) for piece in pieces])
+        ends, scale = form.split(":")[:2], form.split(":")[2:]
+        low, high = (number(end, f"{name}: an end of the range") for end in ends)
+        if len(scale) > 1:
+            raise ValueError(f"{name} must be {FORMS}, got {form!r}")
+        return cls.between(name, low, high, *scale)
+
+    @classmethod
+    def between(cls, name: str, low: float, high: float, scale: str = "") -> Side:
+        """Return a side of numbers between two.
+
+        Parameters
+        ----------
+        name : str
+            What is set.
+        low, high : float
+            The ends.
+        scale : str, default=""
+            "log" for a logarithmic scale, "int" for whole numbers, a number for steps of this size.
+
+        Returns
+        -------
+        side : Side
+        """
+        if not low < high:
+            raise ValueError(
+                f"{name}: the low end must be below the high one, got {low:g}:{high:g}"
+            )
+        if scale == "":
+            return cls(name, "range", (float(low), float(high)))
+        from scipy import stats  # here, because importing it takes long
+
+        if scale == "log":
+            if low <= 0:
+                raise ValueError(f"{name}: a log scale has numbers above 0 only, got {low:g}")
+            return cls(name, "log", stats.loguniform(float(low), float(high)))
+        if scale == "int":
+            if low != int(low) or high != int(high):
+                raise ValueError(f"{name}: int needs whole numbers, got {low:g}:{high:g}")
+            return cls(name, "integer", stats.randint(int(low), int(high) + 1))
+        step = number(scale, f"{name}: what follows the range must be log, int or a step")
+        if not 0 < step <= high - low or (high - low) / step > MOST_VALUES:
+            raise ValueError(
+                f"{name}: a step must be above 0, at most the length of the range, and at least a "
+                f"{MOST_VALUES}th of it; got {scale}"
+            )
+        count = math.floor((high - low) / step * (1 + 1e-12)) + 1
+        values = [float(f"{low + i * step:.12g}") for i in range(count)]
+        whole = all(value.is_integer() for value in values)
+        return cls(name, "choice", [int(value) for value in values] if whole else values)
+
+    @classmethod
+    def choice(cls, name: str, values: Iterable[Any]) -> Side:
+        """Return a side of several values, or of one that is fixed.
+
+        Parameters
+        ----------
+        name : str
+            What is set.
+        values : iterable
+            Numbers, which are ordered by size, or anything else, which is not ordered.
+
+        Returns
+        -------
+        side : Side
+        """
+        values = list(values)
+        if not values or any(value == "" for value in values):
+            raise ValueError(f"{name}: a value is missing in the list {values}")
+        if any(value in values[:i] for i, value in enumerate(values)):
+            raise ValueError(f"{name}: a value is twice in the list {values}")
+        return cls(name, "choice", values)
+
+    @classmethod
+    def of(cls, name: str, side: Any) -> Side:
+        """Return the side that an optimizer has, or that a dict of :meth:`as_dict` describes.
+
+        Parameters
+        ----------
+        name : str
+            What is set.
+        side : tuple, list, distribution, dict or str
+            As in ``bounds={name: side}``, as :meth:`as_dict` gives it, or a text such as "20:90".
+
+        Returns
+        -------
+        side : Side
+        """
+        if isinstance(side, str):
+            return cls.parse(f"{name}={side}")
+        if isinstance(side, Mapping):
+            return cls._described(name, side)
+        if isinstance(side, tuple):
+            if len(side) != 2:
+                raise ValueError(f"{name} must be a pair (low, high) or a list, got {side!r}")
+            low, high = (number(end, f"{name}: an end of the range") for end in side)
+            return cls.between(name, low, high)
+        if hasattr(side, "ppf"):
+            if getattr(getattr(side, "dist", None), "name", "") in ("loguniform", "reciprocal"):
+                return cls(name, "log", side)
+            return cls(name, "integer" if hasattr(side, "pmf") else "distribution", side)
+        if not hasattr(side, "__len__"):
+            raise ValueError(f"{name} must be a pair (low, high) or a list, got {side!r}")
+        return cls.choice(name, side.tolist() if hasattr(side, "tolist") else side)
+
+    @classmethod
+    def _described(cls, name: str, side: Mapping[str, Any]) -> Side:
+        scale = {"range": "", "log": "log", "integer": "int"}
+        kind = side.get("kind")
+        if kind == "choice" and isinstance(side.get("values"), (list, tuple)):
+            return cls.choice(name, side["values"])
+        if kind not in scale or not {"low", "high"} <= set(side):
+            raise ValueError(
+                f"{name} must have a kind of {sorted(scale)} with low and high, or the kind "
+                f"'choice' with values; got {dict(side)!r}"
+            )
+        low, high = (number(side[end], f"{name}: {end}") for end in ("low", "high"))
+        return cls.between(name, low, high, scale[kind])
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest number of a side that is no choice."""
+        if self.kind == "range":
+            return self.bounds
+        low, high = self.bounds.support()
+        return (int(low), int(high)) if self.kind == "integer" else (float(low), float(high))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return name, kind, and low and high or values, as JSON has them."""
+        if self.kind == "choice":
+            return {"name": self.name, "kind": "choice", "values": list(self.bounds)}
+        low, high = (end if math.isfinite(end) else None for end in self.ends)
+        return {"name": self.name, "kind": self.kind, "low": low, "high": high}
+
+    def __str__(self) -> str:
+        if self.kind == "choice":
+            return " or ".join(map(shown, self.bounds))
+        low, high = map(shown, self.ends)
+        kinds = {"log": ", on a log scale", "integer": ", whole numbers"}
+        return f"{low} to {high}{kinds.get(self.kind, '')}"
+
+    def value(self, given: Any) -> Any:
+        """Return a value of this side, of the right kind, from what somebody typed or sent.
+
+        Parameters
+        ----------
+        given : str or number
+            A text, or a value as JSON has it.
+
+        Returns
+        -------
+        value : object
+
+        Raises
+        ------
+        ValueError
+            Where it is none of the values.
+        """
+        if self.kind != "choice":
+            value = number(given, self.name)
+            if not self.ends[0] <= value <= self.ends[1]:
+                raise ValueError(f"{self.name} must be {self}, got {given}")
+            if self.kind == "integer":
+                if value != int(value):
+                    raise ValueError(f"{self.name} must be a whole number, got {given}")
+                return int(value)
+            return value
+        for value in self.bounds:
+            if type(value) is type(given) and value == given:
+                return value
+        text = str(given).strip()
+        for value in self.bounds:
+            if str(value) == text:
+                return value
+        meant = _value(text)
+        for value in self.bounds:
+            if not isinstance(meant, str) and _is_number(value) and value == meant:
+                return value
+        raise ValueError(f"{self.name} must be {self}, got {text!r}")
+
+
+def number(given: Any, what: str) -> float:
+    """Return the finite number that somebody typed or sent.
+
+    Parameters
+    ----------
+    given : str or number
+        What was typed.
+    what : str
+        Of what, for messages.
+
+    Returns
+    -------
+    value : float
+
+    Raises
+    ------
+    ValueError
+        Where it is none: with a decimal comma, NaN, infinite.
+    """
+    if _is_number(given):
+        value = float(given)
+    elif isinstance(given, str):
+        text = given.strip()
+        try:
+            if "_" in text:
+                raise ValueError
+            value = float(text)
+        except ValueError:
+            pointed = text.replace(",", ".")
+            hint = f": write {pointed}" if text.count(",") == 1 and _reads(pointed) else ""
+            raise ValueError(f"{what} must be a number, got {text!r}{hint}") from None
+    else:
+        raise ValueError(f"{what} must be a number, got {given!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{what} must be a finite number, got {given}")
+    return value
+
+
+def shown(value: Any) -> str:
+    """Write a value as one reads it."""
+    if isinstance(value, (tuple, list)):
+        return f"{shown(value[0])} to {shown(value[-1])}" if len(value) > 1 else shown(value[0])
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _reads(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _value(text: str) -> Any:
+    """Return the number that a text stands for, or else the text."""
+    if not _reads(text) or "_" in text or not math.isfinite(float(text)):
+        return text
+    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)

@@ -1,0 +1,275 @@
+"""Experiments in files: what is asked and told, corrected, taken back, and by several at once."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.exceptions import LoadError, ReplayWarning
+from skgpb.experiments import Experiment
+from skgpb.experiments.sides import Side
+
+SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B", "n=1:10:int"]
+
+
+def yield_at(params):
+    """Smallest at 50 degrees, 0.01 of salt, catalyst B."""
+    salt = (np.log10(params["salt"]) + 2) ** 2
+    return (params["temperature"] - 50) ** 2 / 500 + salt + (params["catalyst"] == "A")
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Experiment.create(tmp_path / "run.skgpb", SIDES, goal="minimize")
+
+
+def play(experiment, n):
+    for _ in range(n):
+        query = experiment.ask()[0]
+        experiment.tell(yield_at(query["params"]), query["query"])
+
+
+def test_answers_come_in_any_order_and_several_queries_are_pending(run):
+    asked = run.ask(3)
+    assert [each["query"] for each in asked] == [1, 2, 3] == [q["query"] for q in run.pending()]
+    assert run.ask(2) == asked[:2]
+    assert [each["query"] for each in run.ask(2, another=True)] == [4, 5]
+    run.tell(0.5, 3)
+    run.fail(1)
+    run.tell("0.25", 5)
+    assert {e["query"]: (e["status"], e["answer"]) for e in run.history()} == {
+        1: ("failed", None),
+        2: ("pending", None),
+        3: ("answered", 0.5),
+        4: ("pending", None),
+        5: ("answered", 0.25),
+    }
+    assert run.ask()[0]["query"] == 6
+
+
+def test_the_file_is_one_that_the_library_loads_and_numbers_survive_in_it(run):
+    play(run, 5)
+    run.ask(2)
+    optimizer = GPUCBOptimizer.load(run.path)
+    assert len(optimizer.history_) == 5
+    assert optimizer.recommend() == run.optimizer.recommend()
+    assert optimizer.ask(2) == run.optimizer.ask(2)
+    assert Experiment(run.path).history() == run.history()
+    assert Experiment(run.path).status() == run.status()
+
+
+def test_runs_saved_in_python_are_experiments(tmp_path):
+    path = tmp_path / "python.skgpb"
+    optimizer = EIOptimizer(bounds={"x": (0.0, 1.0), "kind": ["a", 3]}, random_state=1)
+    for answer in (1.0, 2.0, 3.0):
+        optimizer.tell(optimizer.ask(), answer)
+    optimizer.save(path)
+    experiment = Experiment(path)
+    assert [entry["answer"] for entry in experiment.history()] == [1.0, 2.0, 3.0]
+    experiment.tell(4.0, experiment.ask()[0]["query"])
+    assert len(EIOptimizer.load(path).history_) == 4
+
+
+def test_a_correction_is_the_run_in_which_the_right_answer_was_told(run):
+    play(run, 6)
+    told = run.history()
+    pending = run.ask(2)
+    run.correct(3, 5.0)
+    assert run.history()[2]["answer"] == 5.0
+    assert [entry["params"] for entry in run.pending()] == [entry["params"] for entry in pending]
+    other = GPUCBOptimizer(**run.optimizer.get_params())
+    for entry in told:
+        other.tell(entry["params"], 5.0 if entry["query"] == 3 else entry["answer"])
+    assert other.recommend().params == run.optimizer.recommend().params
+    assert_allclose(
+        other.predict_query([other.recommend()]), [run.best()["mean"]], rtol=1e-9, atol=1e-12
+    )
+
+
+def test_a_failure_is_corrected_to_an_answer_and_an_answer_to_a_failure(run):
+    run.ask(2)
+    run.tell(1.0, 1)
+    run.fail(2)
+    assert run.correct(2, 0.5)["status"] == "answered"
+    assert run.correct(1, None)["status"] == "failed"
+    assert [entry["answer"] for entry in run.history()] == [None, 0.5]
+    assert len(run.optimizer.history_) == 1 and len(run.optimizer.failed_) == 1
+
+
+def test_undo_takes_back_what_was_told_last_and_keeps_numbers(run):
+    run.ask(2)
+    run.tell(1.0, 2)
+    own = run.tell(2.0, at={"temperature": 30, "salt": 0.01, "catalyst": "A", "n": "4"})
+    assert own["query"] == 3
+    run.ask()
+    assert run.undo()["query"] == 3
+    assert [entry["query"] for entry in run.history()] == [1, 2, 4]
+    assert run.undo()["query"] == 2
+    assert [entry["status"] for entry in run.history()] == ["pending"] * 3
+    with pytest.raises(ValueError, match="nothing was told"):
+        run.undo()
+    # The number of what is gone is not given to anything else.
+    assert [each["query"] for each in run.ask(1, another=True)] == [5]
+    assert Experiment(run.path).history() == run.history()
+
+
+def test_undo_and_the_same_answer_again_is_the_run_without_either(run):
+    play(run, 5)
+    best, answer = run.best(), run.history()[-1]["answer"]
+    run.undo()
+    run.tell(answer, 5)
+    assert run.best() == best
+
+
+def test_regions_lose_no_number_when_an_answer_is_corrected(tmp_path):
+    run = Experiment.create(tmp_path / "r.skgpb", ["x=0:1", "y=0:1"], regions=True, noise=0.01)
+    for _ in range(8):
+        query = run.ask()[0]
+        (low, high), _ = query["params"]["x"], query["params"]["y"]
+        run.tell(-abs((low + high) / 2 - 0.7), query["query"])
+    run.ask(3)
+    before = run.history()
+    run.correct(2, 5.0)
+    after = run.history()
+    assert [e["query"] for e in after] == [e["query"] for e in before]
+    assert [e["status"] for e in after] == [e["status"] for e in before]
+    assert [e["params"] for e in run.pending()] == [e["params"] for e in before[8:]]
+    assert Experiment(run.path).history() == after
+    for entry in run.pending():
+        assert run.tell(0.1, entry["query"])["query"] == entry["query"]
+    with pytest.warns(ReplayWarning):  # after a correction other cells would have been asked
+        assert len(GPOOOptimizer.load(run.path).history_) == 11
+
+
+def test_past_data_start_a_run_and_can_be_corrected(tmp_path):
+    table = tmp_path / "past.csv"
+    table.write_text(
+        "n;catalyst;salt;temperature;loss\n3;A;0.01;50;1.5\n\n7;B;1e-3;20;\n4;B;.1;90;0\n"
+    )
+    run = Experiment.create(tmp_path / "run.skgpb", SIDES, data=table, goal="minimize")
+    assert [(e["query"], e["status"], e["answer"]) for e in run.history()] == [
+        (1, "given", 1.5),
+        (2, "given", 0.0),
+    ]
+    params = run.history()[0]["params"]
+    assert (params["temperature"], params["catalyst"], params["n"]) == (50.0, "A", 3)
+    assert_allclose(params["salt"], 0.01, rtol=1e-9)
+    assert run.ask()[0]["query"] == 3
+    run.correct(1, -2.5)
+    assert run.best()["best_answer"]["query"] == 1
+    assert [e["answer"] for e in Experiment(run.path).history()] == [-2.5, 0.0, None]
+    assert [e["query"] for e in run.add_table(table)] == [4, 5]
+    with pytest.raises(ValueError, match="past data"):
+        run.correct(1, None)
+
+
+def test_everything_is_json_with_documented_keys(run):
+    play(run, 2)
+    run.ask(2)
+    status = json.loads(json.dumps(run.status(), allow_nan=False))
+    assert set(status) == {
+        *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
+        *("n_answered", "n_given", "n_failed", "pending", "best"),
+    }
+    assert set(status["pending"][0]) == {"query", "params", "status", "answer", "noise", "reason"}
+    assert set(status["best"]) == {
+        *("params", "mean", "std", "interval_95", "noise", "n_answers", "best_answer"),
+    }
+    assert status["sides"] == [
+        {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0},
+        {"name": "salt", "kind": "log", "low": 1e-4, "high": 0.1},
+        {"name": "catalyst", "kind": "choice", "values": ["A", "B"]},
+        {"name": "n", "kind": "integer", "low": 1, "high": 10},
+    ]
+    again = {side["name"]: side for side in status["sides"]}
+    assert [Side.of(name, side).as_dict() for name, side in again.items()] == status["sides"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda run: run.tell("1,5"), "the answer must be a number, got '1,5': write 1.5"),
+        (lambda run: run.tell(float("nan")), "the answer must be a finite number, got nan"),
+        (lambda run: run.tell("inf"), "the answer must be a finite number, got inf"),
+        (lambda run: run.tell(1.0), "2 queries are pending, 2, 3: say which one"),
+        (lambda run: run.tell(1.0, 1), "query 1 has the answer 0.5 already: correct it"),
+        (lambda run: run.tell(1.0, 9), "no query 9; queries have the numbers 1 to 3"),
+        (lambda run: run.tell(1.0, 2, noise=-1), "noise must be a standard deviation >= 0"),
+        (lambda run: run.correct(2, 1.0), "query 2 has no answer yet"),
+        (lambda run: run.tell(1.0, at={"temperature": 30}), "no value for 'salt'"),
+        (lambda run: run.ask(0), "must be a whole number >= 1, got 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_changes_nothing(run, call, message):
+    run.ask(3)
+    run.tell(0.5, 1)
+    before = run.path.read_bytes()
+    with pytest.raises(ValueError, match=message):
+        call(run)
+    assert run.path.read_bytes() == before
+    assert [entry["status"] for entry in run.history()] == ["answered", "pending", "pending"]
+
+
+def test_no_file_is_overwritten_and_others_are_refused(run, tmp_path):
+    with pytest.raises(ValueError, match="exists already"):
+        Experiment.create(run.path, SIDES)
+    other = tmp_path / "other.skgpb"
+    other.write_text("no run")
+    with pytest.raises(LoadError, match="cannot be loaded as a saved run"):
+        Experiment(other)
+    GPUCBOptimizer(bounds=[(0, 1)]).save(other)
+    with pytest.raises(LoadError, match="no names"):
+        Experiment(other)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["other.skgpb", "run.skgpb"]
+
+
+def answer_some(path, numbers):
+    experiment = Experiment(path)
+    for number in numbers:
+        experiment.tell(float(number), number)
+
+
+def test_two_processes_that_tell_at_once_lose_nothing(run):
+    run.ask(16)
+    context = multiprocessing.get_context("spawn")
+    odd_and_even = [
+        context.Process(target=answer_some, args=(run.path, range(first, 17, 2)))
+        for first in (1, 2)
+    ]
+    for process in odd_and_even:
+        process.start()
+    for process in odd_and_even:
+        process.join()
+        assert process.exitcode == 0
+    assert [entry["answer"] for entry in run.history()] == [float(i) for i in range(1, 17)]
+    assert [each.name for each in run.path.parent.iterdir()] == ["run.skgpb"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_a_process_killed_while_it_writes_leaves_a_whole_file_and_no_lock(run):
+    run.ask(1)
+    script = (
+        "import sys; from skgpb.experiments import Experiment; run = Experiment(sys.argv[1])\n"
+        "print('ready', flush=True)\n"
+        "while True: run.correct(1, 2.0) if run.history()[0]['answer'] else run.tell(1.0, 1)\n"
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, str(run.path)], stdout=subprocess.PIPE
+        )
+        process.stdout.readline()
+        time.sleep(rng.uniform(0.0, 0.05))
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert Experiment(run.path).history()[0]["answer"] in (None, 1.0, 2.0)
+    run.correct(1, 3.0) if run.history()[0]["answer"] else run.tell(3.0, 1)
+    assert Experiment(run.path).history()[0]["answer"] == 3.0
