@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
         noise, best, shares, covered = options.noise * y.std(), best_group(X, y), [], []
         for seed in range(options.seed, options.seed + options.runs):
             oracle = GroupAverages(y, noise, seed)
-            found = find_region(X, oracle, options.budget, noise=noise, seed=seed)
+            found = find_region(X, oracle, options.budget, seed=seed)
             true = y[found.group.members].mean()
             shares.append((true - y.mean()) / (best - y.mean()))
             covered.append(found.interval[0] <= true <= found.interval[1])

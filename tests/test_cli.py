@@ -120,7 +120,7 @@ def test_target_without_variation_is_no_problem(tmp_path):
 def test_no_group_known_to_be_worse_than_the_table_is_recommended(budget, noise, seed):
     rows = peaked(seed=seed)
     oracle = GroupAverages(rows[:, 2], noise, seed)
-    region = find_region(rows[:, :2], oracle, budget, noise=noise, seed=seed)
+    region = find_region(rows[:, :2], oracle, budget, seed=seed)
     known = region.optimizer.predict_query(list(oracle.asked.values()))
     assert oracle.asked[0, 0].depth == 0
     assert region.mean == max(known)
@@ -129,7 +129,7 @@ def test_no_group_known_to_be_worse_than_the_table_is_recommended(budget, noise,
 def test_exact_answers_are_asked_for_once(tmp_path, capsys):
     rows = peaked(64)
     oracle = GroupAverages(rows[:, 2], 0.0, 0)
-    region = find_region(rows[:, :2], oracle, 200, noise=0.0, min_members=4)
+    region = find_region(rows[:, :2], oracle, 200, min_members=4)
     # 16 groups of 4 rows, and the larger ones that they are halves of, as far as they were asked.
     assert oracle.n_answers == len(oracle.asked) <= 31 and region.exhausted
     assert {index for depth, index in oracle.asked if depth == 4} == set(range(16))
@@ -221,7 +221,7 @@ def test_the_search_sees_nothing_but_noisy_averages():
 
     def run(values):
         oracle = GroupAverages(values, 0.3, seed=1)
-        return find_region(table, oracle, 25, noise=0.3, seed=1)
+        return find_region(table, oracle, 25, seed=1)
 
     first = run(values)
     shuffled = values.copy()

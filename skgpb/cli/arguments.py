@@ -59,3 +59,14 @@ def not_negative(text: str) -> float:
     if not (0.0 <= value < math.inf and math.isfinite(value * value)):
         raise argparse.ArgumentTypeError(f"must be a finite number >= 0, got {text!r}")
     return value
+
+
+def positive(text: str) -> float:
+    """Convert to a finite number above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a finite number > 0, got {text!r}")
+    return value

@@ -8,6 +8,7 @@ from typing import Any
 
 from skgpb.cli.arguments import UsageError, add_common, not_negative, whole
 from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
+from skgpb.cli.region import GroupAverages
 from skgpb.cli.report import PIXELS, draw_photograph, summary_of
 from skgpb.cli.search import result_of, run_search
 from skgpb.datasets import load_flower
@@ -50,7 +51,8 @@ def _demo(arguments: argparse.Namespace) -> None:
         raise UsageError(str(error)) from error
     arguments.kernel, arguments.alpha = "matern52", None
     arguments.max_depth, arguments.min_members = DEMO_DEPTH, None
-    region = run_search(places, brightness, arguments)
+    oracle = GroupAverages(brightness, arguments.noise, arguments.seed)
+    region = run_search(places, oracle, arguments)
     result = result_of(region, brightness, arguments, PIXELS, "brightness", "flower.jpg")
     height, width = image.shape[:2]
     summary = summary_of(result, region, f"a photograph of {width} x {height} pixels")

@@ -32,6 +32,7 @@ References
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -69,17 +70,15 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
 }
 
 
-class GroupAverages:
+class GroupOracle(ABC):
     """All that a search may see of a column: noisy averages over groups of rows.
 
     Parameters
     ----------
-    values : ndarray of shape (n,)
-        The column.
-    noise : float
-        Standard deviation of the Gaussian noise in every answer, in units of the column.
-    seed : int
-        Seeds the noise.
+    n_rows : int
+        How many rows there are.
+    variance : float
+        Noise variance of the first answer.
 
     Attributes
     ----------
@@ -87,20 +86,30 @@ class GroupAverages:
         The groups asked for, by (depth, index).
     n_answers : int
         How many answers were given.
+    variance : float
+        Noise variance of the last answer, or of the first one before it.
     """
 
-    def __init__(self, values: np.ndarray, noise: float, seed: int) -> None:
-        self._values = values
-        self.noise = noise
-        self._rng = np.random.default_rng(seed)
+    def __init__(self, n_rows: int, variance: float) -> None:
+        self.n_rows = n_rows
+        self.variance = variance
         self.asked: dict[tuple[int, int], Cell] = {}
         self.n_answers = 0
 
     def __call__(self, group: Cell) -> float:
         """Answer with the average over the members of a group, plus noise."""
+        answer = self._answer(group)
         self.asked[group.depth, group.index] = group
         self.n_answers += 1
-        return float(self._values[group.members].mean() + self.noise * self._rng.normal())
+        return answer
+
+    @abstractmethod
+    def _answer(self, group: Cell) -> float:
+        """Answer, and renew ``variance``."""
+
+    @abstractmethod
+    def refuses(self, group: Cell) -> bool:
+        """Whether there is nothing to ask of a group."""
 
     @property
     def smallest(self) -> int:
@@ -111,7 +120,34 @@ class GroupAverages:
     def share_asked_singly(self) -> float:
         """Share of the rows that were ever averaged on their own."""
         single = {g.members[0] for g in self.asked.values() if len(g.members) == 1}
-        return len(single) / len(self._values)
+        return len(single) / self.n_rows
+
+
+class GroupAverages(GroupOracle):
+    """Averages with the same noise in every answer.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        The column.
+    noise : float
+        Standard deviation of the Gaussian noise in every answer, in units of the column.
+    seed : int
+        Seeds the noise.
+    """
+
+    def __init__(self, values: np.ndarray, noise: float, seed: int) -> None:
+        super().__init__(len(values), noise**2)
+        self._values = values
+        self.noise = noise
+        self._rng = np.random.default_rng(seed)
+
+    def _answer(self, group: Cell) -> float:
+        return float(self._values[group.members].mean() + self.noise * self._rng.normal())
+
+    def refuses(self, group: Cell) -> bool:
+        """Whether there is nothing to ask of a group: an exact answer is the same again."""
+        return self.noise == 0.0 and (group.depth, group.index) in self.asked
 
 
 @dataclass(frozen=True)
@@ -133,10 +169,10 @@ class Region:
         Noise variance of an answer in the model.
     optimizer : GPOOOptimizer
         The state of the search, over features scaled to [0, 1].
-    oracle : GroupAverages
+    oracle : GroupOracle
         What was asked.
     exhausted : bool
-        Whether every group was asked for, and answered exactly.
+        Whether every group was asked for, and has nothing more to tell.
     """
 
     group: Cell
@@ -147,7 +183,7 @@ class Region:
     std: float
     alpha: float
     optimizer: GPOOOptimizer
-    oracle: GroupAverages
+    oracle: GroupOracle
     exhausted: bool
 
     @property
@@ -164,10 +200,9 @@ def group_size(n_rows: int, max_depth: int | None) -> int:
 
 def find_region(
     table: np.ndarray,
-    oracle: GroupAverages,
+    oracle: GroupOracle,
     budget: int,
     *,
-    noise: float,
     alpha: float | None = None,
     kernel: str = "matern52",
     max_depth: int | None = None,
@@ -181,15 +216,13 @@ def find_region(
     ----------
     table : ndarray of shape (n, d)
         Features of the rows, which need not be hidden.
-    oracle : GroupAverages
+    oracle : GroupOracle
         Answers the questions.
     budget : int
-        Number of questions; fewer are asked where the answers are exact and no group is left.
-    noise : float
-        Standard deviation of the noise that the oracle adds.
+        Number of questions; fewer are asked where the oracle refuses all groups that are left.
     alpha : float, default=None
-        Noise variance that the model assumes. None for ``noise**2``, or, where that is larger,
-        the square of a hundredth of the standard deviation of the answers so far.
+        Noise variance that the model assumes. None for that of each answer, or, where that is
+        larger, the square of a hundredth of the standard deviation of the answers so far.
     kernel : str, default="matern52"
         One of ``KERNELS``.
     max_depth : int, default=None
@@ -212,7 +245,7 @@ def find_region(
     optimizer = GPOOOptimizer(
         ConstantKernel(1.0, AMPLITUDE_BOUNDS) * KERNELS[kernel](),
         pool=(table - low) / np.where(side > 0.0, side, 1.0),
-        alpha=noise**2 if alpha is None else alpha,
+        alpha=oracle.variance if alpha is None else alpha,
         n_children=N_CHILDREN,
         n_representatives=N_REPRESENTATIVES,
         diameter="kernel",
@@ -236,7 +269,7 @@ def find_region(
                 break
             answers.append(oracle(group))
             if alpha is None:
-                variance = max(noise**2, (NOISE_FLOOR * float(np.std(answers))) ** 2)
+                variance = max(oracle.variance, (NOISE_FLOOR * float(np.std(answers))) ** 2)
             # Not for this answer alone: pending groups are expected to have the same noise.
             optimizer.set_params(alpha=variance).tell(group, answers[-1])
             if tick is not None:
@@ -249,20 +282,18 @@ def find_region(
     return Region(group, lower, upper, n_inside, mean, std, variance, optimizer, oracle, exhausted)
 
 
-def _next_group(optimizer: GPOOOptimizer, oracle: GroupAverages) -> Cell | None:
-    """Return what to ask for; what was answered exactly stays pending, and is not asked again."""
-    if oracle.noise > 0.0:
-        return optimizer.ask()
+def _next_group(optimizer: GPOOOptimizer, oracle: GroupOracle) -> Cell | None:
+    """Return what to ask for; what the oracle refuses stays pending, and is not asked for again."""
     n = 1
     try:
-        while ((group := optimizer.ask(n)[-1]).depth, group.index) in oracle.asked:
+        while oracle.refuses(group := optimizer.ask(n)[-1]):
             n += 1
     except ValueError:
         return None  # no group is left
     return group
 
 
-def _best(optimizer: GPOOOptimizer, oracle: GroupAverages) -> tuple[Cell, float, float]:
+def _best(optimizer: GPOOOptimizer, oracle: GroupOracle) -> tuple[Cell, float, float]:
     """Of the groups asked for, the one with the highest posterior mean.
 
     The paper's rule takes the deepest *split* cells, which are one level above the finest, and

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skgpb.cli.private import privacy_remark
 from skgpb.cli.region import Region
 
 PIXELS = ["column (pixels)", "row (pixels)"]
@@ -18,7 +19,13 @@ CLOSE_UP_DOT = 9.0
 def summary_of(result: dict[str, Any], region: Region, source: str) -> list[str]:
     """Lines that say what was found."""
     low, high = result["interval_95"]
-    noise = result["parameters"]["noise"]
+    true = []
+    if "true_average" in result:
+        text = (
+            f"{_number(result['true_average'])}, of the whole table "
+            f"{_number(result['true_average_of_table'])} (computed only for this report)"
+        )
+        true.append(("true average", text))
     rows = [
         (
             "recommended group",
@@ -39,15 +46,11 @@ def summary_of(result: dict[str, Any], region: Region, source: str) -> list[str]
         (
             "questions asked",
             f"{result['n_rounds']:,} on {count(result['n_groups_asked'], 'group')}, "
-            + (f"each answer with noise of {_number(noise)}" if noise else "answered exactly"),
+            + _noise_of(result),
         ),
         ("smallest group asked", count(result["smallest_group_asked"], "row")),
         ("rows averaged singly", _percent(result["share_of_rows_averaged_singly"])),
-        (
-            "true average",
-            f"{_number(result['true_average'])}, of the whole table "
-            f"{_number(result['true_average_of_table'])} (computed only for this report)",
-        ),
+        *true,
     ]
     width = max(len(name) for name, _ in rows)
     return [
@@ -58,12 +61,22 @@ def summary_of(result: dict[str, Any], region: Region, source: str) -> list[str]
     ]
 
 
+def _noise_of(result: dict[str, Any]) -> str:
+    """Say how noisy the answers were."""
+    if "privacy" in result:
+        least, most = (f"{noise:,.3g}" for noise in result["privacy"]["noise"])
+        return f"with noise of {least}" + (f" to {most}" if least != most else "")
+    noise = result["parameters"]["noise"]
+    return f"each answer with noise of {_number(noise)}" if noise else "answered exactly"
+
+
 def _remarks(result: dict[str, Any], region: Region) -> list[str]:
     """Say what the numbers do not."""
     remarks = []
     others = result["n_rows_within_bounds"] - result["n_members"]
     if others:
-        which = "" if result["command"] == "demo" else ", which --save-rows writes"
+        saved = result["command"] == "search" and "privacy" not in result
+        which = ", which --save-rows writes" if saved else ""
         remarks += [
             "",
             f"{count(others, 'other row')} of the table "
@@ -79,6 +92,8 @@ def _remarks(result: dict[str, Any], region: Region) -> list[str]:
             "The budget was too small to settle on one of the smallest groups: a larger one may "
             "find a higher average.",
         ]
+    if "privacy" in result:
+        remarks += ["", *privacy_remark(result["privacy"])]
     return remarks
 
 

@@ -15,7 +15,16 @@ import numpy as np
 import skgpb
 from skgpb.cli.arguments import UsageError, add_common, not_negative, whole
 from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
-from skgpb.cli.region import KERNELS, N_CHILDREN, GroupAverages, Region, find_region, group_size
+from skgpb.cli.private import add_private, check_private, privacy_entry, private_oracle
+from skgpb.cli.region import (
+    KERNELS,
+    N_CHILDREN,
+    GroupAverages,
+    GroupOracle,
+    Region,
+    find_region,
+    group_size,
+)
 from skgpb.cli.report import count, draw_table, summary_of
 from skgpb.datasets import copy_rows, read_table
 
@@ -40,7 +49,7 @@ def add_parser(commands: Any) -> None:
     add("data", metavar="DATA.csv", help="comma-separated values with a header")
     add("--features", nargs="+", required=True, metavar="NAME", help="columns that form groups")
     add("--target", required=True, metavar="NAME", help="column whose average is sought")
-    add("--budget", type=whole(1), required=True, metavar="N", help="number of questions")
+    add("--budget", type=whole(1), metavar="N", help="number of questions")
     add(
         "--noise",
         type=not_negative,
@@ -83,6 +92,7 @@ def add_parser(commands: Any) -> None:
         help="write the rows of the recommended group, as they are in the table",
     )
     add_common(search, None, None)
+    add_private(search)
 
 
 def _search(arguments: argparse.Namespace) -> None:
@@ -92,6 +102,7 @@ def _search(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--features names {name!r} more than once")
     if target in features:
         raise UsageError(f"--target {target!r} is also one of --features, which are not hidden")
+    check_private(arguments)
     output, plot, rows = arguments.output, arguments.plot, arguments.save_rows
     check_outputs({"--output": output, "--plot": plot, "--save-rows": rows}, arguments.data)
     if plot is not None:
@@ -106,9 +117,14 @@ def _search(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--save-rows reads the table again: {arguments.data} must be a file")
     table, values = columns[:, :-1], columns[:, -1]
     _check_sizes(table, arguments)
-    region = run_search(table, values, arguments)
+    if arguments.epsilon is None:
+        oracle: GroupOracle = GroupAverages(values, arguments.noise, arguments.seed or 0)
+    else:
+        # From here on the column is known to the oracle alone.
+        oracle, values = private_oracle(values, arguments), None
+    region = run_search(table, oracle, arguments)
     result = result_of(region, values, arguments, features, target, arguments.data)
-    summary = summary_of(result, region, f"{arguments.data}, {count(len(values), 'row')}")
+    summary = summary_of(result, region, f"{arguments.data}, {count(len(table), 'row')}")
     write_report(
         summary,
         [
@@ -142,21 +158,19 @@ def _check_sizes(table: np.ndarray, arguments: argparse.Namespace) -> None:
         )
 
 
-def run_search(table: np.ndarray, values: np.ndarray, arguments: argparse.Namespace) -> Region:
-    """Ask for averages of the values over groups of rows, and recommend a group."""
-    oracle = GroupAverages(values, arguments.noise, arguments.seed)
+def run_search(table: np.ndarray, oracle: GroupOracle, arguments: argparse.Namespace) -> Region:
+    """Ask for averages over groups of rows, and recommend a group."""
     bar = _progress_bar(arguments.budget)
     try:
         return find_region(
             table,
             oracle,
             arguments.budget,
-            noise=arguments.noise,
             alpha=arguments.alpha,
             kernel=arguments.kernel,
             max_depth=arguments.max_depth,
             min_members=arguments.min_members,
-            seed=arguments.seed,
+            seed=arguments.seed or 0,
             tick=None if bar is None else bar.update,
         )
     except np.linalg.LinAlgError as error:
@@ -177,20 +191,30 @@ def _progress_bar(total: int) -> Any:
 
 def result_of(
     region: Region,
-    values: np.ndarray,
+    values: np.ndarray | None,
     arguments: argparse.Namespace,
     features: list[str],
     target: str,
     source: str,
 ) -> dict[str, Any]:
-    """Everything about a search, with the truth that only the report may know."""
+    """Everything about a search, with the truth that only the report may know.
+
+    It does not where the search is private: ``values`` is None then.
+    """
     optimizer, oracle, members = region.optimizer, region.oracle, region.group.members
+    if values is None:
+        known = {"privacy": privacy_entry(oracle, arguments)}
+    else:
+        known = {
+            "true_average": float(values[members].mean()),
+            "true_average_of_table": float(values.mean()),
+        }
     return {
         "command": arguments.command,
         "source": str(source),
         "features": features,
         "target": target,
-        "n_rows": len(values),
+        "n_rows": oracle.n_rows,
         "n_members": len(members),
         "members": members.tolist(),
         "lower": region.lower.tolist(),
@@ -199,17 +223,16 @@ def result_of(
         "posterior_mean": region.mean,
         "posterior_std": region.std,
         "interval_95": list(region.interval),
-        "true_average": float(values[members].mean()),
-        "true_average_of_table": float(values.mean()),
+        **known,
         "n_rounds": oracle.n_answers,
         "n_groups_asked": len(oracle.asked),
         "smallest_group_asked": oracle.smallest,
         "share_of_rows_averaged_singly": oracle.share_asked_singly,
-        "seed": arguments.seed,
+        "seed": arguments.seed or 0,
         "parameters": {
             "budget": arguments.budget,
-            "noise": arguments.noise,
-            "alpha": region.alpha,
+            "noise": None if values is None else arguments.noise,
+            "alpha": None if values is None else region.alpha,
             "kernel": arguments.kernel,
             "kernel_learned": str(optimizer.surrogate_.kernel_),
             "max_depth": optimizer.max_depth_,
