@@ -45,6 +45,7 @@ STYLE = """
   .what { font-size: 13.5px; fill: #44535f; }
   rect { fill: #eef3f8; stroke: #5b7d9c; stroke-width: 1.2; }
   .cellar { fill: none; stroke-dasharray: 5 4; }
+  .cellar ~ .what { font-size: 12px; }
   path { stroke: #33506b; stroke-width: 1.6; fill: none; }
 """
 

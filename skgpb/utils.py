@@ -9,6 +9,7 @@ from traceback import walk_tb
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import _fit_context as fit_context
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection._search import BaseSearchCV
@@ -180,6 +181,16 @@ def check_numbers(values: Any, name: str, ensure_2d: bool = True) -> np.ndarray:
         raise ValueError(f"{name} must be an array of finite numbers: {error}") from error
 
 
+def check_rows(X: Any, y: Any) -> None:
+    """Raise ValueError unless there is one y for each row of X, as far as their shapes tell."""
+    counted = all(hasattr(each, "__len__") and not issparse(each) for each in (X, y))
+    if counted and len(X) != len(y):
+        raise ValueError(
+            "X must have one row for each y, shapes (n, n_features) and (n,); got "
+            f"{getattr(X, 'shape', len(X))} and {getattr(y, 'shape', len(y))}"
+        )
+
+
 def check_unmasked(values: Any, name: str) -> None:
     """Raise ValueError for masked entries, whose values NumPy and scikit-learn would take."""
     if np.ma.is_masked(values):
@@ -226,11 +237,12 @@ def box_around(X: np.ndarray) -> np.ndarray:
     return np.column_stack([lower - pad, upper + pad])
 
 
-def check_inside(points: np.ndarray, bounds: np.ndarray) -> None:
-    """Raise ValueError unless points (n, d) lie within bounds (d, 2)."""
+def check_inside(points: np.ndarray, bounds: np.ndarray, hint: str = "") -> None:
+    """Raise ValueError, with a hint of what to do, unless points (n, d) lie in bounds (d, 2)."""
     outside = ~((points >= bounds[:, 0]) & (points <= bounds[:, 1])).all(axis=1)
     if outside.any():
-        raise ValueError(f"point {points[outside][0]} is outside the bounds {bounds.tolist()}")
+        first = points[outside][0]
+        raise ValueError(f"point {first} is outside the bounds {bounds.tolist()}{hint}")
 
 
 def check_reward(reward: Any, name: str = "reward") -> float:
@@ -257,6 +269,12 @@ def check_reward(reward: Any, name: str = "reward") -> float:
     return value
 
 
+def is_sequence(values: Any) -> bool:
+    """Whether values are several: an array, a list, a column of a table."""
+    single = not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0
+    return not single and not isinstance(values, (str, bytes, dict, set))
+
+
 def check_one_each(values: Any, n: int, name: str, owners: str, shared: bool = False) -> list[Any]:
     """Return ``values`` as a list of n entries, whatever these are; one for all if ``shared``.
 
@@ -269,7 +287,7 @@ def check_one_each(values: Any, n: int, name: str, owners: str, shared: bool = F
     if single and shared:
         return [values] * n
     message = f"{name} must hold one number for each of {n} {owners}, got {values!r}"
-    if single or isinstance(values, (str, bytes, dict, set)):
+    if not is_sequence(values):
         raise TypeError(message)
     if len(values) != n:
         raise ValueError(message)

@@ -265,7 +265,9 @@ class QuerySet:
     def _check(self, a: np.ndarray) -> None:
         if a.shape != (self.rows.shape[1],):
             raise ValueError(
-                f"a query must have {self.rows.shape[1]} entries, got an array of shape {a.shape}"
+                f"a query must have {self.rows.shape[1]} entries, got an array of shape {a.shape}. "
+                "Answers that exist are told at once: tell(queries, y) with one row for each y; "
+                "evaluations of f as fit(X, y)"
             )
         if self.box is not None:
             check_inside(a[np.newaxis], self.box)
@@ -399,7 +401,7 @@ class QueryTree:
                 return query
         raise ValueError(
             f"a query must be a cell of this optimizer, or the centre of one that is pending; "
-            f"got {points!r}"
+            f"got {points!r}. Evaluations of f that exist are given as fit(X, y)"
         )
 
     def check(self, query: IndirectCell) -> None:

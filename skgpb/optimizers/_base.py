@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from math import isfinite
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -15,23 +14,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb.domains.query import PointsQuery, Query
-from skgpb.domains.space import ParameterSpace, equal
 from skgpb.exceptions import LearningWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._files import SavedRuns
 from skgpb.optimizers._run import Runs
 from skgpb.optimizers._sides import NamedSides
+from skgpb.optimizers._told import Told
 from skgpb.utils import (
     StrOptions,
     box_around,
     check_bounds,
     check_count,
     check_inside,
-    check_noise_variance,
-    check_numbers,
-    check_one_each,
     check_resolution,
-    check_reward,
+    check_rows,
     check_unmasked,
     unchanged_by_errors,
     validate_params,
@@ -42,7 +38,7 @@ Q = TypeVar("Q", bound=Query)
 
 
 class BaseBanditOptimizer(
-    Runs, SavedRuns, NamedSides, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]
+    Runs, SavedRuns, Told, NamedSides, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]
 ):
     """Ask for queries, tell rewards, recommend; what a subclass knows of them it maximises.
 
@@ -118,6 +114,7 @@ class BaseBanditOptimizer(
             self._prepare()
             check_unmasked(X, "X")
             check_unmasked(y, "y")
+            check_rows(X, y)
             X, y = self._checked_data(self._points_of(X), y)
             self._start(X)
             self._log.append(("fit", X, y))
@@ -159,7 +156,7 @@ class BaseBanditOptimizer(
                     f"X has {X.shape[1]} features, but the domain given to the constructor has "
                     f"{len(bounds)} dimensions"
                 )
-            check_inside(X, bounds)
+            check_inside(X, bounds, self._in_coordinates)
         self._begin_checks(len(bounds))
         self.bounds_ = bounds
         self.n_features_in_ = len(bounds)
@@ -325,11 +322,13 @@ class BaseBanditOptimizer(
 
         Parameters
         ----------
-        query : query, array-like of shape (d,) or (S, d), dict, or list of queries or dicts
+        query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
             What was evaluated: a query from :meth:`ask` (in any order, also after pickling),
             or points, of which the average was observed. Where sides have names also a dict with
-            a value for each of them, or the ``params`` of a query.
-        reward : float or None, or array-like of shape (n,) for a list of n queries
+            a value for each of them, or the ``params`` of a query. With n rewards, n of these:
+            a list, the rows of an array (n, d), or a table with a column for each side. So a run
+            takes data that exist, before it begins or in its midst; see also :meth:`fit`.
+        reward : float or None, or array-like of shape (n,) for n queries
             The noisy answer; None where there is none, because the evaluation failed.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
@@ -431,54 +430,6 @@ class BaseBanditOptimizer(
         due = [each for each, until in self._pending.items() if until is not None and until <= now]
         for query in due:
             del self._pending[query]
-
-    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple]:
-        if isinstance(query, list) and query and isinstance(query[0], (self._query_type, Mapping)):
-            return self._checked_list(query, reward, alpha)
-        return [self._checked(query, reward, alpha)]
-
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
-        if isinstance(reward, float) and isfinite(reward):
-            value: float | None = float(reward)
-        else:
-            value = None if reward is None else check_reward(reward)
-        noise = self._told_noise() if alpha is None else check_noise_variance(alpha)
-        if not isinstance(query, self._query_type):
-            query = self._as_query(query)
-        return query, self._resolve(query), value, noise
-
-    def _checked_list(self, queries: list, rewards: Any, alphas: Any) -> list[tuple]:
-        n = len(queries)
-        rewards = check_one_each(rewards, n, "reward", "queries")
-        alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)
-        return [self._checked(*each) for each in zip(queries, rewards, alphas, strict=True)]
-
-    def _as_query(self, points: Any) -> Any:
-        """Return the pending query with these points, or else the points themselves."""
-        if self.space_ is not None and isinstance(points, Mapping):
-            return self._query_of(self.space_, points)
-        points = np.atleast_2d(check_numbers(points, "query", ensure_2d=False))
-        if points.ndim != 2 or points.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"a query must be one of this optimizer's queries or points of shape "
-                f"({self.n_features_in_},) or (S, {self.n_features_in_}); got {points.shape}"
-            )
-        for query in self._pending:
-            if np.array_equal(query.points, points):
-                return query
-        check_inside(points, self.bounds_)
-        return self._named(PointsQuery(points))
-
-    def _query_of(self, space: ParameterSpace, setting: Mapping[str, Any]) -> Any:
-        """Return the pending query that a setting or ``params`` stand for, or else its point."""
-        for query in self._pending:
-            if equal(query.params, setting):
-                return query
-        point = space.point(setting)
-        for query in self._pending:
-            if len(query.points) == 1 and space.is_at(query.points[0], point):
-                return query
-        return self._named(PointsQuery(point[None]))
 
     def _default_noise(self) -> float:
         """Noise variance that is expected of an answer."""

@@ -14,6 +14,9 @@ class NamedCampaigns(BaseEstimator):
     ``campaign_i``.
     """
 
+    # Each campaign answers.
+    _reward_ndim = 1
+
     optimizers: Any
 
     def _members(self) -> list[tuple[str, Any]]:

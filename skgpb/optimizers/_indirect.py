@@ -37,6 +37,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._gaussian import LearningOptimizer, usable
 from skgpb.optimizers._run import PricedRuns
 from skgpb.optimizers._sides import NamedQueries
+from skgpb.optimizers._told import check_unnamed
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
@@ -57,6 +58,7 @@ from skgpb.utils import (
     check_inside,
     check_numbers,
     check_resolution,
+    check_rows,
     check_unmasked,
     unchanged_by_errors,
 )
@@ -132,6 +134,7 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
         """
         with unchanged_by_errors(self):
             self._prepare()
+            check_rows(X, y)
             X, y = self._checked_points(self._points_of(X), y, queries is not None)
             if self._query_space is not None:
                 queries = self._query_space.points(queries)
@@ -328,6 +331,7 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
             if isinstance(points, IndirectQuery):
                 return points
             points = points.points
+        check_unnamed(points)
         return self._queries.find(points, self._pending)
 
     def _resolve(self, query: IndirectQuery) -> IndirectQuery:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from skgpb.domains.query import Query
-from skgpb.domains.space import ParameterSpace, named_box
+from skgpb.domains.space import ParameterSpace, Span, named_box
 from skgpb.utils import check_bounds
 
 
@@ -48,6 +48,23 @@ class NamedSides:
     def _points_of(self, X: Any) -> Any:
         """Points of the box that settings stand for; what has no names is returned as it is."""
         return X if self.space_ is None else self.space_.points(X)
+
+    def _rows_asked(self, X: Any) -> Any:
+        """Rows of queries that settings stand for; what has no names is returned as it is."""
+        if self.space_ is None and hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+            # Columns in another order than those given to fit are refused.
+            return validate_data(self, X, dtype=np.float64, reset=False)
+        return self._points_of(X)
+
+    @property
+    def _in_coordinates(self) -> str:
+        """What to do about an array that is not in the coordinates of named sides."""
+        if self.space_ is None or all(isinstance(axis, Span) for _, axis in self.space_.axes):
+            return ""
+        return (
+            ". Arrays hold coordinates, from 0 to 1 along every side that is no pair: give values "
+            f"by name, as dicts or as a DataFrame with the columns {self.space_.names}"
+        )
 
     def _checked_points_of(self, X: Any) -> np.ndarray:
         """Check points at which something is to be known, shape (n, d)."""

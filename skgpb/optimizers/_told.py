@@ -1,0 +1,117 @@
+"""Checking what is told: one answer, or many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.space import ParameterSpace, equal
+from skgpb.utils import (
+    check_inside,
+    check_noise_variance,
+    check_numbers,
+    check_one_each,
+    check_reward,
+    is_sequence,
+)
+
+
+class Told:
+    """The arguments of ``tell``, checked before anything changes."""
+
+    # What it needs of the class that it is mixed into.
+    space_: ParameterSpace | None
+    bounds_: np.ndarray
+    n_features_in_: int
+    _query_type: type[Query]
+    _pending: dict[Any, int | None]
+    _told_noise: Any
+    _resolve: Any
+    _named: Any
+    _rows_asked: Any
+    _in_coordinates: str
+
+    #: Dimensions of the reward of one query.
+    _reward_ndim: ClassVar[int] = 0
+
+    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple]:
+        if isinstance(query, list) and query and isinstance(query[0], (self._query_type, Mapping)):
+            return self._checked_list(query, reward, alpha)
+        if not isinstance(reward, float):
+            rows = self._rows_told(query, reward)
+            if rows is not None:
+                return self._checked_list(rows, reward, alpha)
+        return [self._checked(query, reward, alpha)]
+
+    def _rows_told(self, query: Any, rewards: Any) -> list | None:
+        """Points of which each has a reward of its own; None for one query."""
+        reward = rewards
+        for _ in range(self._reward_ndim):
+            reward = next(iter(reward), None) if is_sequence(reward) else None
+        if not is_sequence(reward) or isinstance(query, (Query, Mapping)):
+            return None
+        rows = check_numbers(self._rows_asked(query), "query", ensure_2d=False)
+        if rows.ndim == 1 and len(rows) == len(rewards):
+            rows = rows[:, np.newaxis]
+        if rows.ndim == 2 and len(rows) > 1 == len(rewards):
+            return None  # the average over all of them, in an array
+        return list(rows) if rows.ndim == 2 else [rows]
+
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
+        if isinstance(reward, float) and isfinite(reward):
+            value: float | None = float(reward)
+        else:
+            value = None if reward is None else check_reward(reward)
+        noise = self._told_noise() if alpha is None else check_noise_variance(alpha)
+        if not isinstance(query, self._query_type):
+            query = self._as_query(query)
+        return query, self._resolve(query), value, noise
+
+    def _checked_list(self, queries: list, rewards: Any, alphas: Any) -> list[tuple]:
+        n = len(queries)
+        rewards = check_one_each(rewards, n, "reward", "queries")
+        alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)
+        return [self._checked(*each) for each in zip(queries, rewards, alphas, strict=True)]
+
+    def _as_query(self, points: Any) -> Any:
+        """Return the pending query with these points, or else the points themselves."""
+        if self.space_ is not None and isinstance(points, Mapping):
+            return self._query_of(self.space_, points)
+        check_unnamed(points)
+        points = np.atleast_2d(check_numbers(points, "query", ensure_2d=False))
+        if points.ndim != 2 or points.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"a query must be one of this optimizer's queries or points of shape "
+                f"({self.n_features_in_},) or (S, {self.n_features_in_}); got {points.shape}. "
+                f"Data that exist are told at once: tell(X, y) or fit(X, y) with X of shape "
+                f"(n, {self.n_features_in_}) and one y for each row"
+            )
+        for query in self._pending:
+            if np.array_equal(query.points, points):
+                return query
+        check_inside(points, self.bounds_, self._in_coordinates)
+        return self._named(PointsQuery(points))
+
+    def _query_of(self, space: ParameterSpace, setting: Mapping[str, Any]) -> Any:
+        """Return the pending query that a setting or ``params`` stand for, or else its point."""
+        for query in self._pending:
+            if equal(query.params, setting):
+                return query
+        point = space.point(setting)
+        for query in self._pending:
+            if len(query.points) == 1 and space.is_at(query.points[0], point):
+                return query
+        return self._named(PointsQuery(point[None]))
+
+
+def check_unnamed(query: Any) -> None:
+    """Raise ValueError for a query by names where the sides have none."""
+    if isinstance(query, Mapping):
+        raise ValueError(
+            f"a query must be points where the sides have no names, got {dict(query)!r}: pass "
+            "bounds={name: (lower, upper), ...} to the constructor"
+        )
