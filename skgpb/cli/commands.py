@@ -8,13 +8,15 @@ away are no mistakes: the status is what a shell reports for the signal.
 from __future__ import annotations
 
 import argparse
+import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
 
 import skgpb
-from skgpb.cli import demo, search
+from skgpb.cli import demo, experiment, search
 from skgpb.cli.arguments import UsageError
 
 # In the order of --help. Each has ``add_parser(commands)``, whose parser names what it runs:
@@ -22,6 +24,7 @@ from skgpb.cli.arguments import UsageError
 COMMANDS = [
     search,
     demo,
+    experiment,
 ]
 # 128 and the numbers of SIGINT and SIGPIPE.
 INTERRUPTED, READER_GONE = 130, 141
@@ -29,6 +32,11 @@ INTERRUPTED, READER_GONE = 130, 141
 
 class _Parser(argparse.ArgumentParser):
     """Reports errors like every other one: a line, not the usage."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # An answer of -1e-5 is no option, which some versions of Python take it for.
+        self._negative_number_matcher = re.compile(r"-\.?\d|-inf|-nan", re.IGNORECASE)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -52,6 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         0, 2 where an argument or a file is wrong, 130 after an interrupt, 141 where standard
         output is a pipe that was closed.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names are the user's, and not every terminal has all letters.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             return _run_command(argv)

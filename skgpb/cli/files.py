@@ -48,19 +48,19 @@ def _obstacle(path: Path) -> str | None:
     return None if os.access(there, os.W_OK) else "permission denied"
 
 
-def check_picture(name: str) -> None:
+def check_picture(name: str, option: str = "--plot") -> None:
     """Find what would keep a picture from being drawn."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
         raise UsageError(
-            "--plot needs matplotlib, which is not installed: pip install skgpb[plot]"
+            "a picture needs matplotlib, which is not installed: pip install skgpb[plot]"
         ) from error
     formats = FigureCanvasBase.get_supported_filetypes()
     ending = Path(name).suffix.lstrip(".").lower()
     if ending not in formats:
         raise UsageError(
-            f"cannot draw --plot {name}: its name must end in one of "
+            f"cannot draw {option} {name}: its name must end in one of "
             f"{', '.join('.' + each for each in sorted(formats))}"
         )
 

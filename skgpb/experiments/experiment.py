@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from math import sqrt
 from operator import itemgetter
 from pathlib import Path
@@ -15,26 +13,18 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from skgpb.domains import Region
-from skgpb.exceptions import LoadError, ReplayWarning
-from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of, jsonable
+from skgpb.experiments.entries import Entry, jsonable
+from skgpb.experiments.kept import KeptRun
 from skgpb.experiments.lock import FileLock
 from skgpb.experiments.sides import Side, number
 from skgpb.experiments.table import read_answers
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
-from skgpb.optimizers._arms import BaseArmsOptimizer
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer
-from skgpb.persistence import read_notes
 
-# What an optimizer must be to ask for settings, or for averages over regions of them.
-KINDS = (BaseArmsOptimizer, GPOOOptimizer)
-# What a file says of an experiment for display only.
-LABELS = ("title", "answer", "unit")
 # Standard deviations on either side of the mean.
 BAND = 1.96
 
 
-class Experiment:
+class Experiment(KeptRun):
     """An experiment in a file of its own, which every change is written to at once.
 
     Several windows, programs and people may have the same file open: each change is made by one of
@@ -81,25 +71,6 @@ class Experiment:
     >>> Experiment(path).history() == oven.history()
     True
     """
-
-    path: Path
-    # Who may read, change and write here; other processes are kept out by a FileLock.
-    _threads: RLock
-    # Which version of the file what follows was read from, None where it has to be read again.
-    _seen: tuple | None
-    _optimizer: Any
-    _sides: list[Side]
-    _labels: dict[str, str]
-    _entries: list[Entry]
-    # Numbers of the entries that the events of the run make, in their order; the last one given.
-    _numbers: list[int]
-    _last: int
-    # Queries that a tree would not ask after a correction, by their numbers.
-    _lost: dict[int, Region]
-
-    def __init__(self, path: str | os.PathLike) -> None:
-        self.path, self._threads, self._seen = Path(path), RLock(), None
-        self._read()
 
     @classmethod
     def create(
@@ -458,21 +429,6 @@ class Experiment:
 
     # -- entries ----------------------------------------------------------------------------
 
-    def _count(self, *more: int) -> None:
-        """Renew the entries after something has happened; ``more`` are numbers for new ones."""
-        optimizer = self._optimizer
-        self._entries = entries_of(
-            optimizer.events_,
-            [*self._numbers, *more],
-            self._last,
-            optimizer.space_,
-            optimizer.alpha,
-        )
-        self._numbers = [entry.number for entry in self._entries]
-        self._last = max([self._last, *self._numbers])
-        self._entries += [Entry(each, query) for each, query in self._lost.items()]
-        self._sides = [Side.of(*each) for each in optimizer.bounds.items()]
-
     def _entry(self, query: int) -> Entry:
         """Return the entry with a number."""
         for entry in self._entries:
@@ -529,89 +485,6 @@ class Experiment:
             wrong = f"no side {unknown[0]!r}" if unknown else f"no value for {missing[0]!r}"
             raise ValueError(f"{wrong}: a setting has a value for each of {', '.join(names)}")
         return {side.name: side.value(at[side.name]) for side in self._sides}
-
-    def _repeat(self, events: list[Any], changed: int) -> None:
-        """Let the run be the one with these events, of which one is changed, or None for gone."""
-        began: dict[int, list[int]] = {}
-        for entry in self._entries:
-            began.setdefault(entry.began, []).append(entry.number)
-        # What was learned after the change is learned anew.
-        kept = [
-            (event, began.get(i, []))
-            for i, event in enumerate(events)
-            if event is not None and not (i > changed and event[0] in LEARNING)
-        ]
-        self._optimizer = self._optimizer.repeated([event for event, _ in kept])
-        self._numbers, lost = carried_over(kept, self._optimizer.events_)
-        for each, cell in lost.items():
-            region = Region(cell.lower, cell.upper, cell.spec)
-            self._lost[each] = region.named(self._optimizer.space_)
-        self._count()
-
-    # -- the file ---------------------------------------------------------------------------
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Look at the file as it is now."""
-        with self._threads:
-            self._read()
-            yield
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Change what is in the file, while nobody else does."""
-        with self._threads, FileLock(self.path):
-            self._read()
-            try:
-                yield
-                self._write()
-            except BaseException:
-                # The file is what counts: it is read again.
-                self._seen = None
-                raise
-
-    def _signature(self) -> tuple:
-        """What tells one version of the file from another: each has an inode of its own."""
-        state = os.stat(self.path)
-        return state.st_ino, state.st_mtime_ns, state.st_size
-
-    def _read(self) -> None:
-        """Read the file unless it is the one that was read or written last."""
-        while (before := self._signature()) != self._seen:
-            with warnings.catch_warnings():
-                # After a correction other things would have been asked than were.
-                warnings.simplefilter("ignore", ReplayWarning)
-                optimizer: Any = GaussianProcessOptimizer.load(self.path)
-            notes = read_notes(self.path)
-            if self._signature() != before:
-                continue
-            if not isinstance(optimizer, KINDS) or optimizer.space_ is None:
-                raise LoadError(
-                    f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
-                    "names or which an experiment cannot ask: make one with Experiment.create"
-                )
-            self._optimizer = optimizer
-            self._labels = {name: str(notes.get(name, "")) for name in LABELS}
-            self._numbers = notes.get("numbers", [])
-            self._last = notes.get("last", 0)
-            self._lost = {
-                each: Region(np.array(lower), np.array(upper), tuple(counts)).named(
-                    optimizer.space_
-                )
-                for each, lower, upper, counts in notes.get("lost", [])
-            }
-            self._count()
-            self._seen = before
-
-    def _write(self) -> None:
-        """Write the file, whose lock is held."""
-        lost = [
-            [each, region.lower.tolist(), region.upper.tolist(), list(region.counts)]
-            for each, region in self._lost.items()
-        ]
-        notes = {**self._labels, "numbers": self._numbers, "last": self._last, "lost": lost}
-        self._optimizer.save(self.path, notes=notes)
-        self._seen = self._signature()
 
 
 def _sides_of(sides: Iterable[Side | str] | Mapping[str, Any]) -> list[Side]:

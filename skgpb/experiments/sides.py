@@ -290,11 +290,24 @@ def number(given: Any, what: str) -> float:
     return value
 
 
-def shown(value: Any) -> str:
-    """Write a value as one reads it."""
+def shown(value: Any, digits: int = 6) -> str:
+    """Write a value as one reads it, or the values of a region.
+
+    Parameters
+    ----------
+    value : object
+        Of a side, or an answer.
+    digits : int, default=6
+        Of numbers.
+
+    Returns
+    -------
+    text : str
+    """
     if isinstance(value, (tuple, list)):
-        return f"{shown(value[0])} to {shown(value[-1])}" if len(value) > 1 else shown(value[0])
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+        ends = [shown(value[i], digits) for i in (0, -1)]
+        return " to ".join(ends if len(value) > 1 else ends[:1])
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def _is_number(value: Any) -> bool:

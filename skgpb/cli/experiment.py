@@ -1,0 +1,337 @@
+"""``python -m skgpb new``, ``ask``, ``tell``, ``undo``, ``show``, ``best`` and ``plot``.
+
+They are the methods of :class:`skgpb.experiments.Experiment`, in words; with ``--json`` each prints
+one JSON object in a line, for programs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from skgpb.cli.arguments import LARGEST_SEED, UsageError, whole
+from skgpb.cli.experiment_picture import draw_experiment
+from skgpb.cli.files import check_outputs, check_picture
+from skgpb.cli.report import count
+from skgpb.experiments import Experiment
+from skgpb.experiments.sides import shown
+
+# What a command has to say: an object for programs, and lines for people.
+Said = tuple[dict[str, Any], list[str]]
+# Characters between two columns.
+GAP = "  "
+
+
+def add_parser(commands: Any) -> None:
+    """Add the commands of experiments to those of a parser."""
+    _add_new(commands)
+    _add_ask(commands)
+    _add_tell(commands)
+    _add(commands, "undo", _undo, "take back what was told last, an answer or a failure")
+    _add(commands, "show", _show, "what the experiment is, every query, and what is pending")
+    _add(commands, "best", _best, "the setting recommended by now, and how sure that is")
+    plot = _add(commands, "plot", _plot, "draw what is known along every side, and the progress")
+    plot.add_argument(
+        "--output", metavar="FILE", help="where to draw it (default: RUN with the ending .png)"
+    )
+
+
+def _add(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], Said], what: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False
+    )
+    parser.set_defaults(run=_in_words(run))
+    parser.add_argument("run_file", metavar="RUN", help="the file of the experiment")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    return parser
+
+
+def _add_new(commands: Any) -> None:
+    new = _add(commands, "new", _new, "begin an experiment in a file of its own")
+    add = new.add_argument
+    add(
+        "--bounds",
+        nargs="+",
+        required=True,
+        metavar="SIDE",
+        help="what is set, and from where to where: NAME=LOW:HIGH, NAME=LOW:HIGH:log, "
+        "NAME=LOW:HIGH:int, NAME=LOW:HIGH:STEP or NAME=A,B,C",
+    )
+    add("--minimize", action="store_true", help="seek small answers (default: large ones)")
+    add(
+        "--noise",
+        default="unknown",
+        metavar="SD",
+        help="standard deviation of the noise in an answer, or unknown: then it is learned "
+        "(default: unknown)",
+    )
+    add(
+        "--regions",
+        action="store_true",
+        help="ask for averages over regions of settings, not for single ones",
+    )
+    add("--data", metavar="TABLE.csv", help="settings and answers of the past to start from")
+    add("--answer", default="", metavar="NAME", help="what is measured, and its column in --data")
+    add("--unit", default="", metavar="UNIT", help="unit of the answers, for display")
+    add("--title", default="", metavar="TEXT", help="for display")
+    add(
+        "--seed",
+        type=whole(0, LARGEST_SEED),
+        default=0,
+        metavar="SEED",
+        help="the same seed and answers give the same queries (default: 0)",
+    )
+
+
+def _add_ask(commands: Any) -> None:
+    ask = _add(commands, "ask", _ask, "what to evaluate next; the same again before a tell")
+    add = ask.add_argument
+    add("-n", "--number", type=whole(1), default=1, metavar="N", help="queries (default: 1)")
+    add("--another", action="store_true", help="other queries than were asked before")
+
+
+def _add_tell(commands: Any) -> None:
+    tell = _add(commands, "tell", _tell, "report an answer, or that there is none")
+    add = tell.add_argument
+    add("answer", nargs="?", metavar="ANSWER", help="what was measured")
+    add(
+        "--query", type=whole(1), metavar="N", help="number of the query, where several are pending"
+    )
+    add("--failed", action="store_true", help="there is no answer: the evaluation failed")
+    add("--correct", action="store_true", help="replace what was told of --query before")
+    add(
+        "--at",
+        nargs="+",
+        metavar="NAME=VALUE",
+        help="the setting, a value for each side, where it is none that was asked",
+    )
+    add("--noise", metavar="SD", help="standard deviation of the noise in this answer")
+    add("--data", metavar="TABLE.csv", help="report all answers in a table")
+
+
+def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
+    """Let a command print what it says, and report what is wrong as every command does."""
+
+    def run(arguments: argparse.Namespace) -> None:
+        try:
+            with warnings.catch_warnings(record=True) as noticed:
+                warnings.simplefilter("default")
+                said, lines = command(arguments)
+        except TimeoutError as error:
+            raise UsageError(str(error)) from error
+        except OSError as error:
+            name = error.filename or arguments.run_file
+            raise UsageError(f"cannot use {name}: {error.strerror or error}") from error
+        except (ValueError, TypeError) as error:
+            raise UsageError(str(error)) from error
+        for each in noticed if sys.stderr is not None else []:
+            print(f"skgpb: warning: {' '.join(str(each.message).split())}", file=sys.stderr)
+        print(json.dumps(said, allow_nan=False) if arguments.json else "\n".join(lines))
+
+    return run
+
+
+# -- the commands -------------------------------------------------------------------------------
+
+
+def _new(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment.create(
+        arguments.run_file,
+        arguments.bounds,
+        goal="minimize" if arguments.minimize else "maximize",
+        noise=None if arguments.noise == "unknown" else arguments.noise,
+        regions=arguments.regions,
+        title=arguments.title,
+        answer=arguments.answer,
+        unit=arguments.unit,
+        data=arguments.data,
+        seed=arguments.seed,
+    )
+    status = experiment.status()
+    lines = [
+        f"{arguments.run_file}: {_goal(status)}",
+        *_columns((side.name, str(side)) for side in experiment.sides),
+    ]
+    if status["n_given"]:
+        lines.append(f"{status['n_given']} answers of the past are taken from {arguments.data}")
+    return status, [*lines, f"next: python -m skgpb ask {arguments.run_file}"]
+
+
+def _ask(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    queries = experiment.ask(arguments.number, another=arguments.another)
+    pending = experiment.pending()
+    lines: list[str] = []
+    for entry in queries:
+        lines += [f"query {entry['query']}", *_setting(entry["params"])]
+    asked = [entry["query"] for entry in queries]
+    others = [str(entry["query"]) for entry in pending if entry["query"] not in asked]
+    if others:
+        lines.append(f"pending beside: {', '.join(others)}")
+    number = f" --query {asked[0]}" if len(pending) > 1 else ""
+    lines.append(f"then: python -m skgpb tell {arguments.run_file} ANSWER{number}")
+    return {"queries": queries, "pending": pending}, lines
+
+
+def _tell(arguments: argparse.Namespace) -> Said:
+    _check_what_is_told(arguments)
+    experiment = Experiment(arguments.run_file)
+    at = None if arguments.at is None else _pairs(arguments.at)
+    if arguments.data is not None:
+        told = experiment.add_table(arguments.data)
+    elif arguments.correct:
+        answer = None if arguments.failed else arguments.answer
+        told = [experiment.correct(arguments.query, answer, noise=arguments.noise)]
+    elif arguments.failed:
+        told = [experiment.fail(arguments.query, at=at)]
+    else:
+        told = [
+            experiment.tell(arguments.answer, arguments.query, at=at, noise=arguments.noise),
+        ]
+    lines = [f"query {entry['query']}: {_outcome(entry)}" for entry in told]
+    return {"told": told, **_after(experiment)}, [*lines, *_state(experiment)]
+
+
+def _check_what_is_told(arguments: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    what = {"an ANSWER": arguments.answer, "--failed": arguments.failed, "--data": arguments.data}
+    given = [name for name, value in what.items() if value]
+    if len(given) != 1:
+        raise UsageError(
+            f"tell takes one of {', '.join(what)}; got {' and '.join(given) or 'none'}"
+        )
+    if arguments.correct and (arguments.query is None or arguments.at or arguments.data):
+        raise UsageError("--correct goes with --query N, and with an ANSWER or --failed")
+    if arguments.data and (arguments.query or arguments.at or arguments.noise):
+        raise UsageError("--data goes without --query, --at and --noise")
+    if arguments.failed and arguments.noise:
+        raise UsageError("--noise is of an answer, not of a failure")
+
+
+def _undo(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    entry = experiment.undo()
+    said = f"query {entry['query']}: {_outcome(entry)} is taken back"
+    return {"undone": entry, **_after(experiment)}, [said, *_state(experiment)]
+
+
+def _show(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    status, history = experiment.status(), experiment.history()
+    names = [side.name for side in experiment.sides]
+    lines = [f"{status['title'] or arguments.run_file}: {_goal(status)}"]
+    lines += _columns((side.name, str(side)) for side in experiment.sides)
+    if history:
+        rows = [
+            [str(e["query"]), *(shown(e["params"][name]) for name in names), _outcome(e)]
+            for e in history
+        ]
+        lines += ["", *_table([["query", *names, status["answer"] or "answer"], *rows])]
+    return {**status, "history": history}, [*lines, "", *_state(experiment)]
+
+
+def _best(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    best = experiment.best()
+    if best is None:
+        raise UsageError(
+            f"{arguments.run_file} has no answer yet that a recommendation could rest on: ask, "
+            "evaluate and tell"
+        )
+    status = experiment.status()
+    unit = f" {status['unit']}" if status["unit"] else ""
+    low, high = map(shown, best["interval_95"])
+    top = best["best_answer"]
+    lines = [
+        f"recommended after {count(best['n_answers'], 'answer')}",
+        *_setting(best["params"]),
+        f"{status['answer'] or 'answer'} there: {shown(best['mean'])}{unit}, with 95 % probability "
+        f"between {low} and {high}",
+        f"noise of one answer: {shown(best['noise'])}{unit}, its standard deviation",
+        f"best answer so far: {shown(top['answer'])}{unit}, of query {top['query']}",
+    ]
+    return best, lines
+
+
+def _plot(arguments: argparse.Namespace) -> Said:
+    picture = arguments.output or str(Path(arguments.run_file).with_suffix(".png"))
+    experiment = Experiment(arguments.run_file)
+    check_outputs({"--output": picture}, arguments.run_file)
+    check_picture(picture, "--output")
+    draw_experiment(experiment).savefig(picture, dpi=150)
+    return {"picture": picture}, [f"picture in {picture}"]
+
+
+# -- in words -----------------------------------------------------------------------------------
+
+
+def _after(experiment: Experiment) -> dict[str, Any]:
+    """What programs want to know after a change."""
+    return {"pending": experiment.pending(), "best": experiment.best()}
+
+
+def _state(experiment: Experiment) -> list[str]:
+    """Where the experiment stands: what is known, what is pending."""
+    status, best = experiment.status(), experiment.best()
+    counts = [count(status["n_answered"] + status["n_given"], "answer")]
+    if status["n_failed"]:
+        counts.append(count(status["n_failed"], "failure"))
+    pending = [str(entry["query"]) for entry in status["pending"]]
+    if pending:
+        counts.append(f"pending: {', '.join(pending)}")
+    lines = [", ".join(counts)]
+    if best is not None:
+        setting = ", ".join(f"{name} = {shown(value)}" for name, value in best["params"].items())
+        expected = f"{shown(best['mean'])} +- {shown(1.96 * best['std'])}"
+        lines.append(f"best so far: {setting}, where {expected} is expected")
+    return lines
+
+
+def _goal(status: dict[str, Any]) -> str:
+    what, unit = status["answer"] or "answer", f" in {status['unit']}" if status["unit"] else ""
+    extreme = "smallest" if status["goal"] == "minimize" else "largest"
+    average = "average " if status["regions"] else ""
+    noise = status["noise"]
+    known = "noise unknown" if noise is None else f"noise {shown(noise)}"
+    return f"where is the {average}{what}{unit} {extreme}? ({known})"
+
+
+def _outcome(entry: dict[str, Any]) -> str:
+    return entry["status"] if entry["answer"] is None else shown(entry["answer"])
+
+
+def _setting(params: dict[str, Any]) -> list[str]:
+    return _columns((name, shown(value)) for name, value in params.items())
+
+
+def _columns(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    return [GAP + line for line in _table([list(pair) for pair in pairs])]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows whose cells stand below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, str]:
+    """Names and values of a setting."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.rpartition("="))
+        if not (equals and name and value):
+            raise UsageError(f"--at takes NAME=VALUE, got {text!r}")
+        if name in pairs:
+            raise UsageError(f"--at has {name!r} twice")
+        pairs[name] = value
+    return pairs

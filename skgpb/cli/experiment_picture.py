@@ -1,0 +1,90 @@
+"""The picture of an experiment: what is known along every side, and how far it has come."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+
+from skgpb.experiments import Experiment
+from skgpb.experiments.sides import shown
+from skgpb.plotting import RegretDisplay, SliceDisplay
+
+# Inches of a panel, and of what is around them.
+PANEL, AROUND = (3.3, 2.6), (0.6, 1.4)
+PANELS_PER_ROW = 3
+# Letters of the title on an inch.
+LETTERS = 12
+# Digits of a number in it.
+DIGITS = 4
+
+
+def draw_experiment(experiment: Experiment) -> Any:
+    """Draw what is believed along every side through the recommendation, and the answers so far.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        With an answer at least.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+
+    Raises
+    ------
+    ValueError
+        Before the first answer.
+    """
+    from matplotlib.figure import Figure
+
+    status = experiment.status()
+    if status["best"] is None:
+        raise ValueError(f"{experiment.path} has no answer yet that could be drawn")
+    value = " in ".join(filter(None, [status["answer"] or "answer", status["unit"]]))
+    d = len(status["sides"])
+    columns = min(d, PANELS_PER_ROW)
+    rows = -(-d // columns)
+    width = max(columns, 2) * PANEL[0] + AROUND[0]
+    figure = Figure(figsize=(width, (rows + 1) * PANEL[1] + AROUND[1]), layout="constrained")
+    slices, progress = figure.subfigures(2, 1, height_ratios=[rows, 1])
+    _draw_slices(slices, experiment.optimizer, (rows, columns, d), value)
+    _draw_progress(progress.subplots(), experiment, status["goal"], value)
+    figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")
+    return figure
+
+
+def _title(experiment: Experiment, value: str, width: int) -> list[str]:
+    """What is found, in lines."""
+    best: Any = experiment.best()
+    setting = ", ".join(f"{name} = {shown(each, DIGITS)}" for name, each in best["params"].items())
+    mean, low, high = (shown(each, DIGITS) for each in (best["mean"], *best["interval_95"]))
+    return [
+        experiment.status()["title"] or experiment.path.name,
+        *wrap(f"recommended: {setting}", width),
+        f"{value}: {mean}, with 95 % probability between {low} and {high}",
+    ]
+
+
+def _draw_slices(figure: Any, optimizer: Any, shape: tuple[int, int, int], value: str) -> None:
+    rows, columns, d = shape
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for unused in panels[d:]:
+        unused.remove()
+    SliceDisplay.from_optimizer(optimizer, ax=panels[:d], value_name=value)
+    # Below, where it hides nothing.
+    legend = panels[0].get_legend()
+    handles = {h.get_label(): h for ax in panels[:d] for h in ax.get_legend_handles_labels()[0]}
+    legend.remove()
+    if "posterior mean" in handles:
+        handles.pop("posterior mean, 95 % interval", None)
+    place = {"loc": "outside lower center", "ncols": 4, "frameon": False, "fontsize": "small"}
+    figure.legend(handles=list(handles.values()), **place)
+
+
+def _draw_progress(ax: Any, experiment: Experiment, goal: str, value: str) -> None:
+    answers = np.array([e["answer"] for e in experiment.history() if e["answer"] is not None])
+    best = (np.minimum if goal == "minimize" else np.maximum).accumulate(answers)
+    RegretDisplay(regret=best, kind="best", answers=answers, name="best so far").plot(ax)
+    ax.set(xlabel="answers", ylabel=value)

@@ -1,0 +1,161 @@
+"""A run that is kept in a file: read before it is looked at, written whenever it has changed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from skgpb.domains import Region
+from skgpb.exceptions import LoadError, ReplayWarning
+from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
+from skgpb.experiments.lock import FileLock
+from skgpb.experiments.sides import Side
+from skgpb.optimizers import GPOOOptimizer
+from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.persistence import read_notes
+
+# What an optimizer must be to ask for settings, or for averages over regions of them.
+KINDS = (BaseArmsOptimizer, GPOOOptimizer)
+# What a file says of an experiment for display only.
+LABELS = ("title", "answer", "unit")
+
+
+class KeptRun:
+    """The optimizer of an experiment, its entries and their numbers, as they are in a file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    """
+
+    path: Path
+    # Who may read, change and write here; other processes are kept out by a FileLock.
+    _threads: RLock
+    # Which version of the file what follows was read from, None where it has to be read again.
+    _seen: tuple | None
+    _optimizer: Any
+    _sides: list[Side]
+    _labels: dict[str, str]
+    _entries: list[Entry]
+    # Numbers of the entries that the events of the run make, in their order; the last one given.
+    _numbers: list[int]
+    _last: int
+    # Queries that a tree would not ask after a correction, by their numbers.
+    _lost: dict[int, Region]
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.path, self._threads, self._seen = Path(path), RLock(), None
+        self._read()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Look at the file as it is now."""
+        with self._threads:
+            self._read()
+            yield
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Change what is in the file, while nobody else does."""
+        with self._threads, FileLock(self.path):
+            self._read()
+            try:
+                yield
+                self._write()
+            except BaseException:
+                # The file is what counts: it is read again.
+                self._seen = None
+                raise
+
+    def _signature(self) -> tuple:
+        """What tells one version of the file from another: each has an inode of its own."""
+        state = os.stat(self.path)
+        return state.st_ino, state.st_mtime_ns, state.st_size
+
+    def _read(self) -> None:
+        """Read the file unless it is the one that was read or written last."""
+        while (before := self._signature()) != self._seen:
+            with warnings.catch_warnings():
+                # After a correction other things would have been asked than were.
+                warnings.simplefilter("ignore", ReplayWarning)
+                optimizer: Any = GaussianProcessOptimizer.load(self.path)
+            notes = read_notes(self.path)
+            if self._signature() != before:
+                continue
+            if not isinstance(optimizer, KINDS) or optimizer.space_ is None:
+                raise LoadError(
+                    f"{str(self.path)!r} holds a {type(optimizer).__name__} whose sides have no "
+                    "names or which an experiment cannot ask: make one with Experiment.create"
+                )
+            self._optimizer = optimizer
+            try:
+                self._take_notes(notes)
+            except (TypeError, ValueError, KeyError) as error:
+                raise LoadError(f"{str(self.path)!r} has notes of no experiment: {error}") from None
+            self._seen = before
+
+    def _take_notes(self, notes: dict[str, Any]) -> None:
+        """Take what a file says besides the run; one that was saved in Python says nothing."""
+        self._labels = {name: str(notes.get(name, "")) for name in LABELS}
+        self._numbers = [int(number) for number in notes.get("numbers", [])]
+        self._last = int(notes.get("last", 0))
+        self._lost = {}
+        for number, lower, upper, counts in notes.get("lost", []):
+            ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+            region = Region(*ends, tuple(map(int, counts)))
+            self._lost[int(number)] = region.named(self._optimizer.space_)
+        self._count()
+
+    def _write(self) -> None:
+        """Write the file, whose lock is held."""
+        lost = [
+            [each, region.lower.tolist(), region.upper.tolist(), list(region.counts)]
+            for each, region in self._lost.items()
+        ]
+        notes = {**self._labels, "numbers": self._numbers, "last": self._last, "lost": lost}
+        self._optimizer.save(self.path, notes=notes)
+        self._seen = self._signature()
+
+    # -- entries ----------------------------------------------------------------------------
+
+    def _count(self, *more: int) -> None:
+        """Renew the entries after something has happened; ``more`` are numbers for new ones."""
+        optimizer = self._optimizer
+        self._entries = entries_of(
+            optimizer.events_,
+            [*self._numbers, *more],
+            self._last,
+            optimizer.space_,
+            optimizer.alpha,
+        )
+        self._numbers = [entry.number for entry in self._entries]
+        self._last = max([self._last, *self._numbers])
+        self._entries += [Entry(each, query) for each, query in self._lost.items()]
+        self._sides = [Side.of(*each) for each in optimizer.bounds.items()]
+
+    def _repeat(self, events: list[Any], changed: int) -> None:
+        """Let the run be the one with these events, of which one is changed, or None for gone."""
+        began: dict[int, list[int]] = {}
+        for entry in self._entries:
+            began.setdefault(entry.began, []).append(entry.number)
+        # What was learned after the change is learned anew.
+        kept = [
+            (event, began.get(i, []))
+            for i, event in enumerate(events)
+            if event is not None and not (i > changed and event[0] in LEARNING)
+        ]
+        self._optimizer = self._optimizer.repeated([event for event, _ in kept])
+        self._numbers, lost = carried_over(kept, self._optimizer.events_)
+        for each, cell in lost.items():
+            region = Region(cell.lower, cell.upper, cell.spec)
+            self._lost[each] = region.named(self._optimizer.space_)
+        self._count()

@@ -1,0 +1,281 @@
+"""Experiments from the command line: what commands print, and the run that they play."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skgpb import GPUCBOptimizer
+from skgpb.cli import main
+from skgpb.cli.experiment_picture import draw_experiment
+from skgpb.experiments import Experiment, lock
+
+SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
+
+
+def loss(params, rng):
+    salt = (np.log10(params["salt"]) + 2) ** 2
+    value = (params["temperature"] - 50) ** 2 / 500 + salt + (params["catalyst"] == "A")
+    return float(value + 0.05 * rng.normal())
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command and return the object that it prints."""
+
+    def run(*arguments):
+        assert main([*map(str, arguments), "--json"]) == 0
+        out, err = capsys.readouterr()
+        assert err == "" and out.count("\n") == 1
+        return json.loads(out)
+
+    return run
+
+
+@pytest.fixture
+def path(tmp_path, call):
+    call("new", tmp_path / "run.skgpb", "--bounds", *SIDES, "--minimize")
+    return tmp_path / "run.skgpb"
+
+
+def refused(capsys, *arguments):
+    """Check that one line was printed, on stderr, and return it."""
+    status = main([*map(str, arguments)])
+    out, err = capsys.readouterr()
+    assert status == 2 and out == ""
+    assert err.startswith("skgpb: error: ") and err.count("\n") == 1
+    return err
+
+
+def test_a_campaign_gives_what_the_same_calls_in_python_give(path, call):
+    rng = np.random.default_rng(0)
+    python = GPUCBOptimizer(**GPUCBOptimizer.load(path).get_params())
+    told = []
+
+    def evaluate(entry):
+        value = loss(entry["params"], rng)
+        told.append((entry["params"], value))
+        return value
+
+    for i in range(30):
+        if i == 11:
+            # The comma was forgotten, and nobody saw it for two answers.
+            wrong = call("ask", path)["queries"][0]
+            right = evaluate(wrong)
+            call("tell", path, 1000 * right, "--query", wrong["query"])
+        elif i == 13:
+            failed = call("ask", path)["queries"][0]
+            call("tell", path, "--failed", "--query", failed["query"])
+            told.append((failed["params"], None))
+            entry = call("ask", path)["queries"][0]
+            call("tell", path, evaluate(entry))
+        elif i == 14:
+            command = [sys.executable, "-m", "skgpb", "tell", str(path)]
+            command += [repr(right), "--query", str(wrong["query"]), "--correct"]
+            assert subprocess.run(command, check=False).returncode == 0
+            entries = call("ask", path, "-n", 2)["queries"]
+            call("tell", path, evaluate(entries[1]), "--query", entries[1]["query"])
+            call("tell", path, evaluate(entries[0]))
+        elif i != 15:
+            call("tell", path, evaluate(call("ask", path)["queries"][0]))
+    for params, value in told:
+        python.tell(params, value)
+    best = call("best", path)
+    assert best["n_answers"] == 30 == len(python.history_)
+    assert best["params"] == python.recommend().params
+    mean, std = python.predict_query([python.recommend()], return_std=True)
+    assert_allclose([best["mean"], best["std"]], [*mean, *std], rtol=1e-7)
+    # It has found something: the least value is 0.
+    assert best["params"]["catalyst"] == "B" and best["mean"] < 0.2
+
+
+def test_two_programs_that_tell_at_once_lose_nothing(path, call):
+    numbers = [entry["query"] for entry in call("ask", path, "-n", 4)["queries"]]
+    command = [sys.executable, "-m", "skgpb", "tell", str(path)]
+    programs = [
+        subprocess.Popen([*command, str(float(number)), "--query", str(number)])
+        for number in numbers
+    ]
+    assert [program.wait() for program in programs] == [0] * 4
+    assert [entry["answer"] for entry in call("show", path)["history"]] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_keys_of_every_object(path, call, tmp_path):
+    entry = {"query", "params", "status", "answer", "noise", "reason"}
+    asked = call("ask", path, "-n", 2)
+    assert set(asked) == {"queries", "pending"} and set(asked["queries"][0]) == entry
+    told = call("tell", path, "-1.5e-3", "--query", 2, "--noise", 0.25)
+    assert set(told) == {"told", "pending", "best"}
+    assert (told["told"][0]["answer"], told["told"][0]["noise"]) == (-0.0015, 0.25)
+    best = {"params", "mean", "std", "interval_95", "noise", "n_answers", "best_answer"}
+    assert set(call("best", path)) == best == set(told["best"])
+    assert call("plot", path) == {"picture": str(tmp_path / "run.png")}
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+    undone = call("undo", path)
+    assert set(undone) == {"undone", "pending", "best"} and undone["best"] is None
+    assert set(call("show", path)) == {
+        *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
+        *("n_answered", "n_given", "n_failed", "pending", "best", "history"),
+    }
+
+
+def test_people_read_what_they_need(path, capsys):
+    assert main(["ask", str(path), "--number", "2"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "query 1" and out[4] == "query 2"
+    assert [line.split()[0] for line in out[1:4]] == ["temperature", "salt", "catalyst"]
+    assert out[-1].endswith("ANSWER --query 1")
+    assert main(["tell", str(path), "0.5", "--query", "2"]) == 0
+    assert "1 answer, pending: 1" in capsys.readouterr().out
+    assert main(["show", str(path)]) == 0
+    assert "  salt         0.0001 to 0.1, on a log scale\n" in capsys.readouterr().out
+    assert main(["best", str(path)]) == 0
+    assert "with 95 % probability between" in capsys.readouterr().out
+    assert main(["undo", str(path)]) == 0
+    assert "query 2: 0.5 is taken back" in capsys.readouterr().out
+
+
+def test_answers_of_the_past_start_a_run_and_more_are_told(tmp_path, call):
+    past, run = tmp_path / "past.csv", tmp_path / "run.skgpb"
+    past.write_text("day\ttemperature\tkind\tloss\n1\t20.5\tA\t3\n2\t40\tB\t1\n")
+    given = ["--bounds", "temperature=20:90", "kind=A,B", "--data", past, "--answer", "loss"]
+    assert call("new", run, *given)["n_given"] == 2
+    assert call("ask", run)["queries"][0]["query"] == 3
+    assert [entry["query"] for entry in call("tell", run, "--data", past)["told"]] == [4, 5]
+    assert call("tell", run, 2, "--query", 1, "--correct")["told"][0]["answer"] == 2.0
+
+
+def test_awkward_names(tmp_path, call):
+    run = tmp_path / "versuch 7 µ.skgpb"
+    names = ["oven temperature", "a=b", "µ-Größe", "--x", "n:1"]
+    call("new", run, "--bounds", *(f"{name}=0:1" for name in names if name != "--x"))
+    params = call("ask", run)["queries"][0]["params"]
+    assert list(params) == ["oven temperature", "a=b", "µ-Größe", "n:1"]
+    at = [f"{name}=0.5" for name in params]
+    assert call("tell", run, 1, "--at", *at)["told"][0]["params"] == dict.fromkeys(params, 0.5)
+    command = [sys.executable, "-m", "skgpb", "show", str(run)]
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    shown = subprocess.run(command, env=ascii_only, capture_output=True, check=False)
+    assert shown.returncode == 0 and b"\\xb5-Gr" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("side", "message"),
+    [
+        ("temperature", "a side must be NAME=LOW:HIGH"),
+        ("=1:2", "a side must be NAME=LOW:HIGH"),
+        ("x=", "a side must be NAME=LOW:HIGH"),
+        ("x=90:20", "x: the low end must be below the high one, got 90:20"),
+        ("x=1:1", "x: the low end must be below the high one"),
+        ("x=0:1:log", "x: a log scale has numbers above 0 only, got 0"),
+        ("x=0:1.5:int", "x: int needs whole numbers, got 0:1.5"),
+        ("x=0:10:20", "x: a step must be above 0"),
+        ("x=0:10:lin", "must be log, int or a step must be a number, got 'lin'"),
+        ("x=1:2:3:4", "x must be LOW:HIGH"),
+        ("x=a:b", "x: an end of the range must be a number, got 'a'"),
+        ("x=0:nan", "x: an end of the range must be a finite number, got nan"),
+        ("x=0:inf", "x: an end of the range must be a finite number, got inf"),
+        ("x=1,5:2,5", "x: a decimal point is a point, not a comma, got '1,5:2,5'"),
+        ("x=A,,B", "x: a value is missing"),
+        ("x=A,A", "x: a value is twice"),
+        ("x=A", "must leave something to choose"),
+    ],
+)
+def test_sides_that_cannot_be_are_refused(tmp_path, capsys, side, message):
+    assert message in refused(capsys, "new", tmp_path / "run.skgpb", "--bounds", side)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tell", "1,5"], "the answer must be a number, got '1,5': write 1.5"),
+        (["tell", "nan"], "the answer must be a finite number, got nan"),
+        (["tell", "-inf"], "the answer must be a finite number, got -inf"),
+        (["tell", "1e999"], "the answer must be a finite number, got 1e999"),
+        (["tell", "fast"], "the answer must be a number, got 'fast'"),
+        (["tell"], "tell takes one of an ANSWER, --failed, --data; got none"),
+        (["tell", "1", "--failed"], "got an ANSWER and --failed"),
+        (["tell", "1"], "2 queries are pending, 1, 2: say which one"),
+        (["tell", "1", "--query", "9"], "there is no query 9; queries have the numbers 1 to 2"),
+        (["tell", "1", "--query", "0"], "must be a whole number >= 1, got '0'"),
+        (["tell", "1", "--query", "1", "--correct"], "query 1 has no answer yet"),
+        (["tell", "1", "--correct"], "--correct goes with --query N"),
+        (["tell", "1", "--at", "temperature=30"], "no value for 'salt'"),
+        (["tell", "1", "--at", "x=1"], "no side 'x': a setting has a value for each of"),
+        (
+            ["tell", "1", "--at", "temperature=10", "salt=0.01", "catalyst=A"],
+            "temperature must be 20 to 90, got 10",
+        ),
+        (
+            ["tell", "1", "--at", "temperature=30", "salt=0.01", "catalyst=C"],
+            "catalyst must be A or B, got 'C'",
+        ),
+        (["tell", "1", "--query", "1", "--noise", "-1"], "noise must be a standard deviation >= 0"),
+        (["tell", "--data", "nowhere.csv"], "cannot use nowhere.csv: No such file"),
+        (["ask", "-n", "0"], "must be a whole number >= 1"),
+        (["undo"], "nothing was told yet"),
+        (["best"], "has no answer yet"),
+        (["plot"], "has no answer yet"),
+        (["plot", "--output", "run.nothing"], "cannot draw --output run.nothing"),
+    ],
+)
+def test_mistakes_are_one_line_and_change_nothing(path, call, capsys, arguments, message):
+    call("ask", path, "-n", 2)
+    before = path.read_bytes()
+    assert message in refused(capsys, arguments[0], path, *arguments[1:])
+    assert path.read_bytes() == before
+
+
+def test_files_that_are_no_run_are_refused(path, tmp_path, capsys):
+    other = tmp_path / "other.skgpb"
+    assert "cannot use" in refused(capsys, "show", other)
+    for content in (b"", b"temperature,yield\n1,2\n", path.read_bytes()[:500]):
+        other.write_bytes(content)
+        assert "cannot be loaded as a saved run" in refused(capsys, "tell", other, "1")
+        assert other.read_bytes() == content
+    assert "is a directory" in refused(capsys, "show", tmp_path).lower()
+    assert "exists already" in refused(capsys, "new", path, "--bounds", *SIDES)
+    missing = tmp_path / "nowhere" / "run.skgpb"
+    assert f"cannot use {missing}: No such" in refused(capsys, "new", missing, "--bounds", *SIDES)
+
+
+def test_where_nothing_can_be_written_there_is_one_line(path, call, capsys, monkeypatch):
+    call("tell", path, 1, "--query", call("ask", path)["queries"][0]["query"])
+    os_open = os.open
+
+    def refusing(name, flags, *more):
+        if flags & os.O_CREAT and "skgpb" in os.fspath(name):
+            raise PermissionError(errno.EACCES, "Permission denied", name)
+        return os_open(name, flags, *more)
+
+    monkeypatch.setattr(lock.os, "open", refusing)
+    before = path.read_bytes()
+    for arguments in (["ask"], ["tell", "1"], ["undo"]):
+        said = refused(capsys, arguments[0], path, *arguments[1:])
+        assert f"cannot use {path}: Permission denied" in said
+    assert path.read_bytes() == before
+    # What only reads does not need it.
+    assert call("best", path)["n_answers"] == 1
+
+
+@pytest.mark.parametrize("n_sides", [1, 3, 6])
+def test_the_picture_has_a_panel_for_every_side_and_the_progress(tmp_path, n_sides):
+    sides = [*SIDES, "cycles=1:8:int", "time=0:60:5", "pH=3:9"][:n_sides]
+    experiment = Experiment.create(tmp_path / "run.skgpb", sides, answer="loss", unit="%")
+    with pytest.raises(ValueError, match="no answer yet"):
+        draw_experiment(experiment)
+    for answer in (0.5, 0.25, 0.75):
+        experiment.tell(answer, experiment.ask()[0]["query"])
+    before = experiment.path.read_bytes()
+    figure = draw_experiment(experiment)
+    slices, progress = figure.subfigs
+    assert [ax.get_xlabel() for ax in slices.axes] == [side.partition("=")[0] for side in sides]
+    assert slices.axes[0].get_ylabel() == "loss in %" == progress.axes[0].get_ylabel()
+    assert progress.axes[0].lines[0].get_ydata().tolist() == [0.5, 0.5, 0.75]
+    assert experiment.path.read_bytes() == before
