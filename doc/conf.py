@@ -86,7 +86,7 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 # The left column is of use where a section has several pages; elsewhere code gets the room.
-single = ["index", "install", "quick_start", "references", "changes", "gallery/**"]
+single = ["index", "install", "quick_start", "map", "references", "changes", "gallery/**"]
 html_sidebars = {page: [] for page in single}
 html_math_renderer = "mathml"
 

@@ -6,15 +6,18 @@ which returns a matplotlib figure. It draws with the colours below, which are to
 and on black, and by the colour-blind. The version for dark pages is the same file with another
 colour of ink.
 
-``python doc/drawn.py NAME ...`` draws to ``doc/_drawn`` without building the pages.
+``python doc/drawn.py NAME ...`` draws to ``doc/_drawn`` without building the pages, with
+``--to FOLDER`` elsewhere.
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import re
 import runpy
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -74,8 +77,8 @@ def write(script: Path, folder: Path) -> None:
 
 def changed(script: Path) -> float:
     """Time of the last change of a script, or of anything that it may use."""
-    package = (DOC.parent / "skgpb").rglob("*.py")
-    return max(path.stat().st_mtime for path in (script, Path(__file__), *package))
+    used = [*(DOC.parent / "skgpb").rglob("*.py"), *(DOC / "doors").iterdir()]
+    return max(path.stat().st_mtime for path in (script, Path(__file__), *used))
 
 
 class Drawn(Figure):
@@ -113,7 +116,16 @@ def setup(app: Sphinx) -> dict[str, bool]:
     return {"parallel_read_safe": True}
 
 
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Draw the pictures that are named."""
+    parser = argparse.ArgumentParser(description="Draw pictures of the documentation.")
+    parser.add_argument("names", nargs="+", metavar="NAME", help="of doc/figures/NAME.py")
+    parser.add_argument("--to", type=Path, default=DOC / FOLDER, metavar="FOLDER")
+    given = parser.parse_args(arguments)
+    for name in given.names:
+        write(SCRIPTS / f"{name}.py", given.to)
+
+
 if __name__ == "__main__":
     sys.modules["drawn"] = sys.modules["__main__"]  # scripts take the colours from here
-    for name in sys.argv[1:]:
-        write(SCRIPTS / f"{name}.py", DOC / FOLDER)
+    main()

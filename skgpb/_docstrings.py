@@ -5,7 +5,8 @@ A docstring names them where they belong, in the order of its own signature. The
     kernel, arms, bounds, alpha : %(arms)s
 
 stands for the entries of these four below "arms", and :func:`with_shared_paragraphs` puts them in
-its place, so that ``help`` and the reference show all of them.
+its place, so that ``help`` and the reference show all of them. Above the parameters it says where
+to find which class is for which problem.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ from typing import TypeVar
 
 Documented = TypeVar("Documented")
 
+#: Ends what is said of an optimizer before its parameters.
+WHERE_ELSE = "Which class is for which problem: :ref:`which-class`."
+
 PLACEHOLDER = re.compile(r"^( *)(\w+(?:, \w+)*) : %\((\w+)\)s$", re.MULTILINE)
+PARAMETERS = re.compile(r"^( *)(?=Parameters\n *-{10}$)", re.MULTILINE)
 
 
 def with_shared_paragraphs(documented: Documented) -> Documented:
-    """Put the shared paragraphs into the docstring of a class or function, where it has one."""
+    """Put the shared paragraphs into the docstring of an optimizer, where it has one."""
     if documented.__doc__ is not None:
-        documented.__doc__ = PLACEHOLDER.sub(_paragraphs, documented.__doc__)
+        text = PARAMETERS.sub(rf"\1{WHERE_ELSE}\n\n\1", documented.__doc__, count=1)
+        documented.__doc__ = PLACEHOLDER.sub(_paragraphs, text)
     return documented
 
 

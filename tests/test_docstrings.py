@@ -60,7 +60,7 @@ def test_entries_stand_where_they_are_named():
 
     assert parameters_described(Rule) == ["xi", "n_candidates", "failure_probability", "last"]
     lines = inspect.getdoc(Rule).splitlines()
-    assert "\n".join(lines[6:10]) == "\n".join(
+    assert "\n".join(lines[8:12]) == "\n".join(
         SHARED["arms"][name] for name in ("n_candidates", "failure_probability")
     )
 

@@ -65,6 +65,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
       do not add up over campaigns. They are applied to allocations, whose total value is normal
       as well; see Notes.
 
+    Which class is for which problem: :ref:`which-class`.
+
     Parameters
     ----------
     optimizers : list of optimizers, or of (name, optimizer) pairs
@@ -100,13 +102,11 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
 
     Notes
     -----
-    *Ties.* Indices that agree within 1e-9 tie: the cheapest allocation, then the first in the order
-    of arms.
+    *Ties.* Indices that agree within 1e-9 tie: the cheapest allocation, then the first in order.
 
     *Recommendation.* The allocation with the largest posterior mean.
 
-    *Batches.* ``ask(n)`` returns n different allocations; the standard deviations shrink by the
-    pending ones.
+    *Batches.* ``ask(n)`` returns n different allocations; pending ones shrink the deviations.
 
     *Draws for DAGP-UCB.* ``weights="joint"`` of the optimizers draws all arms of a campaign
     jointly, "sampling" and "integral" draw them independently, as Algorithm 2 does. The number is

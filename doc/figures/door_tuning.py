@@ -1,0 +1,12 @@
+"""What the script of the door prints and draws."""
+
+from doors.run import run
+from drawn import DOC, FOLDER
+from matplotlib.figure import Figure
+
+
+def draw() -> Figure:
+    printed, (figure, *_) = run("tuning")
+    figure.set_size_inches(5.2, 3.9)
+    (DOC / FOLDER / "door_tuning.txt").write_text(printed, encoding="utf-8")
+    return figure

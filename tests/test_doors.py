@@ -1,0 +1,159 @@
+"""The first pages: scripts that do what their pages say, and the map from problem to class."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import runpy
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import skgpb
+
+ROOT = Path(__file__).resolve().parents[1]
+DOC, DOORS = ROOT / "doc", ROOT / "doc/doors"
+if not DOC.is_dir():
+    pytest.skip("the documentation is not beside the tests", allow_module_level=True)
+
+SCRIPTS = sorted({*DOORS.glob("*.py"), *DOORS.glob("*.sh")} - {DOORS / "run.py"})
+PICTURE = "# Its picture\n"
+
+
+def script_of(path: Path) -> str:
+    """Return a script without what draws its picture."""
+    return path.read_text(encoding="utf-8").partition(PICTURE)[0]
+
+
+@pytest.fixture
+def doors(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.syspath_prepend(DOC)
+    return importlib.import_module("doors.run")
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_scripts_are_printed_whole_and_have_ten_lines(path: Path) -> None:
+    lines = [line for line in script_of(path).splitlines() if line.strip()]
+    assert 1 < len(lines) <= 10
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOORS.glob("*.rst"))
+    # No option leaves out a line.
+    assert re.search(rf"literalinclude:: {path.name}\n(   :language: \w+\n)?\n", pages)
+
+
+@pytest.mark.parametrize("name", ["instrument", "experiment", "tuning"])
+def test_scripts_say_only_what_nobody_else_can_know(name: str) -> None:
+    statements = ast.parse(script_of(DOORS / f"{name}.py")).body
+    calls = [
+        node
+        for statement in statements
+        if not isinstance(statement, ast.FunctionDef)  # it stands for the user's own instrument
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call)
+    ]
+    given = {keyword.arg for call in calls for keyword in call.keywords}
+    # Where to look, for how long, how large the answer is to be, where to keep the run, and a seed.
+    wanted = {"bounds", "budget", "side", "checkpoint", "n_iter", "random_state", "return_X_y"}
+    assert given <= wanted
+
+
+def test_a_comparison_says_what_all_rules_are_told_and_no_more() -> None:
+    script = script_of(DOORS / "bandits.py")
+    assert re.findall(r'"(\w+)": ', script) == ["kernel", "arms", "alpha"]
+    assert set(re.findall(r"[(,] ?(\w+)=", script)) == {"random_state", "n_rounds"}
+
+
+def test_the_command_for_a_table_has_no_advice_in_it() -> None:
+    options = set(re.findall(r"--[\w-]+", script_of(DOORS / "table.sh")))
+    assert options <= {"--features", "--target", "--budget", "--plot", "--report"}
+
+
+def test_a_table_leads_to_a_better_group(doors: ModuleType) -> None:
+    printed, figures = doors.run("table")
+    average, overall = re.search(
+        r"true average +([\d.]+), of the whole table ([\d.]+)", printed
+    ).groups()
+    assert float(average) > 1.5 * float(overall)
+    assert figures and figures[0].axes
+
+
+def test_an_instrument_finds_its_source(doors: ModuleType) -> None:
+    printed, (figure,) = doors.run("instrument")
+    (left, right), (low, high) = (
+        map(float, side) for side in re.findall(r"\(([\d.]+), ([\d.]+)\)", printed)
+    )
+    assert left < 62 < right and low < 22 < high
+    assert figure.axes[0].get_xlabel() == "azimuth"
+
+
+def test_an_experiment_finds_its_best_settings(doors: ModuleType) -> None:
+    printed, (figure,) = doors.run("experiment")
+    assert len(re.findall(r"gave (-?[\d.]+)\n", printed)) == 20
+    temperature, salt = map(float, re.findall(r": ([\d.e-]+)[,}]", printed.splitlines()[-1]))
+    # An outcome of at least 4.8, of -3.6 to 5: one of twenty settings drawn at random has that.
+    assert ((temperature - 60) / 25) ** 2 < 0.2 and 0.0035 < salt < 0.03
+    assert figure.axes[0].get_ylabel() == "salt"
+
+
+def test_tuning_finds_settings_that_hold_elsewhere(doors: ModuleType) -> None:
+    printed, figures = doors.run("tuning")
+    assert float(printed.split()[-1]) > 0.95
+    assert len(figures) == 1
+
+
+def test_rules_are_compared(doors: ModuleType) -> None:
+    _, (figure,) = doors.run("bandits")
+    curves = {line.get_label().split(",")[0]: line.get_ydata() for line in figure.axes[0].lines}
+    assert curves["EIOptimizer"][-1] < curves["GPUCBOptimizer"][-1]
+    assert len(curves) == 3
+
+
+def test_every_optimizer_is_on_the_map_and_leads_there() -> None:
+    page = (DOC / "map.rst").read_text(encoding="utf-8")
+    assert page.startswith(".. _which-class:\n")
+    optimizers = {skgpb.CombinatorialBandit, skgpb.optimizers.BaseUCBOptimizer} | {
+        cls
+        for name in skgpb.__all__
+        if name.endswith("Optimizer")
+        for cls in [getattr(skgpb, name)]
+    }
+    assert len(optimizers) >= 22
+    for cls in optimizers:
+        assert re.search(rf":class:`~[\w.]*\b{cls.__name__}`", page), cls
+        assert (
+            inspect.getdoc(cls).count("Which class is for which problem: :ref:`which-class`.") == 1
+        )
+
+
+def test_the_figure_of_the_map_names_classes_of_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("docutils")
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOC)
+    kinds = runpy.run_path(str(DOC / "figures/map.py"))["KINDS"]
+    page = (DOC / "map.rst").read_text(encoding="utf-8")
+    first = page.partition("For comparison")[0]
+    assert [name.partition("(")[0] for _, _, name in kinds] == [
+        match.split(".")[-1] for match in re.findall(r"^     - :class:`~([\w.]+)`", first, re.M)
+    ]
+
+
+def test_the_picture_of_the_readme_is_small_and_drawn_by_its_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = [ROOT / path for path in re.findall(r'(?:src|srcset)="([^"]+\.svg)"', readme)]
+    assert {path.name for path in shown} == {"idea-light.svg", "idea-dark.svg"}
+    assert sum(path.stat().st_size for path in set(shown)) < 100_000
+    assert "python doc/drawn.py --to doc idea" in readme
+    pytest.importorskip("sphinx")
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.syspath_prepend(DOC)
+    importlib.import_module("drawn").main(["--to", str(tmp_path), "idea"])
+    for path in shown:
+        drawn = (tmp_path / path.name).read_text(encoding="utf-8")
+        assert re.findall("<!-- (.+) -->", drawn) == re.findall(
+            "<!-- (.+) -->", path.read_text(encoding="utf-8")
+        )
