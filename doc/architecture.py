@@ -15,8 +15,9 @@ PACKAGE = Path(__file__).resolve().parents[1] / "skgpb"
 # Floors from top to bottom: the rooms on each, what is in them, and left and right ends.
 FLOORS: list[dict[str, tuple[str, int, int]]] = [
     {
-        "cli": ("the command line", 0, 250),
-        "integrations": ("Optuna, pandas", 270, 520),
+        "cli": ("the command line", 0, 160),
+        "experiments": ("runs kept in files", 180, 340),
+        "integrations": ("Optuna, pandas", 360, 520),
     },
     {
         "plotting": ("displays", 0, 160),
