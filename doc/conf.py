@@ -79,14 +79,15 @@ html_theme_options = {
     "logo": {"text": "skgpb"},
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "show_toc_level": 2,
 }
 # The left column is of use where a section has several pages; elsewhere code gets the room.
-single = ["index", "install", "quick_start", "map", "references", "changes", "gallery/**"]
+single = ["index", "install", "quick_start", "map", "references", "changes"]
+single += ["doors/**", "gallery/**"]
 html_sidebars = {page: [] for page in single}
 html_math_renderer = "mathml"
 

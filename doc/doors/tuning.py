@@ -12,4 +12,5 @@ print("best settings:", search.best_params_)
 print("right on digits it never saw:", search.score(X[600:], y[600:]))
 
 # Its picture
-PosteriorDisplay.from_optimizer(search.optimizer_).figure_.savefig("tuning.png")
+names = {"feature_names": list(settings), "value_name": "score"}
+PosteriorDisplay.from_optimizer(search.optimizer_, **names).figure_.savefig("tuning.png")

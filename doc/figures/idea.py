@@ -33,12 +33,13 @@ def draw() -> Figure:
     mean = search.predict(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
 
     figure, axes = pyplot.subplots(1, 3, figsize=(5.2, 2.0), sharex=True, sharey=True)
-    titles = ["the truth, unknown", "60 noisy averages", "what was found"]
+    titles = ["the truth", "60 noisy averages", "what was found"]
     for ax, title, image in zip(axes, titles, [sky(x, y), told, mean], strict=True):
         ax.imshow(
             image, origin="lower", extent=(0, 1, 0, 1), vmin=0.0, vmax=1.0, interpolation="none"
         )
-        ax.set(title=title, xticks=[], yticks=[])
+        ax.set_title(title, fontsize=12)
+        ax.set(xticks=[], yticks=[])
     for ax in (axes[0], axes[2]):
         frame = Rectangle(found.lower, *(found.upper - found.lower), fill=False, ec=RED, lw=2)
         ax.add_patch(frame)

@@ -106,8 +106,8 @@ def draw() -> Figure:
         draw_sketch(sketch)
         sketch.set(xlim=(-0.03, 1.03), ylim=(-0.06, 1.06), xticks=[], yticks=[])
         words.set_axis_off()
-        words.text(0.0, 0.66, question, va="center", fontsize=10.5)
-        words.text(0.0, 0.26, name, va="center", fontsize=11, weight="bold", color=BLUE)
+        words.text(0.0, 0.66, question, va="center", fontsize=12)
+        words.text(0.0, 0.26, name, va="center", fontsize=12, weight="bold", color=BLUE)
         for spine in sketch.spines.values():
             spine.set(visible=True, color=INK, alpha=0.25)
     return figure
