@@ -2,11 +2,11 @@
 
     python doc/check_site.py [FOLDER] [--phone]
 
-FOLDER holds the built pages, ``doc/_build/html`` by default. Links between pages are followed to the
-element that they name; those to other sites are for ``python -m sphinx -b linkcheck``. ``--phone``
-opens each page in Chromium as a telephone 390 pixels wide (it needs ``chromium`` and its driver,
-``apt install chromium chromium-driver``) and measures how wide the document is. Complaints are
-printed, one a line, and the status is 1 if there are any.
+FOLDER holds the built pages, ``doc/_build/html`` by default. Links between pages are followed to
+the element that they name; those to other sites are for ``python -m sphinx -b linkcheck``.
+``--phone`` opens each page in Chromium as a telephone 390 pixels wide and measures how wide the
+document is (``apt install chromium chromium-driver``). Complaints are printed, one a line, and the
+status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -66,9 +66,8 @@ def broken_links(folder: Path) -> Iterator[str]:
             where = f"{path.relative_to(folder)}: {address}"
             if not target.exists():
                 yield f"{where}: no such file"
-            elif parts.fragment and target in pages:
-                if unquote(parts.fragment) not in pages[target].names:
-                    yield f"{where}: no such place on that page"
+            elif target in pages and unquote(parts.fragment) not in {"", *pages[target].names}:
+                yield f"{where}: no such place on that page"
 
 
 class Browser:

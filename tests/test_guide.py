@@ -29,6 +29,13 @@ def module(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module(name)
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in GUIDE if page.stem != "index"], ids=lambda p: p.stem
+)
+def test_every_page_of_the_guide_has_a_picture(page: Path) -> None:
+    assert PICTURE.search(text(page))
+
+
 def test_every_picture_has_a_script_and_every_script_a_page() -> None:
     pages = [page for page in DOC.rglob("*.rst") if "_build" not in page.parts]
     shown = {
