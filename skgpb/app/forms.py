@@ -1,0 +1,184 @@
+"""Forms: what was typed, what is wrong with it, and what it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skgpb.experiments import Side
+from skgpb.experiments.sides import number
+
+# Settings that the form of a new experiment begins with, and the most that it takes.
+FEW_SIDES, MOST_SIDES = 2, 50
+LARGEST_SEED = 2**32 - 1
+# Kinds of sides in the words of the form.
+KINDS = [
+    ("range", "any number between two"),
+    ("integer", "a whole number between two"),
+    ("log", "a number over several powers of ten"),
+    ("choice", "one of a list"),
+]
+SCALES = {"range": "", "integer": "int", "log": "log"}
+
+
+class Mistyped(ValueError):
+    """Something in a form is wrong; the form says what."""
+
+
+@dataclass
+class Form:
+    """One form on a page.
+
+    Attributes
+    ----------
+    id : str
+        By which labels find their fields.
+    typed : dict
+        Texts by the names of the fields, shown again until they are taken.
+    errors : dict
+        What is wrong, by the names of the fields.
+    """
+
+    id: str
+    typed: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, id: str, typed: Mapping[str, str]) -> Form:
+        """Return a form as it came in, without spaces around what was typed."""
+        return cls(id, {name: text.strip() for name, text in typed.items()})
+
+    def text(self, name: str) -> str:
+        """What was typed into a field."""
+        return self.typed.get(name, "")
+
+    def check(self) -> None:
+        """Raise Mistyped if anything is wrong."""
+        if self.errors:
+            raise Mistyped
+
+    def take(self, name: str, convert: Any, *arguments: Any) -> Any:
+        """Convert what was typed; where that cannot be done note why, and return None."""
+        try:
+            return convert(self.text(name), *arguments)
+        except ValueError as error:
+            self.errors[name] = sentence(error)
+            return None
+
+    def number(self, name: str, what: str, required: bool = True) -> float | None:
+        """Return the number that was typed; None where there is none."""
+        if not self.text(name):
+            if required:
+                self.errors[name] = f"Please give {what}."
+            return None
+        return self.take(name, number, what)
+
+
+def sentence(error: object) -> str:
+    """Write the message of an error as a sentence."""
+    text = " ".join(str(error).split())
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def read_count(form: Form, most: int) -> int:
+    """Return how many queries are asked for."""
+    count = form.number("count", "a whole number")
+    form.check()
+    if count != int(count) or not 1 <= count <= most:
+        form.errors["count"] = f"Please give a whole number from 1 to {most}."
+    form.check()
+    return int(count)
+
+
+def read_outcome(form: Form, what: str) -> tuple[float | None, float | None]:
+    """Return the answer that was typed and its standard error; None for a failure, and for none."""
+    if form.text("outcome") == "failed":
+        if form.text("value"):
+            form.errors["value"] = (
+                "There is a number here, and the button says that it failed: clear the number, or "
+                "press another button."
+            )
+        form.check()
+        return None, None
+    value = form.number("value", what)
+    noise = form.number("noise", "its standard error", required=False)
+    if noise is not None and noise < 0:
+        form.errors["noise"] = "A standard error is a number of at least 0."
+    form.check()
+    return value, noise
+
+
+def read_settings(form: Form, sides: list[Side]) -> dict[str, Any]:
+    """Return the settings that were typed, by the names of the sides."""
+    settings = {}
+    for i, side in enumerate(sides):
+        name = f"side{i}"
+        if not form.text(name):
+            form.errors[name] = f"Please give a value, {side}."
+        else:
+            settings[side.name] = form.take(name, side.value)
+    return settings
+
+
+def read_new(form: Form) -> dict[str, Any]:
+    """Return the arguments of ``Experiment.create`` that a form gives."""
+    sides = _read_sides(form)
+    noise = form.number("noise", "the standard error", required=False)
+    if noise is not None and noise < 0:
+        form.errors["noise"] = "A standard error is a number of at least 0."
+    seed = form.number("seed", "a whole number", required=False)
+    if seed is not None and not (seed == int(seed) and 0 <= seed <= LARGEST_SEED):
+        form.errors["seed"] = f"Please give a whole number from 0 to {LARGEST_SEED}."
+    form.check()
+    return {
+        "sides": sides,
+        "goal": "minimize" if form.text("goal") == "minimize" else "maximize",
+        "noise": noise,
+        "title": form.text("title"),
+        "answer": form.text("answer"),
+        "unit": form.text("unit"),
+        "seed": int(seed or 0),
+    }
+
+
+def _read_sides(form: Form) -> list[Side]:
+    """Return the sides of a new experiment."""
+    sides: list[Side] = []
+    for i in range(count_sides(form)):
+        name = form.text(f"name{i}")
+        if not any(form.text(f"{part}{i}") for part in ("name", "low", "high", "values")):
+            continue
+        if not name:
+            form.errors[f"name{i}"] = "Please give a name."
+        elif name in [side.name for side in sides]:
+            form.errors[f"name{i}"] = f"There is another setting named {name}."
+        else:
+            side = _read_side(form, i, name)
+            if side is not None:
+                sides.append(side)
+    if not sides and not form.errors:
+        form.errors["name0"] = "Please name at least one setting."
+    return sides
+
+
+def count_sides(form: Form) -> int:
+    """Return how many sides a form has room for."""
+    text = form.text("n_sides")
+    return min(int(text), MOST_SIDES) if text.isdecimal() else FEW_SIDES
+
+
+def _read_side(form: Form, i: int, name: str) -> Side | None:
+    """Return one side of a new experiment, None where something is wrong with it."""
+    kind = form.text(f"kind{i}")
+    if kind == "choice":
+        if form.text(f"values{i}"):
+            return form.take(f"values{i}", lambda text: Side.of(name, text))
+        form.errors[f"values{i}"] = "Please give the list, its values separated by commas."
+        return None
+    low = form.number(f"low{i}", "the smallest value")
+    high = form.number(f"high{i}", "the largest value")
+    if low is None or high is None:
+        return None
+    scale = SCALES.get(kind, "")
+    return form.take(f"high{i}", lambda _: Side.between(name, low, high, scale))

@@ -1,0 +1,470 @@
+"""The pages: what a browser may ask for, and what each form does."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from datetime import date
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Flask, Response, abort, redirect, render_template, request, url_for
+from markupsafe import Markup
+
+from skgpb._version import __version__
+from skgpb.app.forms import (
+    KINDS,
+    MOST_SIDES,
+    Form,
+    Mistyped,
+    count_sides,
+    read_count,
+    read_new,
+    read_outcome,
+    read_settings,
+    sentence,
+)
+from skgpb.app.pictures import THEMES, draw
+from skgpb.app.views import (
+    RunView,
+    digest,
+    digest_of_pending,
+    digest_of_results,
+    outcome_of,
+    row_of,
+    table_of,
+)
+from skgpb.exceptions import LoadError
+from skgpb.experiments import Experiment
+
+# What the next page says, and of which experiment.
+Said = tuple[str, int]
+Change = Callable[[Experiment], Said]
+# Queries that one form may ask for.
+MOST_AT_ONCE = 20
+# Pictures that are kept until the experiment changes: two kinds on two kinds of page, and before.
+KEPT_PICTURES = 8
+# Bytes of a form.
+LONGEST_FORM = 1_000_000
+# Nothing from elsewhere, no scripts, no frames around the pages, and forms that only lead back.
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+# What was done, by what the address says after it.
+SAID = {
+    "begun": "The experiment has begun.",
+    "told": "The result of experiment {number} is saved.",
+    "failed": "Experiment {number} is noted as failed.",
+    "next": "The result of experiment {number} is saved, and the next one is suggested.",
+    "corrected": "The result of experiment {number} is corrected.",
+    "asked": "Experiment {number} is suggested.",
+    "undone": "The last entry, of experiment {number}, is taken back.",
+}
+
+
+class Stale(Exception):
+    """A form is about something that has changed since it was made.
+
+    Parameters
+    ----------
+    message : str
+        Says how.
+    number : int, default=None
+        Of the experiment whose result can be looked at and corrected.
+    """
+
+    def __init__(self, message: str, number: int | None = None) -> None:
+        super().__init__(message)
+        self.number = number
+
+
+def make_app(path: str | os.PathLike, hosts: Iterable[str] = ()) -> Flask:
+    """Return the web application of an experiment.
+
+    Parameters
+    ----------
+    path : path
+        The file of the experiment; where it does not exist a form starts one.
+    hosts : iterable of str, default=()
+        Names by which browsers may call this computer, beside localhost and any address in
+        numbers.
+
+    Returns
+    -------
+    app : Flask
+    """
+    app = Flask(__name__)
+    app.config["MAX_CONTENT_LENGTH"] = LONGEST_FORM
+    app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
+    pages = Pages(Path(path), {"localhost", *hosts})
+    app.before_request(pages.check_sender)
+    app.after_request(pages.protect)
+    app.register_error_handler(400, pages.refused)
+    app.register_error_handler(403, pages.refused)
+    app.register_error_handler(404, pages.refused)
+    app.register_error_handler(405, pages.refused)
+    app.register_error_handler(413, pages.refused)
+    app.register_error_handler(OSError, pages.unreadable)
+    app.register_error_handler(LoadError, pages.unreadable)
+    rules = [
+        ("/", "run", pages.run, ["GET"]),
+        ("/new", "new", pages.new, ["POST"]),
+        ("/ask", "ask", pages.ask, ["POST"]),
+        ("/tell/<int:number>", "tell", pages.tell, ["POST"]),
+        ("/tell", "own", pages.own, ["POST"]),
+        ("/correct/<int:number>", "correct", pages.correct, ["GET", "POST"]),
+        ("/undo", "undo", pages.undo, ["POST"]),
+        ("/picture/<kind>-<theme>.svg", "picture", pages.picture, ["GET"]),
+        ("/report.html", "report", pages.report, ["GET"]),
+        ("/results.csv", "table", pages.table, ["GET"]),
+        ("/run.skgpb", "file", pages.file, ["GET"]),
+    ]
+    for rule, name, view, methods in rules:
+        app.add_url_rule(rule, name, view, methods=methods)
+    return app
+
+
+class Pages:
+    """What is done for each address; each method returns a page or leads to one.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the experiment.
+    hosts : set of str
+        Names by which browsers may call this computer.
+    """
+
+    def __init__(self, path: Path, hosts: set[str]) -> None:
+        self._path, self._hosts = path, hosts
+        # In every form: pages from elsewhere cannot read it, and so cannot send forms here.
+        self._token = secrets.token_urlsafe(24)
+        self._experiment: Experiment | None = None
+        self._drawn = lru_cache(KEPT_PICTURES)(self._draw)
+
+    # -- who is asking ------------------------------------------------------------------------
+
+    def check_sender(self) -> None:
+        """Refuse what another site, or a name that points here by fraud, makes a browser send."""
+        host = urlsplit(f"//{request.host}").hostname or ""
+        if host not in self._hosts and not _is_address(host):
+            abort(403, f"This app is not at {request.host}: open the address that it printed.")
+        if request.method == "POST":
+            origin = request.headers.get("Origin")
+            if origin is None:
+                given = request.form.get("token", "")
+                if not secrets.compare_digest(given.encode(), self._token.encode()):
+                    abort(403, "This form does not come from a page of this app.")
+            elif urlsplit(origin).netloc != request.host:
+                abort(403, "This form comes from another site, and nothing was changed.")
+
+    def protect(self, response: Response) -> Response:
+        """Let browsers load nothing from elsewhere, run nothing and keep nothing."""
+        response.headers["Content-Security-Policy"] = POLICY
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    def _check_token(self) -> None:
+        """Refuse a form that was made before the app was started again, with what was typed."""
+        given = request.form.get("token", "")
+        if not secrets.compare_digest(given.encode(), self._token.encode()):
+            raise Stale(
+                "The app was started again since this page was opened, and nothing was saved yet. "
+                "What you typed is still here: look at it and press the button again."
+            )
+
+    # -- pages --------------------------------------------------------------------------------
+
+    def run(self) -> Any:
+        """The page of the experiment, or the form that begins it."""
+        number, said = request.args.get("number", ""), SAID.get(request.args.get("said", ""), "")
+        known = number.isdecimal() or "{number}" not in said
+        return self._show_run(said=said.format(number=number) if known else "")
+
+    def _opened(self) -> Experiment | None:
+        """Return the experiment, None before it has begun."""
+        if not self._path.exists():
+            self._experiment = None
+        elif self._experiment is None:
+            self._experiment = Experiment(self._path)
+        return self._experiment
+
+    def _show_run(self, form: Form | None = None, *, status: int = 200, **values: Any) -> Any:
+        """Return the page of the experiment, with one of its forms as it was sent."""
+        experiment = self._opened()
+        if experiment is None:
+            return self._show_new(Form("new"), status=status, **values)
+        run = RunView(experiment)
+
+        def form_of(id: str) -> Form:
+            return form if form is not None and form.id == id else _empty(id)
+
+        return self._page("run.html", status, run=run, form_of=form_of, **values)
+
+    def _show_new(self, form: Form, *, status: int = 200, **values: Any) -> Any:
+        n_sides = count_sides(form)
+        return self._page("new.html", status, form=form, kinds=KINDS, n_sides=n_sides, **values)
+
+    def _show_row(self, number: int, form: Form, *, status: int = 200, **values: Any) -> Any:
+        """Return the page on which a result is corrected; that of the experiment if it has none."""
+        experiment = self._opened()
+        run = None if experiment is None else RunView(experiment)
+        row = next((row for row in run.rows if row.number == number), None) if run else None
+        if row is not None:
+            return self._page("correct.html", status, run=run, row=row, form=form, **values)
+        # Should it wait for a result again, what was typed is shown there.
+        form.id = f"tell-{number}"
+        if status == 200:
+            status, values["error"] = 404, f"Experiment {number} has no result to be corrected."
+        return self._show_run(form, status=status, **values)
+
+    def _page(self, template: str, status: int, **values: Any) -> tuple[str, int]:
+        common = {
+            "name": self._path.name,
+            "path": str(self._path.absolute()),
+            "version": __version__,
+            "token": self._token,
+        }
+        return render_template(template, **common | values), status
+
+    def refused(self, error: Any) -> Any:
+        """Say why a request is refused."""
+        return self._page("problem.html", error.code, error=error.description)
+
+    def unreadable(self, error: Exception) -> Any:
+        """Say why the file cannot be read or written."""
+        return self._page("problem.html", 500, error=_reason(error))
+
+    # -- forms --------------------------------------------------------------------------------
+
+    def _submitted(self, form: Form, change: Change, number: int | None = None) -> Any:
+        """Do what a form is for while nobody else changes the file, or show it again.
+
+        ``change`` returns what the next page says. With a number the form is the one that corrects
+        the result of this experiment.
+        """
+        experiment = self._opened()
+        show = partial(self._show_run, form)
+        if number is not None:
+            show = partial(self._show_row, number, form)
+        try:
+            self._check_token()
+            if experiment is None:
+                raise Stale(f"The file {self._path.name} is gone, and nothing was changed.")
+            with experiment.alone():
+                said, about = change(experiment)
+        except Stale as error:
+            if error.number is not None:
+                show = partial(self._show_row, error.number, form)
+            return show(status=409, error=str(error))
+        except Mistyped:
+            return show(status=422)
+        except LoadError:
+            raise
+        except (OSError, ValueError) as error:
+            return show(status=422, error=_reason(error))
+        return redirect(url_for("run", said=said, number=about), 303)
+
+    def _current(self, experiment: Experiment, number: int, form: Form) -> dict[str, Any]:
+        """Return the entry that a form is about, unless it has changed since the form was made."""
+        entries = [entry for entry in experiment.history() if entry["query"] == number]
+        typed = f" You typed {form.text('value')}." if form.text("value") else ""
+        if not entries:
+            raise Stale(f"There is no experiment {number} any more, and nothing was saved.{typed}")
+        (entry,) = entries
+        if digest(entry) == form.text("seen"):
+            return entry
+        if entry["status"] == "pending":
+            raise Stale(
+                f"The result of experiment {number} was taken back, or its settings changed, since "
+                f"this page was opened, and nothing was saved.{typed} Look at it and save it again."
+            )
+        raise Stale(
+            f"Since this page was opened experiment {number} was saved as {row_of(entry).text}, in "
+            f"another window or by another program; what you did here was not.{typed} Save it "
+            "as a correction, or leave it as it is.",
+            number,
+        )
+
+    def new(self) -> Any:
+        """Begin an experiment."""
+        form = Form.of("new", request.form)
+        if form.text("outcome") == "more":
+            form.typed["n_sides"] = str(min(count_sides(form) + 1, MOST_SIDES))
+            return self._show_new(form)
+        try:
+            self._check_token()
+            if self._path.exists():
+                raise Stale(
+                    f"{self._path.name} was begun elsewhere since this page was opened, and "
+                    "nothing was changed. Open the first page again to see it."
+                )
+            settings = read_new(form)
+            Experiment.create(self._path, **settings)
+        except Stale as error:
+            return self._show_new(form, status=409, error=str(error))
+        except Mistyped:
+            return self._show_new(form, status=422)
+        except (OSError, ValueError) as error:
+            return self._show_new(form, status=422, error=_reason(error))
+        return redirect(url_for("run", said="begun"), 303)
+
+    def ask(self) -> Any:
+        """Suggest more."""
+        form = Form.of("ask", request.form)
+
+        def change(experiment: Experiment) -> Said:
+            count = read_count(form, MOST_AT_ONCE)
+            if form.text("seen") != digest_of_pending(experiment.history()):
+                raise Stale(
+                    "What is to be done has changed since this page was opened, and nothing more "
+                    "was suggested. Look at it and press the button again if you need more."
+                )
+            queries = experiment.ask(count, another=True)
+            return "asked", queries[-1]["query"]
+
+        return self._submitted(form, change)
+
+    def tell(self, number: int) -> Any:
+        """Take the result of what was suggested."""
+        form = Form.of(f"tell-{number}", request.form)
+
+        def change(experiment: Experiment) -> Said:
+            self._current(experiment, number, form)
+            value, noise = read_outcome(form, outcome_of(experiment.status()))
+            if value is None:
+                experiment.fail(number)
+                return "failed", number
+            experiment.tell(value, number, noise=noise)
+            if form.text("outcome") != "next":
+                return "told", number
+            experiment.ask(another=True)
+            return "next", number
+
+        return self._submitted(form, change)
+
+    def own(self) -> Any:
+        """Take the result of something that was not suggested."""
+        form = Form.of("own", request.form)
+
+        def change(experiment: Experiment) -> Said:
+            settings = read_settings(form, experiment.sides)
+            value, noise = read_outcome(form, outcome_of(experiment.status()))
+            if value is None:
+                return "failed", experiment.fail(at=settings)["query"]
+            return "told", experiment.tell(value, at=settings, noise=noise)["query"]
+
+        return self._submitted(form, change)
+
+    def correct(self, number: int) -> Any:
+        """Show a result to be corrected, or take the correction."""
+        form = Form.of(f"correct-{number}", request.form)
+        if request.method == "GET":
+            return self._show_row(number, form)
+
+        def change(experiment: Experiment) -> Said:
+            self._current(experiment, number, form)
+            value, noise = read_outcome(form, outcome_of(experiment.status()))
+            experiment.correct(number, value, noise=noise)
+            return "corrected", number
+
+        return self._submitted(form, change, number)
+
+    def undo(self) -> Any:
+        """Take back what was told last."""
+        form = Form.of("undo", request.form)
+
+        def change(experiment: Experiment) -> Said:
+            if form.text("seen") != digest_of_results(experiment.history()):
+                raise Stale(
+                    "Results were saved or changed since this page was opened, and nothing was "
+                    "taken back. Look at them and press the button again."
+                )
+            return "undone", experiment.undo()["query"]
+
+        return self._submitted(form, change)
+
+    # -- what is not a page -------------------------------------------------------------------
+
+    def picture(self, kind: str, theme: str) -> Any:
+        """A picture as it is now."""
+        experiment = self._opened()
+        run = None if experiment is None else RunView(experiment)
+        if run is None or theme not in THEMES or kind not in [each.kind for each in run.pictures]:
+            abort(404, "There is no such picture.")
+        svg = self._drawn(kind, theme, run.revision)
+        return Response(svg, mimetype="image/svg+xml")
+
+    def _draw(self, kind: str, theme: str, revision: str) -> bytes:
+        """Draw a picture; the revision tells what is kept from what is to be drawn anew."""
+        experiment = self._existing()
+        return draw(kind, theme, experiment.optimizer, outcome_of(experiment.status()))
+
+    def report(self) -> Any:
+        """The experiment as one page that needs nothing else, for somebody without this app."""
+        run = RunView(self._existing())
+
+        def inlined(kind: str, theme: str) -> str:
+            svg = self._drawn(kind, theme, run.revision)
+            return "data:image/svg+xml;base64," + b64encode(svg).decode("ascii")
+
+        style = Markup((Path(__file__).parent / "static" / "app.css").read_text(encoding="utf-8"))
+        today = date.today().isoformat()
+        values = {"run": run, "inlined": inlined, "style": style, "date": today}
+        html, _ = self._page("report.html", 200, **values)
+        return self._download(html, "text/html", "-report.html")
+
+    def table(self) -> Any:
+        """The results as comma-separated values."""
+        return self._download(table_of(self._existing()), "text/csv", ".csv")
+
+    def file(self) -> Any:
+        """The file itself, which is replaced in one step and so always whole."""
+        self._existing()
+        data = self._path.read_bytes()
+        return self._download(data, "application/octet-stream", self._path.suffix)
+
+    def _existing(self) -> Experiment:
+        """Return the experiment that there has to be."""
+        experiment = self._opened()
+        if experiment is None:
+            abort(404, f"The file {self._path.name} does not exist yet.")
+        return experiment
+
+    def _download(self, content: str | bytes, mimetype: str, ending: str) -> Response:
+        """Return something that a browser saves under the name of the file."""
+        response = Response(content, mimetype=mimetype)
+        response.headers.set("Content-Disposition", "attachment", filename=self._path.stem + ending)
+        return response
+
+
+def _empty(id: str) -> Form:
+    """Return a form as it is at first."""
+    return Form(id, {"count": "1"} if id == "ask" else {})
+
+
+def _is_address(host: str) -> bool:
+    """Whether a host is given by its number, which no name can be made to point to by fraud."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _reason(error: Exception) -> str:
+    """Say in a sentence why something could not be done."""
+    if isinstance(error, OSError) and error.strerror:
+        name = f"{error.filename}: " if error.filename else ""
+        return sentence(f"{name}{error.strerror}")
+    return sentence(error)

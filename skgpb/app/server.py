@@ -1,0 +1,90 @@
+"""The process behind the pages: where it listens, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+# Where it listens unless told otherwise; any free port where it is taken.
+HOST, PORT = "127.0.0.1", 8650
+
+
+def serve(
+    path: str | os.PathLike,
+    host: str = HOST,
+    port: int | None = None,
+    ready: Callable[[str], Any] = print,
+) -> None:
+    """Show an experiment to browsers until it is interrupted (Ctrl-C).
+
+    Parameters
+    ----------
+    path : path
+        The file of the experiment; where it does not exist a form starts one.
+    host : str, default="127.0.0.1"
+        Name or address to listen at. With the default nobody else in the network can see it.
+        There is no password: with any other address, whoever reaches the port can read and change
+        the experiment.
+    port : int, default=None
+        Where to listen; None for 8650, or any free one where that is taken.
+    ready : callable, default=print
+        Called with the address to open in a browser, once it can be opened.
+
+    Raises
+    ------
+    ImportError
+        Where Flask or matplotlib is not installed.
+    OSError
+        Where it cannot listen there.
+    """
+    try:
+        from werkzeug.serving import WSGIRequestHandler, make_server
+
+        from skgpb.app.pages import make_app
+    except ImportError as error:
+        if error.name is None or error.name.startswith("skgpb"):
+            raise
+        raise ImportError(
+            f"the app needs {error.name}, which is not installed: pip install skgpb[app]"
+        ) from error
+
+    class Quiet(WSGIRequestHandler):
+        """Does not write a line for every picture."""
+
+        def log_request(self, code: Any = "-", size: Any = "-") -> None:
+            """Pass over it."""
+
+    with _listening(host, port) as listener:
+        address = local_address(*listener.getsockname()[:2])
+        app = make_app(path, hosts={host})
+        number = listener.getsockname()[1]
+        server = make_server(
+            host, number, app, threaded=True, request_handler=Quiet, fd=listener.fileno()
+        )
+        server.daemon_threads = True  # a browser that keeps a connection open keeps nobody waiting
+        try:
+            ready(address)
+            server.serve_forever()
+        finally:
+            server.server_close()
+
+
+def local_address(host: str, port: int) -> str:
+    """Return what to open in a browser on this computer for a server that listens there."""
+    if host in ("0.0.0.0", "::"):
+        host = "127.0.0.1"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def _listening(host: str, port: int | None) -> socket.socket:
+    """Listen; where no port was asked for and the usual one is taken, at any that is free."""
+    usual = PORT if port is None else port
+    family, *_, address = socket.getaddrinfo(host, usual, type=socket.SOCK_STREAM)[0]
+    try:
+        return socket.create_server(address[:2], family=family)
+    except OSError:
+        if port is not None:
+            raise
+        return socket.create_server((address[0], 0), family=family)

@@ -1,0 +1,212 @@
+"""What the pages and the report show of an experiment: texts, made of its plain dicts."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from skgpb.app.pictures import Picture
+from skgpb.experiments import Experiment, Side
+from skgpb.experiments.sides import shown
+
+Settings = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A query and what became of it.
+
+    Attributes
+    ----------
+    number : int
+        By which people call it.
+    settings : list of pairs
+        Names and values.
+    text : str
+        The answer, or that it failed.
+    status : str
+        As :class:`~skgpb.experiments.Experiment` has it.
+    seen : str
+        Tells this state of it from any other, for forms that were made before it changed.
+    """
+
+    number: int
+    settings: Settings
+    text: str
+    status: str
+    seen: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no answer because the experiment failed."""
+        return self.status == "failed"
+
+
+def row_of(entry: dict[str, Any]) -> Row:
+    """Return an entry of an experiment as people read it."""
+    answer = entry["answer"]
+    text = {"failed": "failed", "pending": "not yet"}.get(entry["status"])
+    if text is None:
+        text = f"{shown(answer)}"
+        if entry["noise"] is not None:
+            text += f" ± {shown(entry['noise'])}"
+    settings = [(name, shown(value)) for name, value in entry["params"].items()]
+    return Row(entry["query"], settings, text, entry["status"], digest(entry))
+
+
+def digest(what: Any) -> str:
+    """Return a short text that tells plain data from any other."""
+    text = json.dumps(what, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def digest_of_results(entries: list[dict[str, Any]]) -> str:
+    """Return a digest of what was told, whatever else is asked."""
+    return digest([entry for entry in entries if entry["status"] != "pending"])
+
+
+def digest_of_pending(entries: list[dict[str, Any]]) -> str:
+    """Return a digest of what is to be done."""
+    return digest([entry for entry in entries if entry["status"] == "pending"])
+
+
+def outcome_of(status: dict[str, Any]) -> str:
+    """Return what an experiment measures, with its unit."""
+    unit = f" ({status['unit']})" if status["unit"] else ""
+    return (status["answer"] or "result") + unit
+
+
+@dataclass(frozen=True)
+class SideView:
+    """A side as a field of a form and as the head of a column."""
+
+    label: str
+    field: str
+    hint: str
+    choices: list[tuple[str, str]]
+
+
+def _side_view(i: int, side: Side) -> SideView:
+    """Return what a side is called and what its values are."""
+    values = side.bounds if side.kind == "choice" else []
+    choices = [(str(value), shown(value)) for value in values]
+    return SideView(side.name, f"side{i}", str(side), choices)
+
+
+@dataclass(frozen=True)
+class Best:
+    """What is recommended."""
+
+    settings: Settings
+    mean: str
+    low: str
+    high: str
+    about: str
+
+
+class RunView:
+    """An experiment as its page shows it.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Is only read.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        status, entries = experiment.status(), experiment.history()
+        self.title = status["title"] or experiment.path.name
+        self.outcome = outcome_of(status)
+        #: The same at the head of a field.
+        self.label = self.outcome[:1].upper() + self.outcome[1:]
+        extreme = "largest" if status["goal"] == "maximize" else "smallest"
+        self.aim = f"Looking for the {extreme} {status['answer'] or 'result'}"
+        self.sides = [_side_view(i, side) for i, side in enumerate(experiment.sides)]
+        rows = [row_of(entry) for entry in entries]
+        self.pending = [row for row in rows if row.status == "pending"]
+        #: What has a result, or failed; the last first.
+        self.rows = [row for row in rows if row.status != "pending"][::-1]
+        self.counts = _counts(status)
+        self.revision = digest_of_results(entries)
+        self.to_do = digest_of_pending(entries)
+        self.best = _best(status["best"], self.outcome)
+        self.pictures: list[Picture] = []
+        if self.best is not None:
+            self.pictures = _pictures(self, self.best, status["n_answered"])
+
+
+def _counts(status: dict[str, Any]) -> str:
+    """Say how far an experiment is."""
+    results = status["n_answered"] + status["n_given"]
+    parts = [f"{results} result{'' if results == 1 else 's'}"]
+    if status["n_given"]:
+        parts[0] += f", {status['n_given']} of them from before"
+    if status["n_failed"]:
+        parts.append(f"{status['n_failed']} failed")
+    parts.append(f"{len(status['pending'])} to do")
+    return "; ".join(parts) + "."
+
+
+def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
+    """Say what is recommended, and how sure that is."""
+    if best is None:
+        return None
+    low, high = best["interval_95"]
+    answered = best["best_answer"]
+    about = (
+        f"From {best['n_answers']} result{'' if best['n_answers'] == 1 else 's'}. A single result "
+        f"varies around its average with a standard deviation of about {shown(best['noise'])}. "
+        f"The best single result is {shown(answered['answer'])}, of experiment "
+        f"{answered['query']}; the best of many is flattered by chance, so the expected one may be "
+        "less good."
+    )
+    settings = [(name, shown(value)) for name, value in best["params"].items()]
+    numbers = [_rounded(value, best["std"]) for value in (best["mean"], low, high)]
+    return Best(settings, *numbers, about)
+
+
+def _rounded(value: float, std: float) -> str:
+    """Write an estimate with the digits that its standard deviation leaves of use."""
+    if not 0.0 < std < math.inf:
+        return shown(value)
+    return f"{round(value, 1 - math.floor(math.log10(std))):.12g}"
+
+
+def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
+    """Return the pictures of an experiment with a result."""
+    where = ", ".join(f"{name} {value}" for name, value in best.settings)
+    slices = Picture(
+        "slices",
+        f"What is expected along each setting, the others as recommended ({where}). The band "
+        "holds the true average with 95 % probability; a flat line means that the setting hardly "
+        "matters there.",
+        f"Expected {run.outcome} along each of {len(run.sides)} settings: best at {where}, with "
+        f"{best.mean}, between {best.low} and {best.high}.",
+        len(run.sides),
+    )
+    progress = Picture(
+        "progress",
+        "How it went: each result in its order, and the best one so far.",
+        f"{run.outcome} of {n_answered} experiments in their order, and the best so far.",
+        1,
+    )
+    return [progress, slices] if n_answered else [slices]
+
+
+def table_of(experiment: Experiment) -> str:
+    """Return the history as comma-separated values, which spreadsheets open."""
+    out = io.StringIO()
+    status = experiment.status()
+    names = [side["name"] for side in status["sides"]]
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(["number", *names, status["answer"] or "result", "standard error", "status"])
+    for entry in experiment.history():
+        values = [entry["params"][name] for name in names]
+        cells = [" to ".join(map(str, v)) if isinstance(v, list) else v for v in values]
+        writer.writerow([entry["query"], *cells, entry["answer"], entry["noise"], entry["status"]])
+    return out.getvalue()

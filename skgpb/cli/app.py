@@ -1,0 +1,61 @@
+"""``python -m skgpb app``: an experiment in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import webbrowser
+from typing import Any
+
+from skgpb.app import serve
+from skgpb.app.server import HOST, PORT
+from skgpb.cli.arguments import UsageError, whole
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to those of a parser."""
+    app = commands.add_parser(
+        "app",
+        help="an experiment in a browser: what to try next, forms for results, pictures",
+        description="Show an experiment in a browser on this computer: what to try next, forms "
+        "for results and failures, the history, pictures and the recommendation. Where the file "
+        "does not exist a form starts a new experiment. Ctrl-C ends it; everything is saved as it "
+        "is entered. Needs the extra: pip install skgpb[app].",
+        allow_abbrev=False,
+    )
+    app.set_defaults(run=_app)
+    add = app.add_argument
+    add("file", metavar="RUN.skgpb", help="the experiment's file")
+    add(
+        "--host",
+        default=HOST,
+        metavar="ADDRESS",
+        help="address to listen at (default: %(default)s, which only this computer reaches). "
+        "There is no password: with any other, whoever reaches the port can read and change the "
+        "experiment",
+    )
+    add(
+        "--port",
+        type=whole(0, 65535),
+        metavar="PORT",
+        help=f"port to listen at (default: {PORT}, or any free one where that is taken)",
+    )
+    add("--no-browser", action="store_true", help="print the address, and open no browser")
+
+
+def _app(arguments: argparse.Namespace) -> None:
+    def ready(address: str) -> None:
+        print(f"{arguments.file} is shown at {address} until you press Ctrl-C", flush=True)
+        if not address.startswith(("http://127.", "http://[::1]", "http://localhost")):
+            print(f"whoever reaches {address} can read and change it", flush=True)
+        if not arguments.no_browser and sys.stdout.isatty():
+            webbrowser.open(address)
+
+    try:
+        serve(arguments.file, arguments.host, arguments.port, ready)
+    except ImportError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        where = arguments.host if arguments.port is None else f"{arguments.host}:{arguments.port}"
+        raise UsageError(f"cannot listen at {where}: {error.strerror or error}") from error
+    print(f"\nstopped; everything is saved in {arguments.file}")
