@@ -14,10 +14,10 @@ FEW_SIDES, MOST_SIDES = 2, 50
 LARGEST_SEED = 2**32 - 1
 # Kinds of sides in the words of the form.
 KINDS = [
-    ("range", "any number between two"),
-    ("integer", "a whole number between two"),
-    ("log", "a number over several powers of ten"),
-    ("choice", "one of a list"),
+    ("range", "number"),
+    ("integer", "whole number"),
+    ("log", "number, log scale"),
+    ("choice", "list of choices"),
 ]
 SCALES = {"range": "", "integer": "int", "log": "log"}
 

@@ -160,7 +160,7 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
     answered = best["best_answer"]
     about = (
         f"From {best['n_answers']} result{'' if best['n_answers'] == 1 else 's'}. A single result "
-        f"varies around its average with a standard deviation of about {shown(best['noise'])}. "
+        f"varies around its average with a standard deviation of about {best['noise']:.2g}. "
         f"The best single result is {shown(answered['answer'])}, of experiment "
         f"{answered['query']}; the best of many is flattered by chance, so the expected one may be "
         "less good."
