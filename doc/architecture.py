@@ -19,10 +19,12 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
         "experiments": ("runs kept in files", 180, 340),
         "integrations": ("Optuna, pandas", 360, 520),
     },
+    {"app": ("an experiment in a browser", 0, 250)},
     {
-        "plotting": ("displays", 0, 160),
-        "model_selection": ("hyperparameters", 180, 340),
-        "problems": ("known optima", 360, 520),
+        "plotting": ("displays", 0, 105),
+        "experiments": ("kept in files", 120, 240),
+        "model_selection": ("hyperparameters", 255, 395),
+        "problems": ("known optima", 410, 520),
     },
     {"optimizers": ("the loop, and one file for each algorithm", 0, 520)},
     {

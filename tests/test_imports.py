@@ -20,6 +20,7 @@ FLOORS = [
     "optimizers",
     "datasets inspection metrics model_selection testing",
     "experiments integrations plotting problems",
+    "app",
     "cli",
     "__main__",
 ]

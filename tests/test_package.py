@@ -92,6 +92,8 @@ def needs(name: str) -> str | None:
     if name.startswith("skgpb.integrations."):
         # The module has the name of the library that it needs.
         return name.rsplit(".", 1)[1]
+    if name == "skgpb.app.pages":
+        return "flask"
     return "matplotlib" if name.startswith("skgpb.plotting.") else None
 
 

@@ -4,6 +4,6 @@ Pages are made by the server and need no JavaScript; nothing in them is loaded f
 Flask is imported only when the pages are made.
 """
 
-from skgpb.app.server import local_address, serve
+from skgpb.app.server import serve
 
-__all__ = ["local_address", "serve"]
+__all__ = ["serve"]

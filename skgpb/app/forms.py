@@ -84,10 +84,9 @@ def sentence(error: object) -> str:
 def read_count(form: Form, most: int) -> int:
     """Return how many queries are asked for."""
     count = form.number("count", "a whole number")
-    form.check()
-    if count != int(count) or not 1 <= count <= most:
-        form.errors["count"] = f"Please give a whole number from 1 to {most}."
-    form.check()
+    if count is None or count != int(count) or not 1 <= count <= most:
+        form.errors.setdefault("count", f"Please give a whole number from 1 to {most}.")
+        raise Mistyped
     return int(count)
 
 

@@ -112,7 +112,7 @@ def make_app(path: str | os.PathLike, hosts: Iterable[str] = ()) -> Flask:
     app.register_error_handler(413, pages.refused)
     app.register_error_handler(OSError, pages.unreadable)
     app.register_error_handler(LoadError, pages.unreadable)
-    rules = [
+    rules: list[tuple[str, str, Any, list[str]]] = [
         ("/", "run", pages.run, ["GET"]),
         ("/new", "new", pages.new, ["POST"]),
         ("/ask", "ask", pages.ask, ["POST"]),

@@ -16,8 +16,8 @@ PIXELS_PER_INCH = 96
 # What matplotlib draws with keeps state in its module.
 DRAWING = Lock()
 THEMES = {
-    "light": {"page": "#ffffff", "ink": "#1b2430", "line": "#51606f"},
-    "dark": {"page": "#1d232a", "ink": "#e6eaee", "line": "#a5b1bd"},
+    "light": {"page": "#ffffff", "ink": "#1b2430", "line": "#51606f", "curve": "#0072b2"},
+    "dark": {"page": "#1d232a", "ink": "#e6eaee", "line": "#a5b1bd", "curve": "#56b4e9"},
 }
 
 
@@ -59,12 +59,13 @@ def draw(kind: str, theme: str, optimizer: Any, outcome: str) -> bytes:
     -------
     svg : bytes
     """
-    import matplotlib as mpl
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
+    from matplotlib.rcsetup import cycler
 
     colours = THEMES[theme]
     line, ink, page = colours["line"], colours["ink"], colours["page"]
-    style = {
+    style: dict[Any, Any] = {
         "figure.facecolor": page,
         "axes.facecolor": page,
         "legend.facecolor": page,
@@ -77,21 +78,22 @@ def draw(kind: str, theme: str, optimizer: Any, outcome: str) -> bytes:
         "xtick.labelcolor": ink,
         "ytick.color": line,
         "ytick.labelcolor": ink,
-        "axes.prop_cycle": mpl.cycler(color=["#0072b2" if theme == "light" else "#56b4e9"]),
+        "axes.prop_cycle": cycler(color=[colours["curve"]]),
         "svg.hashsalt": "skgpb",  # the same run, the same picture
     }
-    with DRAWING, mpl.rc_context(style):
+    with DRAWING, rc_context(style):
         panels = 1 if kind == "progress" else optimizer.n_features_in_
         figure = Figure(figsize=(WIDTH, HEIGHT * panels), layout="constrained")
-        PAINTERS[kind](figure.subplots(panels, squeeze=False)[:, 0], optimizer, outcome)
+        PAINTERS[kind](figure.subplots(panels, squeeze=False)[:, 0].tolist(), optimizer, outcome)
         out = io.BytesIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return out.getvalue()
 
 
 def _progress(axes: Sequence[Any], optimizer: Any, outcome: str) -> None:
-    settings = {"kind": "best", "name": "best so far", "value_name": outcome}
-    RegretDisplay.from_optimizer(optimizer, axes[0], **settings)
+    RegretDisplay.from_optimizer(
+        optimizer, axes[0], kind="best", name="best so far", value_name=outcome
+    )
 
 
 def _slices(axes: Sequence[Any], optimizer: Any, outcome: str) -> None:

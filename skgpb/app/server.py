@@ -57,13 +57,12 @@ def serve(
             """Pass over it."""
 
     with _listening(host, port) as listener:
-        address = local_address(*listener.getsockname()[:2])
+        address = _local_address(*listener.getsockname()[:2])
         app = make_app(path, hosts={host})
         number = listener.getsockname()[1]
         server = make_server(
             host, number, app, threaded=True, request_handler=Quiet, fd=listener.fileno()
         )
-        server.daemon_threads = True  # a browser that keeps a connection open keeps nobody waiting
         try:
             ready(address)
             server.serve_forever()
@@ -71,7 +70,7 @@ def serve(
             server.server_close()
 
 
-def local_address(host: str, port: int) -> str:
+def _local_address(host: str, port: int) -> str:
     """Return what to open in a browser on this computer for a server that listens there."""
     if host in ("0.0.0.0", "::"):
         host = "127.0.0.1"

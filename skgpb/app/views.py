@@ -166,8 +166,8 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
         "less good."
     )
     settings = [(name, shown(value)) for name, value in best["params"].items()]
-    numbers = [_rounded(value, best["std"]) for value in (best["mean"], low, high)]
-    return Best(settings, *numbers, about)
+    mean, low, high = (_rounded(value, best["std"]) for value in (best["mean"], low, high))
+    return Best(settings, mean, low, high, about)
 
 
 def _rounded(value: float, std: float) -> str:

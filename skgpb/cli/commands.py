@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
 
 import skgpb
-from skgpb.cli import demo, experiment, search
+from skgpb.cli import app, demo, experiment, search
 from skgpb.cli.arguments import UsageError
 
 # In the order of --help. Each has ``add_parser(commands)``, whose parser names what it runs:
@@ -25,6 +25,7 @@ COMMANDS = [
     search,
     demo,
     experiment,
+    app,
 ]
 # 128 and the numbers of SIGINT and SIGPIPE.
 INTERRUPTED, READER_GONE = 130, 141

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from threading import local
 from typing import Self
 
 # Seconds for which a lock is waited for: many times what a long run needs to be read and written.
@@ -18,6 +20,8 @@ PAUSE = 0.02
 class FileLock:
     """Held in a ``with`` block; it falls free when the process ends, however that comes.
 
+    A thread that holds it may take it again.
+
     It is on a file of its own beside the one it is for, since that one is replaced. The name is
     removed with the lock, so that nothing stays behind.
 
@@ -27,19 +31,28 @@ class FileLock:
         The file that is to be changed by one process at a time.
     """
 
+    # How often the thread holds each lock.
+    _threads = local()
+
     def __init__(self, path: str | os.PathLike) -> None:
         self._for = Path(os.path.realpath(path))
         self._path = self._for.with_name(f".{self._for.name}.lock")
         self._file: int | None = None
 
+    @property
+    def _held(self) -> Counter[Path]:
+        """How often this thread holds each lock, by its file."""
+        return self._threads.__dict__.setdefault("held", Counter())
+
     def __enter__(self) -> Self:
         until = time.monotonic() + PATIENCE
-        while not self._taken():
+        while not (self._held[self._path] or self._taken()):
             if time.monotonic() > until:
                 raise TimeoutError(
                     f"{self._for} has been held by another program for {PATIENCE:.0f} seconds"
                 )
             time.sleep(PAUSE)
+        self._held[self._path] += 1
         return self
 
     def _taken(self) -> bool:
@@ -62,6 +75,7 @@ class FileLock:
         return False
 
     def __exit__(self, *error: object) -> None:
+        self._held[self._path] -= 1
         file, self._file = self._file, None
         if file is None:
             return

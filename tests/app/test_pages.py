@@ -1,0 +1,370 @@
+"""The pages of an experiment, without a browser: what forms do, and what they refuse."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from skgpb import GPUCBOptimizer
+from skgpb.experiments import Experiment
+
+pytest.importorskip("flask")
+pytest.importorskip("matplotlib")
+
+from skgpb.app.pages import make_app
+
+SIDES = ["temperature (°C)=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
+LABELS = {"answer": "yield", "unit": "%", "title": "Third <batch>"}
+NEW = {
+    "name0": "heat",
+    "kind0": "range",
+    "low0": "20",
+    "high0": "90",
+    "name1": "catalyst",
+    "kind1": "choice",
+    "values1": "A, B",
+    "n_sides": "3",
+    "goal": "minimize",
+    "outcome": "start",
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.skgpb"
+
+
+@pytest.fixture
+def run(path):
+    """An experiment with the results 1.5 and 2.5, a failure, and one query to do, number 4."""
+    run = Experiment.create(path, SIDES, seed=3, **LABELS)
+    for answer in (1.5, 2.5, None):
+        number = run.ask()[0]["query"]
+        run.fail(number) if answer is None else run.tell(answer, number)
+    run.ask()
+    return run
+
+
+class Window:
+    """A browser without pictures: opens pages and sends the forms that it finds on them."""
+
+    def __init__(self, path, **headers):
+        self.client = make_app(path).test_client()
+        self.headers = {"Host": "127.0.0.1:8650"} | headers
+
+    def open(self, address="/"):
+        """Text of a page, which is kept until another is opened."""
+        response = self.client.get(address, headers=self.headers)
+        self.status, self.text = response.status_code, response.get_data(as_text=True)
+        return self.text
+
+    def send(self, action, outcome="", **typed):
+        """Press a button of the form on the page in the window; the page that follows."""
+        body = re.search(rf'<form method="post" action="{action}".*?</form>', self.text, re.S)[0]
+        hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', body)
+        data = dict(hidden) | {"outcome": outcome} | typed
+        origin = {"Origin": f"http://{self.headers['Host']}"}
+        response = self.client.post(action, data=data, headers=origin | self.headers)
+        self.status, self.text = response.status_code, response.get_data(as_text=True)
+        if self.status == 303:
+            return self.open(response.headers["Location"])
+        return self.text
+
+
+def entries(run):
+    return [(entry["query"], entry["status"], entry["answer"]) for entry in run.history()]
+
+
+def test_a_result_a_failure_and_a_correction_are_those_of_the_experiment(run, path):
+    window = Window(path)
+    assert "Third &lt;batch&gt;" in window.open()
+    assert "The result of experiment 4 is saved" in window.send("/tell/4", "next", value=" 3.5 ")
+    assert "noted as failed" in window.send("/tell/5", "failed")
+    assert "Experiment 6 is suggested" in window.send("/ask", count="1")
+    window.open("/correct/1")
+    assert "corrected" in window.send("/correct/1", "value", value="0.5")
+    window.open("/correct/3")
+    window.send("/correct/3", "value", value="4.5")
+    window.open("/correct/4")
+    window.send("/correct/4", "failed")
+    assert entries(run) == [
+        (1, "answered", 0.5),
+        (2, "answered", 2.5),
+        (3, "answered", 4.5),
+        (4, "failed", None),
+        (5, "failed", None),
+        (6, "pending", None),
+    ]
+    assert GPUCBOptimizer.load(path).recommend() == run.optimizer.recommend()
+
+
+def test_looking_changes_nothing(run, path):
+    before = path.read_bytes()
+    window = Window(path)
+    for address in ("/", "/correct/2", "/picture/slices-dark.svg", "/report.html", "/results.csv"):
+        window.open(address)
+        assert window.status == 200
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("1,5", "write 1.5"),
+        ("", "Please give"),
+        ("abc", "must be a number"),
+        ("nan", "finite"),
+        ("1e999", "finite"),
+    ],
+)
+def test_what_is_no_number_is_said_and_kept(run, path, typed, said):
+    before, window = entries(run), Window(path)
+    window.open()
+    text = window.send("/tell/4", "value", value=typed, noise="0.1")
+    assert window.status == 422
+    assert said in text
+    field = re.search(r'<input type="text" id="tell-4-value".*?>', text, re.S)[0]
+    assert f'value="{typed}"' in field and 'aria-invalid="true"' in field
+    assert re.search(r'id="tell-4-noise"[^>]*value="0.1"', text)
+    assert entries(run) == before
+    assert "is saved" in window.send("/tell/4", "value", value="1.5", noise="0.1")
+    assert run.history()[3]["noise"] == pytest.approx(0.1)
+
+
+def test_a_number_and_the_button_for_failures_contradict_each_other(run, path):
+    window = Window(path)
+    window.open()
+    assert "clear the number" in window.send("/tell/4", "failed", value="7")
+    assert entries(run)[3] == (4, "pending", None)
+
+
+def test_two_windows_lose_nothing(run, path):
+    one, other = Window(path), Window(path)
+    one.open()
+    other.open()
+    other.send("/tell/4", "value", value="7.25")
+    text = one.send("/tell/4", "value", value="8.25")
+    assert one.status == 409
+    assert "saved as 7.25" in text and 'value="8.25"' in text
+    assert entries(run)[3] == (4, "answered", 7.25)
+    # The page that says so corrects the result, if that is meant.
+    assert "is corrected" in one.send("/correct/4", "value", value="8.25")
+    assert entries(run)[3] == (4, "answered", 8.25)
+
+
+def test_a_window_and_the_command_line_lose_nothing(run, path):
+    window = Window(path)
+    window.open()
+    script = "from skgpb.experiments import Experiment as E; import sys; E(sys.argv[1]).tell(7, 4)"
+    subprocess.run([sys.executable, "-c", script, str(path)], check=True, timeout=120)
+    assert 'value="8.25"' in window.send("/tell/4", "value", value="8.25")
+    assert entries(run)[3] == (4, "answered", 7.0)
+
+
+def test_a_correction_of_what_was_corrected_elsewhere_is_asked_again(run, path):
+    one, other = Window(path), Window(path)
+    one.open("/correct/1")
+    other.open("/correct/1")
+    other.send("/correct/1", "value", value="0.5")
+    text = one.send("/correct/1", "value", value="0.75")
+    assert one.status == 409 and "saved as 0.5" in text and 'value="0.75"' in text
+    assert entries(run)[0] == (1, "answered", 0.5)
+    one.send("/correct/1", "value", value="0.75")
+    assert entries(run)[0] == (1, "answered", 0.75)
+
+
+def test_what_was_taken_back_elsewhere_is_typed_again_where_it_is_asked(run, path):
+    window = Window(path)
+    window.open("/correct/3")
+    run.undo()
+    text = window.send("/correct/3", "value", value="0.75")
+    assert window.status == 409 and "taken back" in text
+    assert re.search(r'id="tell-3-value"[^>]*value="0.75"', text)
+    assert entries(run)[2] == (3, "pending", None)
+
+
+def test_only_what_was_seen_is_taken_back(run, path):
+    window = Window(path)
+    window.open()
+    run.tell(9.0, 4)
+    assert "nothing was taken back" in window.send("/undo")
+    assert window.status == 409 and entries(run)[3] == (4, "answered", 9.0)
+    assert "experiment 4, is taken back" in window.send("/undo")
+    assert entries(run)[3] == (4, "pending", None)
+
+
+def test_a_button_pressed_twice_suggests_once(run, path):
+    window = Window(path)
+    page = window.open()
+    window.send("/ask", count="2")
+    window.text = page
+    window.send("/ask", count="2")
+    assert window.status == 409
+    assert [entry["query"] for entry in run.pending()] == [4, 5, 6]
+
+
+def test_a_page_from_before_a_restart_keeps_what_was_typed(run, path):
+    window = Window(path)
+    window.open()
+    window.client = make_app(path).test_client()
+    text = window.send("/tell/4", "value", value="8.25")
+    assert window.status == 409 and "started again" in text and 'value="8.25"' in text
+    assert "is saved" in window.send("/tell/4", "value", value="8.25")
+
+
+def test_an_experiment_that_was_not_suggested_is_reported(run, path):
+    window = Window(path)
+    window.open()
+    text = window.send("/tell", "value", side0="20,5", side1="0.01", side2="B", value="3")
+    assert window.status == 422 and "write 20.5" in text
+    assert 'value="0.01"' in text and '<option value="B" selected>' in text
+    window.send("/tell", "value", side0="20.5", side1="0.01", side2="B", value="3")
+    assert run.history()[4]["params"] == {
+        "temperature (°C)": 20.5,
+        "salt": pytest.approx(0.01),
+        "catalyst": "B",
+    }
+
+
+def test_a_form_begins_an_experiment(path):
+    window = Window(path)
+    assert "does not exist yet" in window.open()
+    assert 'name="name2"' in window.send("/new", **NEW | {"outcome": "more", "n_sides": "2"})
+    text = window.send("/new", **NEW | {"low0": "20,5", "noise": "-1"})
+    assert window.status == 422 and "write 20.5" in text and "at least 0" in text
+    assert not path.exists()
+    assert "has begun" in window.send("/new", **NEW | {"answer": "loss", "seed": "7"})
+    status = Experiment(path).status()
+    assert status["goal"] == "minimize" and status["answer"] == "loss"
+    assert [side["name"] for side in status["sides"]] == ["heat", "catalyst"]
+    assert (
+        Experiment(path).optimizer.seed_
+        == GPUCBOptimizer(
+            bounds={"heat": (20.0, 90.0), "catalyst": ["A", "B"]}, alpha=None, random_state=7
+        )
+        .start()
+        .seed_
+    )
+
+
+def test_an_experiment_that_was_begun_elsewhere_is_left_alone(path):
+    window = Window(path)
+    window.open()
+    Experiment.create(path, SIDES)
+    before = path.read_bytes()
+    text = window.send("/new", **NEW)
+    assert window.status == 409 and "begun elsewhere" in text and 'value="heat"' in text
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example:8650"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9999"},
+    ],
+)
+def test_other_sites_cannot_send_forms(run, path, headers):
+    window, before = Window(path), path.read_bytes()
+    window.open()
+    window.headers |= headers
+    window.send("/tell/4", "value", value="1")
+    assert window.status == 403
+    assert path.read_bytes() == before
+
+
+def test_a_form_without_the_secret_of_the_pages_is_refused(run, path):
+    window, before = Window(path), path.read_bytes()
+    window.open()
+    data = {"value": "1", "outcome": "value"}
+    for origin in ({}, {"Origin": "http://127.0.0.1:8650"}):
+        headers = window.headers | origin
+        assert window.client.post("/undo", data=data, headers=headers).status_code in (403, 409)
+    assert path.read_bytes() == before
+
+
+def test_a_name_that_points_here_by_fraud_sees_nothing(run, path):
+    window = Window(path, Host="rebound.example")
+    assert "catalyst" not in window.open() and window.status == 403
+    for host in ("localhost:8650", "127.0.0.1", "[::1]:8650"):
+        assert "catalyst" in Window(path, Host=host).open()
+
+
+def test_pages_load_nothing_from_elsewhere_and_run_nothing(run, path):
+    window = Window(path)
+    response = window.client.get("/", headers=window.headers)
+    policy = response.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "script-src" not in policy
+    sheet = window.client.get("/static/app.css", headers=window.headers).get_data(as_text=True)
+    for text in (window.open(), window.open("/report.html"), sheet):
+        assert "<script" not in text and "url(" not in text and "@import" not in text
+        assert not re.search(r"https?:", text)
+
+
+def test_every_field_has_a_label_and_every_picture_a_text(run, path):
+    window = Window(path)
+    pages = [window.open(), window.open("/correct/2"), window.open("/report.html")]
+    pages.append(Window(path.with_name("new.skgpb")).open())
+    for text in pages:
+        labelled = re.findall(r'<label for="([^"]+)"', text)
+        fields = re.findall(r'<(?:input type="text"|select|textarea) id="([^"]+)"', text)
+        assert sorted(labelled) == sorted(fields)
+        every = re.findall(r'\bid="([^"]+)"', text)
+        assert len(every) == len(set(every))
+        assert all(re.search(r'alt="[^"]{20,}"', image) for image in re.findall("<img.*?>", text))
+
+
+def test_downloads_are_whole(run, path):
+    window = Window(path)
+    response = window.client.get("/run.skgpb", headers=window.headers)
+    assert response.get_data() == path.read_bytes()
+    assert "filename=run.skgpb" in response.headers["Content-Disposition"]
+    rows = list(csv.DictReader(io.StringIO(window.open("/results.csv"))))
+    assert [row["yield"] for row in rows] == ["1.5", "2.5", "", ""]
+    assert [row["status"] for row in rows] == ["answered", "answered", "failed", "pending"]
+    report = window.open("/report.html")
+    assert report.count("data:image/svg+xml;base64,") == 4
+    assert "Third &lt;batch&gt;" in report and "temperature (°C)" in report
+
+
+def test_a_damaged_file_is_said_and_left_alone(run, path):
+    window = Window(path)
+    window.open()
+    path.write_bytes(b"PK no run")
+    assert "Traceback" not in window.open() and window.status == 500
+    window.text = '<form method="post" action="/undo"></form>'
+    window.send("/undo")
+    assert path.read_bytes() == b"PK no run"
+
+
+def test_averages_over_regions_are_shown_as_ranges(tmp_path):
+    path = tmp_path / "field.skgpb"
+    run = Experiment.create(path, ["east=0:10", "north=0:10"], regions=True)
+    run.tell(1.0, run.ask()[0]["query"])
+    run.ask()
+    window = Window(path)
+    assert " to " in window.open()
+    number = run.pending()[0]["query"]
+    assert "is saved" in window.send(f"/tell/{number}", "value", value="2")
+    assert json.dumps(run.best()["params"])
+
+
+def test_flask_that_is_missing_is_said(tmp_path):
+    script = (
+        "import sys; sys.modules['werkzeug'] = sys.modules['flask'] = None\n"
+        "from skgpb.__main__ import main\n"
+        "sys.argv = ['skgpb', 'app', 'run.skgpb']\n"
+        "sys.exit(main())"
+    )
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert "pip install skgpb[app]" in ended.stderr and ended.stderr.count("\n") == 1
