@@ -396,15 +396,6 @@ class Experiment(KeptRun):
                 "best": self._best(),
             }
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep all others from changing the file in a ``with`` block.
-
-        So what is looked at in it still holds for what is then told, corrected or taken back.
-        """
-        with self._threads, FileLock(self.path):
-            yield
-
     @property
     def sides(self) -> list[Side]:
         """What is set, and from where to where."""

@@ -57,6 +57,15 @@ class KeptRun:
         self._read()
 
     @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep all others from changing the file in a ``with`` block.
+
+        So what is looked at in it still holds for what is then told, corrected or taken back.
+        """
+        with self._threads, FileLock(self.path):
+            yield
+
+    @contextmanager
     def _reading(self) -> Iterator[None]:
         """Look at the file as it is now."""
         with self._threads:
