@@ -48,7 +48,7 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     listed = {DOC / "index.rst"}
     for page in DOC.rglob("*.rst"):
         for block in re.findall(r"^\.\. toctree::\n((?:[ ].*\n|\n)*)", text(page) + "\n", re.M):
-            names = re.findall(r"^ +(?!:)(\S+)$", block, re.M)
+            names = re.findall(r"^ +(?!:)(?:.+ <)?([^\s>]+)>?$", block, re.M)
             listed |= {page.parent / f"{name}.rst" for name in names}
     built = {"_build", "gallery", "generated", "examples", "_templates"}
     written = {
