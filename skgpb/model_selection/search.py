@@ -30,6 +30,7 @@ from skgpb.utils import (
     BaseSearchCV,
     Integral,
     Interval,
+    StrOptions,
     failed_fits,
     insert_error_scores,
     warn_or_raise_about_fit_failures,
@@ -43,6 +44,9 @@ MOST_REPEATS = 20
 MOST_DRAWS = 10_000
 # What folds have in common is estimated from so many settings at least.
 ENOUGH = 3
+# The variance over a setting's own folds is averaged with that of the better settings as if theirs
+# came from so many degrees of freedom: equally where there are five folds.
+TYPICAL = 4
 # A failure is at least this share of the largest score below the worst score.
 FAILURE = 0.01
 # The default engine's bonus is two standard deviations: of the rules that were tried it suffers the
@@ -60,7 +64,8 @@ class BanditSearchCV(BaseSearchCV):
     A drop-in for :class:`~sklearn.model_selection.RandomizedSearchCV`: the same parameters,
     methods and results. Each setting is chosen in view of the scores of all before it. The
     average over the folds is what the bandit is told, with the variance of the folds divided by
-    their number as its noise variance, so that it does not chase lucky folds.
+    their number as its noise variance, so that it does not chase lucky folds. For the same reason
+    the bandit's model chooses among the settings in the end, see ``select``.
 
     Parameters
     ----------
@@ -94,6 +99,12 @@ class BanditSearchCV(BaseSearchCV):
         Settings chosen at a time, to be evaluated side by side. None stands for as many as it
         takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not
         on ``n_jobs`` otherwise.
+    select : {"posterior", "observed"}, default="posterior"
+        By what the best setting is chosen, where ``refit`` is not a callable. "posterior" takes
+        the one of which the engine's model expects most, given all scores and their noise: a score
+        that stands out from those of similar settings has had luck with its folds. "observed" takes
+        the largest mean score, as RandomizedSearchCV does, and so does an engine without a
+        Gaussian process.
     scoring : str, callable, list, tuple or dict, default=None
         As in RandomizedSearchCV. Of several metrics the engine maximises the one that ``refit``
         names, else the first.
@@ -120,8 +131,14 @@ class BanditSearchCV(BaseSearchCV):
     ----------
     cv_results_ : dict of ndarrays
         As in RandomizedSearchCV, in the order of evaluation; ``pandas.DataFrame`` takes it.
-    best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_
-        As in RandomizedSearchCV.
+    best_estimator_, best_params_, best_index_, scorer_, n_splits_, refit_time_
+        As in RandomizedSearchCV, of the setting that ``select`` chooses.
+    best_score_ : float
+        Mean score observed for that setting, ``cv_results_["mean_test_score"][best_index_]``. With
+        ``select="posterior"`` another one may have a larger mean and the first rank.
+    expected_scores_ : ndarray of shape (n_settings,)
+        What the engine's model expects of each setting's mean score without the noise of the
+        folds. NaN for one that failed, and for all where the engine has no Gaussian process.
     optimizer_ : BaseBanditOptimizer
         The engine after the search.
     space_ : ParameterSpace
@@ -131,7 +148,9 @@ class BanditSearchCV(BaseSearchCV):
     -----
     *Noise.* Every setting meets the same folds, so that an easy fold is easy for all: how much
     easier is estimated by the median over the better half of the settings and removed before the
-    variance over the folds is taken. With a single fold the noise is that of the engine.
+    variance over the folds is taken. A variance of few folds is hardly known: it is averaged with
+    the mean variance of the better half, as if that came from four degrees of freedom
+    [Smyth2004]_. With a single fold the noise is that of the engine.
 
     *Interrupting.* A KeyboardInterrupt (Ctrl-C) ends the search: with a warning, ``fit`` goes
     on with the settings evaluated so far as if ``n_iter`` had been their number. Before the
@@ -139,6 +158,12 @@ class BanditSearchCV(BaseSearchCV):
 
     *Repeats.* A setting is never fitted twice. When there is nothing new left, which lists and
     integers allow, the search ends early with a warning.
+
+    References
+    ----------
+    .. [Smyth2004] G. K. Smyth, "Linear models and empirical Bayes methods for assessing
+       differential expression in microarray experiments", Statistical Applications in Genetics
+       and Molecular Biology 3, 2004. Variances moderated by those of others.
 
     Examples
     --------
@@ -162,6 +187,7 @@ class BanditSearchCV(BaseSearchCV):
         "n_iter": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "batch_size": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
+        "select": [StrOptions({"posterior", "observed"})],
         "random_state": ["random_state"],
     }
 
@@ -174,6 +200,7 @@ class BanditSearchCV(BaseSearchCV):
         n_iter: int = 10,
         n_initial: int | None = None,
         batch_size: int | None = None,
+        select: str = "posterior",
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: bool | str | Callable = True,
@@ -189,6 +216,7 @@ class BanditSearchCV(BaseSearchCV):
         self.n_iter = n_iter
         self.n_initial = n_initial
         self.batch_size = batch_size
+        self.select = select
         self.random_state = random_state
         super().__init__(
             estimator,
@@ -243,6 +271,7 @@ class BanditSearchCV(BaseSearchCV):
             self.verbose = verbose
             del self._scores
         self.optimizer_ = engine
+        self.expected_scores_ = scores.expected()
         warn_or_raise_about_fit_failures(scores.fits, self.error_score)
         if callable(self.scoring):
             insert_error_scores(scores.fits, self.error_score)
@@ -258,6 +287,13 @@ class BanditSearchCV(BaseSearchCV):
         # finite or not, when the search is over.
         self._scores.successful = out
         return self._scores.results
+
+    def _select_best_index(self, refit: Any, refit_metric: str, results: dict[str, Any]) -> int:
+        """Return the row of the best setting: by the model, unless the user says otherwise."""
+        expected = self.expected_scores_
+        if callable(refit) or self.select == "observed" or np.isnan(expected).all():
+            return super()._select_best_index(refit, refit_metric, results)
+        return int(np.nanargmax(expected))
 
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
@@ -389,8 +425,9 @@ class Scores:
         self._verbose = verbose
         #: Whether the engine learns from points that it has not asked for.
         self.learns = "kernel" in engine.get_params(deep=False)
-        #: Settings in the order of evaluation, the row of each, and the fits row by row.
+        #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
         self.settings: list[dict[str, Any]] = []
+        self._points: list[np.ndarray] = []
         self._row: dict[bytes, int] = {}
         self.fits: list[dict[str, Any]] = []
         #: The fits of batches in which one succeeded, a list that scikit-learn makes longer.
@@ -401,6 +438,7 @@ class Scores:
         self._noise: np.ndarray | None = np.empty(0)
         #: Queries answered, with the keys of their settings, of which the engine does not know.
         self._waiting: list[tuple[Any, list[bytes]]] = []
+        self._told = False
 
     @property
     def n_settings(self) -> int:
@@ -422,20 +460,22 @@ class Scores:
         Points are taken until ``n_iter`` settings are known. A query that is not complete then
         is not told: the search is over.
         """
-        new: dict[bytes, dict[str, Any]] = {}
+        new: dict[bytes, np.ndarray] = {}
         answered = []
         for query in queries:
             points = np.atleast_2d(np.asarray(query))
             keys = [row.tobytes() for row in self._space.columns(points)]
             for key, point in zip(keys, points, strict=True):
                 if key not in self._row and self.n_settings + len(new) < self.n_iter:
-                    new.setdefault(key, self._space.setting(point))
+                    new.setdefault(key, point)
             if all(key in self._row or key in new for key in keys):
                 answered.append((query, keys))
         if new:
-            self.fits += self._fit(list(new.values()))
+            settings = [self._space.setting(point) for point in new.values()]
+            self.fits += self._fit(settings)
             self._row.update(zip(new, count(self.n_settings)))
-            self.settings += new.values()
+            self.settings += settings
+            self._points += new.values()
             self._read()
             if self._verbose > 0:
                 self._print(len(new))
@@ -483,7 +523,10 @@ class Scores:
             # All settings meet the same folds: what makes a fold easy for the better half of
             # them does not blur their comparison.
             spread -= np.median(spread[:, good], axis=1, keepdims=True)
-        self._noise = (spread**2).sum(axis=0) / (len(folds) - 1) / len(folds)
+        known = len(folds) - 1
+        variance = (spread**2).sum(axis=0) / known
+        variance = (known * variance + TYPICAL * variance[good].mean()) / (known + TYPICAL)
+        self._noise = variance / len(folds)
 
     def _print(self, n_new: int) -> None:
         """Print a line for each of the settings that were evaluated last."""
@@ -507,6 +550,7 @@ class Scores:
         # Where all scores are alike, failures have to stand out all the same.
         worst = finite.min() - max(finite.std(), FAILURE * np.abs(finite).max())
         waiting, self._waiting = self._waiting, []
+        self._told = self._told or bool(waiting)
         for query, keys in waiting:
             rows = [self._row[key] for key in keys]
             means = self._mean[rows]
@@ -522,6 +566,14 @@ class Scores:
         settings, counts = np.unique(rows, return_counts=True)
         noise = np.maximum(self._noise[settings], least)
         return float((counts / len(rows)) ** 2 @ noise)
+
+    def expected(self) -> np.ndarray:
+        """Posterior mean of every setting, NaN where it failed or nothing is believed."""
+        finite = np.isfinite(self._mean)
+        expected = np.full(self.n_settings, np.nan)
+        if self.learns and self._told:
+            expected[finite] = self._engine.predict(np.array(self._points)[finite])
+        return expected
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
         """Draw a point whose setting has not been evaluated; an empty list if none is found."""

@@ -91,7 +91,7 @@ def test_scikit_learn_estimator_checks(estimator, check):
 
 def test_results_have_the_form_of_a_randomized_search():
     parameters = {"n_iter": 6, "cv": 3, "random_state": 0, "return_train_score": True}
-    ours = BanditSearchCV(SVC(), SPACE, **parameters).fit(X, Y)
+    ours = BanditSearchCV(SVC(), SPACE, select="observed", **parameters).fit(X, Y)
     theirs = RandomizedSearchCV(SVC(), SPACE, **parameters).fit(X, Y)
     assert set(ours.cv_results_) == set(theirs.cv_results_)
     for name, column in theirs.cv_results_.items():
@@ -228,7 +228,9 @@ def test_several_metrics_follow_refit():
     estimator, space = LogisticRegression(), {"C": loguniform(1e-4, 1e4)}
     fitted = search(estimator, space, scoring=metrics, refit="loss").fit(X, Y)
     assert fitted.multimetric_
-    assert fitted.best_score_ == fitted.cv_results_["mean_test_loss"].max()
+    assert fitted.best_score_ == fitted.cv_results_["mean_test_loss"][fitted.best_index_]
+    # What the engine believes is of the metric that decides, which is negative.
+    assert (fitted.expected_scores_ < 0).all()
     assert_allclose(fitted.optimizer_.history_["reward"], fitted.cv_results_["mean_test_loss"])
     fitted = search(estimator, space, scoring=metrics, refit=False).fit(X, Y)
     assert_allclose(fitted.optimizer_.history_["reward"], fitted.cv_results_["mean_test_accuracy"])
@@ -357,7 +359,8 @@ def test_failures_before_the_first_score_are_told_later():
         fitted = search(Late(), {"x": uniform(0, 1)}, n_iter=8, n_initial=2, refit=False).fit(X, Y)
     scores, rewards = fitted.cv_results_["mean_test_score"], fitted.optimizer_.history_["reward"]
     assert_array_equal(np.isnan(scores), [True] * 4 + [False] * 4)
-    assert (rewards[:4] < scores[4:].min()).all() and set(scores[4:]) <= set(rewards[4:])
+    # Of what comes later nothing is known when they are told.
+    assert (rewards[:4] < scores[4]).all() and set(scores[4:]) <= set(rewards[4:])
 
 
 def test_errors_are_raised_on_demand():
@@ -496,7 +499,64 @@ def test_the_noise_is_the_spread_of_the_folds_without_what_they_share():
     good = rewards >= np.median(rewards)
     # Residuals are x (1, -1, 0) after the folds' own 5, -2, 0 less 1; the shared part is removed.
     shared = np.median(x[good])
-    assert_allclose(noise, 2 * (x - shared) ** 2 / 2 / 3, atol=1e-6)
+    variance = 2 * (x - shared) ** 2 / 2
+    # Two degrees of freedom of its own, and four of the better settings.
+    variance = (2 * variance + 4 * variance[good].mean()) / 6
+    assert_allclose(noise, variance / 3, atol=1e-6)
+
+
+class Lucky(Quadratic):
+    """One setting far from the best has had the luck of its life with the first fold."""
+
+    def score(self, X, y):
+        return self.value() + 3.0 * (self.x == 0.9 and X[0, 0] == 0.0)
+
+
+def lucky(**parameters):
+    X = np.repeat([0.0, 1.0, 2.0], 10)[:, None]
+    space = {"x": np.linspace(0, 1, 11).round(1).tolist()}
+    defaults = {"n_iter": 11, "cv": KFold(3)}
+    return search(Lucky(), space, **defaults | parameters).fit(X, np.arange(30) % 2)
+
+
+def test_the_model_chooses_and_not_luck():
+    believed, observed = lucky(), lucky(select="observed")
+    assert believed.cv_results_["params"] == observed.cv_results_["params"]
+    assert observed.best_params_ == {"x": 0.9} and believed.best_params_ == {"x": 0.3}
+    ranks = [each.cv_results_["rank_test_score"][each.best_index_] for each in (believed, observed)]
+    assert ranks == [2, 1]
+    for fitted in (believed, observed):
+        results, best = fitted.cv_results_, fitted.best_index_
+        assert fitted.best_score_ == results["mean_test_score"][best]
+        assert fitted.best_params_ == results["params"][best]
+        assert fitted.best_estimator_.x == fitted.best_params_["x"]
+        # The engine can be asked for the same, in the middle of each of the eleven values.
+        points = np.array([[(10 * each["x"] + 0.5) / 11] for each in results["params"]])
+        assert_allclose(fitted.expected_scores_, fitted.optimizer_.predict(points))
+    assert believed.best_index_ == believed.expected_scores_.argmax()
+
+
+def test_a_callable_chooses_for_itself():
+    fitted = lucky(refit=lambda results: int(results["mean_test_score"].argmax()))
+    assert fitted.best_params_ == {"x": 0.9}
+
+
+def test_without_a_model_the_observed_scores_decide():
+    fitted = lucky()
+    fitted.set_params(optimizer=StoOOOptimizer(diameter=(1.0, 0.7)))
+    fitted.fit(np.repeat([0.0, 1.0, 2.0], 10)[:, None], np.arange(30) % 2)
+    assert np.isnan(fitted.expected_scores_).all()
+    assert fitted.best_params_ == {"x": 0.9}
+
+
+def test_a_setting_that_failed_is_never_chosen():
+    space = {"x": uniform(0, 1), "fail": [False, True]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = search(Quadratic(), space, n_iter=8, refit=False).fit(X, Y)
+    failed = [setting["fail"] for setting in fitted.cv_results_["params"]]
+    assert_array_equal(np.isnan(fitted.expected_scores_), failed)
+    assert fitted.best_index_ == np.nanargmax(fitted.expected_scores_)
 
 
 def test_a_setting_is_fitted_once():
@@ -543,6 +603,7 @@ def test_an_interrupted_search_keeps_what_it_found():
         ({"n_iter": 0}, ValueError, "n_iter"),
         ({"batch_size": 0}, ValueError, "batch_size"),
         ({"n_initial": -1}, ValueError, "n_initial"),
+        ({"select": "best"}, ValueError, "select"),
         ({"optimizer": "EI"}, ValueError, "optimizer"),
         ({"optimizer": EIOptimizer(arms=[[0.0], [1.0]])}, ValueError, "must not have arms"),
         ({"optimizer": CMESOptimizer()}, TypeError, "must search a box"),
