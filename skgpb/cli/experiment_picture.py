@@ -48,7 +48,8 @@ def draw_experiment(experiment: Experiment) -> Any:
     rows = -(-d // columns)
     width = max(columns, 2) * PANEL[0] + AROUND[0]
     figure = Figure(figsize=(width, (rows + 1) * PANEL[1] + AROUND[1]), layout="constrained")
-    slices, progress = figure.subfigures(2, 1, height_ratios=[rows, 1])
+    halves: Any = figure.subfigures(2, 1, height_ratios=[rows, 1])
+    slices, progress = halves
     _draw_slices(slices, experiment.optimizer, (rows, columns, d), value)
     _draw_progress(progress.subplots(), experiment, status["goal"], value)
     figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")

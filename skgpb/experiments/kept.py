@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ class KeptRun:
     # Who may read, change and write here; other processes are kept out by a FileLock.
     _threads: RLock
     # Which version of the file what follows was read from, None where it has to be read again.
-    _seen: tuple | None
+    _seen: bytes | None
     _optimizer: Any
     _sides: list[Side]
     _labels: dict[str, str]
@@ -85,10 +86,12 @@ class KeptRun:
                 self._seen = None
                 raise
 
-    def _signature(self) -> tuple:
-        """What tells one version of the file from another: each has an inode of its own."""
-        state = os.stat(self.path)
-        return state.st_ino, state.st_mtime_ns, state.st_size
+    def _signature(self) -> bytes:
+        """What tells one version of the file from another.
+
+        Not its inode and times: numbers of inodes are used again, and clocks of files tick slowly.
+        """
+        return hashlib.sha256(self.path.read_bytes()).digest()
 
     def _read(self) -> None:
         """Read the file unless it is the one that was read or written last."""

@@ -95,14 +95,14 @@ def test_a_campaign_gives_what_the_same_calls_in_python_give(path, call):
 
 
 def test_two_programs_that_tell_at_once_lose_nothing(path, call):
-    numbers = [entry["query"] for entry in call("ask", path, "-n", 4)["queries"]]
+    numbers = [entry["query"] for entry in call("ask", path, "-n", 2)["queries"]]
     command = [sys.executable, "-m", "skgpb", "tell", str(path)]
     programs = [
         subprocess.Popen([*command, str(float(number)), "--query", str(number)])
         for number in numbers
     ]
-    assert [program.wait() for program in programs] == [0] * 4
-    assert [entry["answer"] for entry in call("show", path)["history"]] == [1.0, 2.0, 3.0, 4.0]
+    assert [program.wait() for program in programs] == [0] * 2
+    assert [entry["answer"] for entry in call("show", path)["history"]] == [1.0, 2.0]
 
 
 def test_keys_of_every_object(path, call, tmp_path):
@@ -152,10 +152,10 @@ def test_answers_of_the_past_start_a_run_and_more_are_told(tmp_path, call):
 
 def test_awkward_names(tmp_path, call):
     run = tmp_path / "versuch 7 µ.skgpb"
-    names = ["oven temperature", "a=b", "µ-Größe", "--x", "n:1"]
-    call("new", run, "--bounds", *(f"{name}=0:1" for name in names if name != "--x"))
+    names = ["oven temperature", "a=b", "µ-Größe", "n:1"]
+    call("new", run, "--bounds", *(f"{name}=0:1" for name in names))
     params = call("ask", run)["queries"][0]["params"]
-    assert list(params) == ["oven temperature", "a=b", "µ-Größe", "n:1"]
+    assert list(params) == names
     at = [f"{name}=0.5" for name in params]
     assert call("tell", run, 1, "--at", *at)["told"][0]["params"] == dict.fromkeys(params, 0.5)
     command = [sys.executable, "-m", "skgpb", "show", str(run)]

@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -14,7 +13,7 @@ from numpy.testing import assert_allclose
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.exceptions import LoadError, ReplayWarning
-from skgpb.experiments import Experiment
+from skgpb.experiments import Experiment, lock
 from skgpb.experiments.sides import Side
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B", "n=1:10:int"]
@@ -239,7 +238,7 @@ def answer_some(path, numbers):
 
 def test_two_processes_that_tell_at_once_lose_nothing(run):
     run.ask(16)
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "fork")
     odd_and_even = [
         context.Process(target=answer_some, args=(run.path, range(first, 17, 2)))
         for first in (1, 2)
@@ -253,23 +252,75 @@ def test_two_processes_that_tell_at_once_lose_nothing(run):
     assert [each.name for each in run.path.parent.iterdir()] == ["run.skgpb"]
 
 
+def change_for_ever(path):
+    experiment = Experiment(path)
+    while True:
+        experiment.correct(1, 2.0)
+        experiment.undo()
+        experiment.tell(1.0, 1)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 def test_a_process_killed_while_it_writes_leaves_a_whole_file_and_no_lock(run):
-    run.ask(1)
-    script = (
-        "import sys; from skgpb.experiments import Experiment; run = Experiment(sys.argv[1])\n"
-        "print('ready', flush=True)\n"
-        "while True: run.correct(1, 2.0) if run.history()[0]['answer'] else run.tell(1.0, 1)\n"
-    )
+    run.tell(1.0, run.ask()[0]["query"])
     rng = np.random.default_rng(0)
     for _ in range(3):
-        process = subprocess.Popen(
-            [sys.executable, "-c", script, str(run.path)], stdout=subprocess.PIPE
+        before = run.path.read_bytes()
+        process = multiprocessing.get_context("fork").Process(
+            target=change_for_ever, args=(run.path,)
         )
-        process.stdout.readline()
+        process.start()
+        while run.path.read_bytes() == before:
+            time.sleep(0.001)
+            assert process.is_alive()
         time.sleep(rng.uniform(0.0, 0.05))
         os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.join()
         assert Experiment(run.path).history()[0]["answer"] in (None, 1.0, 2.0)
-    run.correct(1, 3.0) if run.history()[0]["answer"] else run.tell(3.0, 1)
-    assert Experiment(run.path).history()[0]["answer"] == 3.0
+        if run.pending():
+            run.tell(1.0, 1)
+    number = run.ask()[0]["query"]
+    assert Experiment(run.path).tell(3.0, number) == run.history()[number - 1]
+    assert [each.name for each in run.path.parent.iterdir()] == ["run.skgpb"]
+
+
+def test_a_lock_that_is_not_let_go_ends_in_words(run, monkeypatch):
+    monkeypatch.setattr(lock, "PATIENCE", 0.1)
+    with lock.FileLock(run.path), pytest.raises(TimeoutError, match=r"run\.skgpb has been held by"):
+        run.ask()
+    assert run.ask()[0]["query"] == 1
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        {"numbers": ["x"]},
+        {"numbers": 3},
+        {"lost": [1]},
+        {"lost": [[1, [0], [1], "x"]]},
+        {"last": []},
+    ],
+)
+def test_notes_of_something_else_are_refused(run, notes):
+    run.optimizer.save(run.path, notes=notes)
+    with pytest.raises(LoadError, match="notes of no experiment"):
+        Experiment(run.path)
+
+
+def test_a_run_goes_on_in_python_and_comes_back(run):
+    play(run, 3)
+    optimizer = GPUCBOptimizer.load(run.path)
+    query = optimizer.ask()
+    optimizer.tell(query, 0.5).save(run.path)
+    assert run.history()[3]["params"] == query.params
+    assert [entry["query"] for entry in run.history()] == [1, 2, 3, 4]
+    assert run.ask()[0]["query"] == 5
+
+
+def test_reading_changes_no_file(run):
+    play(run, 4)
+    before = run.path.stat()
+    for read in (run.history, run.pending, run.best, run.status):
+        read()
+    assert (run.sides, run.optimizer) != (None, None)
+    assert run.path.stat() == before
