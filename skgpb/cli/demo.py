@@ -50,7 +50,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     except ImportError as error:
         raise UsageError(str(error)) from error
     arguments.kernel, arguments.alpha = "matern52", None
-    arguments.max_depth, arguments.min_members = DEMO_DEPTH, None
+    arguments.max_depth, arguments.min_members, arguments.size = DEMO_DEPTH, None, None
     oracle = GroupAverages(brightness, arguments.noise, arguments.seed)
     region = run_search(places, oracle, arguments)
     result = result_of(region, brightness, arguments, PIXELS, "brightness", "flower.jpg")

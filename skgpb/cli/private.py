@@ -111,15 +111,19 @@ class PrivateGroups(GroupOracle):
 
     def __init__(self, values: np.ndarray, arguments: argparse.Namespace) -> None:
         super().__init__(len(values), 0.0)
-        self.averages = PrivateAverages(
-            values,
-            arguments.target_range,
-            epsilon=arguments.epsilon,
-            delta=delta_of(arguments),
-            min_members=arguments.min_members,
-            random_state=arguments.seed,
-        )
+        self._values, self._arguments = values, arguments
         self.noises: list[float] = []
+
+    def begin(self, smallest: int) -> None:
+        """Share the budget out so that the smallest groups get nearly all of it."""
+        self.averages = PrivateAverages(
+            self._values,
+            self._arguments.target_range,
+            epsilon=self._arguments.epsilon,
+            delta=delta_of(self._arguments),
+            min_members=smallest,
+            random_state=self._arguments.seed,
+        )
 
     def _answer(self, group: Cell) -> float:
         average, self.variance, _ = self.averages.answer(group)
@@ -136,10 +140,10 @@ def private_oracle(values: np.ndarray, arguments: argparse.Namespace) -> Private
     n = len(values)
     if arguments.min_members is None:
         rho = rho_of(arguments.epsilon, delta_of(arguments))
-        arguments.min_members = private_group_size(n, arguments.max_depth, rho)
+        arguments.size = private_group_size(n, arguments.max_depth, rho)
     if arguments.budget is None:
         # As many as there are groups: the search ends when all have told what they may.
-        arguments.budget = N_CHILDREN * (n // arguments.min_members)
+        arguments.budget = N_CHILDREN**2 * (n // (arguments.min_members or arguments.size))
     return PrivateGroups(values, arguments)
 
 

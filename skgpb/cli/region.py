@@ -5,9 +5,11 @@ no knowledge of the table. They were chosen by measurement on tables of many sha
 tuned to one of them.
 
 - *Groups.* The table is halved at medians until groups have n / 64 rows, six levels down.
-  Those are the finest groups that are ever asked for. Of all groups asked for the one with the
-  highest posterior mean is recommended, which is a coarse one, or the whole table, only while
-  nothing finer is known to be better.
+  Those are the finest groups that are ever asked for. Cuts go between different values, as near
+  to the median as there is such a place, so that a box tells the rows of a group from all others;
+  where many values are equal a group may have half as many rows. Of all groups asked for the one
+  with the highest posterior mean is recommended, which is a coarse one, or the whole table, only
+  while nothing finer is known to be better.
 - *Coordinates.* Every feature is scaled to [0, 1]: one length scale serves all. Learning one
   for each feature was no better, for they have to be learned from averages.
 - *Prior.* A Matern kernel with nu = 5/2, amplitude and length scale learned whenever the number
@@ -41,13 +43,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, RationalQuadratic
 
-from skgpb.domains import Cell
+from skgpb.domains import Cell, UndividedPool
 from skgpb.exceptions import RefinementWarning
 from skgpb.optimizers import GPOOOptimizer
 
 # The finest groups hold about one row in so many.
 GROUPS = 64
 N_CHILDREN = 2
+# One row is no group.
+FEWEST_MEMBERS = 2
 N_REPRESENTATIVES = 8
 # Length scales in units of the range of a feature: where learning starts, and its bounds.
 LENGTH_SCALE, LENGTH_SCALE_BOUNDS = 0.2, (0.02, 2.0)
@@ -68,6 +72,61 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
     ),
     "rbf": lambda: RBF(LENGTH_SCALE, LENGTH_SCALE_BOUNDS),
 }
+
+
+class GroupSearch(GPOOOptimizer):
+    """GPOO over groups of rows that a box tells from all others.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        On features scaled to [0, 1].
+    pool : ndarray of shape (n, d)
+        The rows.
+    alpha : float
+        Noise variance of an answer.
+    min_members, smallest : int
+        What the finest groups are to have, and fewest rows of a group; see
+        :class:`~skgpb.domains.UndividedPool`.
+    max_depth : int, default=None
+        Deepest level at which groups are cut.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether the highest or the lowest average is sought.
+    random_state : int, default=None
+        Seeds the search.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        pool: np.ndarray | None = None,
+        alpha: float | None = None,
+        min_members: int = 1,
+        smallest: int = 1,
+        max_depth: int | None = None,
+        direction: str = "maximize",
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            pool=pool,
+            alpha=alpha,
+            n_children=N_CHILDREN,
+            n_representatives=N_REPRESENTATIVES,
+            max_depth=max_depth,
+            min_members=min_members,
+            optimizer="fmin_l_bfgs_b",
+            normalize_y=True,
+            direction=direction,
+            random_state=random_state,
+        )
+        self.smallest = smallest
+
+    def _make_partition(self, max_depth: int) -> UndividedPool:
+        return UndividedPool(
+            self.pool, N_REPRESENTATIVES, self.min_members, self.smallest, self.max_depth
+        )
 
 
 class GroupOracle(ABC):
@@ -95,6 +154,9 @@ class GroupOracle(ABC):
         self.variance = variance
         self.asked: dict[tuple[int, int], Cell] = {}
         self.n_answers = 0
+
+    def begin(self, smallest: int) -> None:  # noqa: B027
+        """Take notice of how many rows the smallest group has that may be asked for."""
 
     def __call__(self, group: Cell) -> float:
         """Answer with the average over the members of a group, plus noise."""
@@ -167,7 +229,7 @@ class Region:
         Posterior of its average, in units of the column.
     alpha : float
         Noise variance of an answer in the model.
-    optimizer : GPOOOptimizer
+    optimizer : GroupSearch
         The state of the search, over features scaled to [0, 1].
     oracle : GroupOracle
         What was asked.
@@ -182,7 +244,7 @@ class Region:
     mean: float
     std: float
     alpha: float
-    optimizer: GPOOOptimizer
+    optimizer: GroupSearch
     oracle: GroupOracle
     exhausted: bool
 
@@ -195,7 +257,7 @@ class Region:
 def group_size(n_rows: int, max_depth: int | None) -> int:
     """Fewest rows of a group where the user does not say: n / 64, or what the depth implies."""
     parts = GROUPS if max_depth is None else N_CHILDREN ** (max_depth + 1)
-    return max(2, n_rows // parts)
+    return max(FEWEST_MEMBERS, n_rows // parts)
 
 
 def find_region(
@@ -207,6 +269,8 @@ def find_region(
     kernel: str = "matern52",
     max_depth: int | None = None,
     min_members: int | None = None,
+    size: int | None = None,
+    minimize: bool = False,
     seed: int = 0,
     tick: Callable[[], Any] | None = None,
 ) -> Region:
@@ -228,7 +292,12 @@ def find_region(
     max_depth : int, default=None
         Deepest level at which groups are split.
     min_members : int, default=None
-        Fewest rows of a group, None for :func:`group_size`.
+        Fewest rows of a group, None for half of ``size``: fewer than ``size`` only where equal
+        values leave no other place for a cut.
+    size : int, default=None
+        Rows that the finest groups are to have, None for ``min_members`` or :func:`group_size`.
+    minimize : bool, default=False
+        Whether the lowest average is sought, not the highest.
     seed : int, default=0
         Seeds the search.
     tick : callable, default=None
@@ -238,24 +307,34 @@ def find_region(
     -------
     region : Region
         Of the groups asked for, the one with the highest posterior mean.
+
+    Raises
+    ------
+    ValueError
+        Where the table cannot be cut.
     """
     if min_members is None:
-        min_members = group_size(len(table), max_depth)
+        size = size or group_size(len(table), max_depth)
+        smallest = max(FEWEST_MEMBERS, size // 2)
+    else:
+        size = smallest = min_members
     low, side = table.min(axis=0), np.ptp(table, axis=0)
-    optimizer = GPOOOptimizer(
+    optimizer = GroupSearch(
         ConstantKernel(1.0, AMPLITUDE_BOUNDS) * KERNELS[kernel](),
         pool=(table - low) / np.where(side > 0.0, side, 1.0),
         alpha=oracle.variance if alpha is None else alpha,
-        n_children=N_CHILDREN,
-        n_representatives=N_REPRESENTATIVES,
-        diameter="kernel",
+        min_members=size,
+        smallest=smallest,
         max_depth=max_depth,
-        min_members=min_members,
-        beta="theory",
-        optimizer="fmin_l_bfgs_b",
-        normalize_y=True,
+        direction="minimize" if minimize else "maximize",
         random_state=seed,
-    )
+    ).start()
+    if optimizer.max_depth_ < 0:
+        raise ValueError(
+            "no groups can be formed: cuts go between different values, and no feature can be cut "
+            f"so that {smallest} rows or more are on either side"
+        )
+    oracle.begin(optimizer.domain_.fewest)
     answers: list[float] = []
     variance = optimizer.alpha
     with warnings.catch_warnings():
@@ -282,7 +361,7 @@ def find_region(
     return Region(group, lower, upper, n_inside, mean, std, variance, optimizer, oracle, exhausted)
 
 
-def _next_group(optimizer: GPOOOptimizer, oracle: GroupOracle) -> Cell | None:
+def _next_group(optimizer: GroupSearch, oracle: GroupOracle) -> Cell | None:
     """Return what to ask for; what the oracle refuses stays pending, and is not asked for again."""
     n = 1
     try:
@@ -293,7 +372,7 @@ def _next_group(optimizer: GPOOOptimizer, oracle: GroupOracle) -> Cell | None:
     return group
 
 
-def _best(optimizer: GPOOOptimizer, oracle: GroupOracle) -> tuple[Cell, float, float]:
+def _best(optimizer: GroupSearch, oracle: GroupOracle) -> tuple[Cell, float, float]:
     """Of the groups asked for, the one with the highest posterior mean.
 
     The paper's rule takes the deepest *split* cells, which are one level above the finest, and
@@ -301,5 +380,5 @@ def _best(optimizer: GPOOOptimizer, oracle: GroupOracle) -> tuple[Cell, float, f
     """
     groups = [group for _, group in sorted(oracle.asked.items())]
     mean, std = optimizer.predict_query(groups, return_std=True)
-    best = int(np.argmax(mean))
+    best = int(np.argmin(mean) if optimizer.direction == "minimize" else np.argmax(mean))
     return groups[best], float(mean[best]), float(std[best])

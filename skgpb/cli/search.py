@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
         "the features. No value of the column is ever looked at on its own.",
         allow_abbrev=False,
     )
-    search.set_defaults(run=_search)
+    search.set_defaults(run=_search, size=None)
     add = search.add_argument
     add("data", metavar="DATA.csv", help="comma-separated values with a header")
     add("--features", nargs="+", required=True, metavar="NAME", help="columns that form groups")
@@ -170,9 +170,12 @@ def run_search(table: np.ndarray, oracle: GroupOracle, arguments: argparse.Names
             kernel=arguments.kernel,
             max_depth=arguments.max_depth,
             min_members=arguments.min_members,
+            size=arguments.size,
             seed=arguments.seed or 0,
             tick=None if bar is None else bar.update,
         )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     except np.linalg.LinAlgError as error:
         raise UsageError(f"the model broke down, try a larger --alpha: {error}") from error
     finally:

@@ -4,13 +4,18 @@
 """
 
 from skgpb.datasets.accounting import epsilon_of, rho_of
+from skgpb.datasets.columns import Column
+from skgpb.datasets.format import TableFormat
 from skgpb.datasets.photograph import load_flower
 from skgpb.datasets.private import PrivateAnswer, PrivateAverages
-from skgpb.datasets.table import copy_rows, read_table
+from skgpb.datasets.table import TableFile, copy_rows, read_table
 
 __all__ = [
+    "Column",
     "PrivateAnswer",
     "PrivateAverages",
+    "TableFile",
+    "TableFormat",
     "copy_rows",
     "epsilon_of",
     "load_flower",

@@ -1,29 +1,110 @@
-"""Numbers from a table in a text file."""
+"""Columns of a table in a file: text of any usual kind, Parquet or Excel."""
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 
-# What tables write where a value is missing, besides nothing at all.
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
-# Sums and squares of larger numbers overflow.
-LARGEST = 1e150
-# At most so many column names in a message.
-NAMES_SHOWN = 12
+from skgpb.datasets.columns import CellError, Column
+from skgpb.datasets.format import TableFormat
+from skgpb.datasets.frame_table import FrameTable
+from skgpb.datasets.sources import Source
+from skgpb.datasets.text_table import TextTable
 
 
-def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
-    r"""Read columns of numbers from a file of comma-separated values with a header.
+class TableFile:
+    r"""A table with a header in a file, whatever its kind.
 
     Parameters
     ----------
     path : str or Path
-        The file, in UTF-8. Blank lines are skipped.
+        Separated values, whose separator, decimal mark, encoding and compression (gz, bz2, xz,
+        zip) are found out, or Parquet or Excel, which need pandas. "-" is standard input.
+    how : TableFormat, default=None
+        What shall not be found out.
+
+    Raises
+    ------
+    OSError
+        Where the file cannot be read.
+    ImportError
+        Where a library is needed that is not installed.
+    ValueError
+        Where it is no such table.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from skgpb.datasets import TableFile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "towns.csv"
+    ...     _ = path.write_text("town;east;since\nA;1,5;2001-02-03\nB;3;\n")
+    ...     for column in TableFile(path).read(["town", "east", "since"]):
+    ...         print(column.kind, column.values, *column.labels)
+    texts [0. 1.] A B
+    numbers [1.5 3. ]
+    dates [11356.    nan]
+    """
+
+    def __init__(self, path: str | Path, how: TableFormat | None = None) -> None:
+        source, how = Source(path), how or TableFormat()
+        self.name = source.name
+        kind = TextTable if source.kind == "text" else FrameTable
+        self._table: TextTable | FrameTable = kind(source, how)
+
+    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
+        """Read columns.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Their names in the header.
+        texts : collection of str, default=()
+            Those among them that are texts even where they look like numbers or dates.
+
+        Returns
+        -------
+        columns : list of Column
+            In the order of ``columns``, all of the same length.
+
+        Raises
+        ------
+        ValueError
+            Where a column does not exist or exists twice, a row has too many cells or too few,
+            or a cell is unlike most others of its column. The message names the row, counted
+            from 0 without the header and blank lines, and the column.
+        """
+        try:
+            return self._table.read(columns, texts)
+        except CellError as error:
+            raise ValueError(self.said(error)) from None
+
+    def said(self, error: CellError) -> str:
+        """Say where something is wrong, and what."""
+        return f"{self._table.place(error.row)}, column {error.column!r}: {error}"
+
+    def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
+        """Write the header and some rows, as text as they are, to a file in UTF-8.
+
+        Parameters
+        ----------
+        rows : collection of int
+            Their numbers, counted from 0 without the header and blank lines.
+        to : str or Path
+            The file to write.
+        """
+        self._table.copy_rows(rows, to)
+
+
+def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
+    r"""Read columns of numbers from a table with a header.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, of any kind that :class:`TableFile` reads.
     columns : sequence of str
         Names of the columns wanted.
 
@@ -52,37 +133,28 @@ def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
     array([[2.5, 1. ],
            [4. , 3. ]])
     """
+    table = TableFile(path)
+    found = table.read(columns)
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            header = [name.strip() for name in next(reader, [])]
-            places = _places(header, columns, path)
-            rows = [
-                _numbers(cells, len(header), columns, places, f"row {i} (line {line})")
-                for i, (cells, line) in enumerate(
-                    (cells, reader.line_num) for cells in reader if cells
-                )
-            ]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8: {error.reason}") from None
-    except csv.Error as error:
-        raise ValueError(f"{path} is not a table of comma-separated values: {error}") from None
-    if not rows:
-        raise ValueError(f"{path} has a header but no rows")
-    return np.array(rows)
+        for column in found:
+            column.check_numbers()
+            column.check_complete()
+    except CellError as error:
+        raise ValueError(table.said(error)) from None
+    return np.column_stack([column.values for column in found])
 
 
 def copy_rows(path: str | Path, rows: Collection[int], to: str | Path) -> None:
-    r"""Copy the header and some rows of a file of comma-separated values to another file.
+    r"""Copy the header and some rows of a table to a file of separated values.
 
     Parameters
     ----------
     path : str or Path
-        The file, in UTF-8.
+        The file, of any kind that :class:`TableFile` reads.
     rows : collection of int
         Which rows, counted from 0 without the header and blank lines, as by :func:`read_table`.
     to : str or Path
-        The file to write.
+        The file to write, in UTF-8.
 
     Raises
     ------
@@ -100,52 +172,4 @@ def copy_rows(path: str | Path, rows: Collection[int], to: str | Path) -> None:
     ...     some.read_text().split()
     ['town,east,north', 'B,3,4']
     """
-    wanted = set(rows)
-    with (
-        open(path, newline="", encoding="utf-8-sig") as source,
-        open(to, "w", newline="", encoding="utf-8") as copy,
-    ):
-        lines, writer = filter(None, csv.reader(source)), csv.writer(copy, lineterminator="\n")
-        writer.writerow(next(lines))
-        writer.writerows(cells for i, cells in enumerate(lines) if i in wanted)
-
-
-def _places(header: list[str], columns: Sequence[str], path: str | Path) -> list[int]:
-    """Position of every column in the header."""
-    if not any(header):
-        raise ValueError(f"{path} is empty")
-    for name in columns:
-        if name not in header:
-            shown = ", ".join(map(repr, header[:NAMES_SHOWN]))
-            more = ", ..." if len(header) > NAMES_SHOWN else ""
-            raise ValueError(f"{path} has no column {name!r}; it has {shown}{more}")
-        if header.count(name) > 1:
-            raise ValueError(f"{path} has {header.count(name)} columns named {name!r}")
-    return [header.index(name) for name in columns]
-
-
-def _numbers(
-    cells: list[str], width: int, columns: Sequence[str], places: list[int], where: str
-) -> list[float]:
-    """Convert the wanted cells of one row."""
-    if len(cells) != width:
-        raise ValueError(f"{where} has {len(cells)} cells, the header has {width}")
-    return [
-        _number(cells[place], f"{where}, column {name!r}")
-        for name, place in zip(columns, places, strict=True)
-    ]
-
-
-def _number(cell: str, where: str) -> float:
-    cell = cell.strip()
-    if cell.lower() in MISSING:
-        raise ValueError(f"{where}: the value is missing")
-    try:
-        value = float(cell)
-    except ValueError:
-        raise ValueError(f"{where}: {cell!r} is not a number") from None
-    if not math.isfinite(value):
-        raise ValueError(f"{where}: {cell!r} is not a finite number")
-    if abs(value) > LARGEST:
-        raise ValueError(f"{where}: {cell!r} is larger than {LARGEST:g}")
-    return value
+    TableFile(path).copy_rows(rows, to)

@@ -9,6 +9,7 @@ from skgpb.domains.indirect import IndirectCell, IndirectQuery
 from skgpb.domains.partition import BoxPartition, Cell
 from skgpb.domains.pool import PoolPartition
 from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.domains.undivided import UndividedPool
 
 __all__ = [
     "Allocation",
@@ -30,4 +31,5 @@ __all__ = [
     "PoolPartition",
     "Query",
     "Region",
+    "UndividedPool",
 ]

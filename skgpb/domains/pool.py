@@ -64,8 +64,12 @@ class PoolPartition(Partition):
 
     def _arranged(self) -> np.ndarray:
         """Permutation of the rows in which every cell, however deep, is a slice."""
+        n = len(self.pool)
+        return self._arranged_within(np.arange(n), np.array([0, n]))
+
+    def _arranged_within(self, order: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+        """Arrange the rows of each slice from one cut to the next, of a given order."""
         (n, d), K = self.pool.shape, self.tree.n_children
-        order, cuts = np.arange(n), np.array([0, n])
         # Rows are compared by the rank of their value, equal values having equal ranks.
         ranks = np.column_stack([np.unique(x, return_inverse=True)[1] for x in self.pool.T])
         while (np.diff(cuts) >= K).any():

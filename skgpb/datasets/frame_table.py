@@ -1,0 +1,131 @@
+"""Tables that pandas reads: Parquet and Excel."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skgpb.datasets.columns import Column, column_of_texts
+from skgpb.datasets.dates import SECONDS_PER_DAY
+from skgpb.datasets.format import TableFormat, places_of
+from skgpb.datasets.sources import Source
+
+NEEDS = {"parquet": ("pandas", "pyarrow"), "excel": ("pandas", "openpyxl")}
+
+
+class FrameTable:
+    """A table in Parquet or Excel.
+
+    Parameters
+    ----------
+    source : Source
+        Its bytes.
+    how : TableFormat
+        Of which ``sheet`` and ``dates`` matter.
+    """
+
+    def __init__(self, source: Source, how: TableFormat) -> None:
+        self.source, self.how = source, how
+        try:
+            for library in NEEDS[source.kind]:
+                __import__(library)
+        except ImportError:
+            kind, needed = source.kind.capitalize(), " and ".join(NEEDS[source.kind])
+            raise ImportError(
+                f"{source.name} is a table in {kind}, which needs {needed}: "
+                "pip install skgpb[tables]"
+            ) from None
+
+    def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
+        """Read columns, those in ``texts`` as texts whatever they are."""
+        with self.source.damage_told():
+            frame = self._parquet(columns) if self.source.kind == "parquet" else self._sheet()
+        names = [str(name).strip() for name in frame.columns]
+        places = places_of(names, columns, self.source.name)
+        if not len(frame):
+            raise ValueError(f"{self.source.name} has a header but no rows")
+        found = []
+        for name, place in zip(columns, places, strict=True):
+            series = frame.iloc[:, place]
+            column = None if name in texts else _numbers_or_dates(name, series)
+            found.append(_column_of_objects(name, series, self.how) if column is None else column)
+            found[-1].check_range()
+        return found
+
+    def place(self, row: int) -> str:
+        """Name a row."""
+        return f"row {row}"
+
+    def copy_rows(self, rows: Collection[int], to: str | Path) -> None:
+        """Write the header and some rows as comma-separated values in UTF-8."""
+        frame = self._parquet(None) if self.source.kind == "parquet" else self._sheet()
+        frame.iloc[sorted(rows)].to_csv(to, index=False, lineterminator="\n", encoding="utf-8")
+
+    def _parquet(self, columns: Sequence[str] | None) -> Any:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            with self.source.raw() as raw:
+                file = ParquetFile(raw)
+                names = file.schema_arrow.names
+                if columns is not None:
+                    stripped = [name.strip() for name in names]
+                    names = [names[i] for i in places_of(stripped, columns, self.source.name)]
+                return file.read(names).to_pandas(split_blocks=True, self_destruct=True)
+        except ArrowException as error:
+            raise ValueError(f"{self.source.name} is damaged: {error}") from None
+
+    def _sheet(self) -> Any:
+        """Read the cells as they are, without what pandas makes of headers and missing values."""
+        import pandas as pd
+
+        sheet, name = self.how.sheet, self.source.name
+        with self.source.raw() as raw, pd.ExcelFile(raw, engine="openpyxl") as book:
+            names = [str(each) for each in book.sheet_names]
+            shown = ", ".join(map(repr, names))
+            if sheet is None and len(names) > 1:
+                raise ValueError(f"{name} has several sheets: say --sheet, one of {shown}")
+            if sheet is not None and sheet not in names:
+                raise ValueError(f"{name} has no sheet {sheet!r}; it has {shown}")
+            cells = book.parse(sheet or names[0], header=None, dtype=object, na_filter=False)
+        empty = cells.isna() | (cells == "")
+        cells = cells[~empty.all(axis=1)]
+        if not len(cells):
+            raise ValueError(f"{name} is empty")
+        frame = cells.iloc[1:].reset_index(drop=True)
+        frame.columns = [str(cell) for cell in cells.iloc[0]]
+        return frame
+
+
+def _numbers_or_dates(name: str, series: Any) -> Column | None:
+    """Convert what pandas knows to be numbers or dates; None for everything else."""
+    import pandas as pd
+
+    if series.dtype == object:
+        there = series[~(series.isna() | (series == ""))]
+        kinds = {type(value) for value in there}
+        if kinds <= {int, float}:
+            return Column(
+                name, "numbers", pd.to_numeric(series.where(series != "")).to_numpy(float)
+            )
+        return None
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        moments = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz else series
+        values = moments.to_numpy("datetime64[us]")
+        days = values.astype(np.int64) / (SECONDS_PER_DAY * 1e6)
+        return Column(name, "dates", np.where(np.isnat(values), np.nan, days))
+    if pd.api.types.is_numeric_dtype(series.dtype):
+        return Column(name, "numbers", series.to_numpy(np.float64, na_value=np.nan))
+    return None
+
+
+def _column_of_objects(name: str, series: Any, how: TableFormat) -> Column:
+    """Find out what other cells are by how they are written."""
+    codes, objects = series.factorize(use_na_sentinel=True)
+    texts = [*map(str, objects), ""]
+    codes = np.where(codes < 0, len(objects), codes)
+    return column_of_texts(name, codes, texts, decimal=how.decimal, pattern=how.dates)

@@ -1,0 +1,161 @@
+"""Where the bytes of a table come from, how they are packed, and which letters they spell."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+# Standard input is kept in memory up to so many bytes, beyond in a temporary file.
+IN_MEMORY = 2**26
+HEAD = 2**16
+PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+ZIP, PARQUET, OLD_EXCEL = b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+UNREAD = {
+    b"\x28\xb5\x2f\xfd": "is compressed by Zstandard: unpack it, or use gz, bz2, xz or zip",
+    b"7z\xbc\xaf\x27\x1c": "is compressed by 7-Zip: unpack it, or use gz, bz2, xz or zip",
+    b"%PDF": "is a PDF document, not a table",
+    b"\x89PNG": "is a picture, not a table",
+    OLD_EXCEL: "is an Excel file of before 2007: save it as .xlsx or CSV",
+}
+MARKS = {
+    b"\xef\xbb\xbf": "utf-8-sig",
+    b"\xff\xfe\x00\x00": "utf-32",
+    b"\x00\x00\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
+STDIN = "-"
+
+
+class Source:
+    """Bytes that can be read again and again.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or "-" for standard input. What is no regular file, such as a pipe, is read once
+        and kept.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    kind : str
+        "text", "parquet" or "excel", by the first bytes.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.name = "standard input" if str(path) == STDIN else str(path)
+        self._path, self._kept = path, None
+        if str(path) == STDIN or not os.path.isfile(path):
+            self._kept = self._keep()
+        with self.raw() as raw:
+            head = raw.read(HEAD)
+        for mark, reason in UNREAD.items():
+            if head.startswith(mark):
+                raise ValueError(f"{self.name} {reason}")
+        self._open: Any = next((PACKED[mark] for mark in PACKED if head.startswith(mark)), None)
+        self.kind = "parquet" if head.startswith(PARQUET) else "text"
+        if head.startswith(ZIP):
+            self._look_into_zip()
+
+    def _keep(self) -> IO[bytes]:
+        kept = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
+        if str(self._path) != STDIN:
+            with open(self._path, "rb") as file:
+                shutil.copyfileobj(file, kept)
+        elif sys.stdin is not None:
+            shutil.copyfileobj(sys.stdin.buffer, kept)
+        return kept
+
+    def _look_into_zip(self) -> None:
+        with self.damage_told(), self.raw() as raw, zipfile.ZipFile(raw) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+        if "xl/workbook.xml" in names:
+            self.kind = "excel"
+            return
+        files = [name for name in names if not name.startswith(("__MACOSX/", "."))]
+        if len(files) != 1:
+            shown = ", ".join(map(repr, files[:5])) + (", ..." if len(files) > 5 else "")
+            raise ValueError(
+                f"{self.name} must hold one table, it has {len(files)} files"
+                + (f": {shown}" if files else "")
+            )
+        self._open = lambda raw: zipfile.ZipFile(raw).open(files[0])  # noqa: SIM115
+
+    @contextmanager
+    def raw(self) -> Iterator[IO[bytes]]:
+        """The bytes as they are stored."""
+        if self._kept is None:
+            with open(self._path, "rb") as file:
+                yield file
+        else:
+            self._kept.seek(0)
+            yield self._kept
+
+    @contextmanager
+    def unpacked(self) -> Iterator[IO[bytes]]:
+        """The bytes without compression."""
+        with self.damage_told(), self.raw() as raw:
+            if self._open is None:
+                yield raw
+            else:
+                with self._open(raw) as file:
+                    yield file
+
+    @contextmanager
+    def text(self, encoding: str) -> Iterator[io.TextIOWrapper]:
+        """The letters, with line ends as they are."""
+        with self.unpacked() as file:
+            wrapper = io.TextIOWrapper(file, encoding=encoding, newline="")
+            try:
+                yield wrapper
+            finally:
+                wrapper.detach()  # what is kept must not be closed
+
+    @contextmanager
+    def damage_told(self) -> Iterator[None]:
+        """Turn what libraries raise for damaged archives into a ValueError."""
+        try:
+            yield
+        except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{self.name} is damaged: {error}") from None
+        except (NotImplementedError, RuntimeError) as error:  # such as a password
+            raise ValueError(f"{self.name} cannot be unpacked: {error}") from None
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise ValueError(f"{self.name} is damaged: {error}") from None
+
+    def encodings(self) -> list[str]:
+        """Encodings to try, in that order; the last takes everything.
+
+        Raises
+        ------
+        ValueError
+            Where the bytes are no text.
+        """
+        with self.unpacked() as file:
+            head = file.read(HEAD)
+        for mark, encoding in MARKS.items():
+            if head.startswith(mark):
+                return [encoding]
+        even, odd = head[::2].count(0), head[1::2].count(0)
+        if even or odd:
+            # Latin letters in UTF-16 have a zero as every other byte.
+            if min(even, odd) == 0 and max(even, odd) > len(head) // 4:
+                return ["utf-16-be" if even else "utf-16-le"]
+            raise ValueError(f"{self.name} is not a text: it has bytes of zero")
+        return ["utf-8", "cp1252", "latin-1"]
