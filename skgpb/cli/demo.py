@@ -7,11 +7,15 @@ from functools import partial
 from typing import Any
 
 from skgpb.cli.arguments import UsageError, add_common, not_negative, whole
+from skgpb.cli.conclusion import conclude
+from skgpb.cli.features import FeatureSpace
 from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
+from skgpb.cli.pictures import PIXELS, draw_photograph
 from skgpb.cli.region import GroupAverages
-from skgpb.cli.report import PIXELS, draw_photograph, summary_of
-from skgpb.cli.search import result_of, run_search
-from skgpb.datasets import load_flower
+from skgpb.cli.report import summary_of
+from skgpb.cli.result import Found, result_of
+from skgpb.cli.search import run_search
+from skgpb.datasets import Column, load_flower
 
 # Groups of the demo hold one 256th of the photograph.
 DEMO_DEPTH = 7
@@ -50,12 +54,16 @@ def _demo(arguments: argparse.Namespace) -> None:
     except ImportError as error:
         raise UsageError(str(error)) from error
     arguments.kernel, arguments.alpha = "matern52", None
-    arguments.max_depth, arguments.min_members, arguments.size = DEMO_DEPTH, None, None
+    arguments.max_depth, arguments.min_members = DEMO_DEPTH, None
+    arguments.size, arguments.minimize = None, False
     oracle = GroupAverages(brightness, arguments.noise, arguments.seed)
     region = run_search(places, oracle, arguments)
-    result = result_of(region, brightness, arguments, PIXELS, "brightness", "flower.jpg")
+    axes = zip(PIXELS, places.T, strict=True)
+    space = FeatureSpace([Column(name, "numbers", values) for name, values in axes])
+    found = Found(region, space, conclude(region, space), "brightness")
+    result = result_of(found, brightness, arguments, "flower.jpg")
     height, width = image.shape[:2]
-    summary = summary_of(result, region, f"a photograph of {width} x {height} pixels")
+    summary = summary_of(found, result, f"a photograph of {width} x {height} pixels")
     write_report(
         summary,
         [

@@ -124,9 +124,15 @@ class GroupSearch(GPOOOptimizer):
         self.smallest = smallest
 
     def _make_partition(self, max_depth: int) -> UndividedPool:
-        return UndividedPool(
+        partition = UndividedPool(
             self.pool, N_REPRESENTATIVES, self.min_members, self.smallest, self.max_depth
         )
+        if partition.max_depth < 0:
+            raise ValueError(
+                "no groups can be formed: cuts go between different values, and no feature can be "
+                f"cut so that {self.smallest} rows or more are on either side"
+            )
+        return partition
 
 
 class GroupOracle(ABC):
@@ -329,11 +335,6 @@ def find_region(
         direction="minimize" if minimize else "maximize",
         random_state=seed,
     ).start()
-    if optimizer.max_depth_ < 0:
-        raise ValueError(
-            "no groups can be formed: cuts go between different values, and no feature can be cut "
-            f"so that {smallest} rows or more are on either side"
-        )
     oracle.begin(optimizer.domain_.fewest)
     answers: list[float] = []
     variance = optimizer.alpha

@@ -1,63 +1,134 @@
-"""What people see of a search: a summary, and a map of what was found."""
+"""What people read of a search: a summary that concludes."""
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
-import numpy as np
-
+from skgpb.cli.features import Limits
 from skgpb.cli.private import privacy_remark
 from skgpb.cli.region import Region
+from skgpb.cli.result import Found
 
-PIXELS = ["column (pixels)", "row (pixels)"]
-# A recommended group narrower than this share of the map gets a close-up of so many times its
-# own size on every side.
-SMALL, ZOOM = 0.1, 3.0
-CLOSE_UP_DOT = 9.0
+# Features below this share of the largest effect do not matter.
+MATTERS = 0.1
+# So many features are listed.
+LISTED = 5
 
 
-def summary_of(result: dict[str, Any], region: Region, source: str) -> list[str]:
+def summary_of(found: Found, result: dict[str, Any], source: str) -> list[str]:
     """Lines that say what was found."""
+    rows = rows_of(found, result)
+    width = max(len(name) for name, _ in rows)
+    return [
+        f"{result['sought'].capitalize()} average of {found.target} in {source}",
+        "",
+        *(f"{name:<{width}}  {text}" for name, text in rows),
+        *(line for remark in remarks_of(found, result) for line in ("", *remark)),
+    ]
+
+
+def rows_of(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what is said of a search, each with its name."""
     low, high = result["interval_95"]
+    whole = found.region.group.depth == 0
+    named = [(f"  {limit.column.name}", limit.said) for limit in found.limits]
+    exact = [("exactly these rows", f"--where {quoted(found.where)}")] if found.where else []
     true = []
     if "true_average" in result:
         text = (
-            f"{_number(result['true_average'])}, of the whole table "
-            f"{_number(result['true_average_of_table'])} (computed only for this report)"
+            f"{number(result['true_average'])}, of the whole table "
+            f"{number(result['true_average_of_table'])} (computed only for this report)"
         )
         true.append(("true average", text))
-    rows = [
+    return [
         (
             "recommended group",
             f"{count(result['n_members'], 'row')}, "
-            f"{_percent(result['n_members'] / result['n_rows'])} of the table",
+            f"{percent(result['n_members'] / result['n_rows'])} of the table",
         ),
-        *(
-            (f"  {name}", f"{_number(lower)} to {_number(upper)}")
-            for name, lower, upper in zip(
-                result["features"], result["lower"], result["upper"], strict=True
-            )
-        ),
+        *named,
+        *(exact if result["command"] == "search" else []),
         (
             "average found",
-            f"{_number(result['posterior_mean'])}, with 95 % probability between {_number(low)} "
-            f"and {_number(high)}",
+            f"{number(result['posterior_mean'])}, with 95 % probability between {number(low)} "
+            f"and {number(high)}",
         ),
+        *([] if whole else _compared(found)),
+        ("what matters", _matters(found)),
         (
             "questions asked",
             f"{result['n_rounds']:,} on {count(result['n_groups_asked'], 'group')}, "
             + _noise_of(result),
         ),
         ("smallest group asked", count(result["smallest_group_asked"], "row")),
-        ("rows averaged singly", _percent(result["share_of_rows_averaged_singly"])),
+        ("rows averaged singly", percent(result["share_of_rows_averaged_singly"])),
         *true,
+        *([] if whole else _chance(found, result)),
     ]
-    width = max(len(name) for name, _ in rows)
+
+
+def _compared(found: Found) -> list[tuple[str, str]]:
+    """Compare the group with the whole table and with the best of the others."""
+    conclusion = found.conclusion
+    low, high = conclusion.gain_interval
+    verdict = "not noise" if conclusion.told_from_noise else "which may be noise alone"
+    word = "lower" if found.minimizes else "higher"
+    rows = [
+        (
+            f"{word} than the table",
+            f"by {number(conclusion.gain)}, with 95 % probability by {number(low)} to "
+            f"{number(high)}: {verdict}",
+        )
+    ]
+    if conclusion.runner_up is not None:
+        group = conclusion.runner_up
+        limits = found.space.limits(group.members)
+        rows.append(
+            (
+                "runner-up",
+                f"{count(len(group.members), 'row')}, {named(limits)}: "
+                f"{number(conclusion.runner_up_mean)}, the better one with "
+                f"{chances(conclusion.runner_up_better)} probability",
+            )
+        )
+    sure = f"{chances(conclusion.sure_of_best)} that no other group asked for is better"
+    return [*rows, ("how sure", sure)]
+
+
+def named(limits: list[Limits]) -> str:
+    """Name what tells a group from other rows."""
+    said = [f"{limit.column.name} {limit.said}" for limit in limits if limit.conditions]
+    return ", ".join(said) or "the whole table"
+
+
+def _matters(found: Found) -> str:
+    """Say which features matter."""
+    effects = found.conclusion.effects
+    largest = max(effects.values())
+    if largest == 0.0:
+        return "no feature, as far as the answers tell"
+    mattering = [name for name, effect in effects.items() if effect >= MATTERS * largest]
+    shown = [f"{name} (by {number(effects[name], 3)})" for name in mattering[:LISTED]]
+    more = len(mattering) - LISTED
+    text = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    hardly = [name for name in effects if name not in mattering]
+    return text + (f"; hardly {', '.join(hardly[:LISTED])}" if hardly else "")
+
+
+def _chance(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
+    if "best_by_chance" not in result:
+        return []
+    edge, average = result["best_by_chance"], result["true_average"]
+    beyond = average < edge if found.minimizes else average > edge
+    side = "below" if found.minimizes else "above"
+    verdict = "so it is not chance" if beyond else "so it may be chance alone"
     return [
-        f"Highest average of {result['target']} in {source}",
-        "",
-        *(f"{name:<{width}}  {text}" for name, text in rows),
-        *_remarks(result, region),
+        (
+            "by chance",
+            f"the best of groups of so many rows, drawn at random, is seldom {side} "
+            f"{number(edge)}: {verdict}",
+        )
     ]
 
 
@@ -67,34 +138,40 @@ def _noise_of(result: dict[str, Any]) -> str:
         least, most = (f"{noise:,.3g}" for noise in result["privacy"]["noise"])
         return f"with noise of {least}" + (f" to {most}" if least != most else "")
     noise = result["parameters"]["noise"]
-    return f"each answer with noise of {_number(noise)}" if noise else "answered exactly"
+    return f"each answer with noise of {number(noise)}" if noise else "answered exactly"
 
 
-def _remarks(result: dict[str, Any], region: Region) -> list[str]:
+def remarks_of(found: Found, result: dict[str, Any]) -> list[list[str]]:
     """Say what the numbers do not."""
-    remarks = []
-    others = result["n_rows_within_bounds"] - result["n_members"]
-    if others:
-        saved = result["command"] == "search" and "privacy" not in result
-        which = ", which --save-rows writes" if saved else ""
-        remarks += [
-            "",
-            f"{count(others, 'other row')} of the table "
-            f"{'is' if others == 1 else 'are'} within the same bounds, for the cuts go through "
-            f"equal values; they are not in the group{which}.",
-        ]
-    group, oracle = region.group, region.oracle
-    if group.depth == 0 and len(oracle.asked) > 1:
-        remarks += ["", "No group that was asked for is better than the whole table."]
-    if group.depth <= region.optimizer.max_depth_ and not region.exhausted:
-        remarks += [
-            "",
-            "The budget was too small to settle on one of the smallest groups: a larger one may "
-            "find a higher average.",
-        ]
+    remarks, region = [], found.region
+    if region.group.depth == 0 and len(region.oracle.asked) > 1:
+        remarks.append(["No group that was asked for is better than the whole table."])
+    if _unfinished(region):
+        remarks.append(
+            [
+                "The budget was too small to settle on one of the smallest groups: a larger one "
+                f"may find a {'lower' if found.minimizes else 'higher'} average."
+            ]
+        )
     if "privacy" in result:
-        remarks += ["", *privacy_remark(result["privacy"])]
+        remarks.append(privacy_remark(result["privacy"]))
     return remarks
+
+
+def _unfinished(region: Region) -> bool:
+    """Whether the recommended group can be cut further."""
+    if region.exhausted:
+        return False
+    try:
+        region.optimizer.domain_.cell_at(region.group.depth + 1, 2 * region.group.index)
+    except ValueError:
+        return False
+    return True
+
+
+def quoted(text: str) -> str:
+    """Put a text between quotes for a shell, of any kind where that is possible."""
+    return shlex.quote(text) if set(text) & set('"$`!\\') else f'"{text}"'
 
 
 def count(n: int, what: str) -> str:
@@ -102,72 +179,19 @@ def count(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Two significant digits, more of what is close to all."""
     percent = 100.0 * share
     return f"{percent:.2g} %" if percent < 10.0 else f"{percent:.4g} %"
 
 
-def _number(x: float) -> str:
-    return f"{x:,.6g}"
+def chances(probability: float) -> str:
+    """Percents of a probability that is known to about one of them."""
+    if probability < 0.01:
+        return "less than 1 %"
+    return f"{100.0 * probability:.0f} %" if probability < 0.995 else "more than 99 %"
 
 
-def _figure(panels: int) -> Any:
-    """A figure that needs no display, and its axes."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.5 * panels, 6.0), layout="constrained", dpi=150)
-    return figure, figure.subplots(1, panels, squeeze=False)[0]
-
-
-def draw_table(region: Region, table: np.ndarray, features: list[str], target: str) -> Any:
-    """Draw the groups of a table, with a close-up where the one recommended is small."""
-    from skgpb.plotting import CellMapDisplay
-
-    span, side = np.ptp(table, axis=0), region.upper - region.lower
-    zoom = len(features) == 2 and (side < SMALL * span).any()
-    figure, axes = _figure(2 if zoom else 1)
-    display = CellMapDisplay.from_optimizer(
-        region.optimizer,
-        axes[0],
-        recommended=region.group,
-        pool=table,
-        feature_names=features,
-        value_name=f"average {target}",
-    )
-    if zoom:
-        margin = np.minimum(span, ZOOM * np.where(side > 0.0, side, span))
-        display.plot(axes[1], colorbar=False)
-        display.mappable_.set_sizes([CLOSE_UP_DOT])
-        low, high = region.lower - margin, region.upper + margin
-        axes[1].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), title="close-up")
-    figure.suptitle(
-        f"{len(region.group.members):,} of {count(len(table), 'row')} recommended after "
-        f"{count(region.oracle.n_answers, 'average')} of {target}"
-    )
-    return figure
-
-
-def draw_photograph(region: Region, places: np.ndarray, image: np.ndarray) -> Any:
-    """Draw the photograph, and beside it what the averages tell of it."""
-    from matplotlib.patches import Rectangle
-
-    from skgpb.plotting import CellMapDisplay
-
-    figure, (left, right) = _figure(2)
-    right.invert_yaxis()
-    display = CellMapDisplay.from_optimizer(
-        region.optimizer,
-        right,
-        recommended=region.group,
-        pool=places,
-        feature_names=PIXELS,
-        value_name="average brightness",
-    )
-    left.imshow(image)
-    low, high = region.lower, region.upper
-    left.add_patch(Rectangle(low, *(high - low), fill=False, edgecolor=display.color, lw=2.5))
-    left.set(title="the photograph, unknown to the search", xlabel=PIXELS[0], ylabel=PIXELS[1])
-    right.set(title=f"what {count(region.oracle.n_answers, 'average')} tell", aspect="equal")
-    right.set(xlim=left.get_xlim(), ylim=left.get_ylim())
-    return figure
+def number(x: float, digits: int = 6) -> str:
+    """So many significant digits, with thousands apart."""
+    return f"{x:,.{digits}g}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 from functools import partial
 from importlib.util import find_spec
@@ -12,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-import skgpb
 from skgpb.cli.arguments import UsageError, add_common, not_negative, whole
+from skgpb.cli.conclusion import conclude
 from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
-from skgpb.cli.private import add_private, check_private, privacy_entry, private_oracle
+from skgpb.cli.pictures import draw_table
+from skgpb.cli.private import add_private, check_private, private_oracle
 from skgpb.cli.region import (
     KERNELS,
     N_CHILDREN,
@@ -25,8 +25,9 @@ from skgpb.cli.region import (
     find_region,
     group_size,
 )
-from skgpb.cli.report import count, draw_table, summary_of
-from skgpb.datasets import copy_rows, read_table
+from skgpb.cli.report import count, summary_of
+from skgpb.cli.result import Found, result_of
+from skgpb.cli.tables import SearchTable, add_table, check_table, read_search
 
 # A search needs two groups of two rows.
 FEWEST_ROWS = 4
@@ -46,9 +47,23 @@ def add_parser(commands: Any) -> None:
     )
     search.set_defaults(run=_search, size=None)
     add = search.add_argument
-    add("data", metavar="DATA.csv", help="comma-separated values with a header")
+    add(
+        "data",
+        nargs="?",
+        metavar="DATA",
+        help="table with a header: text with any separator, also packed, Parquet, Excel, or - for "
+        "standard input",
+    )
     add("--features", nargs="+", required=True, metavar="NAME", help="columns that form groups")
-    add("--target", required=True, metavar="NAME", help="column whose average is sought")
+    add(
+        "--target",
+        nargs="+",
+        action="append",
+        required=True,
+        metavar="NAME",
+        help="column whose average is sought",
+    )
+    add("--minimize", action="store_true", help="seek the lowest average")
     add("--budget", type=whole(1), metavar="N", help="number of questions")
     add(
         "--noise",
@@ -84,7 +99,8 @@ def add_parser(commands: Any) -> None:
         "--min-members",
         type=whole(1),
         metavar="M",
-        help="fewest rows of a group that is asked for (default: a 64th of the table)",
+        help="fewest rows of a group that is asked for (default: about a 64th of the table, fewer "
+        "only where equal values leave no other cut)",
     )
     add(
         "--save-rows",
@@ -92,56 +108,48 @@ def add_parser(commands: Any) -> None:
         help="write the rows of the recommended group, as they are in the table",
     )
     add_common(search, None, None)
+    add_table(search)
     add_private(search)
 
 
 def _search(arguments: argparse.Namespace) -> None:
-    features, target = arguments.features, arguments.target
-    for name in features:
-        if features.count(name) > 1:
-            raise UsageError(f"--features names {name!r} more than once")
-    if target in features:
-        raise UsageError(f"--target {target!r} is also one of --features, which are not hidden")
+    check_table(arguments)
     check_private(arguments)
     output, plot, rows = arguments.output, arguments.plot, arguments.save_rows
     check_outputs({"--output": output, "--plot": plot, "--save-rows": rows}, arguments.data)
     if plot is not None:
         check_picture(plot)
-    try:
-        columns = read_table(arguments.data, [*features, target])
-    except OSError as error:
-        raise UsageError(f"cannot read {arguments.data}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-    if rows is not None and not os.path.isfile(arguments.data):
-        raise UsageError(f"--save-rows reads the table again: {arguments.data} must be a file")
-    table, values = columns[:, :-1], columns[:, -1]
+    table = read_search(arguments)
+    space, values = table.space, table.values
     _check_sizes(table, arguments)
     if arguments.epsilon is None:
         oracle: GroupOracle = GroupAverages(values, arguments.noise, arguments.seed or 0)
+        known: np.ndarray | None = values
     else:
         # From here on the column is known to the oracle alone.
-        oracle, values = private_oracle(values, arguments), None
-    region = run_search(table, oracle, arguments)
-    result = result_of(region, values, arguments, features, target, arguments.data)
-    summary = summary_of(result, region, f"{arguments.data}, {count(len(table), 'row')}")
+        oracle, known = private_oracle(values, arguments), None
+    region = run_search(space.coordinates, oracle, arguments)
+    found = Found(region, space, conclude(region, space), arguments.target)
+    result = result_of(found, known, arguments, table.file.name, table.rows)
+    summary = summary_of(found, result, table.said)
     write_report(
         summary,
         [
             ("result", output, partial(write_json, result)),
-            ("rows", rows, partial(copy_rows, arguments.data, result["members"])),
-            ("map", plot, lambda name: draw_table(region, table, features, target).savefig(name)),
+            ("rows", rows, partial(table.file.copy_rows, result["members"])),
+            ("map", plot, lambda name: draw_table(found).savefig(name)),
         ],
     )
 
 
-def _check_sizes(table: np.ndarray, arguments: argparse.Namespace) -> None:
-    n = len(table)
+def _check_sizes(table: SearchTable, arguments: argparse.Namespace) -> None:
+    n = len(table.rows)
     if n < FEWEST_ROWS:
+        left = " left" if n < table.n_read else ""
         raise UsageError(
-            f"{arguments.data} has {count(n, 'row')}, a search needs at least {FEWEST_ROWS}"
+            f"{table.file.name} has {count(n, 'row')}{left}, a search needs at least {FEWEST_ROWS}"
         )
-    if not np.ptp(table, axis=0).any():
+    if not np.ptp(table.space.coordinates, axis=0).any():
         raise UsageError("no groups can be formed: every feature has one and the same value")
     least, depth = arguments.min_members, arguments.max_depth
     if least is not None and N_CHILDREN * least > n:
@@ -171,13 +179,14 @@ def run_search(table: np.ndarray, oracle: GroupOracle, arguments: argparse.Names
             max_depth=arguments.max_depth,
             min_members=arguments.min_members,
             size=arguments.size,
+            minimize=arguments.minimize,
             seed=arguments.seed or 0,
             tick=None if bar is None else bar.update,
         )
-    except ValueError as error:
-        raise UsageError(str(error)) from error
     except np.linalg.LinAlgError as error:
         raise UsageError(f"the model broke down, try a larger --alpha: {error}") from error
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     finally:
         if bar is not None:
             bar.close()
@@ -190,62 +199,3 @@ def _progress_bar(total: int) -> Any:
     from tqdm import tqdm
 
     return tqdm(total=total, unit="question", leave=False)
-
-
-def result_of(
-    region: Region,
-    values: np.ndarray | None,
-    arguments: argparse.Namespace,
-    features: list[str],
-    target: str,
-    source: str,
-) -> dict[str, Any]:
-    """Everything about a search, with the truth that only the report may know.
-
-    It does not where the search is private: ``values`` is None then.
-    """
-    optimizer, oracle, members = region.optimizer, region.oracle, region.group.members
-    if values is None:
-        known = {"privacy": privacy_entry(oracle, arguments)}
-    else:
-        known = {
-            "true_average": float(values[members].mean()),
-            "true_average_of_table": float(values.mean()),
-        }
-    return {
-        "command": arguments.command,
-        "source": str(source),
-        "features": features,
-        "target": target,
-        "n_rows": oracle.n_rows,
-        "n_members": len(members),
-        "members": members.tolist(),
-        "lower": region.lower.tolist(),
-        "upper": region.upper.tolist(),
-        "n_rows_within_bounds": region.n_inside,
-        "posterior_mean": region.mean,
-        "posterior_std": region.std,
-        "interval_95": list(region.interval),
-        **known,
-        "n_rounds": oracle.n_answers,
-        "n_groups_asked": len(oracle.asked),
-        "smallest_group_asked": oracle.smallest,
-        "share_of_rows_averaged_singly": oracle.share_asked_singly,
-        "seed": arguments.seed or 0,
-        "parameters": {
-            "budget": arguments.budget,
-            "noise": None if values is None else arguments.noise,
-            "alpha": None if values is None else region.alpha,
-            "kernel": arguments.kernel,
-            "kernel_learned": str(optimizer.surrogate_.kernel_),
-            "max_depth": optimizer.max_depth_,
-            "min_members": optimizer.min_members,
-            "n_children": optimizer.n_children,
-            "n_representatives": optimizer.n_representatives,
-            "diameter": optimizer.diameter,
-            "expansion": optimizer.expansion,
-            "beta": optimizer.beta,
-            "failure_probability": optimizer.failure_probability,
-        },
-        "version": skgpb.__version__,
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -50,6 +50,15 @@ class Column:
         """Whether the value of each row is missing, shape (n_rows,)."""
         return np.isnan(self.values)
 
+    def of_rows(self, rows: np.ndarray) -> Column:
+        """Return the column of some rows, with the texts that they have."""
+        values = self.values[rows]
+        if self.kind != "texts":
+            return replace(self, values=values)
+        there = ~np.isnan(values)
+        codes, values[there] = np.unique(values[there], return_inverse=True)
+        return replace(self, values=values, labels=tuple(self.labels[int(i)] for i in codes))
+
     def check_range(self) -> None:
         """Raise a CellError where a number is infinite, or too large to be squared."""
         for row in np.flatnonzero(np.isinf(self.values))[:1]:
@@ -63,8 +72,8 @@ class Column:
         """Raise a CellError where a column holds something else than numbers."""
         if self.kind != "numbers":
             row = int(np.flatnonzero(~self.missing)[0])
-            what = self.labels[int(self.values[row])] if self.labels else "a date"
-            raise CellError(row, self.name, f"{what!r} is not a number")
+            what = repr(self.labels[int(self.values[row])]) if self.labels else "a date"
+            raise CellError(row, self.name, f"{what} is not a number")
 
     def check_complete(self) -> None:
         """Raise a CellError where a value is missing."""

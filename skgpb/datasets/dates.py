@@ -88,9 +88,8 @@ def _joined(year: str, month: str, day: str, time: str | None) -> str:
 
 def iso_date(days: float) -> str:
     """Write days since 1970 as a date, with the time where it is not midnight."""
-    moment = np.datetime64(round(days * SECONDS_PER_DAY * 1e3), "ms")
-    text = str(moment)
-    for tail in ("T00:00:00.000", ":00.000", ".000"):
+    text = str(np.datetime64(round(days * SECONDS_PER_DAY * 1e6), "us"))
+    for tail in ("T00:00:00.000000", ":00.000000", ".000000"):
         if text.endswith(tail):
             return text.removesuffix(tail)
     return text

@@ -21,7 +21,9 @@ from typing import IO, Any
 IN_MEMORY = 2**26
 HEAD = 2**16
 PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-ZIP, PARQUET, OLD_EXCEL = b"PK\x03\x04", b"PAR1", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# The second one begins an archive of nothing.
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+PARQUET, OLD_EXCEL = b"PAR1", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 UNREAD = {
     b"\x28\xb5\x2f\xfd": "is compressed by Zstandard: unpack it, or use gz, bz2, xz or zip",
     b"7z\xbc\xaf\x27\x1c": "is compressed by 7-Zip: unpack it, or use gz, bz2, xz or zip",

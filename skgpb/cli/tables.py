@@ -1,0 +1,197 @@
+"""What ``search`` reads: the options that say how a table is written and which rows count."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+import numpy as np
+
+from skgpb.cli.arguments import UsageError
+from skgpb.cli.features import FeatureSpace
+from skgpb.cli.where import Condition
+from skgpb.datasets import Column, TableFile, TableFormat
+from skgpb.datasets.columns import CellError
+from skgpb.datasets.sources import STDIN
+
+SEVERAL_TARGETS = (
+    "--target takes one column, got {}: what is best for one is not best for the other. Search for "
+    "each, or put what they are worth together into a column of its own"
+)
+
+
+@dataclass(frozen=True)
+class SearchTable:
+    """The rows that are searched.
+
+    Attributes
+    ----------
+    file : TableFile
+        Where they come from.
+    space : FeatureSpace
+        Their features.
+    values : ndarray of shape (n_rows,)
+        Their targets.
+    rows : ndarray of shape (n_rows,)
+        Their numbers in the file, from 0.
+    columns : list of Column
+        Of these rows: the features and those that --where compares.
+    n_read, n_incomplete : int
+        Rows in the file, and rows left out because a value is missing.
+    """
+
+    file: TableFile
+    space: FeatureSpace
+    values: np.ndarray
+    rows: np.ndarray
+    columns: dict[str, Column]
+    n_read: int
+    n_incomplete: int
+
+    @property
+    def said(self) -> str:
+        """Name the table and how much of it is searched, for people."""
+        n, left_out = len(self.rows), []
+        if self.n_incomplete:
+            left_out.append(f"{self.n_incomplete:,} with missing values left out")
+        if self.n_read - n - self.n_incomplete:
+            left_out.append(f"{self.n_read - n - self.n_incomplete:,} not selected by --where")
+        rows = f"{n:,} row{'' if n == 1 else 's'}"
+        return f"{self.file.name}, {rows}" + (f" ({'; '.join(left_out)})" if left_out else "")
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Add what says how a table is written and which rows count."""
+    table = parser.add_argument_group(
+        "table", "How the table is written is found out where it is not said."
+    )
+    add = table.add_argument
+    add(
+        "--separator",
+        metavar="SEP",
+        help="comma, semicolon, tab, pipe, space or any other letter between the cells",
+    )
+    add("--decimal", choices=["point", "comma"], help="decimal mark; the other one groups digits")
+    add("--encoding", metavar="NAME", help="such as utf-8 or latin-1")
+    add(
+        "--dates",
+        metavar="FORMAT",
+        help="how dates are written, such as %%d/%%m/%%Y; dates are features like numbers",
+    )
+    add("--sheet", metavar="NAME", help="sheet of an Excel file")
+    add(
+        "--where",
+        metavar="CONDITION",
+        help="search the rows that fulfil it, such as \"age >= 18 and region in ('N', 'S')\"; "
+        "put names with blanks between brackets",
+    )
+    add("--drop-missing", action="store_true", help="leave out rows with missing values")
+    add(
+        "--one-hot",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="features that are categories, each on its own; so are all that hold texts",
+    )
+    add(
+        "--groups",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="features that are categories of which neighbours in the alphabet come together",
+    )
+
+
+def check_table(arguments: argparse.Namespace) -> None:
+    """Find what does not go together, before the table is read."""
+    targets = [name for names in arguments.target for name in names]
+    if arguments.data is None and len(targets) > 1:
+        arguments.data = targets.pop()  # search --features x --target value table.csv
+    if arguments.data is None:
+        raise UsageError("the following arguments are required: DATA")
+    if len(targets) > 1:
+        raise UsageError(SEVERAL_TARGETS.format(", ".join(map(repr, targets))))
+    arguments.target = targets[0]
+    features, target = arguments.features, arguments.target
+    for name in features:
+        if features.count(name) > 1:
+            raise UsageError(f"--features names {name!r} more than once")
+    if target in features:
+        raise UsageError(f"--target {target!r} is also one of --features, which are not hidden")
+    for option in ("one_hot", "groups"):
+        for name in getattr(arguments, option):
+            if name not in features:
+                raise UsageError(f"--{option.replace('_', '-')} {name!r} is not one of --features")
+    for name in arguments.one_hot:
+        if name in arguments.groups:
+            raise UsageError(f"{name!r} is both in --one-hot and in --groups")
+
+
+def read_search(arguments: argparse.Namespace) -> SearchTable:
+    """Read the rows that are searched."""
+    path = arguments.data
+    try:
+        condition = None if arguments.where is None else Condition(arguments.where)
+        return _read(arguments, condition)
+    except (ImportError, ValueError) as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        what = "standard input" if path == STDIN else path
+        raise UsageError(f"cannot read {what}: {error.strerror or error}") from error
+
+
+def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchTable:
+    how = TableFormat(
+        arguments.separator,
+        arguments.decimal,
+        arguments.encoding,
+        arguments.dates,
+        arguments.sheet,
+    )
+    file = TableFile(arguments.data, how)
+    asked = [] if condition is None else condition.columns
+    if arguments.epsilon is not None and arguments.target in asked:
+        raise ValueError(
+            f"--where compares {arguments.target!r}, which --epsilon protects: which rows are "
+            "searched would tell of it"
+        )
+    names = list(dict.fromkeys([*arguments.features, arguments.target, *asked]))
+    texts = {*arguments.one_hot, *arguments.groups}
+    columns = dict(zip(names, file.read(names, texts), strict=True))
+    features, target = [columns[name] for name in arguments.features], columns[arguments.target]
+    n_read = len(target.values)
+    selected = np.ones(n_read, dtype=bool) if condition is None else condition.rows(columns)
+    if not selected.any():
+        raise ValueError(f"--where {arguments.where!r} selects none of the {n_read:,} rows")
+    complete = selected.copy()
+    try:
+        target.check_numbers()
+        for column in (*features, target):
+            _check_complete(column, selected, arguments)
+            complete &= ~column.missing
+    except CellError as error:
+        hint = " (--drop-missing leaves such rows out)" if "missing" in str(error) else ""
+        raise ValueError(file.said(error) + hint) from None
+    if not complete.any():
+        raise ValueError(f"{file.name} has no row without a missing value")
+    rows = np.flatnonzero(complete)
+    kept = {name: column.of_rows(rows) for name, column in columns.items()}
+    values = kept.pop(target.name).values
+    return SearchTable(
+        file=file,
+        space=FeatureSpace([kept[column.name] for column in features], arguments.groups),
+        values=values,
+        rows=rows,
+        columns=kept,
+        n_read=n_read,
+        n_incomplete=int(selected.sum() - len(rows)),
+    )
+
+
+def _check_complete(column: Column, selected: np.ndarray, arguments: argparse.Namespace) -> None:
+    """Raise a CellError where a value of a row that is searched is missing and must not be."""
+    protected = arguments.epsilon is not None and column.name == arguments.target
+    if arguments.drop_missing and not protected:
+        return
+    for row in np.flatnonzero(column.missing & selected)[:1]:
+        raise CellError(row, column.name, "the value is missing")
