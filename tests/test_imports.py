@@ -13,7 +13,7 @@ ROOT = Path(skgpb.__file__).parent
 #: From the ground up; rooms of one floor do not know each other.
 FLOORS = [
     "_docstrings _version exceptions",
-    "_core locks utils",
+    "_core locks progress utils",
     "roots",
     "kernels",
     "domains acquisition surrogate persistence",

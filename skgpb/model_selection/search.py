@@ -23,6 +23,7 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
+from skgpb.progress import logger
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import (
     MOST_POINTS,
@@ -115,8 +116,8 @@ class BanditSearchCV(BaseSearchCV):
     cv : int, cross-validation generator or iterable, default=None
         As in RandomizedSearchCV.
     verbose : int, default=0
-        1 prints a line for every setting, with its score and the best so far; more as in
-        RandomizedSearchCV.
+        1 prints a line for every setting, with its score and the best so far, which the logger
+        ``skgpb`` of :mod:`logging` gets in any case; more as in RandomizedSearchCV.
     pre_dispatch : int or str, default="2*n_jobs"
         As in RandomizedSearchCV.
     random_state : int, RandomState instance or None, default=None
@@ -477,8 +478,7 @@ class Scores:
             self.settings += settings
             self._points += new.values()
             self._read()
-            if self._verbose > 0:
-                self._print(len(new))
+            self._report(len(new))
         if self.learns:
             self._waiting += answered
         else:
@@ -528,8 +528,8 @@ class Scores:
         variance = (known * variance + TYPICAL * variance[good].mean()) / (known + TYPICAL)
         self._noise = variance / len(folds)
 
-    def _print(self, n_new: int) -> None:
-        """Print a line for each of the settings that were evaluated last."""
+    def _report(self, n_new: int) -> None:
+        """Log a line for each of the settings that were evaluated last, and print it if asked."""
         for row in range(self.n_settings - n_new, self.n_settings):
             known = self._mean[: row + 1]
             best = np.fmax.reduce(known)
@@ -537,10 +537,13 @@ class Scores:
                 f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
                 for name, value in self.settings[row].items()
             )
-            print(
+            line = (
                 f"[{row + 1}/{self.n_iter}] {self._metric} {known[-1]:.5g}, best {best:.5g}: "
                 f"{setting}"
             )
+            logger.info(line)
+            if self._verbose > 0:
+                print(line)
 
     def tell_waiting(self) -> None:
         """Tell the engine what has been evaluated, once a score is finite."""

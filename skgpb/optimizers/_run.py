@@ -1,4 +1,4 @@
-"""The loop over batches and workers, with checkpoints and progress."""
+"""The loop over batches and workers, with checkpoints."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy.optimize import OptimizeResult
 from sklearn.utils.parallel import Parallel, delayed
 
 from skgpb.exceptions import EvaluationWarning
+from skgpb.optimizers._result import RunResult
+from skgpb.progress import Progress
 from skgpb.utils import MOST_JOBS, Integral, Real, check_size
 
 # run() gives up when so many evaluations in a row have failed: the fault is not the query's.
 MOST_FAILURES = 10
+# scikit-learn's largest levels are of this order.
+MOST_VERBOSE = 100
 
 
-def check_run(objective: Any, callback: Any, on_error: Any) -> None:
+def check_run(objective: Any, callback: Any, on_error: Any, verbose: Any) -> None:
     """Raise where these cannot be arguments of ``run``, before anything begins."""
     if not callable(objective):
         raise TypeError(f"objective must be callable, got {objective!r}")
@@ -29,6 +32,14 @@ def check_run(objective: Any, callback: Any, on_error: Any) -> None:
         raise TypeError(f"callback must be callable or None, got {callback!r}")
     if on_error not in ("record", "raise"):
         raise ValueError(f"on_error must be 'record' or 'raise', got {on_error!r}")
+    check_size(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0, MOST_VERBOSE)
+
+
+def check_budget(budget: Any) -> int:
+    """Return a number of evaluations, or raise."""
+    if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+        raise ValueError(f"budget must be an integer >= 1, got {budget!r}")
+    return int(budget)
 
 
 class Runs:
@@ -55,7 +66,8 @@ class Runs:
         *,
         on_error: str = "record",
         checkpoint: str | os.PathLike | None = None,
-    ) -> OptimizeResult:
+        verbose: int = 0,
+    ) -> RunResult:
         """Ask, evaluate and tell ``budget`` times, continuing from the present state.
 
         Parameters
@@ -82,27 +94,36 @@ class Runs:
             Where to save the run after every evaluation or batch, see :meth:`save`; also before
             the first. A process that was killed is resumed by ``run`` on what :meth:`load`
             returns, and goes on as if nothing had happened.
+        verbose : int, default=0
+            1 prints one line of progress, with the last and the best answer and the time left, 2
+            a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
+            any case, at level INFO, and failures as warnings.
 
         Returns
         -------
         result : scipy.optimize.OptimizeResult
-            ``x`` (the recommended query), ``fun`` (its posterior or empirical mean), ``nfev``,
-            ``nfail`` (how many of these failed), ``history`` (see ``history_``), ``success``
-            and ``message``. Where all evaluations failed and nothing was known before,
-            ``success`` is False, ``x`` None and ``fun`` NaN.
+            Printed, it says what was found: ``x`` (the recommended query), ``fun`` (its posterior
+            or empirical mean), ``nfev``, ``nfail`` (how many of these failed), ``history`` (see
+            ``history_``), ``success`` and ``message``. Where all evaluations failed and nothing
+            was known before, ``success`` is False, ``x`` None and ``fun`` NaN.
         """
-        if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
-            raise ValueError(f"budget must be an integer >= 1, got {budget!r}")
+        budget = check_budget(budget)
+        check_run(objective, callback, on_error, verbose)
         return self._play(
             objective,
-            int(budget),
+            budget,
             lambda done, most: self.ask(most),
             callback,
-            progress,
+            self._progress(budget, bar=progress, verbose=verbose),
             n_jobs,
             on_error,
             checkpoint,
         )
+
+    def _progress(self: Any, total: float, unit: str = "query", **shown: Any) -> Progress:
+        """What the run shows of itself, see :class:`~skgpb.progress.Progress`."""
+        minimize = self.direction == "minimize"
+        return Progress(type(self).__name__, total, unit, minimize=minimize, **shown)
 
     def _play(
         self: Any,
@@ -110,13 +131,12 @@ class Runs:
         budget: int,
         ask: Callable[[int, int], list[Any]],
         callback: Callable[[Any], Any] | None,
-        progress: bool,
+        progress: Progress,
         n_jobs: Any,
         on_error: str = "record",
         checkpoint: str | os.PathLike | None = None,
-    ) -> OptimizeResult:
+    ) -> RunResult:
         """Play the loop of ``run``; ``ask(done, most)`` returns at most so many queries."""
-        check_run(objective, callback, on_error)
         self._ensure_started()
         positive = isinstance(n_jobs, Integral) and int(n_jobs) > 0
         if positive:
@@ -126,43 +146,40 @@ class Runs:
         pool = Parallel(n_jobs=n_jobs)
         if checkpoint is not None:
             self.save(checkpoint)
-        bar = progress_bar(budget) if progress else None
         done = failed = in_a_row = 0
         stopped = False
-        while done < budget and not stopped:
-            left = [each for each in self._batch if self._pending.get(each, 0) is None]
-            self._batch = left or ask(done, min(size, budget - done))
-            batch = self._batch[: budget - done]
-            tasks = (delayed(_evaluate)(objective, query, on_error) for query in batch)
-            if len(batch) == 1:
-                answers = [_evaluate(objective, batch[0], on_error)]
-            else:
-                answers = pool(tasks)
-            for query, (reward, error) in zip(batch, answers, strict=True):
-                if error is None:
-                    self.tell(query, reward)
+        with progress:
+            while done < budget and not stopped:
+                left = [each for each in self._batch if self._pending.get(each, 0) is None]
+                self._batch = left or ask(done, min(size, budget - done))
+                batch = self._batch[: budget - done]
+                tasks = (delayed(_evaluate)(objective, query, on_error) for query in batch)
+                if len(batch) == 1:
+                    answers = [_evaluate(objective, batch[0], on_error)]
                 else:
-                    with self._lock:
-                        self._fail(query, error)
-                done += 1
-                in_a_row = in_a_row + 1 if reward is None else 0
-                failed += reward is None
-                if bar is not None:
-                    bar.update()
-                if checkpoint is not None and query is batch[-1]:
-                    self.save(checkpoint)
-                if callback is not None and callback(self) is True:
-                    stopped = True
-                    if checkpoint is not None:
+                    answers = pool(tasks)
+                for query, (reward, error) in zip(batch, answers, strict=True):
+                    if error is None:
+                        self.tell(query, reward)
+                    else:
+                        with self._lock:
+                            self._fail(query, error)
+                    done += 1
+                    in_a_row = in_a_row + 1 if reward is None else 0
+                    failed += reward is None
+                    progress.told(reward, error)
+                    if checkpoint is not None and query is batch[-1]:
                         self.save(checkpoint)
-                    break
-            if in_a_row >= MOST_FAILURES:
-                raise RuntimeError(
-                    f"the last {in_a_row} evaluations have failed, the last one with: "
-                    f"{self._failures[-1][2]}; on_error='raise' shows where"
-                )
-        if bar is not None:
-            bar.close()
+                    if callback is not None and callback(self) is True:
+                        stopped = True
+                        if checkpoint is not None:
+                            self.save(checkpoint)
+                        break
+                if in_a_row >= MOST_FAILURES:
+                    raise RuntimeError(
+                        f"the last {in_a_row} evaluations have failed, the last one with: "
+                        f"{self._failures[-1][2]}; on_error='raise' shows where"
+                    )
         if failed:
             warnings.warn(
                 f"{failed} of {done} evaluations failed, the last one with: "
@@ -174,7 +191,7 @@ class Runs:
         if self._informed:
             best = self._result(batch[-1])
             message = "stopped by the callback" if stopped else "the budget is spent"
-        return OptimizeResult(
+        return RunResult(
             x=best,
             fun=np.nan if best is None else self._value_of(best),
             nfev=done,
@@ -205,7 +222,8 @@ class PricedRuns(Runs):
         max_cost: float | None = None,
         on_error: str = "record",
         checkpoint: str | os.PathLike | None = None,
-    ) -> OptimizeResult:
+        verbose: int = 0,
+    ) -> RunResult:
         """Ask, evaluate and tell until enough is evaluated or spent, from the present state.
 
         Parameters
@@ -215,8 +233,8 @@ class PricedRuns(Runs):
         budget : int, default=None
             Number of evaluations, at least 1; failed ones count. None for any number, which
             ``max_cost`` then limits.
-        callback, progress, n_jobs, on_error, checkpoint
-            As in the other optimizers; with ``max_cost`` ``progress`` shows the cost spent.
+        callback, progress, n_jobs, on_error, checkpoint, verbose
+            As in the other optimizers; with ``max_cost`` progress is that of the cost spent.
         max_cost : float, default=None
             Cost to be spent, > 0. The last query may overshoot it. Failures cost nothing.
 
@@ -230,34 +248,35 @@ class PricedRuns(Runs):
         number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
         if max_cost is not None and not (number and 0 < max_cost < np.inf):
             raise ValueError(f"max_cost must be a finite number > 0, got {max_cost!r}")
-        check_run(objective, callback, on_error)
+        if budget is not None:
+            budget = check_budget(budget)
+        check_run(objective, callback, on_error, verbose)
         self.start()
-        start, stop = self.spent_, callback
-        bar, by_user = None, False
+        start, stop, by_user = self.spent_, callback, False
+        shown: dict[str, Any] = {"total": budget}
         if max_cost is not None:
-            bar = progress_bar(max_cost, "cost") if progress else None
 
             def stop(optimizer: Any) -> bool:
                 nonlocal by_user
-                spent = optimizer.spent_ - start
-                if bar is not None:
-                    # The last query may overshoot, which a bar cannot show.
-                    bar.update(min(spent, max_cost) - bar.n)
                 by_user = callback is not None and callback(optimizer) is True
-                return by_user or spent >= max_cost
+                return by_user or optimizer.spent_ - start >= max_cost
 
-        most, progress = budget, progress and max_cost is None
+            shown = {"total": max_cost, "unit": "cost", "spent": lambda: self.spent_ - start}
+        most = budget
         if most is None:
             # Failures cost nothing: so many evaluations are enough, should they all fail.
             least = self._queries.least_cost
             most = max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
-        try:
-            result = super().run(
-                objective, most, stop, progress, n_jobs, on_error=on_error, checkpoint=checkpoint
-            )
-        finally:
-            if bar is not None:
-                bar.close()
+        result = self._play(
+            objective,
+            most,
+            lambda done, most: self.ask(most),
+            stop,
+            self._progress(**shown, bar=progress, verbose=verbose),
+            n_jobs,
+            on_error,
+            checkpoint,
+        )
         result.cost = self.spent_ - start
         if result.success and result.cost >= (max_cost or np.inf) and not by_user:
             result.message = "the budget is spent"
@@ -272,14 +291,3 @@ def _evaluate(objective: Callable, query: Any, on_error: str) -> tuple[Any, str 
         if on_error == "raise":
             raise
         return None, f"{type(error).__name__}: {error}"
-
-
-def progress_bar(total: float, unit: str = "query") -> Any:
-    """Return a bar of tqdm."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError(
-            "progress=True needs tqdm, which is not installed: pip install skgpb[progress]"
-        ) from error
-    return tqdm(total=total, unit=unit)

@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import OptimizeResult
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
@@ -36,6 +35,7 @@ from skgpb.domains import BoxPartition, ContextCell, ContextPartition
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
+from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import check_run
 from skgpb.optimizers._tree_search import (
     check_diameter,
@@ -285,7 +285,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         *,
         on_error: str = "record",
         checkpoint: str | PathLike | None = None,
-    ) -> OptimizeResult:
+        verbose: int = 0,
+    ) -> RunResult:
         """Ask, evaluate and tell for one context after the other.
 
         Parameters
@@ -299,7 +300,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             Called with the optimizer after every ``tell``; returning True ends the run.
         progress : bool, default=False
             Whether to show a progress bar (needs tqdm).
-        on_error, checkpoint
+        on_error, checkpoint, verbose
             As in the other optimizers.
 
         Returns
@@ -308,7 +309,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             ``x`` (the recommended query for the last context), ``fun`` (its posterior mean),
             ``nfev``, ``nfail``, ``history``, ``success`` and ``message``.
         """
-        check_run(objective, callback, on_error)
+        check_run(objective, callback, on_error, verbose)
         with unchanged_by_errors(self):
             self._ensure_started()
             if self._contexts is not None:
@@ -324,7 +325,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             len(rows),
             lambda done, most: [self.ask(rows[done])],
             callback,
-            progress,
+            self._progress(len(rows), bar=progress, verbose=verbose),
             1,
             on_error,
             checkpoint,
