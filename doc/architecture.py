@@ -9,22 +9,22 @@ import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 PACKAGE = Path(__file__).resolve().parents[1] / "skgpb"
 
 # Floors from top to bottom: the rooms on each, what is in them, and left and right ends.
 FLOORS: list[dict[str, tuple[str, int, int]]] = [
     {
-        "cli": ("the command line", 0, 160),
-        "experiments": ("runs kept in files", 180, 340),
-        "integrations": ("Optuna, pandas", 360, 520),
+        "cli": ("the command line", 0, 250),
+        "integrations": ("Optuna, pandas", 305, 520),
     },
     {"app": ("an experiment in a browser", 0, 250)},
     {
-        "plotting": ("displays", 0, 105),
-        "experiments": ("kept in files", 120, 240),
-        "model_selection": ("hyperparameters", 255, 395),
-        "problems": ("known optima", 410, 520),
+        "plotting": ("displays", 0, 95),
+        "experiments": ("kept in files", 110, 235),
+        "model_selection": ("hyperparameters", 250, 405),
+        "problems": ("known optima", 420, 520),
     },
     {"optimizers": ("the loop, and one file for each algorithm", 0, 520)},
     {
@@ -41,6 +41,8 @@ CELLAR = [
     *("metrics", "inspection", "datasets", "testing", "_docstrings", "_version", "__main__"),
 ]
 WIDTH, HEIGHT, STEP, MARGIN = 520, 52, 84, 12
+# Height of a line of what is in a room, and width of a letter of it.
+LINE, LETTER = 18, 6.5
 
 STYLE = """
   text { font-family: system-ui, sans-serif; text-anchor: middle; fill: #1b2733; }
@@ -48,7 +50,6 @@ STYLE = """
   .what { font-size: 13.5px; fill: #44535f; }
   rect { fill: #eef3f8; stroke: #5b7d9c; stroke-width: 1.2; }
   .cellar { fill: none; stroke-dasharray: 5 4; }
-  .cellar ~ .what { font-size: 12px; }
   path { stroke: #33506b; stroke-width: 1.6; fill: none; }
 """
 
@@ -106,7 +107,7 @@ def draw(package: Path = PACKAGE) -> str:
     upwards = sorted((a, b) for a, b in pairs if place[a][0] > place[b][0] or (b, a) in pairs)
     if upwards:
         raise ValueError(f"imports upwards or in a circle: {upwards}")
-    total = len(FLOORS) * STEP + HEIGHT
+    total = len(FLOORS) * STEP + HEIGHT + LINE
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} {-MARGIN} '
         f'{WIDTH + 2 * MARGIN} {total + 2 * MARGIN}" width="{WIDTH + 2 * MARGIN}">',
@@ -127,11 +128,16 @@ def draw(package: Path = PACKAGE) -> str:
 def box(name: str, what: str, left: int, right: int, top: int, kind: str) -> list[str]:
     """A room with its name and what is in it."""
     x = 0.5 * (left + right)
-    frame = f'x="{left}" y="{top}" width="{right - left}" height="{HEIGHT}" rx="6"'
+    lines = wrap(what, int((right - left) / LETTER))
+    height = HEIGHT + LINE * (len(lines) - 1)
+    frame = f'x="{left}" y="{top}" width="{right - left}" height="{height}" rx="6"'
     return [
         f'<rect class="{kind}" {frame}/>',
         f'<text class="name" x="{x}" y="{top + 22}">{name}</text>',
-        f'<text class="what" x="{x}" y="{top + 41}">{what}</text>',
+        *(
+            f'<text class="what" x="{x}" y="{top + 41 + LINE * i}">{line}</text>'
+            for i, line in enumerate(lines)
+        ),
     ]
 
 
