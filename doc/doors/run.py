@@ -21,6 +21,8 @@ from matplotlib.figure import Figure
 from skgpb.cli import main
 
 HERE = Path(__file__).resolve().parent
+# Answers of a simulated experiment.
+ROUNDS = 20
 
 
 class Run(NamedTuple):
@@ -30,12 +32,11 @@ class Run(NamedTuple):
     figures: list[Figure]
 
 
-def outcome(prompt: str) -> str:
-    """Type what the experiment gives, at the settings for which the script asks."""
-    temperature, salt = (float(x) for x in re.findall(r"=([\d.e+-]+)", prompt))
-    answer = f"{5 - ((temperature - 60) / 25) ** 2 - (math.log10(salt) + 2) ** 2:.2f}"
-    print(prompt + answer)
-    return answer
+def outcome(printed: str) -> str:
+    """What the simulated experiment gives, at the settings that were printed last."""
+    settings = re.findall(r"temperature +(\S+)\n +salt +([\d.e-]+)\n", printed)[-1]
+    temperature, salt = map(float, settings)
+    return f"{5 - ((temperature - 60) / 25) ** 2 - (math.log10(salt) + 2) ** 2:.2f}"
 
 
 def run(name: str) -> Run:
@@ -53,21 +54,32 @@ def run(name: str) -> Run:
         contextlib.chdir(folder),
         contextlib.redirect_stdout(printed),
         patch.object(Figure, "savefig", keep),
-        patch("builtins.input", outcome),
     ):
         if script.suffix == ".py":
             runpy.run_path(str(script), run_name="__main__")
         else:
-            for line in script.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
-                command(*shlex.split(line))
+            type_in(script.read_text(encoding="utf-8"), printed)
     return Run(printed.getvalue(), figures)
 
 
-def command(python: str, program: str, *arguments: str) -> None:
-    """Do in this process what a line of a shell's script does."""
-    if program == "-m":
-        module, *options = arguments
-        if (status := main(options)) != 0 or module != "skgpb":
-            raise RuntimeError(f"{module} {options} ended with status {status}")
-    else:
-        runpy.run_path(str(HERE / program), run_name="__main__")
+def type_in(script: str, printed: io.StringIO) -> None:
+    """Do what the lines say; where they ask and tell, do so again and again."""
+    ask: list[str] = []
+    for line in script.splitlines():
+        _, program, *arguments = shlex.split(line)
+        if program != "-m":
+            runpy.run_path(str(HERE / program), run_name="__main__")
+        elif arguments[1] == "ask":
+            ask = arguments
+        elif arguments[1] == "tell":
+            for _ in range(ROUNDS):
+                command(*ask)
+                command(*arguments[:-1], outcome(printed.getvalue()))
+        else:
+            command(*arguments)
+
+
+def command(module: str, *arguments: str) -> None:
+    """``python -m MODULE ARGUMENTS``, in this process."""
+    if module != "skgpb" or main(arguments) != 0:
+        raise RuntimeError(f"{module} {arguments} failed")

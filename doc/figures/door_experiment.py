@@ -1,4 +1,4 @@
-"""What the script of the door prints and draws."""
+"""What the commands of the door print and draw."""
 
 from doors.run import run
 from drawn import DOC, FOLDER
@@ -7,6 +7,6 @@ from matplotlib.figure import Figure
 
 def draw() -> Figure:
     printed, (figure, *_) = run("experiment")
-    figure.set_size_inches(5.2, 3.9)
+    figure.set_size_inches(5.6, 5.4)
     (DOC / FOLDER / "door_experiment.txt").write_text(printed, encoding="utf-8")
     return figure
