@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skgpb.datasets.table import MISSING
+from skgpb.datasets.numbers import MISSING
 from skgpb.experiments.sides import Side, number
 
 # What separates the cells of a table; the one that the header has most often is taken.
