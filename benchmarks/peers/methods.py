@@ -340,6 +340,38 @@ class OptunaTPE(OptunaGP):
         return optuna.samplers.TPESampler(seed=self.seed)
 
 
+class CMAES(Method):
+    """The cmaes package from the middle of the cube, a population at a time.
+
+    It recommends the mean of the distribution that it samples.
+    """
+
+    label, package = "CMA-ES", "cmaes"
+    fillable = False
+
+    def begin(self) -> None:
+        from cmaes import CMA
+
+        bounds = np.array([[0.0, 1.0]] * self.d)
+        # A distribution over one dimension has no covariances that could be adapted.
+        mean, n = np.full(max(self.d, 2), 0.5), max(self.d, 2)
+        self.opt = CMA(mean, 0.25, bounds=np.resize(bounds, (n, 2)), seed=self.seed)
+        self.told: list[tuple[np.ndarray, float]] = []
+
+    def ask(self) -> np.ndarray:
+        self.x = self.opt.ask()
+        return self.x[: self.d]
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        self.told.append((self.x, -y))
+        if len(self.told) == self.opt.population_size:
+            self.opt.tell(self.told)
+            self.told = []
+
+    def recommend(self) -> np.ndarray:
+        return np.clip(self.opt.mean[: self.d], 0.0, 1.0)
+
+
 class BayesianOptimization(Method):
     """The bayesian-optimization package."""
 

@@ -1,7 +1,7 @@
 """Regret on the functions of the suite, nothing known but the bounds.
 
     python -m benchmarks.suite [--runs 10] [--seed 0] [--output DIR] [--half confirming]
-        [--budget 100] [--methods ucb ei random ...] [--functions branin ...]
+        [--many-dimensions] [--budget 100] [--methods ucb ei ...] [--functions branin ...]
 
 Regrets are in per cent of a function's range: the mean of all evaluations ("per round"), and that
 of the method's own recommendation at the end ("simple"). For both: the mean over functions, the
@@ -114,12 +114,15 @@ def main(arguments: list[str] | None = None) -> None:
         "--half", choices=[*HALVES, "both"], default="confirming", help="default confirming"
     )
     parser.add_argument(
+        "--many-dimensions", action="store_true", help="functions of 8 to 20 dimensions instead"
+    )
+    parser.add_argument(
         "--methods", nargs="+", choices=METHODS, default=COMPARED, metavar="NAME",
         help=f"of {', '.join(METHODS)}",
     )  # fmt: skip
     parser.add_argument(
-        "--functions", nargs="+", choices=names(), metavar="NAME",
-        help="instead of a half; their names are in benchmarks/suite/functions.py",
+        "--functions", nargs="+", choices=names() + names(many_dimensions=True),
+        metavar="NAME", help="instead of a half; their names are in benchmarks/suite/functions.py",
     )  # fmt: skip
     options = parser.parse_args(arguments)
     quiet()
@@ -128,7 +131,7 @@ def main(arguments: list[str] | None = None) -> None:
     methods = [name for name in options.methods if METHODS[name] in present]
     if missing:
         print(f"not installed, skipped: {', '.join(missing)}")
-    functions = options.functions or names(options.half)
+    functions = options.functions or names(options.half, options.many_dimensions)
     path = options.output / "suite.csv"
     seeds = range(options.seed, options.seed + options.runs)
     grid = [

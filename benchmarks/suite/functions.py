@@ -289,14 +289,31 @@ TABLE: tuple[tuple, ...] = (
 )
 
 
-def names(half: str = "both") -> list[str]:
+#: The same for what has many dimensions: pairs of a kind again, and the split fixed before a run.
+MANY_DIMENSIONS: tuple[tuple, ...] = (
+    ("bowl-10", "smooth", 10, bowl, 0.1, None),
+    ("bowl-15", "smooth", 15, bowl, 0.1, None),
+    ("rosenbrock-8", "smooth", 8, rosenbrock, 0.1, None),
+    ("rosenbrock-20", "smooth", 20, rosenbrock, 0.1, None),
+    ("ackley-8", "multimodal", 8, ackley, 0.1, None),
+    ("ackley-12", "multimodal", 12, ackley, 0.1, None),
+    ("griewank-15", "multimodal", 15, griewank, 0.01, None),
+    ("levy-20", "multimodal", 20, levy, 0.01, None),
+    ("styblinski-12", "multimodal", 12, styblinski_tang, 0.01, None),
+    ("styblinski-16", "multimodal", 16, styblinski_tang, 0.01, None),
+    ("sparse-camel-20", "sparse", 20, sparse(six_hump_camel, (4, 13)), 0.1, None),
+    ("sparse-hartmann-20", "sparse", 20, sparse(hartmann, (1, 5, 8, 11, 16, 19)), 0.1, None),
+)
+
+
+def names(half: str = "both", many_dimensions: bool = False) -> list[str]:
     """Names of the functions of a half, "choosing" or "confirming", or of both."""
-    every = [row[0] for row in TABLE]
+    every = [row[0] for row in (MANY_DIMENSIONS if many_dimensions else TABLE)]
     return every if half == "both" else every[HALVES.index(half) :: 2]
 
 
 def function(name: str) -> Function:
     """Return a function of the suite by its name."""
-    (row,) = (row for row in TABLE if row[0] == name)
+    (row,) = (row for row in TABLE + MANY_DIMENSIONS if row[0] == name)
     _, kind, d, value, noise, spread = row
     return Function(name, kind, d, in_range(value, d), noise, spread)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.peers.methods import (
+    CMAES,
     BayesianOptimization,
     BoTorch,
     Method,
@@ -55,6 +56,7 @@ METHODS: dict[str, type[Method]] = {
     ),
     "random": Random,
     "tpe": OptunaTPE,
+    "cma-es": CMAES,
     "optuna-gp": OptunaGP,
     "botorch": BoTorch,
     "bayesian-optimization": BayesianOptimization,
