@@ -13,7 +13,7 @@ from math import ceil, log, sqrt
 
 import numpy as np
 
-from skgpb.domains.candidates import even_grid, points_near, spread_points
+from skgpb.domains.candidates import GRID_DIMENSIONS, even_grid, points_near, spread_points
 from skgpb.domains.first_design import farthest, first_members, first_points
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
@@ -241,7 +241,8 @@ class BoxCandidates(ArmSet):
     The grid is that of Theorem 2 and grows with the rounds. Once it is too fine for
     ``n_candidates`` points it gives way to a set that fills the box evenly, of which a quarter
     moves with the posterior: the best points so far and points around them, at distances of every
-    order of magnitude.
+    order of magnitude. In more than three dimensions no such set fills a box of continuous sides,
+    and all of it moves (decision D-D10).
 
     Parameters
     ----------
@@ -342,12 +343,18 @@ class BoxCandidates(ArmSet):
         self.rows = self.rows_of(points)
         return True
 
+    def _n_local(self) -> int:
+        """How many candidates follow the posterior."""
+        settings = self.space is not None and self.space.discrete
+        fills = settings or len(self.bounds) <= GRID_DIMENSIONS
+        return self.n_candidates // LOCAL_SHARE if fills else self.n_candidates
+
     def move(self, points: np.ndarray, values: np.ndarray, rng: np.random.Generator) -> range:
         """Let the local candidates follow the best of ``points`` (n, d); which rows they are.
 
         ``values`` (n,) are what is known of f there.
         """
-        n_local = self.n_candidates // LOCAL_SHARE
+        n_local = self._n_local()
         points = np.clip(points, *self.bounds.T)
         order = np.argsort(-values, kind="stable")
         centers = np.unique(points[order[: 2 * N_CENTERS]], axis=0, return_index=True)[1]

@@ -88,7 +88,8 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
     ceil(d t^2 b sqrt(log(d / theta))) points per axis, b being sqrt(2) times the largest prior
     standard deviation of a slope over the box. Afterwards it is a fixed set that fills the box
     evenly, plus a quarter of the candidates which follow the posterior: the best points so
-    far and points around them, at distances of every order of magnitude.
+    far and points around them, at distances of every order of magnitude. In more than three
+    dimensions, where no such set fills the box, all of them follow the posterior.
 
     *Batches.* ``ask(n)`` shrinks the standard deviations by the queries that are pending, whose
     values are assumed to be as expected [Desautels2014]_; a batch has no arm twice.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skgpb.domains import Allocation, AllocationSet, Arm, ArmSet, BoxCandidates, PointsQuery
+from skgpb.domains.space import ParameterSpace
 
 POINTS = ArmSet(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0]] * 2))
 BOXES = ArmSet(np.array([[0.0, 0.5], [0.2, 0.2]]), np.array([[0.0, 0.5]]), counts=(3,))
@@ -79,6 +80,18 @@ def test_candidates_that_are_too_many_are_spread_and_a_quarter_follows():
     # The best first, those outside the box at its face.
     np.testing.assert_array_equal(box.rows[48:51], [[1.0, 1.0], [-0.5, 0.5], [0.2, 2.0]])
     assert ((box.rows >= BOUNDS[:, 0]) & (box.rows <= BOUNDS[:, 1])).all()
+
+
+@pytest.mark.parametrize(
+    ("side", "d", "n_local"), [((0, 1), 3, 16), ((0, 1), 4, 64), (range(99), 4, 16)]
+)
+def test_in_many_dimensions_all_candidates_follow_unless_they_are_settings(side, d, n_local):
+    space = ParameterSpace.of_bounds({f"x{a}": side for a in range(d)})
+    box = BoxCandidates(space.bounds, 64, None, 0, space)
+    box.lay_out(1, 0.1, lambda: 1e3)
+    assert box.adaptive
+    moved = box.move(box.rows[:9], np.arange(9.0), np.random.default_rng(0))
+    assert moved == range(64 - n_local, 64)
 
 
 def test_any_point_of_the_box_is_a_candidate_that_may_be_told():
