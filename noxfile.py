@@ -44,6 +44,20 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def browser(session: nox.Session) -> None:
+    """The app in Chromium, which has to be there.
+
+    On Debian and Ubuntu: ``apt-get install chromium chromium-driver`` (on Ubuntu the driver is
+    ``chromium-chromedriver``). Elsewhere: Chromium or Chrome, and the chromedriver of the same version.
+    """
+    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    if missing:
+        session.error(f"no {' and no '.join(missing)}: apt-get install chromium chromium-driver")
+    session.install("-e", ".[test]", "selenium>=4.20")
+    session.run("python", "-m", "pytest", "-m", "browser", "tests/app", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """The documentation, its examples included; a warning is an error."""
     session.install("-e", ".[doc]")

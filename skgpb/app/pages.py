@@ -56,6 +56,7 @@ POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
+MISTYPED = "Nothing is saved yet: please look at what is marked below."
 # What was done, by what the address says after it.
 SAID = {
     "begun": "The experiment has begun.",
@@ -268,7 +269,7 @@ class Pages:
                 show = partial(self._show_row, error.number, form)
             return show(status=409, error=str(error))
         except Mistyped:
-            return show(status=422)
+            return show(status=422, error=MISTYPED)
         except LoadError:
             raise
         except (OSError, ValueError) as error:
@@ -314,7 +315,7 @@ class Pages:
         except Stale as error:
             return self._show_new(form, status=409, error=str(error))
         except Mistyped:
-            return self._show_new(form, status=422)
+            return self._show_new(form, status=422, error=MISTYPED)
         except (OSError, ValueError) as error:
             return self._show_new(form, status=422, error=_reason(error))
         return redirect(url_for("run", said="begun"), 303)
