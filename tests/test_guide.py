@@ -110,3 +110,13 @@ def test_pictures_are_drawn_for_light_and_for_dark_pages(
     assert first == again
     assert drawn.INK in first["light"] and drawn.INK not in first["dark"]
     assert first["dark"].count(drawn.INK_ON_DARK) == first["light"].count(drawn.INK)
+
+
+def test_the_reference_goes_by_what_one_comes_for() -> None:
+    titles = re.findall(r"^(.+)\n-+$", text(DOC / "api/index.rst"), re.M)
+    assert titles[:3] == [
+        "I have a table",
+        "I have an instrument or an experiment",
+        "I tune a model",
+    ]
+    assert "I work on bandits" in titles

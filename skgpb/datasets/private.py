@@ -37,7 +37,7 @@ WIDEST = 1e9
 
 
 class PrivateAnswer(NamedTuple):
-    """What a :class:`PrivateAverages` answers.
+    """What :class:`PrivateAverages` returns: a noisy average, its noise, and what it cost.
 
     Attributes
     ----------

@@ -254,7 +254,7 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
 
 
 class ParameterSpace:
-    """All settings that ``param_distributions`` describes.
+    """The settings that ``param_distributions`` describes, to search them by code of your own.
 
     Parameters
     ----------

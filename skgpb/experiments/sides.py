@@ -18,7 +18,7 @@ MOST_VALUES = 10_000
 
 @dataclass(frozen=True)
 class Side:
-    """One named side of the box of an experiment.
+    """One named setting of an experiment: its range, scale or choices.
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ def _axis(distribution: Any) -> Choice | Numeric:
 
 
 class GPBanditSampler(optuna.samplers.BaseSampler):
-    """Choose the parameters of Optuna's trials by a bandit with a Gaussian process.
+    """Sampler for studies of Optuna: many workers, restarts, conditional parameters.
 
     Parameters
     ----------

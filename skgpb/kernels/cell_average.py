@@ -20,7 +20,7 @@ from skgpb.kernels._gaussian_products import GaussianProducts
 
 
 class CellAverage(CellKernel):
-    r"""Covariance between averages of f over the representatives of boxes.
+    r"""Kernel for answers that average over some points of a box, or of several.
 
     .. math:: k(A, B) = \frac{1}{|A|\,|B|} \sum_{a \in A} \sum_{b \in B} k_{base}(a, b)
 

@@ -28,7 +28,7 @@ FEATURE_NODES = 16
 
 
 class CellIntegral(CellKernel):
-    r"""Covariance between means of f over whole boxes.
+    r"""Kernel for answers that average over a whole box.
 
     .. math:: k(A, B) = \frac{1}{|A|\,|B|} \int_A \int_B k_{base}(a, b)\, db\, da
 

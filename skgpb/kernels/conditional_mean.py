@@ -159,7 +159,7 @@ def low_rank_factor(G: np.ndarray) -> np.ndarray:
 
 
 class ConditionalMean(IndirectKernel):
-    r"""Covariance between conditional means of f, learned from pairs of a query and its outcome.
+    r"""Kernel for queries whose outcomes are known by examples only, pairs of both.
 
     A query a leads to a random x, and its answer is :math:`g(a) = E[f(X) | A = a]`. From N pairs
     :math:`(x_j, a_j)` the conditional mean is a weighted sum [IQBO]_, [CMP]_,

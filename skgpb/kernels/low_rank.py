@@ -170,7 +170,7 @@ def _incomplete_cholesky(
 
 
 class LowRank(WrapperKernel):
-    r"""Approximate a kernel by features, to an error that is stated and kept.
+    r"""Replace a kernel by features, for averages over very many points, to a stated error.
 
     .. math:: k(x, x') \approx k(x, Z) k(Z, Z)^{-1} k(Z, x')
 

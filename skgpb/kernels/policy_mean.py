@@ -32,7 +32,7 @@ class _Arms(Support):
 
 
 class PolicyMean(IndirectKernel):
-    r"""Covariance between average rewards of agents that choose among K arms at random.
+    r"""Kernel for agents that choose among K arms with known probabilities.
 
     .. math:: k(p, p') = \sum_{i=1}^K \sum_{j=1}^K p_i\, k_{base}(x_i, x_j)\, p'_j
 

@@ -23,7 +23,7 @@ MEAN_NODES, MEAN_POINTS = 48, 20_000
 
 
 class WindowMean(IndirectKernel):
-    r"""Covariance between means of f over windows, Gaussian or uniform.
+    r"""Kernel for an instrument with a blur of known width, Gaussian or uniform.
 
     .. math:: k(a, a') = E[k_{base}(h(a) + \xi,\; h(a') + \xi')]
 

@@ -448,7 +448,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
 
 @with_shared_paragraphs
 class BaseUCBOptimizer(BaseArmsOptimizer):
-    r"""Algorithm 1: optimism, where beta says how much.
+    r"""The base of rules of your own over arms or a box, Algorithm 1 with beta.
 
     A subclass says what is pulled, :meth:`acquisition`, in which :meth:`exploration` is beta_t,
     and what beta="theory" stands for, :meth:`theory_beta`. They are given an

@@ -89,7 +89,9 @@ class SamplesMaximum(BaseIndirectOptimizer[Asked]):
 
 @with_shared_paragraphs
 class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
-    r"""Maximise f from noisy conditional expectations g(a) = E[f(X) | A = a].
+    r"""Find the best input where a question leads to inputs at random, or through a blur.
+
+    It maximises f from noisy conditional expectations g(a) = E[f(X) | A = a].
 
     Parameters
     ----------

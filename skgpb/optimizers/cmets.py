@@ -76,7 +76,9 @@ def default_cost(depth: int) -> float:
 
 @with_shared_paragraphs
 class CMETSOptimizer(SamplesMaximum[IndirectCell]):
-    """Maximise f from averages at resolutions that cost the more the finer they are.
+    """Find the best input where an answer can be sharper for a higher price.
+
+    It maximises f from averages at resolutions that cost the more the finer they are.
 
     Parameters
     ----------

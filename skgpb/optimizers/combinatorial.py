@@ -50,7 +50,7 @@ __all__ = ["CombinatorialBandit", "knapsack"]
 
 
 class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
-    r"""Split a budget over campaigns, learning how each responds to its share.
+    r"""Divide one budget between several things whose responses are not known.
 
     Each round plays one arm of every campaign within the budget and observes a reward from each
     of them. Any optimizer over finite arms is a policy:

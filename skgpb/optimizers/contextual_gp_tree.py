@@ -68,7 +68,7 @@ class Promise(NamedTuple):
 
 @with_shared_paragraphs
 class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
-    r"""Choose the best action for each context by refining a tree over both (Algorithm 3).
+    r"""Choose an action where circumstances are given and change from round to round (Algorithm 3).
 
     Parameters
     ----------

@@ -27,7 +27,9 @@ from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 @with_shared_paragraphs
 class DAGPUCBOptimizer(BaseUCBOptimizer):
-    r"""Pull the arm that makes the likely maxima known best (Section 5).
+    r"""Lose little while learning on up to some thousand arms, with a kernel that is known.
+
+    It pulls the arm that makes the likely maxima known best (Section 5).
 
     .. math:: \mu_{t-1}(x) + \sqrt{\beta_t} \sum_{x'} w_t(x')
               \bigl(\sigma_{t-1}(x') - \sigma_{t, x_t = x}(x')\bigr)

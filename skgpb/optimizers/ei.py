@@ -24,7 +24,9 @@ from skgpb.utils import Interval, Real
 
 @with_shared_paragraphs
 class EIOptimizer(BaseArmsOptimizer):
-    r"""Pull the arm of the largest E[max(0, f(x) - incumbent - xi)] [Mockus1975]_.
+    r"""Expected improvement, the usual rule: to compare with, or where others use it.
+
+    It pulls the arm of the largest E[max(0, f(x) - incumbent - xi)] [Mockus1975]_.
 
     The incumbent is a posterior mean, not a lucky reward. A round costs O(n_arms t).
 

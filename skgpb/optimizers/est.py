@@ -25,7 +25,9 @@ from skgpb.utils import Real
 
 @with_shared_paragraphs
 class ESTOptimizer(BaseArmsOptimizer):
-    r"""Pull the arm of the smallest (m - mean(x)) / std(x), m an estimate of the maximum.
+    r"""GP-UCB whose width follows from an estimate of the maximum: to compare with.
+
+    It pulls the arm of the smallest (m - mean(x)) / std(x), m an estimate of the maximum.
 
     m is the expected maximum of independent arms [Wang2016]_, computed exactly and not floored
     at the largest reward, which under noise is a lucky draw. A round costs O(n_arms t).

@@ -147,7 +147,7 @@ class AdaptiveTree(Horizon, RegionSearchOptimizer[Q]):
 
 @with_shared_paragraphs
 class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
-    r"""Maximise f by refining a tree of cells where the Gaussian process asks for it (Algorithm 1).
+    r"""Find the best point of a box of ten or more dimensions by a tree of cells (Algorithm 1).
 
     f is evaluated at centres of cells (or answers with averages over them). Unlike methods that
     maximise an acquisition function over the whole domain, the cost of a round is linear in the

@@ -25,11 +25,11 @@ from skgpb.utils import Interval, Real, StrOptions
 
 @with_shared_paragraphs
 class GPTSOptimizer(BaseUCBOptimizer):
-    r"""Pull the best arm of mean(x) + sqrt(beta_t) (draw(x) - mean(x)), a joint draw of all arms.
+    r"""Thompson sampling, which asks what is best in a draw from the posterior: to compare with.
 
-    Thompson sampling. Draws are pathwise: the low-rank symmetric root of the prior covariance
-    is found once, a round costs O(n_arms (t + rank)), and no n_arms x n_arms matrix is formed
-    beyond 1,000 arms.
+    It pulls the best arm of mean(x) + sqrt(beta_t) (draw(x) - mean(x)), a joint draw of all arms.
+    Draws are pathwise: the low-rank symmetric root of the prior covariance is found once, a round
+    costs O(n_arms (t + rank)), and no n_arms x n_arms matrix is formed beyond 1,000 arms.
 
     Parameters
     ----------

@@ -27,7 +27,9 @@ BETA = 2.0
 
 @with_shared_paragraphs
 class GPUCBOptimizer(BaseUCBOptimizer):
-    r"""Pull the arm of the largest mean(x) + sqrt(beta_t) std(x) [Srinivas2010]_.
+    r"""Find the best setting, or arm, from noisy values; begin here for values at points.
+
+    It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Srinivas2010]_.
 
     In the terms of Algorithm 1 of the DAGP-UCB paper: w_t(x, x') is 1 at x' = x and 0
     elsewhere, S_t(x, x) = std(x). A round costs O(n_arms t).

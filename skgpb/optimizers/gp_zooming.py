@@ -62,7 +62,7 @@ MAX_EFFORT = 100_000
 
 @with_shared_paragraphs
 class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
-    r"""Maximise f by shrinking balls where the Gaussian process asks for it (Algorithm 2).
+    r"""Find the best point of a box of up to four dimensions by balls that shrink (Algorithm 2).
 
     It needs no tree of partitions: the balls follow the function, and a covering oracle says
     where a new one is needed. Lengths are measured in units of the domain's sides, so that the

@@ -37,11 +37,11 @@ SPLITS_PER_ROUND = 256
 
 @with_shared_paragraphs
 class GPOOOptimizer(GaussianTreeSearchOptimizer):
-    r"""Find the region with the highest average by optimistic tree search (Algorithm 1).
+    r"""Find the best region, or group of rows, from noisy averages; begin here for averages.
 
-    The oracle answers with the noisy average of f over a cell. A Gaussian process on f gives
-    every leaf of an adaptive K-ary partition a posterior mean and standard deviation; a round
-    costs O(m t) for m leaves and t distinct queries.
+    Optimistic tree search (Algorithm 1). The oracle answers with the noisy average of f over a
+    cell. A Gaussian process on f gives every leaf of an adaptive K-ary partition a posterior mean
+    and standard deviation; a round costs O(m t) for m leaves and t distinct queries.
 
     Parameters
     ----------

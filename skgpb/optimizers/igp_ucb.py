@@ -25,7 +25,9 @@ from skgpb.utils import Interval, Real, StrOptions
 
 @with_shared_paragraphs
 class IGPUCBOptimizer(BaseUCBOptimizer):
-    r"""Pull the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
+    r"""GP-UCB for an f whose norm has a known bound: to study its theory.
+
+    It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
 
     GP-UCB with beta_t = (B + R / sqrt(alpha) sqrt(2 (gamma_t + 1 + log(1 / delta))))^2, gamma_t
     being the maximum information gain. A round costs O(n_arms t).

@@ -192,7 +192,9 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
 
 @with_shared_paragraphs
 class IndirectEIOptimizer(BaseIndirectBaseline):
-    """Ask where g is expected to improve most, recommend where f is largest.
+    """Expected improvement on indirect answers, to compare CMES with.
+
+    It asks where g is expected to improve most, and recommends where f is largest.
 
     Parameters
     ----------
@@ -231,7 +233,9 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
 
 @with_shared_paragraphs
 class IndirectPIOptimizer(BaseIndirectBaseline):
-    """Ask where g most probably improves, recommend where f is largest.
+    """Probability of improvement on indirect answers, to compare CMES with.
+
+    It asks where g most probably improves, and recommends where f is largest.
 
     Parameters
     ----------
@@ -269,7 +273,9 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
 
 @with_shared_paragraphs
 class IndirectUCBOptimizer(BaseIndirectBaseline):
-    """Ask where the upper confidence bound of g is highest, recommend where f is largest.
+    """Upper confidence bounds on indirect answers, to compare CMES with.
+
+    It asks where the upper confidence bound of g is highest, and recommends where f is largest.
 
     Parameters
     ----------
@@ -366,7 +372,9 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
 
 @with_shared_paragraphs
 class IndirectMESOptimizer(BaseIndirectBaseline):
-    """Ask for what tells most about the maximum of g, recommend where f is largest.
+    """Max-value entropy search on indirect answers, to compare CMES with.
+
+    It asks for what tells most about the maximum of g, and recommends where f is largest.
 
     Parameters
     ----------

@@ -24,8 +24,9 @@ from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
 
 @with_shared_paragraphs
 class MESOptimizer(BaseArmsOptimizer):
-    r"""Pull the arm of the largest mutual information with the largest value [Wang2017]_.
+    r"""Max-value entropy search, which asks what tells most of the largest value: to compare.
 
+    It pulls the arm of the largest mutual information with the largest value [Wang2017]_.
     A round costs O(n_arms (t + rank + n_max_values)).
 
     Parameters

@@ -24,7 +24,9 @@ from skgpb.utils import Interval, Real
 
 @with_shared_paragraphs
 class PIOptimizer(BaseArmsOptimizer):
-    r"""Pull the arm of the largest P(f(x) > incumbent + xi) [Kushner1964]_.
+    r"""Probability of improvement, which explores little: to compare with.
+
+    It pulls the arm of the largest P(f(x) > incumbent + xi) [Kushner1964]_.
 
     The incumbent is a posterior mean, not a lucky reward. A round costs O(n_arms t).
 

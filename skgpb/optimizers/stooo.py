@@ -32,7 +32,7 @@ from skgpb.utils import Integral, Interval, Real, StrOptions
 
 @with_shared_paragraphs
 class StoOOOptimizer(TreeSearchOptimizer):
-    r"""Optimistic tree search by empirical means: StoOO, or AVE-StoOO with averages.
+    r"""Tree search without a model, StoOO or AVE-StoOO: to compare with GPOO.
 
     Parameters
     ----------

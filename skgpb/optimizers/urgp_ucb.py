@@ -25,7 +25,9 @@ from skgpb.utils import StrOptions
 
 @with_shared_paragraphs
 class URGPUCBOptimizer(BaseUCBOptimizer):
-    r"""Pull the arm of the largest mean(x) + sqrt(beta_t) (fall of the standard deviation).
+    r"""GP-UCB that counts what an answer changes: a rule of the paper to compare with.
+
+    It pulls the arm of the largest mean(x) + sqrt(beta_t) (fall of the standard deviation).
 
     Made in the paper to show that the weights of DAGP-UCB matter (decision D-D2). A round costs
     O(n_arms t), O(n_arms^2) with weights over all arms.

@@ -28,7 +28,7 @@ from skgpb.plotting._axes import (
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CellMapDisplay:
-    """Map of the leaves of a tree search, coloured by the posterior mean of their averages.
+    """Map of the cells or groups of a tree search: where it looked, what it believes.
 
     Use :meth:`from_optimizer`. One feature is drawn as steps with a band of 95 %; two as a
     map; of more, the first two are drawn, with high cells above low ones. Where the domain is

@@ -14,7 +14,7 @@ from skgpb.plotting._axes import make_axes, names_of
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImportanceDisplay:
-    """By how much f varies with each feature alone, the most important on top.
+    """Which features matter, by how much f varies with each alone.
 
     Use :meth:`from_optimizer`. The bars are those of :func:`~skgpb.inspection.feature_effects`,
     in units of the reward: full as far as the posterior mean knows of it, pale as far as f may

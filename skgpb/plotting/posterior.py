@@ -31,7 +31,7 @@ from skgpb.plotting._axes import (
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PosteriorDisplay:
-    """Posterior of the function at points, and what was asked.
+    """What a run believes of f, and what it asked: for one or two features.
 
     Use :meth:`from_optimizer`. One feature is drawn as a curve with a band of 95 %, two as a
     map of the mean or of the standard deviation.

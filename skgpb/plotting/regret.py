@@ -25,7 +25,7 @@ LINES = ["-", "--", "-.", ":"]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RegretDisplay:
-    """How much a run has given away so far, or what it has found, round by round.
+    """What a run has found, or given away, round by round: to see whether to stop.
 
     Use :meth:`from_optimizer`, several times with the same ``ax`` to compare runs. Where the
     optimum is not known ``kind="best"`` shows how far a run has come without it.

@@ -34,7 +34,7 @@ TITLE_WIDTH = 36
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SliceDisplay:
-    """Posterior of the function along one side after another, through the recommendation.
+    """What a run believes of f along each side in turn: for many features.
 
     Use :meth:`from_optimizer`. Every panel varies one side and leaves the others where they are
     recommended: a curve with a band of 95 %, or a point with a bar of 95 % for each category. A

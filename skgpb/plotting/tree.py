@@ -18,7 +18,7 @@ SMALLEST, LARGEST, MANY = 8.0, 150.0, 300
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeDisplay:
-    """The nodes of a tree search, deep where it looked closely.
+    """The tree of a tree search: to see why it looks where it does.
 
     Use :meth:`from_optimizer`. Leaves stand side by side in the order of the partition and
     parents above the middle of their children. A node is the larger the more often its cell was

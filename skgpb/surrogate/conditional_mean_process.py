@@ -53,7 +53,7 @@ from skgpb.utils import (
 
 
 class ConditionalMeanProcess(Guarded, BaseEstimator):
-    r"""Posterior of f and of g(a) = E[f(X) | A = a] from answers and values, in any order.
+    r"""Posterior of f and of g(a) = E[f(X) | A = a]: indirect answers without a search.
 
     Parameters
     ----------

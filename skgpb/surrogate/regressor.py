@@ -44,7 +44,7 @@ def single_or_many(y: Any) -> np.ndarray:
 
 
 class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
-    r"""Gaussian process regression that takes observations one at a time, in O(t^2).
+    r"""Gaussian process regression for data that arrive one by one, in O(t^2) each.
 
     A drop-in for :class:`sklearn.gaussian_process.GaussianProcessRegressor` on inputs that are
     vectors (sequences and other objects are not taken): the same parameters, methods and
