@@ -50,6 +50,7 @@ SMALLEST: dict[str, list[str]] = {
     "peers": [
         "--average-runs 1 --evaluations 3 --times 20 --dimensions 2 --sides 0.25 --methods skgpb"
     ],
+    "privacy": ["--epsilon 1"],
     "region": ["--budget 5"],
     "search_cv": [
         f"--space {space} --samples 300 --n-iter 3 --folds 2" for space in ("svc", "mixed")

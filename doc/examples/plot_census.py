@@ -3,7 +3,8 @@ The richest district, from noisy averages of groups
 ===================================================
 
 A statistical office does not hand out the income of a household. It may publish averages over
-groups of households, with noise added to protect them. Where in the country is income highest?
+groups of households, with noise added. Where in the country is income highest? (Noise protects
+nobody unless it is counted, which :doc:`/user_guide/privacy` does.)
 
 The domain is a *pool*: the households' places, not a box. Groups are split at quantiles, so no
 group is empty, although half of the map is sea. This example runs on a simulated country; the same

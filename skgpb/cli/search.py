@@ -64,14 +64,19 @@ def add_parser(commands: Any) -> None:
         help="column whose average is sought",
     )
     add("--minimize", action="store_true", help="seek the lowest average")
-    add("--budget", type=whole(1), metavar="N", help="number of questions")
+    add(
+        "--budget",
+        type=whole(1),
+        metavar="N",
+        help="number of questions; with --epsilon it may be left out",
+    )
     add(
         "--noise",
         type=not_negative,
         default=0.0,
         metavar="SD",
         help="standard deviation of the Gaussian noise added to every answer, in units of the "
-        "target (default: 0)",
+        "target; it promises no privacy, --epsilon does (default: 0)",
     )
     add(
         "--alpha",

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skgpb.datasets.accounting import Dice, discrete_gaussian, epsilon_of, rho_of
+from skgpb.datasets.accounting import Dice, discrete_gaussian, epsilon_of, is_number, rho_of
 from skgpb.exceptions import PrivacyBudgetError
 from skgpb.utils import Integral, check_numbers
 
@@ -91,10 +91,10 @@ class PrivateAverages:
 
     Notes
     -----
-    *What an answer costs.* The average over n rows costs :math:`1 / k^2` of what is left to its
-    rows, k being n / ``min_members`` rounded down. The noise is then about the same at all sizes,
-    the groups that cannot be halved any more get nearly all of the budget, and what was
-    asked about larger ones on the way hardly counts.
+    *What an answer costs.* Unless ``share`` says otherwise the average over n rows costs
+    :math:`1 / k^2` of what is left to its rows, k being n / ``min_members`` rounded down. The
+    noise is then about the same at all sizes, the groups that cannot be halved any more get nearly
+    all of the budget, and what was asked about larger ones on the way hardly counts.
 
     *Noise.* Values are rounded to :math:`2^{20}` steps of the range, their sum is an exact integer,
     and so is the noise, a discrete Gaussian drawn without floating-point numbers [Canonne2020]_:
@@ -148,13 +148,16 @@ class PrivateAverages:
         self._answers: dict[bytes, PrivateAnswer] = {}
         self._dice = dice(random_state)
 
-    def answer(self, group: Any) -> PrivateAnswer:
+    def answer(self, group: Any, share: float | None = None) -> PrivateAnswer:
         """Answer with the noisy average over a group, if the budget allows.
 
         Parameters
         ----------
         group : Cell or array-like of int, shape (m,)
             A group of a pool, or the numbers of its rows.
+        share : float, default=None
+            How much of what is left to its rows may be spent, > 0 and <= 1. It must not depend
+            on values that were not told. None for what the size of the group suggests, see Notes.
 
         Returns
         -------
@@ -168,10 +171,12 @@ class PrivateAverages:
             For groups with too few rows, with a row twice, or with rows that do not exist.
         """
         rows = self._rows(group)
+        if not (share is None or (is_number(share) and 0.0 < share <= 1.0)):
+            raise ValueError(f"share must be None or a number > 0 and <= 1, got {share!r}")
         known = self._answers.get(rows.tobytes())
         if known is not None:
             return known
-        sigma = self._sigma(rows)
+        sigma = self._sigma(rows, share)
         if sigma is None:
             raise PrivacyBudgetError(
                 f"the privacy budget is spent: of epsilon={self.epsilon:g} at "
@@ -231,10 +236,10 @@ class PrivateAverages:
             )
         return rows
 
-    def _sigma(self, rows: np.ndarray) -> int | None:
+    def _sigma(self, rows: np.ndarray, share: float | None = None) -> int | None:
         """Noise of the next answer on the sum of steps, or None where too little is left."""
         left = self.rho - float(self.spent_[rows].max())
-        rho = left / (len(rows) // self.min_members) ** 2
+        rho = left * (1.0 / (len(rows) // self.min_members) ** 2 if share is None else share)
         if left <= SPENT * self.rho or rho * WIDEST**2 < 1.0:
             return None
         return math.ceil(STEPS / math.sqrt(2.0 * rho))

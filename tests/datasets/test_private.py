@@ -61,6 +61,29 @@ def test_no_row_is_ever_told_more_about_than_the_budget(epsilon, seed):
     assert oracle.epsilon_spent_ > 0.9 * epsilon  # and it is used
 
 
+def test_a_kept_library_counts_the_same_for_every_row():
+    """Noise multipliers are those of the answers about groups that hold the row."""
+    rdp = pytest.importorskip("dp_accounting.rdp")
+    from dp_accounting import ComposedDpEvent, GaussianDpEvent
+
+    oracle = make(epsilon=2.0)
+    told = [
+        (set(group.tolist()), len(group), oracle.answer(group).variance)
+        for group in groups(np.random.default_rng(3), 40)
+        if oracle.affords(group)
+    ]
+    orders = (1.0 + np.logspace(-1, 3, 1000)).tolist()
+    for row in (0, 17, int(oracle.spent_.argmax())):
+        events = [
+            GaussianDpEvent(math.sqrt(variance) * size / 10.0)
+            for members, size, variance in told
+            if row in members
+        ]
+        found = rdp.RdpAccountant(orders).compose(ComposedDpEvent(events)).get_epsilon(1e-6)
+        assert found == pytest.approx(epsilon_of(oracle.spent_[row], 1e-6), rel=1e-3)
+        assert found <= 2.0 * (1.0 + 1e-3)
+
+
 def test_every_row_has_a_budget_of_its_own():
     oracle = make()
     parts = np.arange(N).reshape(-1, 4)
@@ -79,6 +102,15 @@ def test_halving_a_table_leaves_most_to_the_smallest_groups():
     assert oracle.answer(group).rho > 0.65 * oracle.rho  # (1 - 1/4) (1 - 1/16) ... = 0.6885
     with pytest.raises(PrivacyBudgetError, match=r"epsilon=1 at delta=1e-06 nothing is left"):
         oracle.answer(np.arange(4, 0, -1))
+
+
+def test_a_share_of_what_is_left_may_be_named():
+    oracle, group = make(), np.arange(32)
+    assert oracle.answer(group, share=0.25).rho == pytest.approx(0.25 * oracle.rho, rel=1e-4)
+    assert oracle.answer(group[:16], share=1).rho == pytest.approx(0.75 * oracle.rho, rel=1e-4)
+    for bad in (0.0, 1.1, math.nan, "1", True):
+        with pytest.raises(ValueError, match="share must be None or a number > 0 and <= 1"):
+            oracle.answer(group, share=bad)
 
 
 def test_a_repeated_question_has_the_same_answer_in_any_order_of_rows():
