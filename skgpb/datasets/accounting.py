@@ -50,6 +50,11 @@ def epsilon_of(rho: float, delta: float) -> float:
         The smallest one that Proposition 12 of [Canonne2020]_ allows, at most
         :math:`\rho + 2 \sqrt{\rho \log(1 / \delta)}`, which is the better known bound.
 
+    References
+    ----------
+    .. [Canonne2020] C. L. Canonne, G. Kamath and T. Steinke, "The Discrete Gaussian for
+       Differential Privacy", NeurIPS 2020.
+
     Examples
     --------
     >>> from skgpb.datasets import epsilon_of
