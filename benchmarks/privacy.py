@@ -4,8 +4,8 @@
         [--table country] [--output DIR]
 
 For each epsilon: the median and the worst true average of the recommended group over the runs, the
-price, which is the median without privacy minus this one, the fewest rows of a group, the noise of
-the answers, questions, and what the accountant says was spent: of zCDP, its epsilon, and the
+price, which is the median without privacy minus this one, the rows of the group, the largest noise
+of an answer, questions, and what the accountant says was spent: of zCDP, its epsilon, and the
 epsilon that noise of a continuous Gaussian would have exactly, which no account can be below.
 
 Tables: ``country`` is made up, 20,000 households along a coast; ``census`` is California's, 20,640
@@ -50,8 +50,8 @@ def census() -> Table:
     return places, np.rint(1e5 * data.target), (0.0, 500_001.0)
 
 
-COLUMNS = ("true_average", "fewest_rows", "noise", "questions", "rho", "epsilon_spent", "exact")
-HEADER = ("median", "worst", "price", "fewest rows", "noise", "questions", "rho", "spent", "exact")
+COLUMNS = ("true_average", "rows", "noise", "questions", "rho", "epsilon_spent", "exact")
+HEADER = ("median", "worst", "price", "rows", "noise", "questions", "rho", "spent", "exact")
 TABLES: dict[str, Callable[[], Table]] = {"country": country, "census": census}
 
 
@@ -67,18 +67,18 @@ def exact_epsilon(rho: float, delta: float) -> float:
 
 
 def private_search(table: Table, epsilon: float, delta: float, seed: int) -> tuple[float, ...]:
-    """Search once; true average, fewest rows, noise, questions, and what was spent."""
+    """Search once; true average and rows of the group, noise, questions, and what was spent."""
     X, y, limits = table
     arguments = argparse.Namespace(
         epsilon=epsilon, delta=delta, target_range=limits, seed=seed, budget=None
     )
     arguments.min_members = arguments.max_depth = None
     oracle: PrivateGroups = private_oracle(y, arguments)
-    found = find_region(X, oracle, arguments.budget, min_members=arguments.min_members, seed=seed)
-    true, spent = float(y[found.group.members].mean()), float(oracle.averages.spent_.max())
-    least, accounted = arguments.min_members, oracle.averages.epsilon_spent_
-    exact = exact_epsilon(spent, delta)
-    return true, least, max(oracle.noises), oracle.n_answers, spent, accounted, exact
+    found = find_region(X, oracle, arguments.budget, size=arguments.size, seed=seed)
+    members, spent = found.group.members, float(oracle.averages.spent_.max())
+    accounted, exact = oracle.averages.epsilon_spent_, exact_epsilon(spent, delta)
+    noise, asked = max(oracle.noises), oracle.n_answers
+    return float(y[members].mean()), len(members), noise, asked, spent, accounted, exact
 
 
 def plain_search(table: Table, seed: int) -> float:
@@ -114,11 +114,12 @@ def main(arguments: list[str] | None = None) -> None:
         runs = np.array([private_search(table, epsilon, options.delta, seed) for seed in seeds])
         rows += [(options.table, epsilon, *run) for run in zip(seeds, *runs.T, strict=True)]
         median, worst, most = np.median(runs[:, 0]), runs[:, 0].min(), runs.max(axis=0)
-        cells = [shown(x) for x in (median, worst, plain - median, *most[1:4])]
+        group = np.median(runs[:, 1])
+        cells = [shown(x) for x in (median, worst, plain - median, group, *most[2:4])]
         lines.append((f"epsilon = {epsilon:g}", [*cells, *(f"{x:.4g}" for x in most[4:])]))
     title = (
-        f"True average of the group recommended, delta = {options.delta:g}, {options.runs} runs; "
-        f"without privacy {shown(plain)}, of the whole table {shown(table[1].mean())}"
+        f"{options.table}, {options.runs} runs, delta = {options.delta:g}: "
+        f"without privacy {shown(plain)}, whole table {shown(table[1].mean())}"
     )
     print(format_table(title, HEADER, lines))
     path = options.output / f"privacy_{options.table}.csv"

@@ -2,12 +2,14 @@
 
 import json
 import random
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from skgpb.cli import main, private
+from skgpb.cli.region import find_region
 from skgpb.datasets import PrivateAverages, epsilon_of, rho_of
 
 CALIFORNIA = Path(__file__).parents[2] / "shared" / "data" / "california_housing.csv"
@@ -139,6 +141,23 @@ def test_one_value_moves_only_the_answers_about_groups_that_hold_it(tmp_path, mo
         share = 10.0 / len(members) if 77 in members else 0.0
         assert two.average - one.average == pytest.approx(share, abs=1e-9)
         assert two.variance == one.variance
+
+
+def test_groups_that_cannot_be_cut_any_more_spend_all_that_is_left_to_them():
+    """Also where equal values make some of them twice as large as others."""
+    X = np.round(np.random.default_rng(3).uniform(size=(N, 2)), 1)
+    given = Namespace(epsilon=3.0, delta=1e-6, target_range=(0, 10), seed=1, budget=None)
+    given.min_members = given.max_depth = None
+    oracle = private.private_oracle(column(), given)
+    domain = find_region(X, oracle, given.budget, size=given.size).optimizer.domain_
+    last = [
+        group for group in oracle.asked.values() if not domain.splittable(domain.node_of(group))
+    ]
+    sizes = [len(group.members) for group in last]
+    assert len(last) > 10 and max(sizes) > 1.5 * min(sizes)
+    for group in last:
+        spent = oracle.averages.spent_[group.members] / oracle.averages.rho
+        assert spent.min() > 0.999 and spent.max() <= 1.0
 
 
 def test_small_tables_and_budgets_ask_for_larger_groups(tmp_path):

@@ -17,7 +17,7 @@ from skgpb.cli.region import N_CHILDREN, GroupOracle, group_size
 from skgpb.datasets import PrivateAverages, rho_of
 from skgpb.datasets.accounting import check_delta
 from skgpb.datasets.private import check_range
-from skgpb.domains import Cell
+from skgpb.domains import Cell, UndividedPool
 
 DELTA = 1e-6
 # The smallest groups have so many rows that the noise is about one tenth of the range, or less.
@@ -114,21 +114,29 @@ class PrivateGroups(GroupOracle):
         self._values, self._arguments = values, arguments
         self.noises: list[float] = []
 
-    def begin(self, smallest: int) -> None:
-        """Share the budget out so that the smallest groups get nearly all of it."""
+    def begin(self, domain: UndividedPool) -> None:
+        """Take notice of the groups that may be asked for."""
+        self._domain = domain
         self.averages = PrivateAverages(
             self._values,
             self._arguments.target_range,
             epsilon=self._arguments.epsilon,
             delta=delta_of(self._arguments),
-            min_members=smallest,
+            min_members=domain.fewest,
             random_state=self._arguments.seed,
         )
 
     def _answer(self, group: Cell) -> float:
-        average, self.variance, _ = self.averages.answer(group)
+        average, self.variance, _ = self.averages.answer(group, self._share(group))
         self.noises.append(math.sqrt(self.variance))
         return average
+
+    def _share(self, group: Cell) -> float:
+        """How much of what is left to its rows a group may spend: all of it where it is last."""
+        if not self._domain.splittable(self._domain.node_of(group)):
+            return 1.0
+        # The noise is about that of the smallest groups, so that little is spent on the way.
+        return 1.0 / max(N_CHILDREN, len(group.members) // self._domain.min_members) ** 2
 
     def refuses(self, group: Cell) -> bool:
         """Whether there is nothing to ask of a group: it was answered, or its budget is spent."""

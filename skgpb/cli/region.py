@@ -161,8 +161,8 @@ class GroupOracle(ABC):
         self.asked: dict[tuple[int, int], Cell] = {}
         self.n_answers = 0
 
-    def begin(self, smallest: int) -> None:  # noqa: B027
-        """Take notice of how many rows the smallest group has that may be asked for."""
+    def begin(self, domain: UndividedPool) -> None:  # noqa: B027
+        """Take notice of the groups that may be asked for."""
 
     def __call__(self, group: Cell) -> float:
         """Answer with the average over the members of a group, plus noise."""
@@ -335,7 +335,7 @@ def find_region(
         direction="minimize" if minimize else "maximize",
         random_state=seed,
     ).start()
-    oracle.begin(optimizer.domain_.fewest)
+    oracle.begin(optimizer.domain_)
     answers: list[float] = []
     variance = optimizer.alpha
     with warnings.catch_warnings():
