@@ -97,16 +97,16 @@ def test_the_column_leaves_through_answers_only(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     path, answer, told = tmp_path / "table.csv", PrivateAverages.answer, []
 
-    def listen(self, group):
-        told.append((np.sort(group.members), answer(self, group)))
+    def listen(self, group, share):
+        told.append((np.sort(group.members), answer(self, group, share)))
         return told[-1][1]
 
     monkeypatch.setattr(PrivateAverages, "answer", listen)
     monkeypatch.setattr(random, "SystemRandom", lambda: random.Random(1))
     first = outputs(write(path, column()), tmp_path, capsys)
 
-    def repeat(self, group):
-        answer(self, group)  # is counted
+    def repeat(self, group, share):
+        answer(self, group, share)  # is counted
         members, kept = replayed.pop(0)
         np.testing.assert_array_equal(np.sort(group.members), members)
         return kept
@@ -123,8 +123,8 @@ def test_one_value_moves_only_the_answers_about_groups_that_hold_it(tmp_path, mo
     answer, path = PrivateAverages.answer, tmp_path / "table.csv"
     runs = []
 
-    def listen(self, group):
-        found = answer(self, group)
+    def listen(self, group, share):
+        found = answer(self, group, share)
         runs[-1].append((group.members, found))
         return found
 
