@@ -7,9 +7,11 @@ import os
 import secrets
 from base64 import b64encode
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -310,8 +312,7 @@ class Pages:
                     f"{self._path.name} was begun elsewhere since this page was opened, and "
                     "nothing was changed. Open the first page again to see it."
                 )
-            settings = read_new(form)
-            Experiment.create(self._path, **settings)
+            self._begin(form)
         except Stale as error:
             return self._show_new(form, status=409, error=str(error))
         except Mistyped:
@@ -319,6 +320,22 @@ class Pages:
         except (OSError, ValueError) as error:
             return self._show_new(form, status=422, error=_reason(error))
         return redirect(url_for("run", said="begun"), 303)
+
+    def _begin(self, form: Form) -> None:
+        """Begin the experiment that a form describes, with the results from before."""
+        settings = read_new(form)
+        if not form.text("data"):
+            Experiment.create(self._path, **settings)
+            return
+        with TemporaryDirectory() as folder:
+            table = Path(folder, "results from before")
+            table.write_text(form.text("data"), encoding="utf-8")
+            try:
+                Experiment.create(self._path, **settings, data=table)
+            except ValueError as error:
+                # The name of the file that the table was put into says nothing.
+                form.errors["data"] = sentence(str(error).replace(f"{folder}{os.sep}", ""))
+        form.check()
 
     def ask(self) -> Any:
         """Suggest more."""
@@ -349,8 +366,10 @@ class Pages:
             experiment.tell(value, number, noise=noise)
             if form.text("outcome") != "next":
                 return "told", number
-            experiment.ask(another=True)
-            return "next", number
+            with suppress(ValueError):  # there is no other; whoever asks for one is told why
+                experiment.ask(another=True)
+                return "next", number
+            return "told", number
 
         return self._submitted(form, change)
 

@@ -9,6 +9,8 @@ from typing import Any
 
 # Where it listens unless told otherwise; any free port where it is taken.
 HOST, PORT = "127.0.0.1", 8650
+# Addresses that stand for all that this computer has.
+EVERYWHERE = ("0.0.0.0", "::")
 
 
 def serve(
@@ -58,7 +60,7 @@ def serve(
 
     with _listening(host, port) as listener:
         address = _local_address(*listener.getsockname()[:2])
-        app = make_app(path, hosts={host})
+        app = make_app(path, hosts=_names(host))
         number = listener.getsockname()[1]
         server = make_server(
             host, number, app, threaded=True, request_handler=Quiet, fd=listener.fileno()
@@ -70,9 +72,16 @@ def serve(
             server.server_close()
 
 
+def _names(host: str) -> set[str]:
+    """Return the names by which browsers may call a server that listens at an address."""
+    if host not in EVERYWHERE:
+        return {host.lower()}
+    return {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+
 def _local_address(host: str, port: int) -> str:
     """Return what to open in a browser on this computer for a server that listens there."""
-    if host in ("0.0.0.0", "::"):
+    if host in EVERYWHERE:
         host = "127.0.0.1"
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 

@@ -106,6 +106,7 @@ class Best:
     mean: str
     low: str
     high: str
+    answer: str
     about: str
 
 
@@ -167,7 +168,7 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
     )
     settings = [(name, shown(value)) for name, value in best["params"].items()]
     mean, low, high = (_rounded(value, best["std"]) for value in (best["mean"], low, high))
-    return Best(settings, mean, low, high, about)
+    return Best(settings, mean, low, high, shown(answered["answer"]), about)
 
 
 def _rounded(value: float, std: float) -> str:
@@ -192,7 +193,8 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
     progress = Picture(
         "progress",
         "How it went: each result in its order, and the best one so far.",
-        f"{run.outcome} of {n_answered} experiments in their order, and the best so far.",
+        f"{run.label} of {n_answered} experiments in their order, and the best so far, which is "
+        f"{best.answer}.",
         1,
     )
     return [progress, slices] if n_answered else [slices]

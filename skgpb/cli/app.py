@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 import webbrowser
+from pathlib import Path
 from typing import Any
 
 from skgpb.app import serve
 from skgpb.app.server import HOST, PORT
 from skgpb.cli.arguments import UsageError, whole
+from skgpb.cli.files import check_outputs
+from skgpb.experiments import Experiment
 
 
 def add_parser(commands: Any) -> None:
@@ -51,6 +54,14 @@ def _app(arguments: argparse.Namespace) -> None:
         if not arguments.no_browser and sys.stdout.isatty():
             webbrowser.open(address)
 
+    path = Path(arguments.file)
+    try:
+        if path.exists():
+            Experiment(path)
+        else:
+            check_outputs({"RUN.skgpb": arguments.file})
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot open {path}: {error}") from error
     try:
         serve(arguments.file, arguments.host, arguments.port, ready)
     except ImportError as error:

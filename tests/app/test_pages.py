@@ -8,11 +8,13 @@ import json
 import re
 import subprocess
 import sys
+from threading import Event, Thread
 
 import pytest
 
 from skgpb import GPUCBOptimizer
 from skgpb.experiments import Experiment
+from skgpb.experiments.lock import FileLock
 
 pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
@@ -251,6 +253,39 @@ def test_a_form_begins_an_experiment(path):
         .start()
         .seed_
     )
+
+
+def test_results_from_before_are_pasted(path):
+    window = Window(path)
+    window.open()
+    table = "heat\tcatalyst\tloss\r\n30\tA\t2.5\r\n60\tB\t1,5\r\n"
+    text = window.send("/new", **NEW | {"answer": "loss", "data": table})
+    assert window.status == 422 and not path.exists()
+    assert "Results from before, row 3: " in text and "write 1.5" in text and "30\tA" in text
+    window.send("/new", **NEW | {"answer": "loss", "data": table.replace(",", ".")})
+    assert entries(Experiment(path)) == [(1, "given", 2.5), (2, "given", 1.5)]
+    assert "2 of them from before" in window.text and window.text.count("<figure>") == 1
+
+
+def test_a_file_that_somebody_holds_keeps_what_was_typed(run, path, monkeypatch):
+    monkeypatch.setattr("skgpb.experiments.lock.PATIENCE", 0.1)
+    window = Window(path)
+    window.open()
+    held, done = Event(), Event()
+
+    def hold():
+        with FileLock(path):
+            held.set()
+            done.wait(60)
+
+    thread = Thread(target=hold)
+    thread.start()
+    held.wait(60)
+    text = window.send("/tell/4", "value", value="8.25")
+    done.set()
+    thread.join()
+    assert window.status == 422 and "held by another program" in text and 'value="8.25"' in text
+    assert "is saved" in window.send("/tell/4", "value", value="8.25")
 
 
 def test_an_experiment_that_was_begun_elsewhere_is_left_alone(path):

@@ -49,6 +49,17 @@ def test_a_port_that_is_taken_is_said(tmp_path, capsys):
     assert "no.such.host.invalid" in capsys.readouterr().err
 
 
+def test_what_cannot_be_an_experiment_is_said_before_anything_is_served(tmp_path, capsys):
+    from skgpb.cli import main
+
+    damaged = tmp_path / "damaged.skgpb"
+    damaged.write_bytes(b"no run")
+    for path in (damaged, tmp_path, tmp_path / "nowhere" / "run.skgpb"):
+        assert main(["app", str(path)]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and err.startswith("skgpb: error: ") and err.count("\n") == 1
+
+
 def test_addresses_are_those_that_a_browser_opens():
     assert _local_address("127.0.0.1", 8650) == "http://127.0.0.1:8650/"
     assert _local_address("0.0.0.0", 80) == "http://127.0.0.1:80/"
