@@ -110,7 +110,7 @@ def _add_tell(commands: Any) -> None:
         "--at",
         nargs="+",
         metavar="NAME=VALUE",
-        help="the setting, a value for each side, where it is none that was asked",
+        help="the setting, a value for each side, where it is not exactly what was asked",
     )
     add("--noise", metavar="SD", help="standard deviation of the noise in this answer")
     add("--data", metavar="TABLE.csv", help="report all answers in a table")
@@ -290,7 +290,7 @@ def _state(experiment: Experiment) -> list[str]:
     if best is not None:
         setting = ", ".join(f"{name} = {shown(value)}" for name, value in best["params"].items())
         expected = f"{shown(best['mean'])} +- {shown(1.96 * best['std'])}"
-        lines.append(f"best so far: {setting}, where {expected} is expected")
+        lines.append(f"recommended so far: {setting}, where {expected} is expected")
     return lines
 
 

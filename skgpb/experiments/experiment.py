@@ -197,10 +197,11 @@ class Experiment(KeptRun):
         answer : float or str
             What was measured.
         query : int, default=None
-            Number of the query, which must be pending. None where only one is, or with ``at``.
+            Number of the query, which must be pending. None where only one is, or for what was not
+            asked, ``at`` a setting of one's own.
         at : dict, default=None
-            The setting that it was measured at, where that is none that was asked: a value for
-            every side, as a number or a text.
+            The setting that it was measured at, where that is not exactly what was asked: a value
+            for every side, as a number or a text. With ``query`` it was set instead of that one.
         noise : float, default=None
             Standard deviation of the noise in this answer, where it is another than usual.
 
@@ -311,7 +312,9 @@ class Experiment(KeptRun):
             return self._entry(query).as_dict()
 
     def undo(self) -> dict[str, Any]:
-        """Take back what was told last, an answer or a failure: its query is pending again.
+        """Take back what was told last, an answer or a failure.
+
+        Its query is pending again; what was told of another setting than was asked is gone.
 
         Returns
         -------
@@ -445,20 +448,30 @@ class Experiment(KeptRun):
         alpha: float | None,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
-        n, more = len(self._optimizer.events_), []
-        if at is not None:
-            if query is not None:
-                raise ValueError(f"either a query or a setting is answered, got {query} and {at}")
-            self._optimizer.tell(self._setting(at), value, alpha)
-        else:
+        more = []
+        if at is None:
             entry = self._pending_entry(query)
             if entry.number in self._lost:
-                self._optimizer.tell(self._lost.pop(entry.number).points, value, alpha)
+                target: Any = self._lost.pop(entry.number).points
                 more = [entry.number]
             else:
-                self._optimizer.tell(entry.query, value, alpha)
+                target = entry.query
+        else:
+            target = self._setting(at)
+            if query is not None:
+                more = [self._withdraw(self._pending_entry(query))]
+        n = len(self._optimizer.events_)
+        self._optimizer.tell(target, value, alpha)
         self._count(*more)
         return next(entry for entry in self._entries if entry.ended >= n).as_dict()
+
+    def _withdraw(self, entry: Entry) -> int:
+        """Let a query not have been asked; its number, which is free."""
+        if self._lost.pop(entry.number, None) is None:
+            events = self._optimizer.events_
+            events[entry.began] = None
+            self._repeat(events, len(events))
+        return entry.number
 
     def _pending_entry(self, query: int | None) -> Entry:
         """Return the entry of a query to be answered, of the only one for None."""

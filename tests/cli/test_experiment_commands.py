@@ -3,8 +3,12 @@
 import errno
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -279,3 +283,32 @@ def test_the_picture_has_a_panel_for_every_side_and_the_progress(tmp_path, n_sid
     assert slices.axes[0].get_ylabel() == "loss in %" == progress.axes[0].get_ylabel()
     assert progress.axes[0].lines[0].get_ydata().tolist() == [0.5, 0.5, 0.75]
     assert experiment.path.read_bytes() == before
+
+
+PAGE = Path(__file__).parents[2] / "doc" / "user_guide" / "experiment.rst"
+
+
+def numbers_apart(lines):
+    """Text without its numbers, and the numbers."""
+    pattern = r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?"
+    text = "\n".join(line.rstrip() for line in lines).strip()
+    return re.sub(pattern, "#", text), [float(x) for x in re.findall(pattern, text)]
+
+
+def test_the_page_shows_what_its_commands_print(tmp_path, monkeypatch, capsys):
+    """All that is printed on the page, in its order; numbers to a hundredth, for rounding."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"code-block:: console\n\n((?:   .*\n|\n)+)", PAGE.read_text("utf-8"))
+    assert len(blocks) > 5
+    for block in blocks:
+        for entry in re.split(r"^   \$ ", block, flags=re.M)[1:]:
+            command, *expected = textwrap.dedent("   " + entry).strip("\n").splitlines()
+            expected = [line.removeprefix("   ") for line in expected]
+            if command.startswith("cat "):
+                Path(command.split()[1]).write_text("\n".join(expected) + "\n", "utf-8")
+                continue
+            assert main(shlex.split(command.removeprefix("python -m skgpb "))) == 0, command
+            printed = capsys.readouterr().out.splitlines()
+            text, numbers = numbers_apart(printed)
+            assert text == numbers_apart(expected)[0]
+            assert_allclose(numbers, numbers_apart(expected)[1], rtol=0.01, atol=1e-9)

@@ -120,6 +120,23 @@ def test_undo_takes_back_what_was_told_last_and_keeps_numbers(run):
     assert Experiment(run.path).history() == run.history()
 
 
+def test_what_was_set_in_truth_replaces_what_was_asked(run):
+    run.ask(3)
+    rounded = {"temperature": 42.5, "salt": 1e-3, "catalyst": "B", "n": 4}
+    entry = run.tell(0.5, 2, at=rounded)
+    assert (entry["query"], entry["status"]) == (2, "answered")
+    assert {name: entry["params"][name] for name in ("temperature", "n")} == {
+        "temperature": 42.5,
+        "n": 4,
+    }
+    assert [each["query"] for each in run.pending()] == [1, 3]
+    assert len(run.optimizer.history_) == 1
+    assert Experiment(run.path).history() == run.history()
+    run.tell(0.25, 1)
+    assert run.correct(2, 0.75)["answer"] == 0.75
+    assert [entry["answer"] for entry in run.history()] == [0.25, 0.75, None]
+
+
 def test_undo_and_the_same_answer_again_is_the_run_without_either(run):
     play(run, 5)
     best, answer = run.best(), run.history()[-1]["answer"]
