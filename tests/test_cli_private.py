@@ -73,6 +73,18 @@ def test_it_says_what_is_protected_and_what_is_taken_to_be_public(table, tmp_pat
     assert result["privacy"]["holds"] is True and result["n_rounds"] == 5
 
 
+def test_the_lowest_average_is_sought_as_well(table, tmp_path):
+    output = tmp_path / "result.json"
+    assert search(table, "--minimize", "--output", output, seed=1) == 0
+    assert column()[json.loads(output.read_text())["members"]].mean() < 1.0
+
+
+def test_a_delta_that_promises_little_is_named(table, capsys):
+    for delta, weak in ((1e-3, True), (1e-5, False)):
+        assert search(table, "--budget", 2, delta=delta) == 0
+        assert ("weak promise" in capsys.readouterr().out) == weak
+
+
 def test_answers_differ_from_run_to_run_unless_a_seed_is_given(table, tmp_path):
     def run(**given):
         output = tmp_path / "result.json"

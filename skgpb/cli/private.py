@@ -20,6 +20,8 @@ from skgpb.datasets.private import check_range
 from skgpb.domains import Cell, UndividedPool
 
 DELTA = 1e-6
+# Times the number of rows: more is reported to be weak.
+LARGEST_DELTA = 0.1
 # The smallest groups have so many rows that the noise is about one tenth of the range, or less.
 NOISE_SHARE = 0.1
 
@@ -31,7 +33,8 @@ def add_private(parser: argparse.ArgumentParser) -> None:
         "The value of one row of the target is protected, with differential privacy, in all that "
         "is printed and written. Features, and which rows there are, are taken to be public. "
         "Each answer gets the noise that the budget asks for, and the search ends when it is "
-        "spent: --budget may be left out.",
+        "spent: --budget may be left out. Leave out --seed too: with it the noise can be repeated "
+        "and taken off.",
     )
     add = private.add_argument
     add("--epsilon", type=positive, metavar="E", help="the budget for the whole search")
@@ -173,7 +176,7 @@ def privacy_entry(oracle: PrivateGroups, arguments: argparse.Namespace) -> dict[
     }
 
 
-def privacy_remark(privacy: dict[str, Any]) -> list[str]:
+def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
     """Lines that say what is protected, what is not, and what was spent."""
     if not privacy["holds"]:
         return [
@@ -181,10 +184,16 @@ def privacy_remark(privacy: dict[str, Any]) -> list[str]:
             "the seed. Leave it out for a report that leaves the house.",
         ]
     low, high = privacy["target_range"]
+    weak = []
+    if privacy["delta"] > LARGEST_DELTA / n_rows:
+        weak.append(
+            f"That is a weak promise: delta should be far less than one over the {n_rows:,} rows."
+        )
     return [
         f"Privacy: {privacy['protected']} is protected with epsilon = {privacy['epsilon']:g} and "
         f"delta = {privacy['delta']:g} in all that this search prints and writes; spent were "
         f"{privacy['epsilon_spent']:.4g}.",
+        *weak,
         f"Taken to be public: the features, which rows there are, the sizes of groups, and that "
         f"values lie from {low:,.6g} to {high:,.6g}.",
         "Not protected: the table itself, and whatever else is computed from it.",

@@ -154,7 +154,7 @@ def remarks_of(found: Found, result: dict[str, Any]) -> list[list[str]]:
             ]
         )
     if "privacy" in result:
-        remarks.append(privacy_remark(result["privacy"]))
+        remarks.append(privacy_remark(result["privacy"], result["n_rows"]))
     return remarks
 
 
