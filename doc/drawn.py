@@ -75,10 +75,19 @@ def write(script: Path, folder: Path) -> None:
         (folder / f"{script.stem}-{page}.svg").write_text(picture, encoding="utf-8")
 
 
-def changed(script: Path) -> float:
-    """Time of the last change of a script, or of anything that it may use."""
-    used = [*(DOC.parent / "skgpb").rglob("*.py"), *(DOC / "doors").iterdir()]
-    return max(path.stat().st_mtime for path in (script, Path(__file__), *used))
+def draw_all(app: Sphinx) -> None:
+    """Draw what is not there, or older than its script or anything that scripts use.
+
+    Before pages are read: what a script prints may be included further up than its picture.
+    """
+    used = [Path(__file__), *(DOC.parent / "skgpb").rglob("*.py"), *(DOC / "doors").iterdir()]
+    newest = max(path.stat().st_mtime for path in used)
+    for script in sorted(SCRIPTS.glob("*.py")):
+        target = DOC / FOLDER / f"{script.stem}-dark.svg"
+        made = target.stat().st_mtime if target.exists() else 0.0
+        if made < max(newest, script.stat().st_mtime):
+            logging.getLogger(__name__).info("drawing %s", script.stem)
+            write(script, DOC / FOLDER)
 
 
 class Drawn(Figure):
@@ -88,7 +97,7 @@ class Drawn(Figure):
     option_spec = {"alt": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
-        """Draw what is not there or older than its script, and show both versions."""
+        """Show both versions."""
         name = self.arguments[0]
         script = SCRIPTS / f"{name}.py"
         if not re.fullmatch(r"\w+", name) or not script.exists():
@@ -96,10 +105,6 @@ class Drawn(Figure):
         if "alt" not in self.options:
             raise self.error(f"say in words what {name} shows, with :alt:")
         self.state.document.settings.record_dependencies.add(str(script))
-        target = DOC / FOLDER / f"{name}-dark.svg"
-        if not target.exists() or target.stat().st_mtime < changed(script):
-            logging.getLogger(__name__).info("drawing %s", name)
-            write(script, DOC / FOLDER)
         self.arguments = [f"/{FOLDER}/{name}-light.svg"]
         self.options["class"] = ["only-light"]
         figure, *rest = super().run()
@@ -111,8 +116,9 @@ class Drawn(Figure):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directive."""
+    """Register the directive, and draw before pages are read."""
     app.add_directive("drawn", Drawn)
+    app.connect("builder-inited", draw_all)
     return {"parallel_read_safe": True}
 
 
