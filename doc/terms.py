@@ -1,4 +1,4 @@
-"""Link the terms of the glossary where a page of the user guide first uses them."""
+"""Link the terms of the glossary where a page first uses them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 GLOSSARY = "user_guide/glossary"
+# Where pages with prose for users are.
+PROSE = ("user_guide/", "doors/", "benchmarks/", "quick_start", "map")
 # What a reader does not take for text, or what is a link already.
 CLOSED = (
     nodes.title,
@@ -86,7 +88,7 @@ def link(document: nodes.document, terms: dict[str, str], page: str) -> set[str]
 def link_terms(app: Sphinx, document: nodes.document) -> None:
     """Link the terms of a page as soon as it is read."""
     page = app.env.docname
-    if page.startswith("user_guide/") and page not in (GLOSSARY, "user_guide/index"):
+    if page.startswith(PROSE) and page not in (GLOSSARY, "user_guide/index"):
         glossary = Path(app.srcdir) / f"{GLOSSARY}.rst"
         app.env.note_dependency(str(glossary))
         link(document, read_terms(glossary.read_text(encoding="utf-8")), page)
