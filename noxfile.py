@@ -58,10 +58,11 @@ def browser(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation, its examples included; a warning is an error."""
+    """The documentation, its examples included; a warning, or a broken link, is an error."""
     session.install("-e", ".[doc]")
     command = ["sphinx", "-W", "--keep-going", "-b", "html", *session.posargs]
     session.run("python", "-m", *command, "doc", "doc/_build/html")
+    session.run("python", "doc/check_site.py")
 
 
 @nox.session
