@@ -9,16 +9,13 @@ from threading import Lock
 from typing import Any
 
 from skgpb.plotting import RegretDisplay, SliceDisplay
+from skgpb.plotting._themes import style_of
 
 # Inches; a column of panels is readable on a telephone.
 WIDTH, HEIGHT = 5.0, 3.0
 PIXELS_PER_INCH = 96
 # What matplotlib draws with keeps state in its module.
 DRAWING = Lock()
-THEMES = {
-    "light": {"page": "#ffffff", "ink": "#1b2430", "line": "#51606f", "curve": "#0072b2"},
-    "dark": {"page": "#1d232a", "ink": "#e6eaee", "line": "#a5b1bd", "curve": "#56b4e9"},
-}
 
 
 @dataclass(frozen=True)
@@ -61,27 +58,8 @@ def draw(kind: str, theme: str, optimizer: Any, outcome: str) -> bytes:
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
-    from matplotlib.rcsetup import cycler
 
-    colours = THEMES[theme]
-    line, ink, page = colours["line"], colours["ink"], colours["page"]
-    style: dict[Any, Any] = {
-        "figure.facecolor": page,
-        "axes.facecolor": page,
-        "legend.facecolor": page,
-        "legend.edgecolor": line,
-        "savefig.facecolor": page,
-        "text.color": ink,
-        "axes.labelcolor": ink,
-        "axes.edgecolor": line,
-        "xtick.color": line,
-        "xtick.labelcolor": ink,
-        "ytick.color": line,
-        "ytick.labelcolor": ink,
-        "axes.prop_cycle": cycler(color=[colours["curve"]]),
-        "svg.hashsalt": "skgpb",  # the same run, the same picture
-    }
-    with DRAWING, rc_context(style):
+    with DRAWING, rc_context(style_of(theme)):
         panels = 1 if kind == "progress" else optimizer.n_features_in_
         figure = Figure(figsize=(WIDTH, HEIGHT * panels), layout="constrained")
         PAINTERS[kind](figure.subplots(panels, squeeze=False)[:, 0].tolist(), optimizer, outcome)
