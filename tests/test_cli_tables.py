@@ -5,7 +5,10 @@ import gzip
 import io
 import json
 import lzma
+import re
+import sys
 import zipfile
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -207,3 +210,252 @@ def test_what_cannot_be_searched_is_one_line(search, kind):
     status, _, error = search(content)
     assert status == 2 and is_one_line(error)
     assert says in error
+
+
+# -- which rows and columns count ---------------------------------------------------------------
+
+
+def members_of(mask):
+    return np.flatnonzero(mask).tolist()
+
+
+def described(name, values):
+    """The table with a feature of which the value is all that matters."""
+    lines = [f"x,{name},value"]
+    lines += [f"{x},{v},{y}" for x, v, y in zip(X, values, VALUE, strict=True)]
+    return "\n".join(lines)
+
+
+def test_where_selects_rows_by_their_numbers_in_the_file(search):
+    status, result, said = search(text(), "--where", "x < 50 and not (y > 90)", features=["x"])
+    selected = (X < 50) & (Y <= 90)
+    assert status == 0 and result["n_rows"] == selected.sum()
+    best = np.argsort(np.where(selected, VALUE, -np.inf))[-result["n_members"] :]
+    assert result["members"] == sorted(best.tolist())
+    assert f"({N - selected.sum()} not selected by --where)" in said
+
+
+def test_missing_values_are_left_out_where_that_is_said(search):
+    content = with_line(7, "1,,9999").split("\n")
+    content[20] = "2,3,NA"
+    status, result, said = search("\n".join(content), "--drop-missing")
+    assert status == 0 and result["n_rows"] == N - 2 and "2 with missing values left out" in said
+    assert not {7, 19} & set(result["members"])
+    # What is not selected may be missing.
+    kept = f"value < {VALUE[19]}"
+    assert search(with_line(7, "1,,3"), "--where", "y is not missing")[0] == 0
+    assert search(with_line(7, "1,2,"), "--where", kept)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "options"),
+    [
+        ("%Y-%m-%d", ()),
+        ("%Y/%m/%d", ()),
+        ("%d.%m.%Y", ()),
+        ("%m/%d/%Y", ()),
+        ("%d/%m/%Y", ()),
+        ("%Y-%m-%dT%H:%M:%S", ()),
+        ("%Y-%m-%d %H:%M", ()),
+        ("%d.%m.%Y %H:%M", ()),
+        ("%b %d, %y", ("--dates", "%b %d, %y")),
+        ("%Y-%m-%dT%H:%M:%SZ", ()),
+        ("%Y-%m-%dT%H:%M:%S+00:00", ()),
+    ],
+)
+def test_dates_are_features_like_numbers(search, written, options):
+    start = datetime(2023, 12, 20)
+    dates = [start + timedelta(days=int(rank)) for rank in np.argsort(np.argsort(VALUE))]
+    cells = [f'"{date.strftime(written)}"' for date in dates]
+    status, result, said = search(described("day", cells), *options, features=["day"])
+    assert status == 0, said
+    first = min(dates[i] for i in result["members"])
+    assert result["members"] == members_of([date >= first for date in dates])
+    assert result["where"] == f"day >= '{first:%Y-%m-%d}'"
+    assert result["lower"] == [f"{first:%Y-%m-%d}"]
+
+
+def test_a_date_that_may_be_another_one_is_refused(search):
+    content = described("day", [f"0{1 + i % 9}/0{1 + i % 7}/2024" for i in range(N)])
+    _, _, error = search(content, features=["day"])
+    assert is_one_line(error) and "'01/01/2024' has its day first or its month first" in error
+    assert search(content, "--dates", "%m/%d/%Y", features=["day"])[0] == 0
+    _, _, error = search(with_column("day", ["2024-01-05"] * 63 + ["soon"]), features=["day"])
+    assert is_one_line(error) and "row 63 (line 65), column 'day': 'soon' is not a date" in error
+
+
+def test_categories_are_features(search):
+    town = np.array(["Ulm", "Bonn, Rhein", "Jena's", "Kiel"])[np.argsort(np.argsort(VALUE)) // 16]
+    cells = [f'"{name}"' for name in town]
+    _, result, _ = search(described("town", cells), features=["town"])
+    assert result["members"] == members_of(town == "Kiel")
+    assert result["where"] == "town = 'Kiel'" and result["lower"] == [None]
+    content = described("town", cells)
+    _, result, _ = search(content, "--minimize", "--groups", "town", features=["town"])
+    assert result["where"] == "town = 'Ulm'" and result["sought"] == "lowest"
+    status, result, _ = search(content, "--where", result["where"], features=["x"])
+    assert status == 0 and result["n_rows"] == 16
+
+
+def test_numbers_are_categories_where_that_is_said(search):
+    code = np.array(["01", "1", "2", "03"])[np.argsort(np.argsort(VALUE)) // 16]
+    content = described("code", code)
+    assert search(content, features=["code"])[1]["where"] == "code >= 3"
+    for option in ("--one-hot", "--groups"):
+        _, result, _ = search(content, option, "code", features=["code"])
+        assert result["where"] == "code = '03'"
+    _, _, error = search(content, "--one-hot", "x", features=["code"])
+    assert is_one_line(error) and "--one-hot 'x' is not one of --features" in error
+
+
+def test_names_of_rows_are_no_categories(search):
+    _, _, error = search(described("name", [f"r{i}" for i in range(N)]), "--groups", "name")
+    assert "--groups 'name' is not one of --features" in error
+    many = "name,value\n" + "".join(f"r{i:03},{i}\n" for i in range(200))
+    _, _, error = search(many, features=["name"])
+    assert is_one_line(error) and "has 200 different texts, such as 'r000'" in error
+    _, result, _ = search(many, "--groups", "name", features=["name"])
+    assert result["members"] == list(range(200 - result["n_members"], 200))
+
+
+def test_the_lowest_average_is_sought_where_that_is_said(search):
+    _, result, said = search(text(), "--minimize", features=["x"])
+    assert result["members"] == sorted(np.argsort(VALUE)[: result["n_members"]].tolist())
+    assert "Lowest average of value" in said and "lower than the table" in said
+    assert result["gain"] > 0.0
+
+
+def test_several_targets_are_refused_with_a_reason(search):
+    _, _, error = search(text(), "--target", "y")
+    assert is_one_line(error) and "what is best for one is not best for the other" in error
+
+
+def test_a_table_may_come_through_standard_input(tmp_path, monkeypatch, capsys):
+    class Stdin:
+        buffer = io.BytesIO(gzip.compress(text(";", ",").encode()))
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    rows = tmp_path / "rows.csv"
+    given = ["--features", "x", "y", "--target", "value", "--budget", "30"]
+    assert main(["search", "-", *given, "--save-rows", str(rows)]) == 0
+    assert "in standard input, 64 rows" in capsys.readouterr().out
+    saved = rows.read_text().split("\n")
+    assert saved[0] == "x;y;value" and set(saved) <= set(text(";", ",").split("\n"))
+
+
+def test_what_is_said_of_a_group_is_as_short_as_can_be(search):
+    rng = np.random.default_rng(1)
+    noise = [rng.normal(size=N).round(3) for _ in range(4)]
+    rows = list(zip(X, *noise, VALUE, strict=True))
+    header = ("x", "n 1", "n2", "n3", "n4", "value")
+    content = text(header=header, rows=rows)
+    _, result, said = search(content, features=header[:-1], budget="60")
+    names = ["x", *(f"[{n}]" if " " in n else n for n in header[1:-1])]
+    assert f'--where "{result["where"]}"' in said
+    _, again, _ = search(content, "--where", result["where"], "--min-members", "1")
+    assert again is None or again["n_rows"] == result["n_members"]
+    # No condition can be left out.
+    conditions = result["where"].split(" and ")
+    columns = dict(zip(names, np.array(rows).T[:-1], strict=True))
+
+    def fulfil(some):
+        held = [(name, sign, float(end)) for name, sign, end in (c.rsplit(" ", 2) for c in some)]
+        return members_of(
+            np.all([columns[n] >= e if s == ">=" else columns[n] <= e for n, s, e in held], axis=0)
+        )
+
+    assert fulfil(conditions) == result["members"]
+    for i in range(len(conditions)):
+        assert fulfil(conditions[:i] + conditions[i + 1 :] or ["x >= -1"]) != result["members"]
+
+
+# -- Parquet and Excel --------------------------------------------------------------------------
+
+
+def frame():
+    pandas = pytest.importorskip("pandas")
+    day = np.datetime64("2024-01-01") + np.argsort(np.argsort(VALUE))
+    part = np.where(X > 70, "south", "north")
+    return pandas.DataFrame(
+        {"x": X, "y": Y, "value": VALUE, "day": day, "part": part, "whole": np.arange(N)}
+    )
+
+
+def parquet(table):
+    pytest.importorskip("pyarrow")
+    out = io.BytesIO()
+    table.to_parquet(out)
+    return out.getvalue()
+
+
+def excel(**sheets):
+    pytest.importorskip("openpyxl")
+    pandas = pytest.importorskip("pandas")
+    out = io.BytesIO()
+    with pandas.ExcelWriter(out, engine="openpyxl") as writer:
+        for name, table in sheets.items():
+            table.to_excel(writer, sheet_name=name, index=False)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "xlsx"])
+def test_parquet_and_excel_give_the_result_of_text(search, tmp_path, kind):
+    features, rows = ["x", "day", "part", "whole"], tmp_path / "rows.csv"
+    content = parquet(frame()) if kind == "parquet" else excel(only=frame())
+    status, result, said = search(content, "--save-rows", rows, features=features)
+    assert status == 0, said
+    csv = search(frame().to_csv(index=False), features=features)[1]
+    unlike = {"source"}
+    assert {k: v for k, v in result.items() if k not in unlike} == {
+        k: v for k, v in csv.items() if k not in unlike
+    }
+    assert len(rows.read_text().strip().split("\n")) == 1 + result["n_members"]
+
+
+def test_missing_and_damaged_in_parquet_and_excel(search):
+    table = frame()
+    table.loc[5, "x"] = np.nan
+    for content in (parquet(table), excel(only=table)):
+        _, _, error = search(content)
+        assert is_one_line(error) and "row 5, column 'x': the value is missing" in error
+        assert search(content, "--drop-missing")[1]["n_rows"] == N - 1
+        _, _, error = search(content, features=["X", "z"])
+        assert is_one_line(error) and "no column 'X'" in error
+        _, _, error = search(content[:-100])
+        assert is_one_line(error) and "is damaged" in error
+    _, _, error = search(excel(one=table, two=frame()))
+    assert is_one_line(error) and "has several sheets: say --sheet, one of 'one', 'two'" in error
+    assert search(excel(one=table, two=frame()), "--sheet", "two")[0] == 0
+
+
+@pytest.mark.parametrize("mark", [b"PAR1", zipped("xl/workbook.xml")], ids=["parquet", "xlsx"])
+def test_what_needs_pandas_says_so(search, monkeypatch, mark):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    _, _, error = search(mark)
+    assert is_one_line(error) and "pip install skgpb[tables]" in error
+
+
+# -- pictures and the report --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("features", [["x"], ["x", "y"], ["part"], ["day"], ["part", "day", "x"]])
+@pytest.mark.parametrize("epsilon", [False, True])
+def test_the_report_is_one_page_with_pictures(search, tmp_path, features, epsilon):
+    pytest.importorskip("matplotlib")
+    part = np.where(X > 70, "<south>", "north & east")
+    day = np.datetime64("2024-01-01") + np.arange(N)
+    lines = [f"{x},{y},{d},{p},{v}" for x, y, d, p, v in zip(X, Y, day, part, VALUE, strict=True)]
+    content = "\n".join(["x,y,day,part,value", *lines])
+    report, plot = tmp_path / "report.html", tmp_path / "map.png"
+    private = ["--epsilon", 50, "--target-range", 1000, 1300] if epsilon else ["--noise", 1]
+    more = ["--report", report, "--plot", plot, *private]
+    status, result, said = search(content, *more, features=features)
+    assert status == 0, said
+    page = report.read_text(encoding="utf-8")
+    pictures = re.findall(r'<img src="data:image/png;base64,[^"]+"', page)
+    dark = re.findall(r'prefers-color-scheme: dark\)" srcset="data:image/png', page)
+    assert len(pictures) == len(dark) >= min(2, len(features) + 1)
+    # Nothing is fetched, and nothing is run.
+    assert not re.search(r"https?://|<script|<south>", page)
+    assert f"{result['n_members']} rows" in page
+    assert plot.read_bytes().startswith(b"\x89PNG")

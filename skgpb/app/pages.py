@@ -31,7 +31,7 @@ from skgpb.app.forms import (
     read_settings,
     sentence,
 )
-from skgpb.app.pictures import THEMES, draw
+from skgpb.app.pictures import draw
 from skgpb.app.views import (
     RunView,
     digest,
@@ -43,6 +43,7 @@ from skgpb.app.views import (
 )
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
+from skgpb.plotting._themes import THEMES
 
 # What the next page says, and of which experiment.
 Said = tuple[str, int]

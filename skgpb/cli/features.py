@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,17 @@ class Limits:
     low: float | None = None
     high: float | None = None
     among: tuple[str, ...] | None = None
+
+    def broken(self, end: str) -> np.ndarray:
+        """Whether each row is beyond one of the limits, shape (n_rows,)."""
+        values = self.column.values
+        if end == "low":
+            return values < self.low
+        if end == "high":
+            return values > self.high
+        assert self.among is not None
+        codes = [self.column.labels.index(label) for label in self.among]
+        return ~np.isin(values, codes)
 
     @property
     def said(self) -> str:
@@ -126,20 +137,36 @@ class FeatureSpace:
             )
         return (column.values[:, None] == np.arange(n)).astype(np.float64)
 
-    def limits(self, members: np.ndarray) -> list[Limits]:
-        """Return what tells a group from all other rows, if a box does.
+    def limits(self, members: np.ndarray, first: Sequence[str] = ()) -> list[Limits]:
+        """Return what tells a group from all other rows, if a box does, and no more than that.
 
         Parameters
         ----------
         members : ndarray of shape (n_members,)
             The rows of the group.
+        first : sequence of str, default=()
+            Names of features; those that come last are left out first where they are not needed.
 
         Returns
         -------
         limits : list of Limits
             For each feature. Numbers are as short as they can be.
         """
-        return [self._limits(column, members) for column in self.columns]
+        limits = [self._limits(column, members) for column in self.columns]
+        rank = {name: i for i, name in enumerate(first)}
+        order = sorted(range(len(limits)), key=lambda i: -rank.get(self.columns[i].name, i))
+        ends = [(i, end) for i in order for end in ("low", "high", "among")]
+        ends = [(i, end) for i, end in ends if getattr(limits[i], end) is not None]
+        broken = np.zeros(len(self.coordinates), dtype=np.int32)
+        for i, end in ends:
+            broken += limits[i].broken(end)
+        for i, end in ends:
+            outside = limits[i].broken(end)
+            # Whether some row is kept out by this alone.
+            if not (outside & (broken == 1)).any():
+                limits[i] = replace(limits[i], **{end: None})
+                broken -= outside
+        return limits
 
     def _limits(self, column: Column, members: np.ndarray) -> Limits:
         inside = column.values[members]

@@ -48,15 +48,20 @@ def _obstacle(path: Path) -> str | None:
     return None if os.access(there, os.W_OK) else "permission denied"
 
 
-def check_picture(name: str, option: str = "--plot") -> None:
-    """Find what would keep a picture from being drawn."""
+def check_drawing(option: str) -> Any:
+    """Find that there is nothing to draw with; otherwise return matplotlib's canvas."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError as error:
         raise UsageError(
-            "a picture needs matplotlib, which is not installed: pip install skgpb[plot]"
+            f"{option} needs matplotlib, which is not installed: pip install skgpb[plot]"
         ) from error
-    formats = FigureCanvasBase.get_supported_filetypes()
+    return FigureCanvasBase
+
+
+def check_picture(name: str, option: str = "--plot") -> None:
+    """Find what would keep a picture from being drawn."""
+    formats = check_drawing(option).get_supported_filetypes()
     ending = Path(name).suffix.lstrip(".").lower()
     if ending not in formats:
         raise UsageError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ ROWS_OF_PART, PARTS = 5, 24
 # More rows than these make a map no clearer.
 ROWS_DRAWN = 200_000
 # Letters of a name beside an axis.
-LETTERS = 24
+LETTERS = 26
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def _bars(found: Found) -> Panel:
         places = np.arange(len(effects))[::-1]
         ax.barh(places, list(effects.values()), height=0.6)
         ax.set_yticks(places, [_short(name) for name in effects])
-        ax.set_xlim(0.0, None)
+        ax.set(xlim=(0.0, None), ylim=(min(-0.6, len(effects) - 5.0), len(effects) - 0.4))
         ax.set_xlabel(f"standard deviation of {found.target} by the feature alone")
         ax.set_title("which features matter")
 
@@ -290,7 +291,7 @@ def _ranking(found: Found) -> Panel:
             color = RECOMMENDED if chosen else "C0"
             bar = {"xerr": QUANTILE_95 * std[i], "color": color, "capsize": 3}
             ax.errorbar(mean[i], place, fmt="o", **bar)
-        names = [_short(_name(found, groups[i])) for i in best]
+        names = [_folded(_name(found, groups[i])) for i in best]
         ax.set_yticks(places, names, fontsize="small")
         ax.axvline(mean[root], color=ink_of(ax), lw=0.8, ls=":")
         ax.set(xlabel=f"average {found.target}, with 95 % intervals", title="the best groups asked")
@@ -303,7 +304,11 @@ def _name(found: Found, group: Any) -> str:
         return "whole table"
     if (group.depth, group.index) == (found.region.group.depth, found.region.group.index):
         return "recommended"
-    return named(found.space.limits(group.members))
+    return named(found.limits_of(group))
+
+
+def _folded(name: str) -> str:
+    return "\n".join(wrap(name, LETTERS, max_lines=2, placeholder=" …"))
 
 
 def _short(name: str) -> str:

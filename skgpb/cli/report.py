@@ -32,7 +32,8 @@ def rows_of(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what is said of a search, each with its name."""
     low, high = result["interval_95"]
     whole = found.region.group.depth == 0
-    named = [(f"  {limit.column.name}", limit.said) for limit in found.limits]
+    told = [limit for limit in found.limits if limit.conditions] or found.limits
+    named = [(f"  {limit.column.name}", limit.said) for limit in told]
     exact = [("exactly these rows", f"--where {quoted(found.where)}")] if found.where else []
     true = []
     if "true_average" in result:
@@ -83,7 +84,7 @@ def _compared(found: Found) -> list[tuple[str, str]]:
     ]
     if conclusion.runner_up is not None:
         group = conclusion.runner_up
-        limits = found.space.limits(group.members)
+        limits = found.limits_of(group)
         rows.append(
             (
                 "runner-up",

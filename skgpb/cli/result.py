@@ -14,6 +14,7 @@ from skgpb.cli.conclusion import Conclusion, by_chance
 from skgpb.cli.features import FeatureSpace, Limits
 from skgpb.cli.private import privacy_entry
 from skgpb.cli.region import QUANTILE_95, Region
+from skgpb.domains import Cell
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,12 @@ class Found:
     @cached_property
     def limits(self) -> list[Limits]:
         """What tells the recommended group from all other rows."""
-        return self.space.limits(self.region.group.members)
+        return self.limits_of(self.region.group)
+
+    def limits_of(self, group: Cell) -> list[Limits]:
+        """What tells a group from all other rows, by features that matter if possible."""
+        assert group.members is not None
+        return self.space.limits(group.members, list(self.conclusion.effects))
 
     @property
     def minimizes(self) -> bool:
@@ -119,11 +125,11 @@ def result_of(
 
 def _concluded(found: Found) -> dict[str, Any]:
     """What the posterior says of the group beside others."""
-    conclusion, space = found.conclusion, found.space
+    conclusion = found.conclusion
     group = conclusion.runner_up
     runner_up = None
     if group is not None:
-        limits = space.limits(group.members)
+        limits = found.limits_of(group)
         runner_up = {
             "n_members": len(group.members),
             "where": " and ".join(each for limit in limits for each in limit.conditions),

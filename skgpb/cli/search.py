@@ -13,7 +13,8 @@ import numpy as np
 
 from skgpb.cli.arguments import UsageError, add_common, not_negative, whole
 from skgpb.cli.conclusion import conclude
-from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
+from skgpb.cli.files import check_drawing, check_outputs, check_picture, write_json, write_report
+from skgpb.cli.html_report import write_html
 from skgpb.cli.pictures import draw_table
 from skgpb.cli.private import add_private, check_private, private_oracle
 from skgpb.cli.region import (
@@ -112,6 +113,11 @@ def add_parser(commands: Any) -> None:
         metavar="FILE.csv",
         help="write the rows of the recommended group, as they are in the table",
     )
+    add(
+        "--report",
+        metavar="FILE.html",
+        help="write the conclusion and the pictures as one page for any browser",
+    )
     add_common(search, None, None)
     add_table(search)
     add_private(search)
@@ -121,9 +127,12 @@ def _search(arguments: argparse.Namespace) -> None:
     check_table(arguments)
     check_private(arguments)
     output, plot, rows = arguments.output, arguments.plot, arguments.save_rows
-    check_outputs({"--output": output, "--plot": plot, "--save-rows": rows}, arguments.data)
+    named = {"--output": output, "--plot": plot, "--save-rows": rows, "--report": arguments.report}
+    check_outputs(named, arguments.data)
     if plot is not None:
         check_picture(plot)
+    if arguments.report is not None:
+        check_drawing("--report")
     table = read_search(arguments)
     space, values = table.space, table.values
     _check_sizes(table, arguments)
@@ -143,6 +152,7 @@ def _search(arguments: argparse.Namespace) -> None:
             ("result", output, partial(write_json, result)),
             ("rows", rows, partial(table.file.copy_rows, result["members"])),
             ("map", plot, lambda name: draw_table(found).savefig(name)),
+            ("report", arguments.report, partial(write_html, found, result, table.said)),
         ],
     )
 

@@ -91,7 +91,8 @@ class FrameTable:
                 raise ValueError(f"{name} has several sheets: say --sheet, one of {shown}")
             if sheet is not None and sheet not in names:
                 raise ValueError(f"{name} has no sheet {sheet!r}; it has {shown}")
-            cells = book.parse(sheet or names[0], header=None, dtype=object, na_filter=False)
+            options = {"header": None, "dtype": object, "na_filter": False}
+            cells = pd.read_excel(book, sheet_name=sheet or names[0], **options)
         empty = cells.isna() | (cells == "")
         cells = cells[~empty.all(axis=1)]
         if not len(cells):

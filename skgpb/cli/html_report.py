@@ -1,0 +1,178 @@
+"""``--report``: one file with the conclusion and the pictures, for people without Python."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from skgpb._version import __version__
+from skgpb.cli.pictures import Panel, panels_of
+from skgpb.cli.report import number, remarks_of, rows_of
+from skgpb.cli.result import Found
+from skgpb.plotting._themes import THEMES, style_of
+
+# Inches and dots per inch: letters can be read on a telephone, lines are sharp on a screen.
+SIZE, DOTS = (5.2, 4.2), 160
+
+PAGE = Template(
+    """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>$title</title>
+<style>
+:root { --page: $light_page; --ink: $light_ink;
+  --quiet: #51606f; --rule: #d5dbe1; --best: #a84900; }
+@media (prefers-color-scheme: dark) {
+  :root { --page: $dark_page; --ink: $dark_ink;
+    --quiet: #a5b1bd; --rule: #3a4550; --best: #f0a35e; }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 70rem; padding: 1rem; background: var(--page); color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0.5rem 0; }
+h2 { font-size: 1.15rem; margin: 2rem 0 0.5rem; }
+.quiet, figcaption { color: var(--quiet); }
+.best { border-left: 0.4rem solid var(--best); padding: 0.1rem 0 0.1rem 1rem; font-size: 1.1rem; }
+.best strong { color: var(--best); }
+dl { display: grid; grid-template-columns: minmax(8rem, 14rem) 1fr; gap: 0; margin: 0; }
+dt, dd { margin: 0; padding: 0.4rem 0; border-top: 1px solid var(--rule); }
+dt { color: var(--quiet); padding-right: 1rem; }
+code { font: 0.9em ui-monospace, monospace; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
+  gap: 1.5rem; }
+figure { margin: 0; }
+img { width: 100%; height: auto; display: block; }
+figcaption { font-size: 0.9rem; margin-top: 0.3rem; }
+@media (max-width: 30rem) {
+  dl { display: block; }
+  dt { padding-bottom: 0; }
+  dd { border-top: 0; padding-top: 0; }
+}
+@media print { body { max-width: none; } figure { break-inside: avoid; } }
+</style>
+</head>
+<body>
+<header>
+<h1>$title</h1>
+<p class="quiet">$source</p>
+</header>
+<main>
+<section class="best">
+$conclusion
+</section>
+<h2>What was found</h2>
+<dl>
+$rows
+</dl>
+$remarks
+<h2>Pictures</h2>
+<div class="pictures">
+$pictures
+</div>
+<h2>How it was found</h2>
+<p>$method</p>
+</main>
+<footer><p class="quiet">Written by skgpb $version.</p></footer>
+</body>
+</html>
+"""
+)
+
+
+def write_html(found: Found, result: dict[str, Any], source: str, name: str) -> None:
+    """Write a page that needs nothing but itself."""
+    sought = result["sought"]
+    title = f"{sought.capitalize()} average of {found.target}"
+    rows = (
+        f"<dt>{escape(label.strip())}</dt><dd>{_value(text)}</dd>"
+        for label, text in rows_of(found, result)
+    )
+    remarks = (f"<p>{escape(' '.join(remark))}</p>" for remark in remarks_of(found, result))
+    colours = {
+        f"{theme}_{part}": THEMES[theme][part] for theme in THEMES for part in ("page", "ink")
+    }
+    page = PAGE.substitute(
+        title=escape(title),
+        source=escape(f"In {source}"),
+        conclusion=_conclusion(found, result),
+        rows="\n".join(rows),
+        remarks="\n".join(remarks),
+        pictures="\n".join(_figure(panel) for panel in panels_of(found)),
+        method=escape(_method(result)),
+        version=escape(__version__),
+        **colours,
+    )
+    Path(name).write_text(page, encoding="utf-8")
+
+
+def _conclusion(found: Found, result: dict[str, Any]) -> str:
+    """Say in sentences what matters most."""
+    conclusion, word = found.conclusion, "lower" if found.minimizes else "higher"
+    target = escape(found.target)
+    if found.region.group.depth == 0:
+        return (
+            f"<p>No group is known to have a {word} average of {target} than the whole table.</p>"
+        )
+    group = " and ".join(
+        f"<strong>{escape(limit.column.name)}</strong> {escape(limit.said)}"
+        for limit in found.limits
+        if limit.conditions
+    )
+    low, high = conclusion.gain_interval
+    noise = (
+        "This can be told from the noise of the answers."
+        if conclusion.told_from_noise
+        else "<strong>This may be noise alone</strong>: ask more questions."
+    )
+    return (
+        f"<p>The {result['n_members']:,} rows with {group} have an average {target} of about "
+        f"<strong>{number(result['posterior_mean'], 4)}</strong>, {word} than that of the whole "
+        f"table by {number(conclusion.gain, 3)} (with 95 % probability by {number(low, 3)} to "
+        f"{number(high, 3)}). {noise}</p>"
+    )
+
+
+def _value(text: str) -> str:
+    """Write a value; what is for a shell in letters of one width."""
+    return f"<code>{escape(text)}</code>" if text.startswith("--where") else escape(text)
+
+
+def _method(result: dict[str, Any]) -> str:
+    """Say what the search did and what it never saw."""
+    return (
+        f"The table was cut into groups by {', '.join(result['features'])}. A search asked "
+        f"{result['n_rounds']:,} times for the average of {result['target']} over one of "
+        f"{result['n_groups_asked']:,} groups and never for the value of a row. A Gaussian process "
+        "with learned scales turned the answers into averages with intervals for all groups."
+    )
+
+
+def _figure(panel: Panel) -> str:
+    light, dark = (_drawn(panel, theme) for theme in ("light", "dark"))
+    width, height = (round(side * DOTS / 2) for side in SIZE)
+    return (
+        "<figure><picture>"
+        f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+        f'<img src="{light}" width="{width}" height="{height}" alt="{escape(panel.caption)}">'
+        f"</picture><figcaption>{escape(panel.caption)}</figcaption></figure>"
+    )
+
+
+def _drawn(panel: Panel, theme: str) -> str:
+    """Draw a picture for one kind of page, as an address that holds it."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(style_of(theme)):
+        figure = Figure(figsize=SIZE, layout="constrained", dpi=DOTS)
+        panel.draw(figure.subplots())
+        out = io.BytesIO()
+        figure.savefig(out, format="png", metadata={"Software": None})
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
