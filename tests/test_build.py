@@ -91,7 +91,7 @@ def test_the_source_distribution_holds_all_that_the_documentation_includes(sourc
     included = set()
     for page in [*ROOT.glob("doc/**/*.rst"), *ROOT.glob("doc/**/*.inc")]:
         text = page.read_text(encoding="utf-8")
-        for target in re.findall(r"^\s*\.\. (?:\w+)::\s+(\S+\.(?:inc|svg|rst|py))$", text, re.M):
+        for target in re.findall(r"^\s*\.\. (?:\w+)::\s+(\S+\.(?:inc|svg|rst|py|sh))$", text, re.M):
             included.add(os.path.relpath(page.parent / target, ROOT))
     assert len(included) >= 5
     assert included - {"doc/development/architecture.svg"} <= held  # conf.py draws it
