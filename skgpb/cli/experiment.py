@@ -77,7 +77,7 @@ def _add_new(commands: Any) -> None:
         action="store_true",
         help="ask for averages over regions of settings, not for single ones",
     )
-    add("--data", metavar="TABLE.csv", help="settings and answers of the past to start from")
+    add("--data", metavar="TABLE", help="settings and answers of the past to start from")
     add("--answer", default="", metavar="NAME", help="what is measured, and its column in --data")
     add("--unit", default="", metavar="UNIT", help="unit of the answers, for display")
     add("--title", default="", metavar="TEXT", help="for display")
@@ -113,7 +113,7 @@ def _add_tell(commands: Any) -> None:
         help="the setting, a value for each side, where it is not exactly what was asked",
     )
     add("--noise", metavar="SD", help="standard deviation of the noise in this answer")
-    add("--data", metavar="TABLE.csv", help="report all answers in a table")
+    add("--data", metavar="TABLE", help="report all answers in a table")
 
 
 def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
@@ -129,7 +129,7 @@ def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
         except OSError as error:
             name = error.filename or arguments.run_file
             raise UsageError(f"cannot use {name}: {error.strerror or error}") from error
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, ImportError) as error:
             raise UsageError(str(error)) from error
         for each in noticed if sys.stderr is not None else []:
             print(f"skgpb: warning: {' '.join(str(each.message).split())}", file=sys.stderr)

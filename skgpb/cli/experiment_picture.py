@@ -12,7 +12,7 @@ from skgpb.experiments.sides import shown
 from skgpb.plotting import RegretDisplay, SliceDisplay
 
 # Inches of a panel, and of what is around them.
-PANEL, AROUND = (3.3, 2.6), (0.6, 1.4)
+PANEL, AROUND = (2.6, 2.2), (0.5, 1.4)
 PANELS_PER_ROW = 3
 # Letters of the title on an inch.
 LETTERS = 12

@@ -39,6 +39,12 @@ class FrameTable:
                 "pip install skgpb[tables]"
             ) from None
 
+    def names(self, likely: Sequence[str]) -> list[str]:
+        """Return the names of all columns."""
+        with self.source.damage_told():
+            frame = self._parquet(None) if self.source.kind == "parquet" else self._sheet()
+        return [str(name).strip() for name in frame.columns]
+
     def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
         """Read columns, those in ``texts`` as texts whatever they are."""
         with self.source.damage_told():

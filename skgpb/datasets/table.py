@@ -81,6 +81,16 @@ class TableFile:
         except CellError as error:
             raise ValueError(self.said(error)) from None
 
+    def names(self, likely: Sequence[str]) -> list[str]:
+        """Return the names of all columns.
+
+        Parameters
+        ----------
+        likely : sequence of str
+            Some that there should be, by which the separator is found.
+        """
+        return self._table.names(likely)
+
     def said(self, error: CellError) -> str:
         """Say where something is wrong, and what."""
         return f"{self._table.place(error.row)}, column {error.column!r}: {error}"

@@ -107,6 +107,12 @@ class TextTable:
             name = self.source.name
             raise ValueError(f"{name} is not a table of separated values: {error}") from None
 
+    def names(self, likely: Sequence[str]) -> list[str]:
+        """Return the names of all columns, some of which are likely."""
+        self._sniffed(likely)
+        with self._lines() as (lines, _):
+            return [name.strip() for name in next(lines, [])]
+
     def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
         """Read columns, those in ``texts`` as texts whatever they are."""
         decimals = self._sniffed(columns)

@@ -242,9 +242,8 @@ class Experiment(KeptRun):
         Parameters
         ----------
         path : path
-            A text file in UTF-8 with a header: a column for every side, and one of answers. Cells
-            are separated by commas, semicolons, tabs or ``|``. Rows without an answer are passed
-            over.
+            A file of any kind that :class:`~skgpb.datasets.TableFile` reads, with a column for
+            every side, and one of answers. Rows without an answer are passed over.
         answer : str, default=None
             Column of the answers; None for the name of the answer or, if there is none, for the
             only column that is no side.

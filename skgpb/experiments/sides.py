@@ -198,6 +198,11 @@ class Side:
         low, high = self.bounds.support()
         return (int(low), int(high)) if self.kind == "integer" else (float(low), float(high))
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether all values are numbers, so that some are nearer to each other than others."""
+        return self.kind != "choice" or all(map(_is_number, self.bounds))
+
     def as_dict(self) -> dict[str, Any]:
         """Return name, kind, and low and high or values, as JSON has them."""
         if self.kind == "choice":

@@ -1,18 +1,18 @@
-"""Answers of the past from a table in a text file."""
+"""Answers of the past from a table in a file."""
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skgpb.datasets.numbers import MISSING
-from skgpb.experiments.sides import Side, number
+import numpy as np
 
-# What separates the cells of a table; the one that the header has most often is taken.
-SEPARATORS = ",;\t|"
+from skgpb.datasets import TableFile
+from skgpb.datasets.columns import CellError, Column
+from skgpb.datasets.format import places_of
+from skgpb.experiments.sides import Side
 
 
 def read_answers(
@@ -23,8 +23,8 @@ def read_answers(
     Parameters
     ----------
     path : path
-        A text file in UTF-8 with a header, cells separated by commas, semicolons, tabs or ``|``.
-        Blank lines, and rows in which the answer is missing, are passed over.
+        A table of any kind that :class:`~skgpb.datasets.TableFile` reads. Rows in which the answer
+        is missing are passed over.
     sides : sequence of Side
         Of each of which there is to be a column.
     answer : str, default=None
@@ -39,55 +39,53 @@ def read_answers(
     ------
     OSError
         Where the file cannot be read.
+    ImportError
+        Where a library is needed that is not installed.
     ValueError
-        Where a column is missing, or a value is not on its side. The message names the row as a
-        spreadsheet counts it, and the column.
+        Where a column is missing, or a value is not on its side. The message names the row and
+        the column.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8: {error.reason}") from None
-    lines = text.splitlines()
-    separator = max(SEPARATORS, key=lines[0].count) if lines else ","
-    reader = csv.reader(lines, delimiter=separator)
-    header = [name.strip() for name in next(reader, [])]
+    table = TableFile(Path(path))
     names = [side.name for side in sides]
-    column = _column_of_answers(path, header, names, answer)
-    settings, answers = [], []
-    for cells in reader:
-        where = f"{path}, row {reader.line_num}"
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) != len(header):
-            raise ValueError(f"{where} has {len(cells)} cells, the header has {len(header)}")
-        row = dict(zip(header, cells, strict=True))
-        if row[column].strip().lower() in MISSING:
-            continue
-        try:
-            settings.append({side.name: side.value(row[side.name]) for side in sides})
-            answers.append(number(row[column], column))
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}") from None
-    if not answers:
-        raise ValueError(f"{path} has no row with an answer in the column {column!r}")
-    return settings, answers
+    name = _column_of_answers(table, names) if answer is None else answer
+    texts = [side.name for side in sides if side.kind == "choice" and not side.is_ordered]
+    *settings, answers = table.read([*names, name], texts)
+    try:
+        answers.check_numbers()
+        rows = np.flatnonzero(~answers.missing)
+        if not len(rows):
+            raise ValueError(f"{table.name} has no row with an answer in the column {name!r}")
+        values = [_values_of(*each, rows) for each in zip(sides, settings, strict=True)]
+    except CellError as error:
+        raise ValueError(table.said(error)) from None
+    found = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+    return found, answers.values[rows].tolist()
 
 
-def _column_of_answers(
-    path: str | os.PathLike, header: list[str], names: list[str], answer: str | None
-) -> str:
-    """Return the name of the column of answers; check that there is one of each."""
-    wanted = names if answer is None else [*names, answer]
-    for name in wanted:
-        if header.count(name) != 1:
-            many = "no column" if name not in header else f"{header.count(name)} columns named"
-            raise ValueError(f"{path} has {many} {name!r}; it has {', '.join(map(repr, header))}")
-    if answer is not None:
-        return answer
+def _column_of_answers(table: TableFile, names: list[str]) -> str:
+    """Return the only column that is no side."""
+    header = table.names(names)
+    places_of(header, names, table.name)
     others = [name for name in header if name not in names]
-    if len(others) != 1:
-        raise ValueError(
-            f"{path} must have one column besides {', '.join(map(repr, names))}, or the column of "
-            f"answers must be named; it has {', '.join(map(repr, others)) or 'none'}"
-        )
-    return others[0]
+    if len(others) == 1:
+        return others[0]
+    raise ValueError(
+        f"{table.name} must have one column besides {', '.join(map(repr, names))}, or the one of "
+        f"answers must be named; it has {', '.join(map(repr, others)) or 'none'}"
+    )
+
+
+def _values_of(side: Side, column: Column, rows: np.ndarray) -> list[Any]:
+    """Return the values of a side in some rows."""
+    if column.kind != "texts":
+        column.check_numbers()
+    values = []
+    for row in rows.tolist():
+        value = column.values[row]
+        if np.isnan(value):
+            raise CellError(row, side.name, "the value is missing")
+        try:
+            values.append(side.value(column.labels[int(value)] if column.labels else float(value)))
+        except ValueError as error:
+            raise CellError(row, side.name, str(error)) from None
+    return values

@@ -187,6 +187,41 @@ def test_past_data_start_a_run_and_can_be_corrected(tmp_path):
         run.correct(1, None)
 
 
+def test_tables_are_read_as_people_have_them(tmp_path):
+    table = tmp_path / "vorher.csv"
+    table.write_bytes("Temperatur;Größe;Sorte;Ausbeute\n20,5;2;1;3,5\n40;5;B;1\n".encode("latin-1"))
+    sides = ["Temperatur=20:90", "Größe=1,2,5", "Sorte=1,B"]
+    run = Experiment.create(tmp_path / "run.skgpb", sides, data=table)
+    assert [list(entry["params"].values()) for entry in run.history()] == [
+        [20.5, 2, 1],
+        [40.0, 5, "B"],
+    ]
+    assert [entry["answer"] for entry in run.history()] == [3.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("x,y\n0.5,1\n", "has no column 'kind'"),
+        ("x,kind\n0.5,A\n", "must have one column besides 'x', 'kind'.*it has none"),
+        ("x,kind,y,z\n0.5,A,1,2\n", "it has 'y', 'z'"),
+        ("x,kind,y\n", "has a header but no rows"),
+        ("x,kind,y\n0.5,A,\n", "no row with an answer in the column 'y'"),
+        ("x,kind,y\n0.5,A,1\n2,B,1\n", "row 1.*column 'x': x must be 0 to 1, got 2"),
+        ("x,kind,y\n0.5,C,1\n", "row 0.*column 'kind': kind must be A or B, got 'C'"),
+        ("x,kind,y\n0.5,,1\n", "row 0.*column 'kind': the value is missing"),
+        ("x,kind,y\n0.5,A,good\n", "row 0.*column 'y': 'good' is not a number"),
+        ("x,kind,y\n0.5,A\n", "has 2 cells, the header has 3"),
+    ],
+)
+def test_tables_that_cannot_be_are_refused_and_leave_no_file(tmp_path, text, message):
+    (tmp_path / "past.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        Experiment.create(tmp_path / "run", ["x=0:1", "kind=A,B"], data=tmp_path / "past.csv")
+    assert [each.name for each in tmp_path.iterdir()] == ["past.csv"]
+
+
 def test_everything_is_json_with_documented_keys(run):
     play(run, 2)
     run.ask(2)
