@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -101,6 +102,9 @@ class PrivateAverages:
     the answers have no last digits that give them away. What is not covered: how long a draw takes,
     and the memory of the process.
 
+    *Copies.* Threads may share one object. It refuses to be copied, pickled or sent to another
+    process, where the same budget would be spent again.
+
     *Accounting.* An answer with noise of standard deviation s on the average costs
     :math:`(range / n)^2 / (2 s^2)` in zCDP; see :func:`rho_of` for the total.
 
@@ -147,6 +151,13 @@ class PrivateAverages:
         self.spent_ = np.zeros(len(values))
         self._answers: dict[bytes, PrivateAnswer] = {}
         self._dice = dice(random_state)
+        self._lock = Lock()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or sent to another process."""
+        raise TypeError(
+            "a copy of PrivateAverages would have a budget of its own: ask this one, in its process"
+        )
 
     def answer(self, group: Any, share: float | None = None) -> PrivateAnswer:
         """Answer with the noisy average over a group, if the budget allows.
@@ -173,9 +184,11 @@ class PrivateAverages:
         rows = self._rows(group)
         if not (share is None or (is_number(share) and 0.0 < share <= 1.0)):
             raise ValueError(f"share must be None or a number > 0 and <= 1, got {share!r}")
-        known = self._answers.get(rows.tobytes())
-        if known is not None:
-            return known
+        with self._lock:
+            return self._answers.get(rows.tobytes()) or self._new_answer(rows, share)
+
+    def _new_answer(self, rows: np.ndarray, share: float | None) -> PrivateAnswer:
+        """Answer what was not asked before; the lock is held, or two could spend the same."""
         sigma = self._sigma(rows, share)
         if sigma is None:
             raise PrivacyBudgetError(

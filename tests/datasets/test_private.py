@@ -1,7 +1,11 @@
 """Averages within a budget of differential privacy."""
 
+import copy
 import math
+import pickle
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -152,6 +156,35 @@ def test_one_value_moves_an_answer_by_no_more_than_its_share():
         share = 10.0 / len(group) if 10 in group else 0.0
         assert after.average - before.average == pytest.approx(share, abs=1e-9)
         assert (before.variance, before.rho) == (after.variance, after.rho)
+
+
+def test_threads_share_one_budget(monkeypatch):
+    """Whatever two threads ask at the same time, only one of them gets the last of a budget."""
+    oracle, sigma = make(), PrivateAverages._sigma
+
+    def slowly(*arguments):
+        found = sigma(*arguments)
+        time.sleep(0.05)
+        return found
+
+    monkeypatch.setattr(PrivateAverages, "_sigma", slowly)
+
+    def ask(start):
+        try:
+            return oracle.answer(np.arange(start, start + 8), share=1.0)
+        except PrivacyBudgetError:
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(ask, range(4)))
+    assert sum(answer is not None for answer in answers) == 1
+    assert oracle.spent_.max() <= oracle.rho
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_budget_cannot_be_doubled_by_a_copy(duplicate):
+    with pytest.raises(TypeError, match="a copy of PrivateAverages would have a budget of its own"):
+        duplicate(make())
 
 
 def test_randomness_is_the_operating_systems_unless_it_is_given():
