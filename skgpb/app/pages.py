@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import os
 import secrets
@@ -15,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Flask, Response, abort, redirect, render_template, request, url_for
+from flask import Flask, Response, abort, redirect, render_template, request, send_file, url_for
 from markupsafe import Markup
 
 from skgpb._version import __version__
@@ -464,9 +465,9 @@ class Pages:
 
     def _download(self, content: str | bytes, mimetype: str, ending: str) -> Response:
         """Return something that a browser saves under the name of the file."""
-        response = Response(content, mimetype=mimetype)
-        response.headers.set("Content-Disposition", "attachment", filename=self._path.stem + ending)
-        return response
+        data = io.BytesIO(content.encode() if isinstance(content, str) else content)
+        name = self._path.stem + ending
+        return send_file(data, mimetype, as_attachment=True, download_name=name)
 
 
 def _empty(id: str) -> Form:

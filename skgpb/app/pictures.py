@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -59,7 +60,10 @@ def draw(kind: str, theme: str, optimizer: Any, outcome: str) -> bytes:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with DRAWING, rc_context(style_of(theme)):
+    # Letters that matplotlib does not have the browser may have; what users typed is no formula.
+    letters = {"svg.fonttype": "none", "text.parse_math": False}
+    with DRAWING, rc_context(style_of(theme) | letters), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
         panels = 1 if kind == "progress" else optimizer.n_features_in_
         figure = Figure(figsize=(WIDTH, HEIGHT * panels), layout="constrained")
         PAINTERS[kind](figure.subplots(panels, squeeze=False)[:, 0].tolist(), optimizer, outcome)

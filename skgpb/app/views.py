@@ -159,16 +159,20 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
         return None
     low, high = best["interval_95"]
     answered = best["best_answer"]
+    n, noise = best["n_answers"], best["noise"]
     about = (
-        f"From {best['n_answers']} result{'' if best['n_answers'] == 1 else 's'}. A single result "
-        f"varies around its average with a standard deviation of about {best['noise']:.2g}. "
-        f"The best single result is {shown(answered['answer'])}, of experiment "
-        f"{answered['query']}; the best of many is flattered by chance, so the expected one may be "
-        "less good."
+        f"From {n} result{'' if n == 1 else 's'}. The best single one is "
+        f"{shown(answered['answer'])}, of experiment {answered['query']}"
     )
+    if noise:
+        about += (
+            "; a single one varies around its average with a standard deviation of about "
+            f"{noise:.2g}. The best of many is flattered by chance, so the expected one may be "
+            "less good"
+        )
     settings = [(name, shown(value)) for name, value in best["params"].items()]
     mean, low, high = (_rounded(value, best["std"]) for value in (best["mean"], low, high))
-    return Best(settings, mean, low, high, shown(answered["answer"]), about)
+    return Best(settings, mean, low, high, shown(answered["answer"]), f"{about}.")
 
 
 def _rounded(value: float, std: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
@@ -368,6 +369,23 @@ def test_downloads_are_whole(run, path):
     report = window.open("/report.html")
     assert report.count("data:image/svg+xml;base64,") == 4
     assert "Third &lt;batch&gt;" in report and "temperature (°C)" in report
+
+
+def test_names_of_any_kind_are_shown_as_they_are(tmp_path):
+    name = '温度 "<b>" $\\bad$ & {x}=1'
+    run = Experiment.create(tmp_path / "实验 1.skgpb", {name: (0, 1)}, title="a {b} %s <i>")
+    run.tell(1.0, run.ask()[0]["query"])
+    run.ask()
+    window = Window(run.path)
+    assert "a {b} %s &lt;i&gt;" in window.open()
+    shown = html.unescape(window.text)
+    assert shown.count(name) >= 4 and "<b>" not in window.text
+    assert "$\\bad$" in html.unescape(window.open("/picture/slices-light.svg"))
+    assert "is saved" in (window.open(), window.send("/tell/2", "value", value="2"))[1]
+    for address in ("/report.html", "/results.csv", "/run.skgpb"):
+        response = window.client.get(address, headers=window.headers)
+        disposition = response.headers["Content-Disposition"]
+        assert "UTF-8''%E5%AE%9E%E9%AA%8C%201" in disposition and disposition.isascii()
 
 
 def test_a_damaged_file_is_said_and_left_alone(run, path):
