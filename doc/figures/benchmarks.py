@@ -40,7 +40,7 @@ def draw() -> Figure:
     per_round, end = ([float(suite[name][k]) for name in SUITE] for k in (0, 4))
     top.barh(y - 0.2, per_round, 0.38, color=GREY, label="per answer")
     top.barh(y + 0.2, end, 0.38, color=BLUE, label="of the recommendation")
-    top.set(yticks=y, yticklabels=SUITE.values(), xlabel="loss, % of the range")
+    top.set(yticks=y, yticklabels=SUITE.values(), xlabel="loss, % of the range", xlim=(0, 62))
     top.set_title("values: 19 functions, 100 answers, nothing known", loc="left")
     top.legend(fontsize=9, loc="upper right")
     lost = [cells[name][2] for name in CELLS]
