@@ -126,10 +126,12 @@ def _conclusion(found: Found, result: dict[str, Any]) -> str:
         if limit.conditions
     )
     low, high = conclusion.gain_interval
+    # Where the budget is one of privacy there may be no more to ask.
+    more = "" if "privacy" in result else ": ask more questions"
     noise = (
         "This can be told from the noise of the answers."
         if conclusion.told_from_noise
-        else "<strong>This may be noise alone</strong>: ask more questions."
+        else f"<strong>This may be noise alone</strong>{more}."
     )
     return (
         f"<p>The {result['n_members']:,} rows with {group} have an average {target} of about "
