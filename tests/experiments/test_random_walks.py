@@ -1,0 +1,93 @@
+"""Whatever is asked, told, corrected, taken back and opened again: the history says just that."""
+
+import random
+
+import pytest
+
+from skgpb.experiments import Experiment
+
+POINTS = ["x=0:1", "kind=A,B", "n=1:6:int"]
+REGIONS = ["x=0:1", "y=1:10"]
+STEPS = ["ask", "ask", "tell", "tell", "tell", "fail", "own", "set", "correct", "undo", "reopen"]
+
+
+class Walk:
+    """An experiment, and what its history should be: a status and an answer for each number."""
+
+    def __init__(self, path, regions, seed):
+        self.rng = random.Random(seed)
+        self.regions = regions
+        self.experiment = Experiment.create(
+            path, REGIONS if regions else POINTS, regions=regions, noise=self.rng.choice([None, 0])
+        )
+        self.known = {}
+        self.told = []
+
+    def some(self, *statuses):
+        return self.rng.choice([k for k, v in self.known.items() if v[0] in statuses] or [None])
+
+    def at(self):
+        x = self.rng.random()
+        if self.regions:
+            return {"x": x, "y": 2.5}
+        return {"x": repr(x), "kind": self.rng.choice("AB"), "n": self.rng.randint(1, 6)}
+
+    def ask(self):
+        n, another = self.rng.randint(1, 3), self.rng.random() < 0.3
+        for entry in self.experiment.ask(n, another=another):
+            self.known.setdefault(entry["query"], ("pending", None))
+
+    def tell(self, own=False, setting=False):
+        number, value = None if own else self.some("pending"), self.rng.gauss(0, 1)
+        if own or number is not None:
+            at = self.at() if own or setting else None
+            entry = self.experiment.tell(value, number, at=at)
+            assert own or entry["query"] == number
+            self.known[entry["query"]] = ("answered", value)
+            # What was asked is pending again when it is taken back, anything else is gone.
+            self.told.append((entry["query"], at is None))
+
+    def own(self):
+        self.tell(own=True)
+
+    def set(self):
+        self.tell(setting=True)
+
+    def fail(self):
+        number = self.some("pending")
+        if number is not None:
+            self.experiment.fail(number)
+            self.known[number] = ("failed", None)
+            self.told.append((number, True))
+
+    def correct(self):
+        number = self.some("answered", "failed")
+        if number is not None:
+            value = self.rng.choice([None, self.rng.gauss(0, 1)])
+            self.experiment.correct(number, value)
+            self.known[number] = ("failed" if value is None else "answered", value)
+
+    def undo(self):
+        if self.told:
+            number, asked = self.told.pop()
+            assert self.experiment.undo()["query"] == number
+            del self.known[number]
+            if asked:
+                self.known[number] = ("pending", None)
+
+    def reopen(self):
+        self.experiment = Experiment(self.experiment.path)
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.RefinementWarning")
+@pytest.mark.parametrize("regions", [False, True])
+@pytest.mark.parametrize(
+    ("seed", "n_steps"),
+    [(0, 25), *(pytest.param(seed, 60, marks=pytest.mark.slow) for seed in range(1, 11))],
+)
+def test_the_history_is_what_was_done(tmp_path, regions, seed, n_steps):
+    walk = Walk(tmp_path / "run.skgpb", regions, seed)
+    for _ in range(n_steps):
+        getattr(walk, walk.rng.choice(STEPS))()
+        history = walk.experiment.history()
+        assert {e["query"]: (e["status"], e["answer"]) for e in history} == walk.known
