@@ -139,7 +139,8 @@ class PrivateGroups(GroupOracle):
         if not self._domain.splittable(self._domain.node_of(group)):
             return 1.0
         # The noise is about that of the smallest groups, so that little is spent on the way.
-        return 1.0 / max(N_CHILDREN, np.size(group.members) // self._domain.min_members) ** 2
+        times = len(np.asarray(group.members)) // self._domain.min_members
+        return 1.0 / max(N_CHILDREN, times) ** 2
 
     def refuses(self, group: Cell) -> bool:
         """Whether there is nothing to ask of a group: it was answered, or its budget is spent."""
