@@ -7,6 +7,14 @@ import signal
 import subprocess
 import sys
 
+# As ``python -m skgpb``, also where a shell in the background has interrupts ignored.
+START = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from skgpb.__main__ import main
+sys.exit(main())
+"""
+
 
 class Served:
     """The app of a file in a ``with`` block; it is ended as Ctrl-C ends it.
@@ -20,7 +28,7 @@ class Served:
     """
 
     def __init__(self, path, *options):
-        command = [sys.executable, "-m", "skgpb", "app", str(path), "--port", "0", *options]
+        command = [sys.executable, "-c", START, "app", str(path), "--port", "0", *options]
         self._command = [*command, "--no-browser"]
 
     def __enter__(self):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import sys
 import webbrowser
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from skgpb.app import serve
 from skgpb.app.server import HOST, PORT
@@ -49,8 +51,11 @@ def add_parser(commands: Any) -> None:
 def _app(arguments: argparse.Namespace) -> None:
     def ready(address: str) -> None:
         print(f"{arguments.file} is shown at {address} until you press Ctrl-C", flush=True)
-        if not address.startswith(("http://127.", "http://[::1]", "http://localhost")):
-            print(f"whoever reaches {address} can read and change it", flush=True)
+        if not _is_here(arguments.host):
+            port = urlsplit(address).port
+            print(
+                f"whoever reaches port {port} of this computer can read and change it", flush=True
+            )
         if not arguments.no_browser and sys.stdout.isatty():
             webbrowser.open(address)
 
@@ -69,4 +74,13 @@ def _app(arguments: argparse.Namespace) -> None:
     except OSError as error:
         where = arguments.host if arguments.port is None else f"{arguments.host}:{arguments.port}"
         raise UsageError(f"cannot listen at {where}: {error.strerror or error}") from error
-    print(f"\nstopped; everything is saved in {arguments.file}")
+    saved = f"everything is saved in {path}" if path.exists() else "no experiment was begun"
+    print(f"\nstopped; {saved}")
+
+
+def _is_here(host: str) -> bool:
+    """Whether only this computer reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -11,6 +11,7 @@ import pytest
 from served import Served
 
 from skgpb.app.server import _local_address
+from skgpb.cli import main
 from skgpb.experiments import Experiment
 
 pytest.importorskip("flask")
@@ -35,11 +36,12 @@ def test_it_listens_here_only_and_ends_without_a_word_of_complaint(tmp_path):
     idle.close()
     assert served.process.returncode == 0
     assert "everything is saved" in served.said and served.errors == ""
+    with Served(tmp_path / "new.skgpb") as served:
+        pass
+    assert "no experiment was begun" in served.said and served.errors == ""
 
 
 def test_a_port_that_is_taken_is_said(tmp_path, capsys):
-    from skgpb.cli import main
-
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main(["app", str(tmp_path / "run.skgpb"), "--port", port]) == 2
@@ -50,14 +52,27 @@ def test_a_port_that_is_taken_is_said(tmp_path, capsys):
 
 
 def test_what_cannot_be_an_experiment_is_said_before_anything_is_served(tmp_path, capsys):
-    from skgpb.cli import main
-
     damaged = tmp_path / "damaged.skgpb"
     damaged.write_bytes(b"no run")
     for path in (damaged, tmp_path, tmp_path / "nowhere" / "run.skgpb"):
         assert main(["app", str(path)]) == 2
         out, err = capsys.readouterr()
         assert out == "" and err.startswith("skgpb: error: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "warned"),
+    [("127.0.0.1", False), ("localhost", False), ("::1", False), ("0.0.0.0", True), ("lab", True)],
+)
+def test_who_else_can_reach_it_is_said(host, warned, tmp_path, monkeypatch, capsys):
+    def serve(path, host, port, ready):
+        ready(_local_address(host, port))
+
+    monkeypatch.setattr("skgpb.cli.app.serve", serve)
+    path = str(tmp_path / "run.skgpb")
+    assert main(["app", path, "--host", host, "--port", "81", "--no-browser"]) == 0
+    said = "whoever reaches port 81 of this computer can read and change it"
+    assert (said in capsys.readouterr().out) == warned
 
 
 def test_addresses_are_those_that_a_browser_opens():
