@@ -64,6 +64,7 @@ return Math.min(...[...document.body.querySelectorAll("*")]
 @pytest.fixture(scope="module")
 def driver():
     """Chromium, with JavaScript switched off for the pages."""
+    pytest.importorskip("flask")
     selenium = pytest.importorskip("selenium.webdriver", reason=f"needs selenium: {HOW}")
     from selenium.webdriver.chrome.service import Service
 

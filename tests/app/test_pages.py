@@ -408,6 +408,17 @@ def test_averages_over_regions_are_shown_as_ranges(tmp_path):
     number = run.pending()[0]["query"]
     assert "is saved" in window.send(f"/tell/{number}", "value", value="2")
     assert json.dumps(run.best()["params"])
+    window.open("/picture/slices-light.svg")
+    assert window.status == 200
+
+
+def test_there_is_a_report_before_the_first_result(path):
+    Experiment.create(path, SIDES, **LABELS)
+    window = Window(path)
+    assert "no result yet" in window.open("/report.html") and window.status == 200
+    assert "experiment 1 is suggested" in (window.open(), window.send("/ask", count="1"))[1].lower()
+    window.open("/picture/slices-light.svg")
+    assert window.status == 404
 
 
 def test_flask_that_is_missing_is_said(tmp_path):
