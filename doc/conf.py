@@ -36,6 +36,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "thumbnails",
     "drawn",
     "terms",
 ]
@@ -61,6 +62,8 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "remove_config_comments": True,
+    "image_scrapers": ("thumbnails.scrape",),
+    "thumbnail_size": (400, 400),
     "reference_url": {"skgpb": None},
     "doc_module": ("skgpb",),
     "backreferences_dir": "gallery/backreferences",

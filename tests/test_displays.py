@@ -114,7 +114,7 @@ def test_the_best_so_far_needs_no_optimum(direction):
     display = RegretDisplay.from_optimizer(opt, kind="best", value_name="yield")
     best = np.maximum if direction == "maximize" else np.minimum
     assert_array_equal(display.line_.get_ydata(), best.accumulate(opt.history_["reward"]))
-    assert display.ax_.get_ylabel() == "best answer so far of yield"
+    assert display.ax_.get_ylabel() == "best yield so far"
     dots = display.ax_.collections[0].get_offsets()
     assert_array_equal(dots[:, 1], opt.history_["reward"])
     RegretDisplay.from_optimizer(opt, display.ax_, kind="best", optimum=2.0, name="other")

@@ -85,7 +85,7 @@ for name, estimate in [("averages", mean), ("midpoints", naive)]:
 import matplotlib.pyplot as plt
 
 fig, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
-ax.plot(grid, f(grid), color="0.2", ls="--", label="f")
+ax.plot(grid, f(grid), color="0.2", ls=":", label="f, unknown")
 ax.plot(grid, mean, color="tab:blue", label="posterior mean")
 ax.fill_between(
     grid,
@@ -96,9 +96,14 @@ ax.fill_between(
     lw=0,
     label="± 2 standard deviations",
 )
-ax.plot(grid, naive, color="tab:orange", lw=1.2, label="averages taken for midpoints")
-ax.hlines(all_averages[:-1], *cells.T, color="crimson", lw=3, label="observed averages")
-ax.hlines(all_averages[-1:], *gap.T, color="tab:green", lw=3, label="added later")
+ax.plot(grid, naive, color="tab:orange", ls="--", label="averages taken for midpoints")
+ax.hlines(all_averages[:-1], *cells.T, color="0.2", lw=3, label="observed averages")
+ax.hlines(all_averages[-1:], *gap.T, color="#d55e00", lw=3, label="added later")
 ax.set(xlabel="x", ylabel="f(x)", xlim=(0, 1))
 ax.legend(loc="lower left", fontsize=9)
 plt.show()
+
+# %%
+# Averages taken for what they are give the function back with little more than half the error of
+# the usual shortcut, which flattens every peak. And where nothing was measured a single late
+# average is enough: the band over the gap closes.

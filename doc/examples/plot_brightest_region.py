@@ -13,11 +13,14 @@ rectangles, and looks for the brightest region.
 # The photograph comes with scikit-learn. An answer is the mean over all pixels of a rectangle
 # plus noise with a standard deviation of 0.05, on a scale from 0 (black) to 1 (white).
 
+import warnings
+
 import numpy as np
 from sklearn.datasets import load_sample_image
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPOOOptimizer
+from skgpb.exceptions import RefinementWarning
 
 photo = load_sample_image("flower.jpg")
 brightness = photo.mean(axis=2) / 255
@@ -52,20 +55,24 @@ opt = GPOOOptimizer(
     max_depth=8,
     beta=4.0,
 )
-result = opt.run(measure, budget=150)
+with warnings.catch_warnings():
+    # What is known of large cells says enough of many small ones, which are then made at once.
+    warnings.simplefilter("ignore", RefinementWarning)
+    result = opt.run(measure, budget=150)
 best = result.x
 print("recommended: (column, row) from", best.lower.round(), "to", best.upper.round())
 print(f"its true mean brightness: {pixels(best).mean():.2f}, of all: {brightness.mean():.2f}")
 
 # %%
-# Rectangles are small where the search looked closely. On the right is what it knows about the
-# photograph in the end: the posterior mean of the brightness at every point.
+# On the left the rectangles that the search asked for: large ones everywhere, small ones on the
+# flower. On the right is what it knows about the photograph in the end: the posterior mean of the
+# brightness at every point.
 
 import matplotlib.pyplot as plt
 from matplotlib.patches import Rectangle
 
 tree = opt.tree_
-leaves = np.flatnonzero(tree.children[:, 0] < 0)
+asked = np.flatnonzero(tree.n_evaluations)
 columns, rows = np.meshgrid(np.arange(2, width, 4), np.arange(2, height, 4))
 mean = opt.predict(np.column_stack([columns.ravel(), rows.ravel()])).reshape(columns.shape)
 
@@ -77,12 +84,17 @@ def outline(ax, lower, upper, **style):
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.1), sharey=True, layout="constrained")
 left.imshow(photo)
-for leaf in leaves:
-    outline(left, tree.lower[leaf], tree.upper[leaf], edgecolor="white", lw=0.6, alpha=0.7)
-left.set(title="the cells of the partition", xlabel="column", ylabel="row")
+for cell in asked:
+    outline(left, tree.lower[cell], tree.upper[cell], edgecolor="white", lw=0.8, alpha=0.8)
+left.set(title="what was asked for", xlabel="column", ylabel="row")
 image = right.imshow(mean, extent=(0, width, height, 0), cmap="gray", vmin=0)
 right.set(title="posterior mean after 150 noisy averages", xlabel="column")
 fig.colorbar(image, ax=right, label="brightness", shrink=0.9)
 for ax in (left, right):
-    outline(ax, best.lower, best.upper, edgecolor="red", lw=2)
+    outline(ax, best.lower, best.upper, edgecolor="#d55e00", lw=2.5)
 plt.show()
+
+# %%
+# The search ends at the flower's brightest part: a rectangle of some 20 by 26 pixels, nearly three
+# times as bright as the photograph is on average. It took 150 averages, where reading every pixel
+# would have taken 270,000 measurements.

@@ -142,13 +142,13 @@ for name, (make, cls, parameters) in methods.items():
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
 grid = np.linspace(5, 100, 200)
-left.plot(grid, recovery(grid), "k--", label="recovery, unknown")
+left.plot(grid, recovery(grid), ":", color="0.2", lw=2, label="recovery, unknown")
 opt = last["CMES, policies known"]
 mean, std = opt.predict(doses[:, None], return_std=True)
 left.errorbar(doses, mean, 2 * std, fmt="o", ms=4, label="posterior after 30 answers")
 left.plot(prescribed @ doses, shares, "x", color="C1", label="clinics, by mean dose")
 best = float(opt.recommend()[0])
-left.axvline(best, color="red", lw=1, label=f"recommended: {best:.0f} mg")
+left.axvline(best, color="#d55e00", ls="--", label=f"recommended: {best:.0f} mg")
 left.set(xlabel="dose (mg)", ylabel="share of patients who recover", ylim=(0.25, 0.9))
 left.legend(fontsize="small")
 for name, loss in losses.items():

@@ -140,15 +140,22 @@ figure.colorbar(picture, ax=axes[:2], label="brightness", shrink=0.8)
 for field in fields:
     box = Rectangle(field.lower, *(field.upper - field.lower), fill=False, ec="white", lw=0.7)
     axes[0].add_patch(box)
+axes[0].set_label("thumbnail")
 axes[0].set(title="the sky, and what was exposed", ylabel="arc minutes")
-axes[1].plot(*result.x, "r+", ms=14, mew=2, label="recommended")
+axes[1].plot(*result.x, "+", color="#d55e00", ms=14, mew=3, label="recommended")
 axes[1].legend(loc="upper right")
 axes[1].set(title=f"posterior mean after {result.nfev} exposures")
 labels = {"all levels (CMETS)": mixed, "finest level only (CMES)": sharp}
 for i, (label, runs) in enumerate(labels.items()):
     for j, (spent, away, *_) in enumerate(runs):
-        style = {"color": f"C{i}", "lw": 2.0 - 0.25 * j, "label": label if j == 0 else None}
+        style = {"color": f"C{i}", "ls": "-:"[i], "label": label if j == 0 else None}
         axes[2].step(spent, away, where="post", **style)
 axes[2].set(xlabel="telescope time (minutes)", ylabel="distance to the brightest spot", ylim=0)
 axes[2].legend()
 plt.show()
+
+# %%
+# With fields of all sizes every run ends on the brightest spot, to within a minute of arc. Sharp
+# exposures alone are often there sooner, and one run in four never is: it has seen the nebula,
+# which is bright enough to look like the end of the search, and has no cheap way to make sure of
+# the rest.

@@ -30,7 +30,7 @@ rng = np.random.default_rng(0)
 # ----------
 # The kernel says how f varies: a prior variance of 0.1 and a length scale of 0.05. A cell is
 # represented by ten points, over which the answer is averaged. ``max_depth`` is the resolution:
-# six cuts make cells 1/64 wide.
+# cells are halved down to level 6, so that the finest are 1/128 wide.
 
 opt = GPOOOptimizer(
     kernel=0.1 * RBF(0.05),
@@ -75,14 +75,14 @@ for depth, lower, upper, n in cells:
     color = cmap(norm(n)) if n else "white"
     top.barh(depth, upper - lower, left=lower, height=0.9, color=color, edgecolor="0.6", lw=0.6)
 top.barh(
-    best.depth, best.upper - best.lower, left=best.lower, height=0.9, fill=False, ec="crimson", lw=2
+    best.depth, best.upper - best.lower, left=best.lower, height=0.9, fill=False, ec="#d55e00", lw=2
 )
 top.set(ylabel="depth of the cell", ylim=(tree.depth.max() + 0.6, -0.6))
 fig.colorbar(
     plt.cm.ScalarMappable(norm, cmap), ax=top, label="answers", pad=0.01, ticks=range(1, 9)
 )
 
-bottom.plot(grid, problem.f(grid), color="0.2", ls="--", label="f, unknown to the search")
+bottom.plot(grid, problem.f(grid), color="0.2", ls=":", label="f, unknown to the search")
 bottom.plot(grid, mean, color="tab:blue", label="posterior mean")
 bottom.fill_between(
     grid[:, 0],
@@ -93,7 +93,13 @@ bottom.fill_between(
     lw=0,
     label="± 2 standard deviations",
 )
-bottom.axvspan(best.lower[0], best.upper[0], color="crimson", alpha=0.25, label="recommended cell")
+bottom.axvspan(best.lower[0], best.upper[0], color="#d55e00", alpha=0.4, label="recommended cell")
+bottom.set_label("thumbnail")
 bottom.set(xlabel="x", ylabel="reward", xlim=(0, 1))
 bottom.legend(loc="upper center", ncols=2, fontsize=9)
 plt.show()
+
+# %%
+# Eighty noisy averages were enough to tell the best of 128 intervals from its neighbours, to within
+# a hundredth of the best possible. The band is widest over the valleys: it is known that they are
+# low, and that is all one needs to know of them.

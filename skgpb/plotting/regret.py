@@ -188,9 +188,13 @@ class RegretDisplay:
         if self.kind == "best" and self.optimum is not None and "optimum" not in others:
             thin = {"linewidth": 1.0, "linestyle": (0, (1, 3)), "label": "optimum"}
             ax.axhline(self.optimum, color=ink_of(ax), **thin)
-        of = f" of {self.value_name}" if self.value_name else ""
+        what = KINDS[self.kind]
+        if self.value_name and self.kind == "best":
+            what = f"best {self.value_name} so far"
+        elif self.value_name:
+            what = f"{what} of {self.value_name}"
         against = " (against the estimated optimum)" if self.estimated else ""
-        ax.set(xlabel="round", ylabel=KINDS[self.kind] + of + against)
+        ax.set(xlabel="round", ylabel=what + against)
         ax.xaxis.get_major_locator().set_params(integer=True)
         if style["label"] is not None:
             ax.legend()
