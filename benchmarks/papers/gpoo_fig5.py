@@ -80,7 +80,7 @@ def regret_curve(case: Case, seed: int) -> NDArray[np.float64]:
 #: Colour of a width and line style of S.
 COLORS = {"Lemma 1": "#0b5394", "small": "#2a9d56"}
 STYLES = {1: "-", 10: "--"}
-ASKED = {"never asked": "#b7cfdd", "asked once": "#2a9d56", "asked again": "#c1121f"}
+ASKED = {"never asked": "#b7cfdd", "asked once": "#0b5394", "asked again": "#d55e00"}
 
 
 def save_figure(path: Path, curves: dict[Case, NDArray[np.float64]], seed: int) -> None:
@@ -105,7 +105,7 @@ def save_figure(path: Path, curves: dict[Case, NDArray[np.float64]], seed: int) 
         lower.plot(grid, problem.f(grid), color="0.2", lw=1, label="f")
         best = optimizer.recommend("paper")
         middle, value = best.center[0], problem.average(best)
-        lower.plot(middle, value, "v", color="#c1121f", ms=9, label="recommended cell")
+        lower.plot(middle, value, "v", color="#d55e00", ms=9, label="recommended cell")
         lower.set(xlabel="x", ylabel="f(x)", xlim=(0, 1))
     handles = [plt.Rectangle((0, 0), 1, 1, color=color) for color in ASKED.values()]
     axes[0, 0].legend(handles, list(ASKED), fontsize=9, loc="lower left")

@@ -126,9 +126,9 @@ axes[0].plot([], [], color="0.6", lw=0.6, label="border of a district")
 for ax in axes[1:]:
     found = {"color": "#d55e00", "ms": 16, "mew": 3, "label": "recommended"}
     ax.plot(*opt.recommend(), "+", **found)
-    ax.plot(*hot_spot, "x", color="white", ms=9, mew=2, label="the hot spot")
+    ax.plot(*hot_spot, "x", color="0.1", ms=9, mew=2, label="the hot spot")
 handles = {h.get_label(): h for ax in axes for h in ax.get_legend_handles_labels()[0]}
-style = {"loc": "outside lower center", "ncols": 4, "facecolor": "0.6"}
+style = {"loc": "outside lower center", "ncols": 4, "frameon": False}
 figure.legend(handles=list(handles.values()), **style)
 figure.colorbar(picture, ax=axes, label="cases per person and year", shrink=0.8)
 plt.show()
@@ -137,4 +137,4 @@ plt.show()
 # No survey says where in its district people fell ill, and the lake's shores belong to several
 # districts. Their averages together, and the register, give the place away: the picture in the
 # middle is finer than anything that was asked. But the printed distances also say not to trust a
-# single run too much: one of the four was misled, and ended in another district.
+# single run too much: one of the four was misled, and so is whoever goes by its highest answer.
