@@ -61,21 +61,23 @@ class PoolPartition(Partition):
         self._side = np.where(upper > lower, upper - lower, 1.0)
         self._slices: list[tuple[int, int]] = [(0, len(pool))]
         self._order = self._arranged()
+        # Of slices that were looked at: large ones are read for a long time.
+        self._boxes: dict[tuple[int, int], np.ndarray] = {}
 
     def _arranged(self) -> np.ndarray:
         """Permutation of the rows in which every cell, however deep, is a slice."""
-        n = len(self.pool)
-        return self._arranged_within(np.arange(n), np.array([0, n]))
+        return self._refined(self.pool, np.array([0, len(self.pool)]))
 
-    def _arranged_within(self, order: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-        """Arrange the rows of each slice from one cut to the next, of a given order."""
-        (n, d), K = self.pool.shape, self.tree.n_children
+    def _refined(self, points: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+        """Permutation of some points that arranges those from each cut to the next."""
+        (n, d), K = points.shape, self.tree.n_children
+        order = np.arange(n)
         # Rows are compared by the rank of their value, equal values having equal ranks.
-        ranks = np.column_stack([np.unique(x, return_inverse=True)[1] for x in self.pool.T])
+        ranks = np.column_stack([np.unique(x, return_inverse=True)[1] for x in points.T])
         while (np.diff(cuts) >= K).any():
             sizes = np.diff(cuts)
-            points = self.pool[order]
-            extent = [f.reduceat(points, cuts[:-1]) for f in (np.maximum, np.minimum)]
+            ordered = points[order]
+            extent = [f.reduceat(ordered, cuts[:-1]) for f in (np.maximum, np.minimum)]
             axis = np.argmax((extent[0] - extent[1]) / self._side, axis=1)
             segment = np.repeat(np.arange(len(sizes)), sizes)
             rank = ranks.ravel()[order * d + axis[segment]]
@@ -144,8 +146,11 @@ class PoolPartition(Partition):
         return sample
 
     def _bounding_box(self, where: tuple[int, int]) -> np.ndarray:
-        points = self.pool[self._order[slice(*where)]]
-        return np.concatenate([points.min(axis=0), points.max(axis=0)])
+        box = self._boxes.get(where)
+        if box is None:
+            points = self.pool[self._order[slice(*where)]]
+            box = self._boxes[where] = np.concatenate([points.min(axis=0), points.max(axis=0)])
+        return box
 
     def _sample(self, where: tuple[int, int]) -> np.ndarray:
         start, stop = where
