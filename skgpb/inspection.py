@@ -70,12 +70,13 @@ def feature_effects(optimizer: Any, n_samples: int = 200) -> Bunch:
     points, others = _pairs(optimizer, int(n_samples))
     n, d = points.shape
     squares = np.empty((2, d))
+    variance: Any = 0.0
     for i in range(d):
         changed = points.copy()
         changed[:, i] = others[:, i]
         both = np.vstack([points, changed])
         if sure:
-            mean, variance = optimizer.predict(both), 0.0
+            mean = optimizer.predict(both)
         else:
             mean, cov = optimizer.predict(both, return_cov=True)
             diagonal = np.diag(cov)

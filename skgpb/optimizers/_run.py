@@ -45,6 +45,9 @@ def check_budget(budget: Any) -> int:
 class Runs:
     """``run`` of an optimizer that can be asked and told."""
 
+    # What it needs of the class that it is mixed into.
+    ask: Any
+
     def _ask_until(self: Any, count: int) -> None:
         """Choose queries until so many are asked; where there are not as many, none of them."""
         asked, pending, n_events = self._asked.copy(), self._pending.copy(), len(self._log)

@@ -162,7 +162,7 @@ def _round_places(side: Quantile) -> list[float]:
         else MaxNLocator(5, steps=[1, 2, 5, 10], integer=side.discrete)
     )
     places: list[float] = []
-    for value in locator.tick_values(low, high).tolist():
+    for value in np.asarray(locator.tick_values(low, high)).tolist():
         inside = min(max(value, low), high)
         if np.isclose(value, inside, rtol=1e-9, atol=0.0):  # an end may be a rounded number
             u = side.coordinate(inside)

@@ -269,7 +269,7 @@ class CellMapDisplay:
         if self.lower.shape[1] == 2:
             outlines = [box(lower, upper) for lower, upper in self.asked]
             ax.add_collection(PatchCollection(outlines, **style, linewidths=0.6))
-            thin = {"linewidth": 0.6, "label": "queried"}
+            thin: dict[str, Any] = {"linewidth": 0.6, "label": "queried"}
             legend.append(Rectangle((0, 0), 1, 1, **style, **thin))
         ax.autoscale_view()
         if self.recommended is not None:

@@ -133,8 +133,9 @@ class PosteriorDisplay:
         names, sides = names_of(optimizer, feature_names), sides_of(optimizer)
         drawn = numbers_of(range(min(d, 2)) if features is None else features, names, most=2)
         check_resolution(grid_resolution)
+        lower, upper = optimizer.bounds_.T
         point, corners = place_of(optimizer, fixed)
-        grid = tuple(np.linspace(*optimizer.bounds_[i], grid_resolution) for i in drawn)
+        grid = tuple(np.linspace(lower[i], upper[i], grid_resolution) for i in drawn)
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)

@@ -136,21 +136,20 @@ class RegretDisplay:
         estimated = optimum is None and kind != "best"
         if estimated:
             optimum = _estimated_optimum(optimizer)
-        if optimum is not None:
-            optimum = check_reward(optimum, "optimum")
+        goal: Any = None if optimum is None else check_reward(optimum, "optimum")
         sign = -1.0 if getattr(optimizer, "direction", "maximize") == "minimize" else 1.0
         if kind == "best":
             regret = sign * np.maximum.accumulate(sign * rewards)
         else:
             function = instant_regret if kind == "instant" else cumulative_regret
-            regret = function(sign * optimum, sign * rewards)
+            regret = function(sign * goal, sign * rewards)
         if kind == "average":
             regret = regret / np.arange(1, len(regret) + 1)
         name = type(optimizer).__name__ if name is None else name
         display = cls(
             regret=regret,
             kind=kind,
-            optimum=optimum,
+            optimum=goal,
             estimated=estimated,
             name=name,
             answers=rewards if kind == "best" else None,

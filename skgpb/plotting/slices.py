@@ -139,11 +139,12 @@ class SliceDisplay:
         names, sides = names_of(optimizer, feature_names), sides_of(optimizer)
         drawn = numbers_of(range(d) if features is None else features, names, most=d)
         check_resolution(grid_resolution)
+        lower, upper = optimizer.bounds_.T
         point, corners = place_of(optimizer, fixed)
         grids = [
             sides[i].middles()
             if sides is not None and is_short(sides[i])
-            else np.linspace(*optimizer.bounds_[i], grid_resolution)
+            else np.linspace(lower[i], upper[i], grid_resolution)
             for i in drawn
         ]
         means, stds = [], []
@@ -228,7 +229,7 @@ class SliceDisplay:
             if is_short(side):
                 low = high = 0.5 * (low + high)
             mark_recommended(ax, low, high)
-        if is_short(side):
+        if side is not None and is_short(side):
             ax.errorbar(x, mean, half, fmt="o", capsize=4, label="posterior mean, 95 % interval")
             ax.set_xlim(*side.ends)
         else:
