@@ -116,15 +116,21 @@ def telephone(chromium: str, driver: str) -> Iterator[Browser]:
         process.wait()
 
 
-# The document, and what sticks out of it: elements past the right edge with no scroll bar above.
+# The width of the document or, where it is larger, of what would have to be scrolled to with all
+# of the page: elements past the right edge that are in no box with a scroll bar of its own.
 MEASURE = """
-const wide = document.documentElement.scrollWidth, found = [];
+const edge = document.documentElement.clientWidth, found = [];
+let wide = document.documentElement.scrollWidth;
+const scrolls = (box) => !box.matches(".bd-article-container")
+  && /auto|scroll/.test(getComputedStyle(box).overflowX);
 for (const e of document.querySelectorAll("body *")) {
-  if (e.getBoundingClientRect().right <= window.innerWidth + 0.5) continue;
+  const place = e.getBoundingClientRect();
+  if (place.width < 2 || place.right <= edge + 0.5 || e.closest("dialog, .sr-only")) continue;
   let box = e.parentElement;
-  while (box && !/auto|scroll|hidden|clip/.test(getComputedStyle(box).overflowX))
-    box = box.parentElement;
-  if (!box && found.length < 3) found.push(e.outerHTML.slice(0, 80));
+  while (box && !scrolls(box)) box = box.parentElement;
+  if (box) continue;
+  wide = Math.max(wide, Math.ceil(place.right));
+  if (found.length < 3) found.push(e.outerHTML.slice(0, 80));
 }
 return [wide, found];
 """
