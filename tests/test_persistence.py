@@ -338,3 +338,30 @@ def test_files_with_the_names_of_earlier_versions_are_read(name, omit, tmp_path)
     assert resumed.ask(*asked) == opt.ask(*asked)
     for field in opt.history_.dtype.names:  # of which some are NaN
         assert_array_equal(resumed.history_[field], opt.history_[field])
+
+
+def runs_of_every_kind():
+    points = np.linspace(0.0, 1.0, 9)[:, None]
+    sides = {"x": (0.0, 2.0), "kind": ["a", "b"]}
+    yield GPUCBOptimizer(bounds=sides, random_state=3, direction="minimize"), 1
+    yield GPOOOptimizer(bounds=[(0, 1)], random_state=3), 1
+    yield IndirectUCBOptimizer(queries=points, bounds=[(0, 1)], random_state=3), 1
+    several = [EIOptimizer(arms=points, random_state=i) for i in range(2)]
+    yield CombinatorialBandit(several, 1.0, random_state=3), 2
+
+
+@pytest.mark.parametrize("case", range(4))
+def test_events_repeated_are_the_run_and_without_the_last_that_of_before(case):
+    run, width = list(runs_of_every_kind())[case]
+    rng = np.random.default_rng(0)
+    for answer in rng.normal(size=(12, width)):
+        before = run.start().events_
+        run.tell(run.ask(), answer.tolist() if width > 1 else answer.item())
+    twin = run.repeated(run.events_)
+    assert_array_equal(twin.history_, run.history_)
+    assert twin.ask() == run.ask()
+    assert twin.get_params().keys() == run.get_params().keys()
+    events = [event for event in before if event[0] not in ("learned", "unlearned")]
+    earlier = run.repeated(events)
+    assert_array_equal(earlier.history_["reward"], run.history_["reward"][:11])
+    assert len(run.history_) == 12

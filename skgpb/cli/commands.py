@@ -111,7 +111,8 @@ def _give_up(stream: TextIO) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="skgpb",
-        description="Find the region with the highest average from noisy averages.",
+        description="Say what to measure next, and what is best, when every answer is an average "
+        "or is noisy.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"skgpb {skgpb.__version__}")

@@ -53,7 +53,8 @@ class Experiment(KeptRun):
     and what is accepted, and ``OSError`` where the file cannot be written. Nothing changes then.
 
     An answer that is corrected or taken back makes the run anew, from the start, with the answers
-    as they are now; what was asked in the meantime stays asked.
+    as they are now; what was asked in the meantime stays asked. ``load`` of an optimizer then says
+    in a ReplayWarning that other queries would be asked now.
 
     Examples
     --------

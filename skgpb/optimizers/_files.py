@@ -157,11 +157,13 @@ class SavedRuns:
                     f"it was saved without {missing}: pass them to load, as in "
                     f"load(path, {missing[0]}=...)"
                 )
-            optimizer = cls(**reader.parameters(cls, document["parameters"]) | parameters)
-            with warnings.catch_warnings():
-                # What the algorithm had to say it has said in the run itself.
-                warnings.simplefilter("ignore")
-                surprises = optimizer._replay(document, reader)
+            optimizer, surprises = cls._replayed(
+                reader.parameters(cls, document["parameters"]) | parameters,
+                [_decoded(reader, *event) for event in document["events"]],
+                document["seed"],
+                document["feature_names"],
+                [reader.query(each) for each in document["batch"]],
+            )
         if surprises:
             warnings.warn(
                 f"{surprises} of {len(document['events'])} steps of {os.fspath(path)!r} came out "
@@ -171,11 +173,20 @@ class SavedRuns:
             )
         return optimizer
 
-    def _replay(self: Any, document: dict[str, Any], reader: Reader) -> int:
-        """Repeat the events of a saved run; how many queries came out otherwise."""
-        events = [_decoded(reader, *event) for event in document["events"]]
-        surprises = self._repeat_all(events, document["seed"])
-        names = document["feature_names"]
+    @classmethod
+    def _replayed(cls, parameters: dict[str, Any], *run: Any) -> tuple[Any, int]:
+        """Make an optimizer in which a run has happened; how many queries came out otherwise."""
+        optimizer = cls(**parameters)
+        with warnings.catch_warnings():
+            # What the algorithm had to say it has said in the run itself.
+            warnings.simplefilter("ignore")
+            return optimizer, optimizer._replay(*run)
+
+    def _replay(
+        self: Any, events: list[tuple], seed: Any, names: Any = None, batch: Sequence[Any] = ()
+    ) -> int:
+        """Repeat the events of a run; how many queries came out otherwise."""
+        surprises = self._repeat_all(events, seed)
         if names is not None and events and events[0][0] == "fit":
             strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
             if not strings or len(names) != self.n_features_in_:
@@ -183,7 +194,7 @@ class SavedRuns:
                     f"feature_names must be a list of {self.n_features_in_} names, got {names!r}"
                 )
             self.feature_names_in_ = np.array(names, dtype=object)
-        self._batch = [self._named(reader.query(each)) for each in document["batch"]]
+        self._batch = [self._named(query) for query in batch]
         return surprises
 
     def _repeat_all(self: Any, events: list[tuple], seed: Any) -> int:
@@ -216,7 +227,7 @@ class SavedRuns:
         return list(self._events())
 
     @locked
-    def repeated(self, events: Sequence[tuple]) -> Self:
+    def repeated(self: Any, events: Sequence[tuple]) -> Any:
         """Return the run that this one would be, had these events happened.
 
         So an answer is corrected or taken back after others have followed it.
@@ -243,10 +254,13 @@ class SavedRuns:
         >>> opt.repeated(told).history_["reward"]
         array([1. , 2.5])
         """
-        twin: Any = clone(self)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # as in load
-            twin._repeat_all(list(events), self.seed_)
+        names = getattr(self, "feature_names_in_", None)
+        twin, _ = self._replayed(
+            clone(self).get_params(deep=False),
+            list(events),
+            self.seed_,
+            None if names is None else list(names),
+        )
         return twin
 
     @locked
