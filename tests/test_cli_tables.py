@@ -6,6 +6,7 @@ import io
 import json
 import lzma
 import re
+import subprocess
 import sys
 import zipfile
 from datetime import datetime, timedelta
@@ -459,3 +460,47 @@ def test_the_report_is_one_page_with_pictures(search, tmp_path, features, epsilo
     assert not re.search(r"https?://|<script|<south>", page)
     assert f"{result['n_members']} rows" in page
     assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+# -- large tables -------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
+@pytest.mark.parametrize(
+    ("n", "kind", "seconds", "megabytes"),
+    [(1_000_000, "csv", 15, 450), (10_000_000, "parquet", 60, 3000)],
+)
+def test_large_tables_take_little_time_and_memory(tmp_path, n, kind, seconds, megabytes):
+    rng = np.random.default_rng(0)
+    columns = {name: rng.uniform(size=n) for name in "xyz"}
+    square = sum((values - 0.6) ** 2 for values in columns.values())
+    columns["value"] = 10.0 * np.exp(-8.0 * square) + rng.normal(size=n)
+    path = tmp_path / f"table.{kind}"
+    if kind == "parquet":
+        pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+        pq.write_table(pa.table(columns), path)
+    else:
+        np.savetxt(
+            path,
+            np.column_stack(list(columns.values())),
+            "%.17g",
+            ",",
+            header=",".join(columns),
+            comments="",
+        )
+    program = (
+        "import resource, sys\n"
+        "from skgpb.cli import main\n"
+        "status = main(sys.argv[1:])\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(status, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)\n"
+    )
+    given = ["--features", "x", "y", "z", "--target", "value", "--budget", "100", "--noise", "0.3"]
+    command = [sys.executable, "-c", program, "search", str(path), *given]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    status, used, peak = map(float, done.stdout.split("\n")[-2].split())
+    assert status == 0
+    # Of the processor, which other programs do not lengthen.
+    assert used <= seconds
+    assert peak <= megabytes
