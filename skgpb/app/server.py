@@ -68,6 +68,8 @@ def serve(
         try:
             ready(address)
             server.serve_forever()
+        except KeyboardInterrupt:  # while it was getting ready; later the server takes it
+            pass
         finally:
             server.server_close()
 

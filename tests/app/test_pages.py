@@ -259,11 +259,11 @@ def test_a_form_begins_an_experiment(path):
 def test_results_from_before_are_pasted(path):
     window = Window(path)
     window.open()
-    table = "heat\tcatalyst\tloss\r\n30\tA\t2.5\r\n60\tB\t1,5\r\n"
+    table = "heat\tcatalyst\tloss\r\n30\tA\t2.5\r\n60\tB\tlow\r\n"
     text = window.send("/new", **NEW | {"answer": "loss", "data": table})
     assert window.status == 422 and not path.exists()
-    assert "Results from before, row 3: " in text and "write 1.5" in text and "30\tA" in text
-    window.send("/new", **NEW | {"answer": "loss", "data": table.replace(",", ".")})
+    assert re.search('class="error">[^<]*loss[^<]* is not a number', text) and "30\tA" in text
+    window.send("/new", **NEW | {"answer": "loss", "data": table.replace("low", "1.5")})
     assert entries(Experiment(path)) == [(1, "given", 2.5), (2, "given", 1.5)]
     assert "2 of them from before" in window.text and window.text.count("<figure>") == 1
 
