@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.space import Axis
+from skgpb.inspection import feature_effects
 from skgpb.plotting._axes import (
     QUANTILE_95,
     asked_of,
@@ -30,6 +31,8 @@ from skgpb.plotting._axes import (
 
 # Characters of the title above each panel.
 TITLE_WIDTH = 36
+# So many panels are drawn where nobody says which.
+MOST_PANELS = 12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -116,7 +119,8 @@ class SliceDisplay:
             Where to draw: one for each side, or one whose place the panels take; None for a new
             figure.
         features : int, str or sequence of them, default=None
-            Which sides to draw, by number or name; None for all.
+            Which sides to draw, by number or name; None for all, or of more than twelve for
+            those that matter most by :func:`~skgpb.inspection.feature_effects`.
         fixed : array-like of shape (d,) or dict, default=None
             Point through which the slices go, a dict where sides have names; None for the
             centre of what is recommended, or of the domain where that needs a context or an
@@ -137,7 +141,12 @@ class SliceDisplay:
         check_has_posterior(optimizer)
         d = optimizer.n_features_in_
         names, sides = names_of(optimizer, feature_names), sides_of(optimizer)
-        drawn = numbers_of(range(d) if features is None else features, names, most=d)
+        if features is None:
+            features = range(d)
+            if d > MOST_PANELS:
+                order = np.argsort(-feature_effects(optimizer).known, kind="stable")
+                features = sorted(order[:MOST_PANELS].tolist())
+        drawn = numbers_of(features, names, most=d)
         check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
         point, corners = place_of(optimizer, fixed)
@@ -156,7 +165,10 @@ class SliceDisplay:
             stds.append(std)
         asked, rewards = asked_of(optimizer)
         values = setting_of(point, sides)
-        through = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+        pairs = [f"{names[i]} = {values[i]}" for i in range(d)]
+        if d > MOST_PANELS:
+            pairs = [*(pairs[i] for i in drawn), "..."]
+        through = ", ".join(pairs)
         display = cls(
             grids=grids,
             means=means,

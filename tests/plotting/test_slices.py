@@ -169,3 +169,16 @@ def test_features_are_called_as_the_columns_of_a_table():
         assert [ax.get_xlabel() for ax in display.axes_] == ["age", "income"]
         assert PosteriorDisplay.from_optimizer(opt).ax_.get_ylabel() == "income"
     assert CellMapDisplay.from_optimizer(pool).ax_.get_xlabel() == "age"
+
+
+def test_of_many_features_those_that_matter_are_drawn():
+    rng = np.random.default_rng(0)
+    opt = GPUCBOptimizer(
+        RBF(np.r_[np.full(13, 50.0), [0.7, 0.7]]), bounds=[(0, 1)] * 15, alpha=0.01, n_candidates=50
+    )
+    X = rng.uniform(size=(30, 15))
+    opt.fit(X, X[:, 13] - X[:, 14])
+    display = SliceDisplay.from_optimizer(opt, grid_resolution=3)
+    drawn = [ax.get_xlabel() for ax in display.axes_]
+    assert len(drawn) == 12 and drawn[-2:] == ["feature 13", "feature 14"]
+    assert len(SliceDisplay.from_optimizer(opt, features=range(15), grid_resolution=2).axes_) == 15
