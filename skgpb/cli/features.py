@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,11 @@ class Limits:
     low: float | None = None
     high: float | None = None
     among: tuple[str, ...] | None = None
+
+    def without(self, end: str) -> Limits:
+        """Return the others."""
+        others = {each: getattr(self, each) for each in ("low", "high", "among") if each != end}
+        return Limits(self.column, **others)
 
     def broken(self, end: str) -> np.ndarray:
         """Whether each row is beyond one of the limits, shape (n_rows,)."""
@@ -153,8 +158,8 @@ class FeatureSpace:
             For each feature. Numbers are as short as they can be.
         """
         limits = [self._limits(column, members) for column in self.columns]
-        rank = {name: i for i, name in enumerate(first)}
-        order = sorted(range(len(limits)), key=lambda i: -rank.get(self.columns[i].name, i))
+        names = [*first, *(column.name for column in self.columns if column.name not in first)]
+        order = sorted(range(len(limits)), key=lambda i: -names.index(self.columns[i].name))
         ends = [(i, end) for i in order for end in ("low", "high", "among")]
         ends = [(i, end) for i, end in ends if getattr(limits[i], end) is not None]
         broken = np.zeros(len(self.coordinates), dtype=np.int32)
@@ -164,7 +169,7 @@ class FeatureSpace:
             outside = limits[i].broken(end)
             # Whether some row is kept out by this alone.
             if not (outside & (broken == 1)).any():
-                limits[i] = replace(limits[i], **{end: None})
+                limits[i] = limits[i].without(end)
                 broken -= outside
         return limits
 

@@ -61,7 +61,7 @@ def panels_of(found: Found) -> list[Panel]:
         for name in found.conclusion.effects
     ]
     numbers = all(column.kind != "texts" for column in columns)
-    where = f"The recommended group of {count(len(found.region.group.members), 'row')} is outlined."
+    where = f"The recommended group of {count(len(found.region.members), 'row')} is outlined."
     if len(columns) == 1:
         if not numbers:
             return [_profile(found, 0), _ranking(found)]
@@ -104,7 +104,7 @@ def draw_table(found: Found) -> Any:
         ax.set_axis_off()
     region = found.region
     figure.suptitle(
-        f"{len(region.group.members):,} of {count(region.oracle.n_rows, 'row')} recommended after "
+        f"{len(region.members):,} of {count(region.oracle.n_rows, 'row')} recommended after "
         f"{count(region.oracle.n_answers, 'average')} of {found.target}"
     )
     return figure
@@ -202,7 +202,7 @@ def _stretches(limit: Limits, edges: np.ndarray) -> list[tuple[float, float]]:
     if limit.column.kind != "texts":
         low = edges[0] if limit.low is None else limit.low
         return [(low, (edges[-1] if limit.high is None else limit.high) - low)]
-    codes = range(len(limit.column.labels))
+    codes = list(range(len(limit.column.labels)))
     if limit.among is not None:
         codes = [limit.column.labels.index(label) for label in limit.among]
     starts = [code for code in codes if code - 1 not in codes]
@@ -353,7 +353,9 @@ def draw_photograph(region: Region, places: np.ndarray, image: np.ndarray) -> An
     )
     left.imshow(image)
     low, high = region.lower, region.upper
-    left.add_patch(Rectangle(low, *(high - low), fill=False, edgecolor=display.color, lw=2.5))
+    left.add_patch(
+        Rectangle((low[0], low[1]), *(high - low), fill=False, edgecolor=display.color, lw=2.5)
+    )
     left.set(title="the photograph, unknown to the search", xlabel=PIXELS[0], ylabel=PIXELS[1])
     right.set(title=f"what {count(region.oracle.n_answers, 'average')} tell", aspect="equal")
     right.set(xlim=left.get_xlim(), ylim=left.get_ylim())

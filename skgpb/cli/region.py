@@ -255,6 +255,11 @@ class Region:
     exhausted: bool
 
     @property
+    def members(self) -> np.ndarray:
+        """Rows of the group, shape (n_members,)."""
+        return np.asarray(self.group.members)
+
+    @property
     def interval(self) -> tuple[float, float]:
         """Interval of 95 % for the average over the group."""
         return self.mean - QUANTILE_95 * self.std, self.mean + QUANTILE_95 * self.std

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+import numpy as np
+
 from skgpb.cli.features import Limits
 from skgpb.cli.private import privacy_remark
 from skgpb.cli.region import Region
@@ -88,7 +90,7 @@ def _compared(found: Found) -> list[tuple[str, str]]:
         rows.append(
             (
                 "runner-up",
-                f"{count(len(group.members), 'row')}, {named(limits)}: "
+                f"{count(len(np.asarray(group.members)), 'row')}, {named(limits)}: "
                 f"{number(conclusion.runner_up_mean)}, the better one with "
                 f"{chances(conclusion.runner_up_better)} probability",
             )

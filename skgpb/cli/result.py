@@ -12,7 +12,7 @@ import numpy as np
 import skgpb
 from skgpb.cli.conclusion import Conclusion, by_chance
 from skgpb.cli.features import FeatureSpace, Limits
-from skgpb.cli.private import privacy_entry
+from skgpb.cli.private import PrivateGroups, privacy_entry
 from skgpb.cli.region import QUANTILE_95, Region
 from skgpb.domains import Cell
 
@@ -72,9 +72,10 @@ def result_of(
     the rows in the file, None where all of it was searched.
     """
     region, space = found.region, found.space
-    optimizer, oracle, members = region.optimizer, region.oracle, region.group.members
+    optimizer, oracle, members = region.optimizer, region.oracle, region.members
     if values is None:
-        known = {"privacy": privacy_entry(oracle, arguments)}
+        assert isinstance(oracle, PrivateGroups)
+        known: dict[str, Any] = {"privacy": privacy_entry(oracle, arguments)}
     else:
         known = {
             "true_average": float(values[members].mean()),
@@ -131,7 +132,7 @@ def _concluded(found: Found) -> dict[str, Any]:
     if group is not None:
         limits = found.limits_of(group)
         runner_up = {
-            "n_members": len(group.members),
+            "n_members": len(np.asarray(group.members)),
             "where": " and ".join(each for limit in limits for each in limit.conditions),
             "posterior_mean": conclusion.runner_up_mean,
             "probability_better": conclusion.runner_up_better,

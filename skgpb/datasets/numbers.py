@@ -18,7 +18,7 @@ _GROUPS = {
     "comma": re.compile(r"[+-]?\d{1,3}(?:([ \u00a0\u202f'’.])\d{3})(?:\1\d{3})*(?:,\d*)?"),
 }
 # Only one reading is possible: 1,5 and 0,125 and 1.234,5 and 1.234.567, and the reverse.
-_EVIDENCE = {
+_EVIDENCE: dict[Decimal, re.Pattern[str]] = {
     "comma": re.compile(
         r"[+-]?(?:0?,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+|\d{1,3}(?:\.\d{3})+,\d+"
         r"|\d{1,3}(?:\.\d{3}){2,})(?:[eE][+-]?\d+)?"
@@ -44,7 +44,7 @@ def decimal_of(cells: Iterable[str]) -> Decimal | None:
     """Decimal mark that the numbers among some cells can only have been written with."""
     marks: set[Decimal] = set()
     for cell in cells:
-        marks.update(mark for mark in _EVIDENCE if _EVIDENCE[mark].fullmatch(cell.strip()))
+        marks.update(mark for mark, form in _EVIDENCE.items() if form.fullmatch(cell.strip()))
     return marks.pop() if len(marks) == 1 else None
 
 

@@ -190,8 +190,14 @@ class _Part:
         """Return what was read."""
         if not self.is_text:
             return Column(self.name, "numbers", np.concatenate(self._numbers))
-        how = {"decimal": self.decimal, "pattern": pattern, "as_texts": as_texts}
-        return column_of_texts(self.name, np.concatenate(self._codes), list(self._code_of), **how)
+        return column_of_texts(
+            self.name,
+            np.concatenate(self._codes),
+            list(self._code_of),
+            decimal=self.decimal,
+            pattern=pattern,
+            as_texts=as_texts,
+        )
 
 
 def _reader(file: Iterable[str], separator: str) -> _Reader:
