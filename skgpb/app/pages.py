@@ -423,7 +423,7 @@ class Pages:
         experiment = self._opened()
         run = None if experiment is None else RunView(experiment)
         if run is None or theme not in THEMES or kind not in [each.kind for each in run.pictures]:
-            abort(404, "There is no such picture.")
+            return abort(404, "There is no such picture.")
         svg = self._drawn(kind, theme, run.revision)
         return Response(svg, mimetype="image/svg+xml")
 
@@ -460,7 +460,7 @@ class Pages:
         """Return the experiment that there has to be."""
         experiment = self._opened()
         if experiment is None:
-            abort(404, f"The file {self._path.name} does not exist yet.")
+            return abort(404, f"The file {self._path.name} does not exist yet.")
         return experiment
 
     def _download(self, content: str | bytes, mimetype: str, ending: str) -> Response:

@@ -97,8 +97,9 @@ class FrameTable:
                 raise ValueError(f"{name} has several sheets: say --sheet, one of {shown}")
             if sheet is not None and sheet not in names:
                 raise ValueError(f"{name} has no sheet {sheet!r}; it has {shown}")
-            options = {"header": None, "dtype": object, "na_filter": False}
-            cells = pd.read_excel(book, sheet_name=sheet or names[0], **options)
+            cells = pd.read_excel(
+                book, sheet_name=sheet or names[0], header=None, dtype=object, na_filter=False
+            )
         empty = cells.isna() | (cells == "")
         cells = cells[~empty.all(axis=1)]
         if not len(cells):

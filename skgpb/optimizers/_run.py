@@ -115,13 +115,17 @@ class Runs:
         return self._play(
             objective,
             budget,
-            lambda done, most: self.ask(most),
+            self._ask_next,
             callback,
             self._progress(budget, bar=progress, verbose=verbose),
             n_jobs,
             on_error,
             checkpoint,
         )
+
+    def _ask_next(self: Any, done: int, most: int) -> list[Any]:
+        """Queries to evaluate next, where it does not matter how many are done."""
+        return self.ask(most)
 
     def _progress(self: Any, total: float, unit: str = "query", **shown: Any) -> Progress:
         """What the run shows of itself, see :class:`~skgpb.progress.Progress`."""
@@ -273,7 +277,7 @@ class PricedRuns(Runs):
         result = self._play(
             objective,
             most,
-            lambda done, most: self.ask(most),
+            self._ask_next,
             stop,
             self._progress(**shown, bar=progress, verbose=verbose),
             n_jobs,
