@@ -53,7 +53,8 @@ SMALLEST: dict[str, list[str]] = {
     "privacy": ["--epsilon 1"],
     "region": ["--budget 5"],
     "search_cv": [
-        f"--space {space} --samples 300 --n-iter 3 --folds 2" for space in ("svc", "mixed")
+        "--n-iter 4 --folds 2 --methods bandit random halving --tasks digits-svc diabetes-svr",
+        "--n-iter 4 --folds 2 --methods bandit tpe --tasks cancer-tree",
     ],
     "speed.cmes": ["--rounds 10 --pairs 20 --side 10"],
     "speed.gpoo": ["--rounds 50"],

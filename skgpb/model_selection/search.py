@@ -46,7 +46,7 @@ MOST_DRAWS = 10_000
 # What folds have in common is estimated from so many settings at least.
 ENOUGH = 3
 # The variance over a setting's own folds is averaged with that of the better settings as if theirs
-# came from so many degrees of freedom: equally where there are five folds.
+# came from so many degrees of freedom: equally where there are five folds (decision D-H14).
 TYPICAL = 4
 # A failure is at least this share of the largest score below the worst score.
 FAILURE = 0.01
