@@ -8,14 +8,18 @@ import lzma
 import re
 import subprocess
 import sys
+import tempfile
 import zipfile
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from skgpb.cli import main
+from skgpb.cli.where import Condition
+from skgpb.datasets import TableFile
 
 N = 64
 RNG = np.random.default_rng(0)
@@ -220,6 +224,16 @@ def members_of(mask):
     return np.flatnonzero(mask).tolist()
 
 
+def selects(result, content):
+    """Rows of the file that fulfil what is said to select exactly those of the group."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        path.write_text(content)
+        condition = Condition(result["where"])
+        columns = TableFile(path).read(list(dict.fromkeys(condition.columns)))
+        return members_of(condition.rows({column.name: column for column in columns}))
+
+
 def described(name, values):
     """The table with a feature of which the value is all that matters."""
     lines = [f"x,{name},value"]
@@ -234,6 +248,7 @@ def test_where_selects_rows_by_their_numbers_in_the_file(search):
     best = np.argsort(np.where(selected, VALUE, -np.inf))[-result["n_members"] :]
     assert result["members"] == sorted(best.tolist())
     assert f"({N - selected.sum()} not selected by --where)" in said
+    assert selects(result, text()) == result["members"]
 
 
 def test_missing_values_are_left_out_where_that_is_said(search):
@@ -242,6 +257,7 @@ def test_missing_values_are_left_out_where_that_is_said(search):
     status, result, said = search("\n".join(content), "--drop-missing")
     assert status == 0 and result["n_rows"] == N - 2 and "2 with missing values left out" in said
     assert not {7, 19} & set(result["members"])
+    assert selects(result, "\n".join(content)) == result["members"]
     # What is not selected may be missing.
     kept = f"value < {VALUE[19]}"
     assert search(with_line(7, "1,,3"), "--where", "y is not missing")[0] == 0

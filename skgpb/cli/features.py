@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.cli.where import is_word
+from skgpb.cli.where import written
 from skgpb.datasets import Column
 from skgpb.datasets.dates import iso_date
 
@@ -82,9 +82,7 @@ class Limits:
     @property
     def conditions(self) -> list[str]:
         """For ``--where``."""
-        name = self.column.name
-        if not is_word(name):
-            name = f"`{name}`" if "]" in name else f"[{name}]"
+        name = written(self.column.name)
         if self.column.kind == "texts":
             if self.among is None:
                 return []

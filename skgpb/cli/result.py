@@ -31,12 +31,15 @@ class Found:
         How sure that is.
     target : str
         Name of the column.
+    conditions : tuple of str
+        What of the file was searched, for ``--where``.
     """
 
     region: Region
     space: FeatureSpace
     conclusion: Conclusion
     target: str
+    conditions: tuple[str, ...] = ()
 
     @cached_property
     def limits(self) -> list[Limits]:
@@ -56,7 +59,12 @@ class Found:
     @property
     def where(self) -> str:
         """The recommended group for ``--where``; empty for the whole table."""
-        return " and ".join(each for limit in self.limits for each in limit.conditions)
+        return self.where_of(self.limits)
+
+    def where_of(self, limits: list[Limits]) -> str:
+        """What selects from the file exactly the rows of a group."""
+        told = (each for limit in limits for each in limit.conditions)
+        return " and ".join([*self.conditions, *told])
 
 
 def result_of(
@@ -133,7 +141,7 @@ def _concluded(found: Found) -> dict[str, Any]:
         limits = found.limits_of(group)
         runner_up = {
             "n_members": len(np.asarray(group.members)),
-            "where": " and ".join(each for limit in limits for each in limit.conditions),
+            "where": found.where_of(limits),
             "posterior_mean": conclusion.runner_up_mean,
             "probability_better": conclusion.runner_up_better,
         }

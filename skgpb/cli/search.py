@@ -143,7 +143,7 @@ def _search(arguments: argparse.Namespace) -> None:
         # From here on the column is known to the oracle alone.
         oracle, known = private_oracle(values, arguments), None
     region = run_search(space.coordinates, oracle, arguments)
-    found = Found(region, space, conclude(region, space), arguments.target)
+    found = Found(region, space, conclude(region, space), arguments.target, table.conditions)
     result = result_of(found, known, arguments, table.file.name, table.rows)
     summary = summary_of(found, result, table.said)
     write_report(

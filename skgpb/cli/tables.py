@@ -9,7 +9,7 @@ import numpy as np
 
 from skgpb.cli.arguments import UsageError
 from skgpb.cli.features import FeatureSpace
-from skgpb.cli.where import Condition
+from skgpb.cli.where import Condition, written
 from skgpb.datasets import Column, TableFile, TableFormat
 from skgpb.datasets.columns import CellError
 from skgpb.datasets.sources import STDIN
@@ -36,6 +36,8 @@ class SearchTable:
         Their numbers in the file, from 0.
     columns : list of Column
         Of these rows: the features and those that --where compares.
+    conditions : tuple of str
+        What of the file is searched, for --where.
     n_read, n_incomplete : int
         Rows in the file, and rows left out because a value is missing.
     """
@@ -45,6 +47,7 @@ class SearchTable:
     values: np.ndarray
     rows: np.ndarray
     columns: dict[str, Column]
+    conditions: tuple[str, ...]
     n_read: int
     n_incomplete: int
 
@@ -174,6 +177,12 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         raise ValueError(file.said(error) + hint) from None
     if not complete.any():
         raise ValueError(f"{file.name} has no row without a missing value")
+    given = [] if condition is None else [f"({arguments.where})"]
+    there = [
+        f"{written(column.name)} is not missing"
+        for column in (*features, target)
+        if (column.missing & selected).any()
+    ]
     rows = np.flatnonzero(complete)
     kept = {name: column.of_rows(rows) for name, column in columns.items()}
     values = kept.pop(target.name).values
@@ -183,6 +192,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         values=values,
         rows=rows,
         columns=kept,
+        conditions=(*given, *there),
         n_read=n_read,
         n_incomplete=int(selected.sum() - len(rows)),
     )

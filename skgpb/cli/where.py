@@ -220,9 +220,11 @@ class Condition:
         raise self._unexpected("a column, a number or a text between quotes")
 
 
-def is_word(name: str) -> bool:
-    """Whether a column can be named without brackets."""
-    return re.fullmatch(r"[^\W\d]\w*", name) is not None and name.lower() not in _WORDS
+def written(name: str) -> str:
+    """Name a column, between brackets where that is needed."""
+    if re.fullmatch(r"[^\W\d]\w*", name) is not None and name.lower() not in _WORDS:
+        return name
+    return f"`{name}`" if "]" in name else f"[{name}]"
 
 
 def _tokens(text: str) -> list[_Token]:
