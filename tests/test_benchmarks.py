@@ -137,6 +137,32 @@ def test_functions_of_the_suite_have_a_range_of_one_and_optimum_zero(monkeypatch
         assert function.regret(X[0]) == pytest.approx(-values[0])
 
 
+def test_searches_are_compared_run_by_run_and_played_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
+) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    module = importlib.import_module("benchmarks.search_cv")
+    calls = []
+
+    def played(task: str, method: str, seed: int, n_iter: int, folds: int) -> list:
+        calls.append((task, method, seed))
+        # Ours is two points above the others in the first run and four in the second.
+        level = 0.5 + 0.1 * seed + (method == "bandit") * 0.02 * (1 + seed)
+        return [
+            module.Row(task, label, seed, level, level) for label in module.METHODS[method].labels
+        ]
+
+    monkeypatch.setattr(module, "played", played)
+    options = "--tasks digits-svc clusters-svc --methods bandit random --seed 0 --runs"
+    for n_runs in (1, 2):
+        module.main([*options.split(), str(n_runs), "--output", str(tmp_path)])
+    assert len(calls) == len(set(calls)) == 8
+    (row,) = re.findall(r"^RandomizedSearchCV +(.*)$", capsys.readouterr().out, re.M)[1:]
+    # Of two runs 1 is the standard error of a task's mean, of two tasks 1 / sqrt(2).
+    halves, both = ["3.00 (1.00)"] * 2, "3.00 (0.71)"
+    assert re.split(r" {2,}", row) == [*halves, both, "0.00", both, "2"]
+
+
 def asv_benchmarks() -> list[str]:
     text = (FOLDER / "asv" / "rounds.py").read_text(encoding="utf-8")
     return re.findall(r"^class (\w+)", text, re.M)
