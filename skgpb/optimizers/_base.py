@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -26,7 +27,9 @@ from skgpb.utils import (
     check_bounds,
     check_count,
     check_inside,
+    check_noise_variance,
     check_resolution,
+    check_reward,
     check_rows,
     check_unmasked,
     unchanged_by_errors,
@@ -430,6 +433,25 @@ class BaseBanditOptimizer(
         due = [each for each, until in self._pending.items() if until is not None and until <= now]
         for query in due:
             del self._pending[query]
+
+    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple]:
+        if isinstance(query, list) and query and isinstance(query[0], (self._query_type, Mapping)):
+            return self._checked_list(query, reward, alpha)
+        if not isinstance(reward, float):
+            rows = self._rows_told(query, reward)
+            if rows is not None:
+                return self._checked_list(rows, reward, alpha)
+        return [self._checked(query, reward, alpha)]
+
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
+        if isinstance(reward, float) and isfinite(reward):
+            value: float | None = float(reward)
+        else:
+            value = None if reward is None else check_reward(reward)
+        noise = self._told_noise() if alpha is None else check_noise_variance(alpha)
+        if not isinstance(query, self._query_type):
+            query = self._as_query(query)
+        return query, self._resolve(query), value, noise
 
     def _default_noise(self) -> float:
         """Noise variance that is expected of an answer."""

@@ -1,51 +1,32 @@
-"""Checking what is told: one answer, or many at once."""
+"""Checking what is told where it is no query of the optimizer, or many at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
 
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace, equal
-from skgpb.utils import (
-    check_inside,
-    check_noise_variance,
-    check_numbers,
-    check_one_each,
-    check_reward,
-    is_sequence,
-)
+from skgpb.utils import check_inside, check_numbers, check_one_each, is_sequence
 
 
 class Told:
-    """The arguments of ``tell``, checked before anything changes."""
+    """What ``tell`` may be given besides a query and its reward."""
 
     # What it needs of the class that it is mixed into.
     space_: ParameterSpace | None
     bounds_: np.ndarray
     n_features_in_: int
-    _query_type: type[Query]
     _pending: dict[Any, int | None]
-    _told_noise: Any
-    _resolve: Any
+    _checked: Any
     _named: Any
     _rows_asked: Any
     _in_coordinates: str
 
     #: Dimensions of the reward of one query.
     _reward_ndim: ClassVar[int] = 0
-
-    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple]:
-        if isinstance(query, list) and query and isinstance(query[0], (self._query_type, Mapping)):
-            return self._checked_list(query, reward, alpha)
-        if not isinstance(reward, float):
-            rows = self._rows_told(query, reward)
-            if rows is not None:
-                return self._checked_list(rows, reward, alpha)
-        return [self._checked(query, reward, alpha)]
 
     def _rows_told(self, query: Any, rewards: Any) -> list | None:
         """Points of which each has a reward of its own; None for one query."""
@@ -60,16 +41,6 @@ class Told:
         if rows.ndim == 2 and len(rows) > 1 == len(rewards):
             return None  # the average over all of them, in an array
         return list(rows) if rows.ndim == 2 else [rows]
-
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
-        if isinstance(reward, float) and isfinite(reward):
-            value: float | None = float(reward)
-        else:
-            value = None if reward is None else check_reward(reward)
-        noise = self._told_noise() if alpha is None else check_noise_variance(alpha)
-        if not isinstance(query, self._query_type):
-            query = self._as_query(query)
-        return query, self._resolve(query), value, noise
 
     def _checked_list(self, queries: list, rewards: Any, alphas: Any) -> list[tuple]:
         n = len(queries)
