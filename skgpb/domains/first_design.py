@@ -6,8 +6,6 @@ told, so that what is known from elsewhere counts, in whatever order it comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
@@ -95,24 +93,6 @@ def farthest(places: np.ndarray, known: np.ndarray, bounds: np.ndarray) -> int |
         return 0
     distance = cdist(in_sides(places, bounds), in_sides(known, bounds)).min(axis=1)
     return first_maximum(distance, SAME) if distance.max() > SAME else None
-
-
-def are_fewer(n: int, places: Iterable[np.ndarray]) -> bool:
-    """Whether fewer than n of these places are distinct; no more of them are looked at than needed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skgpb.domains.first_design import are_fewer
-    >>> are_fewer(3, [np.array([0.1]), np.array([0.5]), np.array([0.1])])
-    True
-    """
-    distinct: set[tuple[float, ...]] = set()
-    for place in places:
-        if len(distinct) >= n:
-            break
-        distinct.add(tuple(place.ravel().tolist()))
-    return len(distinct) < n
 
 
 def in_sides(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -38,6 +38,24 @@ from skgpb.utils import (
 
 # The kind of query that an optimizer asks.
 Q = TypeVar("Q", bound=Query)
+
+
+def are_fewer(n: int, places: Iterable[np.ndarray]) -> bool:
+    """Whether fewer than n of these places are distinct; no more of them are looked at than needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.optimizers._base import are_fewer
+    >>> are_fewer(3, [np.array([0.1]), np.array([0.5]), np.array([0.1])])
+    True
+    """
+    distinct: set[tuple[float, ...]] = set()
+    for place in places:
+        if len(distinct) >= n:
+            break
+        distinct.add(tuple(place.ravel().tolist()))
+    return len(distinct) < n
 
 
 class BaseBanditOptimizer(

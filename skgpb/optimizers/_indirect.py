@@ -28,12 +28,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
-from skgpb.domains.first_design import N_INITIAL, are_fewer
+from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
+from skgpb.optimizers._base import are_fewer
 from skgpb.optimizers._gaussian import LearningOptimizer, usable
 from skgpb.optimizers._run import PricedRuns
 from skgpb.optimizers._sides import NamedQueries

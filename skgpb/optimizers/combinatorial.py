@@ -27,12 +27,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._tree import first_maximum
 from skgpb.domains.allocations import Allocation, AllocationSet
-from skgpb.domains.first_design import are_fewer
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer, BaseUCBOptimizer
-from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._base import BaseBanditOptimizer, are_fewer
 from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
 from skgpb.optimizers._posteriors import AllocationsPosterior, ArmsPosterior

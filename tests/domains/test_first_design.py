@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-from skgpb.domains.first_design import are_fewer, farthest, first_members, first_points
+from skgpb.domains.first_design import farthest, first_members, first_points
 
 BOX = np.array([[-1.0, 3.0], [10.0, 10.5]])
 
@@ -63,11 +63,3 @@ def test_the_farthest_is_measured_in_sides():
     assert farthest(places, np.array([[2.0, 10.0]]), BOX) == 0
     assert farthest(places, np.empty((0, 2)), BOX) == 0
     assert farthest(places, places, BOX) is None
-
-
-def test_distinct_places_are_counted_no_further_than_needed():
-    places = iter([np.array([[0.0, 1.0]]), np.array([[-0.0, 1.0]]), np.array([[2.0, 1.0]])] * 2)
-    assert not are_fewer(2, places)
-    assert len(list(places)) == 2  # the fourth says that there are enough
-    assert are_fewer(3, [np.zeros(1), np.ones(1), np.zeros(1)])
-    assert not are_fewer(0, [])

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb.domains.first_design import N_INITIAL, first_points
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer
+from skgpb.optimizers._base import are_fewer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.indirect_baselines import IndirectEIOptimizer, IndirectMESOptimizer
 
@@ -152,3 +153,11 @@ def test_allocations_that_failed_or_were_told_count_as_for_arms():
     assert bandit._first_allocation() is None
     assert campaigns(n_initial=0).start()._first_allocation() is None
     assert campaigns(kernel=RBF(5.0)).start()._first_allocation() is None
+
+
+def test_distinct_places_are_counted_no_further_than_needed():
+    places = iter([np.array([[0.0, 1.0]]), np.array([[-0.0, 1.0]]), np.array([[2.0, 1.0]])] * 2)
+    assert not are_fewer(2, places)
+    assert len(list(places)) == 2  # the fourth says that there are enough
+    assert are_fewer(3, [np.zeros(1), np.ones(1), np.zeros(1)])
+    assert not are_fewer(0, [])
