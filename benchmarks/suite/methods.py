@@ -63,5 +63,5 @@ METHODS: dict[str, type[Method]] = {
     "scikit-optimize": ScikitOptimize,
 }
 #: Those that the suite compares unless told otherwise.
-COMPARED = ("ucb", "paper", "beta2", "ei", "random", "tpe", "optuna-gp", "botorch")
+COMPARED = ("ucb", "ei", "paper", "random", "tpe", "cma-es", "botorch", "optuna-gp")
 COMPARED += ("bayesian-optimization", "scikit-optimize")

@@ -13,7 +13,12 @@ SUITE = {
     "ucb": "GP-UCB, as it comes",
     "ei": "EI, as it comes",
     "paper": "GP-UCB, paper",
+    "botorch": "BoTorch",
+    "bayesian-optimization": "bayesian-optimization",
+    "scikit-optimize": "scikit-optimize",
+    "optuna-gp": "Optuna's GP",
     "tpe": "Optuna's TPE",
+    "cma-es": "CMA-ES",
     "random": "random points",
 }
 CELLS = {
@@ -34,17 +39,18 @@ def rows(start: str) -> dict[str, list[str]]:
 
 
 def draw() -> Figure:
-    fig, (top, bottom) = pyplot.subplots(2, 1, figsize=(5.2, 5.0))
-    suite, cells = rows("suite"), rows("papers_smoothness")
+    fig, (top, bottom) = pyplot.subplots(2, 1, figsize=(5.2, 6.6), height_ratios=[2, 1])
+    suite, cells = rows("suite_runs"), rows("papers_smoothness")
     y = np.arange(len(SUITE))
     per_round, end = ([float(suite[name][k]) for name in SUITE] for k in (0, 4))
     top.barh(y - 0.2, per_round, 0.38, color=GREY, label="per answer")
     top.barh(y + 0.2, end, 0.38, color=BLUE, label="of the recommendation")
-    top.set(yticks=y, yticklabels=SUITE.values(), xlabel="loss, % of the range", xlim=(0, 62))
+    top.set(yticks=y, yticklabels=SUITE.values(), xlabel="loss, % of the range", xlim=(0, 70))
     top.set_title("values: 19 functions, 100 answers, nothing known", loc="left")
     top.legend(fontsize=9, loc="upper right")
     lost = [cells[name][2] for name in CELLS]
     mean, error = zip(*[map(float, re.findall(r"[\d.]+", each)) for each in lost], strict=True)
+    y = np.arange(len(CELLS))
     bottom.barh(y, mean, 0.6, xerr=error, color=ORANGE, ecolor=GREY)
     bottom.set(yticks=y, yticklabels=CELLS.values(), xlabel="loss of the recommended region")
     bottom.set_title("averages: 208 functions, 80 answers", loc="left")
