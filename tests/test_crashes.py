@@ -165,6 +165,7 @@ def parallel_history():
 
 
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "dask", "ray"])
+@pytest.mark.usefixtures("own_seeds")  # of a run that comes to the hole
 def test_backends_give_the_same_run(backend):
     with parallel_config(backend="threading"):
         expected = parallel_history()

@@ -295,6 +295,7 @@ def numbers_apart(lines):
     return re.sub(pattern, "#", text), [float(x) for x in re.findall(pattern, text)]
 
 
+@pytest.mark.usefixtures("own_seeds")
 def test_the_page_shows_what_its_commands_print(tmp_path, monkeypatch, capsys):
     """All that is printed on the page, in its order; numbers to a hundredth, for rounding."""
     monkeypatch.chdir(tmp_path)
