@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._tree import first_maximum
+from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.first_design import N_INITIAL
@@ -82,7 +82,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
 
     *Ties.* Among arms whose scores agree within 1e-9 the first is pulled.
 
-    *Recommendation.* The arm of the highest posterior mean.
+    *Recommendation.* The arm of the highest posterior mean; of several the one that is known best.
 
     *Boxes.* While it has at most ``n_candidates`` points the domain is the grid of Theorem 2,
     ceil(d t^2 b sqrt(log(d / theta))) points per axis, b being sqrt(2) times the largest prior
@@ -211,7 +211,10 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
 
     def _best(self) -> Arm:
         self._refresh_candidates()
-        return self.domain_.arm(first_maximum(self._gp.posterior.tracked_mean()))
+        means, variances = self._gp.posterior.tracked_mean(), self._gp.posterior.tracked_var()
+        # After one answer all that is far from it is expected to be as good.
+        tied = np.flatnonzero(means >= means.max() - TIE_TOLERANCE)
+        return self.domain_.arm(int(tied[first_maximum(-variances[tied])]))
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> ArmsPosterior:
@@ -433,7 +436,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         return self._slope
 
     def _known_values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Points (n, d), candidates and those observed, and what is known of f there."""
+        """Points (n, d), those observed and candidates, and what is known of f there."""
         gp, d = self._gp, self.n_features_in_
         observed, posterior = gp.observed, gp.posterior
         points = observed.rows[:, :d]
@@ -442,8 +445,8 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         if observed.offsets is not None:
             single = np.diff(observed.offsets) == 1
             points, told = points[observed.offsets[:-1][single]], told[single]
-        points = np.concatenate([self.domain_.rows[:, :d], points])
-        return points, np.concatenate([posterior.tracked_mean(), told])
+        points = np.concatenate([points, self.domain_.rows[:, :d]])
+        return points, np.concatenate([told, posterior.tracked_mean()])
 
 
 @with_shared_paragraphs

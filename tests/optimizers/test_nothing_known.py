@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
-from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer
+from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer, GPUCBOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 SEEDS = range(20)
@@ -103,3 +104,14 @@ def test_a_campaign_that_responds_late_gets_its_share_in_nearly_all_runs():
 def test_a_narrow_peak_is_found_by_averages_in_nearly_all_runs():
     found = [peak(seed, max_cost=200) < 1.0 for seed in SEEDS]
     assert found.count(False) <= MOST_FAILURES
+
+
+@pytest.mark.parametrize(
+    ("sides", "spacing"),
+    [({"heat": (0, 1), "kind": ["A", "B"]}, 0.0), ([(0, 1)] * 5, 0.0), ([(0, 1)], 1 / 73)],
+)
+def test_after_one_answer_what_was_tried_is_recommended(sides, spacing):
+    opt = GPUCBOptimizer(bounds=sides, random_state=0)
+    query = opt.ask()
+    opt.tell(query, 0.37)
+    assert_allclose(opt.recommend().points, query.points, atol=0.5 * spacing + 1e-12)
