@@ -290,8 +290,11 @@ def test_hyperparameters_of_both_sides_are_learned():
         kernel=kernel, optimizer="fmin_l_bfgs_b", normalize_y=True, max_depth=6, horizon=32
     )
     play(optimizer, 32)
-    learned = optimizer.surrogate_.kernel_.base
-    assert learned.k1.base.length_scale < 1.0 and learned.k2.base.length_scale < 1.0
+    surrogate = optimizer.surrogate_
+    begun = np.log([2.0, 2.0])
+    assert (np.abs(surrogate.kernel_.theta - begun) > 0.1).all()
+    likelihood = surrogate.log_marginal_likelihood
+    assert likelihood(surrogate.kernel_.theta) > likelihood(begun)
 
 
 def test_answers_are_taken_for_integrals_over_the_actions_in_one_context():
