@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,7 @@ def serve(
         Where it cannot listen there.
     """
     try:
-        from werkzeug.serving import WSGIRequestHandler, make_server
+        from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
         from skgpb.app.pages import make_app
     except ImportError as error:
@@ -58,13 +59,19 @@ def serve(
         def log_request(self, code: Any = "-", size: Any = "-") -> None:
             """Pass over it."""
 
+    class Server(ThreadedWSGIServer):
+        """Does not complain of connections that end before they are answered."""
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Report what is a mistake; Ctrl-C closes sockets that are being read."""
+            if not isinstance(sys.exc_info()[1], OSError):
+                super().handle_error(request, client_address)
+
     with _listening(host, port) as listener:
         address = _local_address(*listener.getsockname()[:2])
         app = make_app(path, hosts=_names(host))
         number = listener.getsockname()[1]
-        server = make_server(
-            host, number, app, threaded=True, request_handler=Quiet, fd=listener.fileno()
-        )
+        server = Server(host, number, app, Quiet, fd=listener.fileno())
         try:
             ready(address)
             server.serve_forever()

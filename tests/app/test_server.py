@@ -30,6 +30,7 @@ def test_it_listens_here_only_and_ends_without_a_word_of_complaint(tmp_path):
         with pytest.raises(HTTPError) as refused:
             urlopen(Request(served.address, headers={"Host": "rebound.example"}), timeout=60)
         assert refused.value.code == 403
+        refused.value.close()
         # A browser that keeps a connection open keeps nobody waiting.
         host, port = served.address[7:-1].split(":")
         idle = socket.create_connection((host, int(port)))
