@@ -50,9 +50,10 @@ def test_a_pool_is_sampled_by_its_rows():
     # a variance of at most two and of a squared difference below one.
     pool = np.column_stack([rng.uniform(size=400), np.r_[np.zeros(399), 10.0]])
     opt = GPOOOptimizer(RBF([0.3, 3.0]), pool=pool, alpha=0.01, n_representatives=4)
-    opt.run(lambda cell: float(pool[cell.members].sum(axis=1).mean()), 20)
+    opt.run(lambda cell: float(pool[cell.members, 0].mean()), 20)
     effects = feature_effects(opt)
-    assert effects.possible[1] < np.sqrt(7 * 1.5 / 200) < effects.known[0]
+    assert effects.possible[1] < np.sqrt(7 * 1.5 / 200)
+    assert effects.known[0] > 0.2
 
 
 def test_asking_for_effects_leaves_the_run_as_it_is():
