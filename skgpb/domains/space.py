@@ -14,6 +14,7 @@ References
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
@@ -30,7 +31,7 @@ NEUTRAL = 0.5
 SAME = 1e-9
 
 
-class Axis:
+class Axis(ABC):
     """One axis of a box of settings; the coordinate is in [0, 1] unless ``ends`` says otherwise."""
 
     ends: tuple[float, float] = (0.0, 1.0)
@@ -41,17 +42,17 @@ class Axis:
     n_columns: int = 1
     n_settings: float = np.inf
 
+    @abstractmethod
     def value(self, u: float) -> Any:
         """Value of the parameter at a coordinate."""
-        raise NotImplementedError
 
+    @abstractmethod
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def coordinate(self, value: Any) -> float:
         """Coordinate of a value, in the middle of those that stand for it."""
-        raise NotImplementedError
 
     def snapped(self, u: np.ndarray) -> np.ndarray:
         """Coordinates (n,), each moved to the middle of those that stand for the same value."""

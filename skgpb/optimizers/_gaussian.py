@@ -433,9 +433,9 @@ class RegionSearchOptimizer(GaussianProcessOptimizer[Q]):
             return max(0.0, self._theory_beta(t))
         return float(self.beta)
 
+    @abstractmethod
     def _theory_beta(self, t: int) -> float:
         """Factor of the variance in round t, by the paper."""
-        raise NotImplementedError
 
 
 class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
@@ -447,9 +447,9 @@ class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
     _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
 
     @property
+    @abstractmethod
     def _finest(self) -> int:
         """Depth of the finest regions that there are."""
-        raise NotImplementedError
 
     @overload
     def recommend(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any
 
 from skgpb.exceptions import BudgetWarning
@@ -28,9 +29,9 @@ class Horizon:
         self.horizon_ = int(self.horizon)
         self._overdrawn = False
 
+    @abstractmethod
     def _set_horizon(self) -> None:
         """Renew what depends on ``horizon_``."""
-        raise NotImplementedError
 
     def _follow_horizon(self, t: int) -> None:
         """Double n until evaluation t is within the horizon (decision D-B7), or warn."""

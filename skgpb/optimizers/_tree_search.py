@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from math import log, sqrt
 from typing import Any
@@ -132,9 +133,9 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
             node = self._best_leaf(self.domain_.asked(self._pending))
         return node
 
+    @abstractmethod
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Leaf node of the largest index that is not excluded, -1 if there is none."""
-        raise NotImplementedError
 
     def _best_divisible_leaf(self) -> int:
         leaves = self._tree.leaves
@@ -228,9 +229,9 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
     # -- the variation within cells ---------------------------------------------------------
 
     @property
+    @abstractmethod
     def _log_cells(self) -> float:
         """Logarithm of M, the number of cells that a tree may have above its deepest leaves."""
-        raise NotImplementedError
 
     # -- state ------------------------------------------------------------------------------
 

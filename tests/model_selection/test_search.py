@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import loguniform, randint, uniform
+from searches import SPACE, XR, YR, Quadratic, X, Y, search
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
-from sklearn.datasets import make_classification, make_regression
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning
@@ -34,40 +34,6 @@ from skgpb import (
     StoOOOptimizer,
 )
 from skgpb.model_selection import BanditSearchCV
-
-X, Y = make_classification(120, 6, n_informative=4, random_state=0)
-XR, YR = make_regression(80, 5, noise=5.0, random_state=0)
-SPACE = {"C": loguniform(1e-3, 1e3), "gamma": loguniform(1e-5, 1e1)}
-
-
-def search(estimator=None, space=None, **parameters):
-    defaults = {"n_iter": 6, "cv": 3, "random_state": 0}
-    return BanditSearchCV(estimator or SVC(), space or SPACE, **defaults | parameters)
-
-
-class Quadratic(ClassifierMixin, BaseEstimator):
-    """No data: the score of a setting is known, plus what a fold adds to all settings."""
-
-    def __init__(self, x=0.0, n=0, kind="a", y=0.0, fail=False):
-        self.x, self.n, self.kind, self.y, self.fail = x, n, kind, y, fail
-
-    def fit(self, X, y):
-        if self.fail:
-            raise ValueError("cannot fit this")
-        self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
-        return self
-
-    def predict(self, X):
-        return np.repeat(self.classes_[0], len(X))
-
-    def score(self, X, y):
-        return self.value() + 0.5 * float(X[:, 0].mean())
-
-    def value(self):
-        best_y = {"a": 0.0, "b": 0.7, "c": 0.2}[self.kind]
-        height = {"a": 0.0, "b": 0.5, "c": 0.1}[self.kind]
-        return height - (self.x - 0.3) ** 2 - 0.02 * (self.n - 7) ** 2 - (self.y - best_y) ** 2
-
 
 # scikit-learn ------------------------------------------------------------------------------------
 
@@ -503,60 +469,6 @@ def test_the_noise_is_the_spread_of_the_folds_without_what_they_share():
     # Two degrees of freedom of its own, and four of the better settings.
     variance = (2 * variance + 4 * variance[good].mean()) / 6
     assert_allclose(noise, variance / 3, atol=1e-6)
-
-
-class Lucky(Quadratic):
-    """One setting far from the best has had the luck of its life with the first fold."""
-
-    def score(self, X, y):
-        return self.value() + 3.0 * (self.x == 0.9 and X[0, 0] == 0.0)
-
-
-def lucky(**parameters):
-    X = np.repeat([0.0, 1.0, 2.0], 10)[:, None]
-    space = {"x": np.linspace(0, 1, 11).round(1).tolist()}
-    defaults = {"n_iter": 11, "cv": KFold(3)}
-    return search(Lucky(), space, **defaults | parameters).fit(X, np.arange(30) % 2)
-
-
-def test_the_model_chooses_and_not_luck():
-    believed, observed = lucky(), lucky(select="observed")
-    assert believed.cv_results_["params"] == observed.cv_results_["params"]
-    assert observed.best_params_ == {"x": 0.9} and believed.best_params_ == {"x": 0.3}
-    ranks = [each.cv_results_["rank_test_score"][each.best_index_] for each in (believed, observed)]
-    assert ranks == [2, 1]
-    for fitted in (believed, observed):
-        results, best = fitted.cv_results_, fitted.best_index_
-        assert fitted.best_score_ == results["mean_test_score"][best]
-        assert fitted.best_params_ == results["params"][best]
-        assert fitted.best_estimator_.x == fitted.best_params_["x"]
-        # The engine can be asked for the same, in the middle of each of the eleven values.
-        points = np.array([[(10 * each["x"] + 0.5) / 11] for each in results["params"]])
-        assert_allclose(fitted.expected_scores_, fitted.optimizer_.predict(points))
-    assert believed.best_index_ == believed.expected_scores_.argmax()
-
-
-def test_a_callable_chooses_for_itself():
-    fitted = lucky(refit=lambda results: int(results["mean_test_score"].argmax()))
-    assert fitted.best_params_ == {"x": 0.9}
-
-
-def test_without_a_model_the_observed_scores_decide():
-    fitted = lucky()
-    fitted.set_params(optimizer=StoOOOptimizer(diameter=(1.0, 0.7)))
-    fitted.fit(np.repeat([0.0, 1.0, 2.0], 10)[:, None], np.arange(30) % 2)
-    assert np.isnan(fitted.expected_scores_).all()
-    assert fitted.best_params_ == {"x": 0.9}
-
-
-def test_a_setting_that_failed_is_never_chosen():
-    space = {"x": uniform(0, 1), "fail": [False, True]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = search(Quadratic(), space, n_iter=8, refit=False).fit(X, Y)
-    failed = [setting["fail"] for setting in fitted.cv_results_["params"]]
-    assert_array_equal(np.isnan(fitted.expected_scores_), failed)
-    assert fitted.best_index_ == np.nanargmax(fitted.expected_scores_)
 
 
 def test_a_setting_is_fitted_once():

@@ -1,0 +1,67 @@
+"""Which of the settings that were tried is the best: by the model, by luck, or by a callable."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import uniform
+from searches import Quadratic, X, Y, search
+from sklearn.model_selection import KFold
+
+from skgpb import StoOOOptimizer
+
+
+class Lucky(Quadratic):
+    """One setting far from the best has had the luck of its life with the first fold."""
+
+    def score(self, X, y):
+        return self.value() + 3.0 * (self.x == 0.9 and X[0, 0] == 0.0)
+
+
+def lucky(**parameters):
+    X = np.repeat([0.0, 1.0, 2.0], 10)[:, None]
+    space = {"x": np.linspace(0, 1, 11).round(1).tolist()}
+    defaults = {"n_iter": 11, "cv": KFold(3)}
+    return search(Lucky(), space, **defaults | parameters).fit(X, np.arange(30) % 2)
+
+
+def test_the_model_chooses_and_not_luck():
+    believed, observed = lucky(), lucky(select="observed")
+    assert believed.cv_results_["params"] == observed.cv_results_["params"]
+    assert observed.best_params_ == {"x": 0.9} and believed.best_params_ == {"x": 0.3}
+    ranks = [each.cv_results_["rank_test_score"][each.best_index_] for each in (believed, observed)]
+    assert ranks == [2, 1]
+    for fitted in (believed, observed):
+        results, best = fitted.cv_results_, fitted.best_index_
+        assert fitted.best_score_ == results["mean_test_score"][best]
+        assert fitted.best_params_ == results["params"][best]
+        assert fitted.best_estimator_.x == fitted.best_params_["x"]
+        # The engine can be asked for the same, in the middle of each of the eleven values.
+        points = np.array([[(10 * each["x"] + 0.5) / 11] for each in results["params"]])
+        assert_allclose(fitted.expected_scores_, fitted.optimizer_.predict(points))
+    assert believed.best_index_ == believed.expected_scores_.argmax()
+
+
+def test_a_callable_chooses_for_itself():
+    fitted = lucky(refit=lambda results: int(results["mean_test_score"].argmax()))
+    assert fitted.best_params_ == {"x": 0.9}
+
+
+def test_without_a_model_the_observed_scores_decide():
+    fitted = lucky()
+    fitted.set_params(optimizer=StoOOOptimizer(diameter=(1.0, 0.7)))
+    fitted.fit(np.repeat([0.0, 1.0, 2.0], 10)[:, None], np.arange(30) % 2)
+    assert np.isnan(fitted.expected_scores_).all()
+    assert fitted.best_params_ == {"x": 0.9}
+
+
+def test_a_setting_that_failed_is_never_chosen():
+    space = {"x": uniform(0, 1), "fail": [False, True]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = search(Quadratic(), space, n_iter=8, refit=False).fit(X, Y)
+    failed = [setting["fail"] for setting in fitted.cv_results_["params"]]
+    assert_array_equal(np.isnan(fitted.expected_scores_), failed)
+    assert fitted.best_index_ == np.nanargmax(fitted.expected_scores_)
