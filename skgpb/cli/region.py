@@ -96,6 +96,8 @@ class GroupSearch(GPOOOptimizer):
         Seeds the search.
     """
 
+    domain_: UndividedPool
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -182,13 +184,13 @@ class GroupOracle(ABC):
     @property
     def smallest(self) -> int:
         """Number of rows in the smallest group asked for."""
-        return min(len(group.members) for group in self.asked.values())
+        return min(len(np.asarray(group.members)) for group in self.asked.values())
 
     @property
     def share_asked_singly(self) -> float:
         """Share of the rows that were ever averaged on their own."""
-        single = {g.members[0] for g in self.asked.values() if len(g.members) == 1}
-        return len(single) / self.n_rows
+        groups = [np.asarray(group.members) for group in self.asked.values()]
+        return len({rows[0] for rows in groups if len(rows) == 1}) / self.n_rows
 
 
 class GroupAverages(GroupOracle):
@@ -330,10 +332,11 @@ def find_region(
     else:
         size = smallest = min_members
     low, side = table.min(axis=0), np.ptp(table, axis=0)
+    variance = oracle.variance if alpha is None else alpha
     optimizer = GroupSearch(
         ConstantKernel(1.0, AMPLITUDE_BOUNDS) * KERNELS[kernel](),
         pool=(table - low) / np.where(side > 0.0, side, 1.0),
-        alpha=oracle.variance if alpha is None else alpha,
+        alpha=variance,
         min_members=size,
         smallest=smallest,
         max_depth=max_depth,
@@ -342,7 +345,6 @@ def find_region(
     ).start()
     oracle.begin(optimizer.domain_)
     answers: list[float] = []
-    variance = optimizer.alpha
     with warnings.catch_warnings():
         # Hyperparameters at their bounds are expected while answers are few.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -30,7 +30,7 @@ from sklearn.gaussian_process.kernels import (
 MAX_TERMS = 64
 
 #: A polynomial in the leaves: exponents of all leaves -> coefficient.
-_Polynomial = Counter
+_Polynomial = Counter[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,25 @@ def compile_gaussian_products(kernel: Kernel, n_features: int) -> GaussianProduc
     polynomial = _expand(kernel, leaves)
     if polynomial is None:
         return None
-    logs = [_log_leaf(leaf, n_features) for leaf in leaves]
-    if any(log is None for log in logs):
-        return None
+    logs = []
+    for leaf in leaves:
+        log = _log_leaf(leaf, n_features)
+        if log is None:
+            return None
+        logs.append(log)
 
     n_theta = sum(log.n_theta for log in logs)
     rows, nugget, nugget_jacobian = [], 0.0, np.zeros(n_theta)
     for exponents, coefficient in polynomial.items():
         weight, precision = float(coefficient), np.zeros(n_features)
-        weight_jacobian, precision_jacobian = [], []
+        slopes: list[float] = []
+        precision_jacobian = []
         for log, power in zip(logs, exponents + (0,) * (len(logs) - len(exponents)), strict=True):
             weight *= log.scale**power
             precision += power * log.precision
-            weight_jacobian += [float(power * log.is_scale)] * log.n_theta
+            slopes += [float(power * log.is_scale)] * log.n_theta
             precision_jacobian.append(power * log.precision_jacobian)
-        weight_jacobian = weight * np.array(weight_jacobian)
+        weight_jacobian = weight * np.array(slopes)
         if any(p and type(leaf) is WhiteKernel for leaf, p in zip(leaves, exponents, strict=False)):
             # White noise times a Gaussian product is white noise: the Gaussian is 1 at distance 0.
             nugget += weight
@@ -111,10 +115,12 @@ def _expand(kernel: Kernel, leaves: list[Kernel]) -> _Polynomial | None:
     kind = type(kernel)
     if kind in (RBF, ConstantKernel, WhiteKernel):
         leaves.append(kernel)
-        return _Polynomial({(0,) * (len(leaves) - 1) + (1,): 1})
+        return Counter({(0,) * (len(leaves) - 1) + (1,): 1})
     if kind is Sum or kind is Product:
         left = _expand(kernel.k1, leaves)
-        right = None if left is None else _expand(kernel.k2, leaves)
+        if left is None:
+            return None
+        right = _expand(kernel.k2, leaves)
         if right is None:
             return None
         if kind is Product:
@@ -123,20 +129,22 @@ def _expand(kernel: Kernel, leaves: list[Kernel]) -> _Polynomial | None:
         return total if len(total) <= MAX_TERMS else None
     if kind is Exponentiation:
         exponent = kernel.exponent
-        if not isinstance(exponent, numbers.Real) or exponent < 1 or exponent != int(exponent):
+        if not isinstance(exponent, numbers.Real):
             return None
-        factor = _expand(kernel.kernel, leaves)
-        power = factor
+        exponent = float(exponent)
+        if exponent < 1 or not exponent.is_integer():
+            return None
+        factor = power = _expand(kernel.kernel, leaves)
         for _ in range(int(exponent) - 1):
-            power = None if power is None else _multiply(power, factor)
-            if power is None:
+            if factor is None or power is None:
                 return None
+            power = _multiply(power, factor)
         return power
     return None
 
 
 def _multiply(left: _Polynomial, right: _Polynomial) -> _Polynomial | None:
-    product = _Polynomial()
+    product: _Polynomial = Counter()
     for a, coefficient_a in left.items():
         for b, coefficient_b in right.items():
             width = max(len(a), len(b))

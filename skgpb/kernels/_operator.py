@@ -212,7 +212,6 @@ class ConditionalMeanOperator:
             L = cross(self.query_kernel, self._near_A, self._near_A)
             L[np.diag_indices(N)] += N * self.regularization
             self.factor = cho_factor(L, lower=True, overwrite_a=True)
-            self.projection = None
             return
         # The same with l(a, a') ~ phi(a)' phi(a'): W = P (P'P + N lambda I)^-1 phi = R' c with
         # c = T^-1 phi and R = T^-1 P', T T' = P'P + N lambda I, so that R R' <= I.
@@ -483,7 +482,7 @@ def products_gram(products: GaussianProducts, X: np.ndarray) -> list[np.ndarray]
 
 def sum_of(parts: list[np.ndarray]) -> np.ndarray:
     """Sum of matrices; the only one itself, which is not to be written to."""
-    return parts[0] if len(parts) == 1 else sum(parts)
+    return parts[0] if len(parts) == 1 else sum(parts[1:], start=parts[0])
 
 
 def products_slopes(

@@ -144,15 +144,21 @@ def clipped_rule(
 
 @dataclass
 class WindowRows:
-    """Embedding of n rows; the rules are padded with weights of zero."""
+    """Embedding of n rows."""
 
     rows: np.ndarray  # (n, 2 d)
     origin: np.ndarray | None = None  # (d,), where centres lie, if far from zero
-    nodes: np.ndarray | None = None  # (n, d, s)
-    weights: np.ndarray | None = None  # (n, d, s)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+@dataclass(kw_only=True)
+class RuledRows(WindowRows):
+    """Embedding of n rows with the rules of their windows, padded with weights of zero."""
+
+    nodes: np.ndarray  # (n, d, s)
+    weights: np.ndarray  # (n, d, s)
 
 
 class WindowEvaluator:
@@ -183,22 +189,22 @@ class WindowEvaluator:
         tolerance: float,
     ) -> None:
         self.base, self.d, self.window = base, n_features, window
-        self.domain, self.tolerance = domain, tolerance
-        # Clipped windows are relative to where the domain lies, if that is far from zero.
-        self.origin = None if domain is None else origin_of(base, domain)
-        if self.origin is not None:
-            self.domain = domain - self.origin[:, None]
-        self.products = compile_gaussian_products(base, n_features)
-        self.stationary = base.is_stationary()
-        if self.products is not None and domain is None:
-            self.way = "closed"
-        elif self.products is not None:
-            self.way = "axes"
-        else:
-            self.way = "difference" if self.stationary and domain is None else "tensor"
+        self.domain, self.origin, self.tolerance = domain, None, tolerance
+        self.half_sides = np.full(n_features, np.inf)
+        if domain is not None:
+            self.half_sides = 0.5 * (domain[:, 1] - domain[:, 0])
+            # Clipped windows are relative to where the domain lies, if that is far from zero.
+            self.origin = origin_of(base, domain)
+            self.domain = relative(domain.T, self.origin).T
         self.counts: dict[tuple[float, ...], int] = {}
-        if self.products is not None:
-            self.cells = GaussianCells(self.products.weights, self.products.precisions, None)
+        products = compile_gaussian_products(base, n_features)
+        if products is None:
+            stationary = base.is_stationary()
+            self.way = "difference" if stationary and domain is None else "tensor"
+        else:
+            self.way = "closed" if domain is None else "axes"
+            self.products = products
+            self.cells = GaussianCells(products.weights, products.precisions, None)
 
     # -- the protocol -----------------------------------------------------------------------
 
@@ -209,8 +215,7 @@ class WindowEvaluator:
             return WindowRows(rows, origin_of(self.base, box_around(rows[:, : self.d])))
         if self.way in ("closed", "difference"):
             return WindowRows(rows)
-        nodes, weights = self.rules(rows)
-        return WindowRows(rows, None, nodes, weights)
+        return self._ruled(rows)
 
     def relative(self, rows: np.ndarray) -> np.ndarray:
         """Rows (n, 2 d) with centres relative to where the domain lies, a copy."""
@@ -223,14 +228,14 @@ class WindowEvaluator:
     def join(first: WindowRows, second: WindowRows) -> WindowRows:
         """Return both embeddings, one below the other."""
         rows = np.concatenate([first.rows, second.rows])
-        if first.nodes is None or second.nodes is None:
+        if not (isinstance(first, RuledRows) and isinstance(second, RuledRows)):
             return WindowRows(rows, first.origin)
         size = max(first.nodes.shape[2], second.nodes.shape[2])
-        stacked = [
+        nodes, weights = (
             np.concatenate([np.pad(a, ((0, 0), (0, 0), (0, size - a.shape[2]))) for a in pair])
             for pair in ((first.nodes, second.nodes), (first.weights, second.weights))
-        ]
-        return WindowRows(rows, None, *stacked)
+        )
+        return RuledRows(rows, nodes=nodes, weights=weights)
 
     def cross(self, E: WindowRows, F: WindowRows) -> np.ndarray:
         """Return the covariances (n, m)."""
@@ -291,7 +296,7 @@ class WindowEvaluator:
         return np.flatnonzero(where)[first], inverse.ravel()
 
     def _cost(self, F: WindowRows) -> int:
-        return 1 if F.nodes is None else F.nodes.shape[2] ** 2
+        return F.nodes.shape[2] ** 2 if isinstance(F, RuledRows) else 1
 
     # -- closed forms -----------------------------------------------------------------------
 
@@ -305,7 +310,7 @@ class WindowEvaluator:
         center, scale = relative(rows[:, : self.d], origin), rows[:, self.d :]
         return np.hstack((center - scale, center + scale))
 
-    def _axes(self, E: WindowRows, F: WindowRows) -> np.ndarray:
+    def _axes(self, E: RuledRows, F: RuledRows) -> np.ndarray:
         """Gaussian products: one double sum for each axis and term."""
         total = np.zeros((len(E), len(F)))
         for w, q in zip(self.products.weights, self.products.precisions, strict=True):
@@ -399,9 +404,8 @@ class WindowEvaluator:
         What is left of a window inside the domain needs no more nodes than the domain itself.
         """
         roots = np.sqrt(self.products.precisions)
-        half = 0.5 * (self.domain[:, 1] - self.domain[:, 0])
         widths = {self.window: float((roots * scale).max(initial=0.0))}
-        inside = float((roots * np.where(scale > 0.0, half, 0.0)).max(initial=0.0))
+        inside = float((roots * np.where(scale > 0.0, self.half_sides, 0.0)).max(initial=0.0))
         widths["uniform"] = min(widths.get("uniform", np.inf), inside)
         for n in NODE_COUNTS:
             if any(self.d * rule_error(*item, n) <= self.tolerance for item in widths.items()):
@@ -421,10 +425,13 @@ class WindowEvaluator:
     def _by_nodes(self, row: np.ndarray, other: np.ndarray, n: int) -> float:
         if self.way == "difference":
             return float(self._difference_of(row, other, n))
-        E, F = (WindowRows(r[None], None, *self.rules(r[None], n)) for r in (row, other))
-        return float(self._tensor(E, F)[0, 0])
+        return float(self._tensor(self._ruled(row[None], n), self._ruled(other[None], n))[0, 0])
 
-    def _tensor(self, E: WindowRows, F: WindowRows) -> np.ndarray:
+    def _ruled(self, rows: np.ndarray, n: int | None = None) -> RuledRows:
+        nodes, weights = self.rules(rows, n)
+        return RuledRows(rows, nodes=nodes, weights=weights)
+
+    def _tensor(self, E: RuledRows, F: RuledRows) -> np.ndarray:
         """Any kernel: the base at all pairs of points of two tensor rules."""
         left, right = ([_tensor_points(G, i) for i in range(len(G))] for G in (E, F))
         K = np.empty((len(E), len(F)))
@@ -505,7 +512,8 @@ def _gaussian_term(q: np.ndarray, rows: np.ndarray, others: np.ndarray | None = 
 
 def gaussian_pairs_gradient(products: GaussianProducts, rows: np.ndarray) -> np.ndarray:
     """Derivatives (n, n, p) of ``gaussian_pairs`` over rows (n, 2 d)."""
-    d, out = products.precisions.shape[1], 0.0
+    n, d, p = len(rows), products.precisions.shape[1], products.weights_jacobian.shape[1]
+    out = np.zeros((n, n, p))
     for k, (w, q) in enumerate(zip(products.weights, products.precisions, strict=True)):
         value = _gaussian_term(q, rows)
         slope = np.multiply.outer(value, products.weights_jacobian[k])
@@ -515,7 +523,7 @@ def gaussian_pairs_gradient(products: GaussianProducts, rows: np.ndarray) -> np.
             gap = (rows[:, None, a] - rows[None, :, a]) ** 2
             by_precision = -0.5 * w * value * (gap / spread**2 + v / spread)
             slope += by_precision[..., None] * products.precisions_jacobian[k, a]
-        out = out + slope
+        out += slope
     return out
 
 
@@ -567,12 +575,12 @@ def difference_rule(
 
 
 def _take(E: WindowRows, part: slice | list[int]) -> WindowRows:
-    if E.nodes is None:
-        return WindowRows(E.rows[part], E.origin)
-    return WindowRows(E.rows[part], None, E.nodes[part], E.weights[part])
+    if isinstance(E, RuledRows):
+        return RuledRows(E.rows[part], nodes=E.nodes[part], weights=E.weights[part])
+    return WindowRows(E.rows[part], E.origin)
 
 
-def _tensor_points(E: WindowRows, i: int) -> tuple[np.ndarray, np.ndarray]:
+def _tensor_points(E: RuledRows, i: int) -> tuple[np.ndarray, np.ndarray]:
     """Points (s, d) and weights (s,) of row i, without those of no weight."""
     axes = [(x[w != 0.0], w[w != 0.0]) for x, w in zip(E.nodes[i], E.weights[i], strict=True)]
     points = np.array(list(itertools.product(*(x for x, _ in axes))))
@@ -584,7 +592,7 @@ def mean_over_rules(
     nodes: np.ndarray, weights: np.ndarray, function: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
     """Means of a function over tensor rules (n, d, s), shape (n,)."""
-    E = WindowRows(np.empty((len(nodes), 0)), None, nodes, weights)
+    E = RuledRows(np.empty((len(nodes), 0)), nodes=nodes, weights=weights)
     out = np.empty(len(nodes))
     for i in range(len(nodes)):
         points, masses = _tensor_points(E, i)

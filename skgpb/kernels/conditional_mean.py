@@ -83,6 +83,8 @@ class _Pairs(Support):
 class _PairsEvaluator(SupportEvaluator):
     """The two-step evaluation, quicker where many queries meet many pairs."""
 
+    support: _Pairs
+
     def __init__(self, base: Kernel, support: _Pairs) -> None:
         super().__init__(base, support)
         self._factor: np.ndarray | None = None
@@ -313,8 +315,14 @@ class ConditionalMean(IndirectKernel):
             or not all(same(a, b) for a, b in zip(cached.settings, settings, strict=True))
         ):
             self._check_settings(len(X))
-            copies = [clone(s) if isinstance(s, Kernel) else s for s in settings]
-            cached = self._operator = ConditionalMeanOperator(X, A, *copies)
+            cached = self._operator = ConditionalMeanOperator(
+                X,
+                A,
+                _copy_of(self.query_kernel),
+                self.regularization,
+                self.n_landmarks,
+                _copy_of(self.embedding_kernel),
+            )
         return cached
 
     def _make_evaluator(self, n_columns: int) -> SupportEvaluator:
@@ -336,7 +344,7 @@ class ConditionalMean(IndirectKernel):
         params = {k: clone(v, safe=False) for k, v in self.get_params(deep=False).items()}
         other = type(self)(**params)
         if "_operator" in self.__dict__:
-            vars(other)["_operator"] = self._operator
+            other.__dict__["_operator"] = self._operator
         return other
 
     def __getstate__(self) -> dict[str, Any]:
@@ -358,8 +366,10 @@ class ConditionalMean(IndirectKernel):
 
     def _sizes(self) -> tuple[int, int]:
         if self.X is None or self.A is None or np.ndim(self.X) != 2 or np.ndim(self.A) != 2:
-            self._pairs()
-        return np.shape(self.X)[1], np.shape(self.A)[1]
+            X, A = self._pairs()
+        else:
+            X, A = np.asarray(self.X), np.asarray(self.A)
+        return X.shape[1], A.shape[1]
 
     def _check_settings(self, N: int) -> None:
         for name in ("query_kernel", "embedding_kernel"):
@@ -391,3 +401,7 @@ class ConditionalMean(IndirectKernel):
             )
         if not np.isin(rows[:, -1], (0.0, 1.0)).all():
             raise ValueError(f"the last column of {name} must be 0 (point) or 1 (query).")
+
+
+def _copy_of(kernel: Kernel | None) -> Kernel | None:
+    return None if kernel is None else clone(kernel)

@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.kernels._indirect import IndirectKernel, as_points
 from skgpb.kernels._windows import WindowEvaluator, mean_over_rules
+from skgpb.kernels.evaluator import Evaluator
 
 #: Nodes per axis, and in all, for the mean of a known function over a window.
 MEAN_NODES, MEAN_POINTS = 48, 20_000
@@ -145,7 +146,7 @@ class WindowMean(IndirectKernel):
     def mean_of(self, rows: np.ndarray, mean: Callable) -> np.ndarray:
         """Return the means of a known function over the windows ``rows``, by quadrature, (n,)."""
         d = rows.shape[1] // 2
-        evaluator = self.evaluator(rows.shape[1])
+        evaluator = self._make_evaluator(rows.shape[1])
         n = max(1, min(MEAN_NODES, int(MEAN_POINTS ** (1.0 / d))))
         nodes, weights = evaluator.rules(evaluator.relative(rows), n)
         if evaluator.origin is not None:
@@ -157,10 +158,11 @@ class WindowMean(IndirectKernel):
         domain = self._check_settings(d)
         return WindowEvaluator(self._checked_base(), d, self.window, domain, float(self.tolerance))
 
-    def _evaluator_near(self, other: WindowEvaluator, n_columns: int) -> WindowEvaluator:
-        evaluator = super()._evaluator_near(other, n_columns)
-        # A change of the number of nodes is no part of a derivative.
-        evaluator.counts = other.counts
+    def _evaluator_near(self, other: Evaluator, n_columns: int) -> WindowEvaluator:
+        evaluator = self._make_evaluator(n_columns)
+        if isinstance(other, WindowEvaluator):
+            # A change of the number of nodes is no part of a derivative.
+            evaluator.counts = other.counts
         return evaluator
 
     def _check_settings(self, d: int) -> np.ndarray | None:

@@ -88,6 +88,12 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
         "model_noise": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     }
 
+    # Evaluations given to fit: where, what, and their noise variances.
+    _points: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    # Points at which f is tracked, and of which grid they are.
+    _X: np.ndarray
+    _shape: tuple[int, ...] | None
+
     # -- the algorithm ----------------------------------------------------------------------
 
     @abstractmethod
@@ -149,7 +155,9 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
                 self._condition(X[known], self._signed(y[known]))
         return self
 
-    def _refit(self, X: np.ndarray, y: np.ndarray | None, queries: np.ndarray | None) -> None:
+    def _refit(
+        self, X: np.ndarray, y: np.ndarray | None, queries: np.ndarray | None = None
+    ) -> None:
         self.fit(X, y, queries=queries)
 
     def _checked_points(self, X: Any, y: Any, paired: bool) -> tuple[np.ndarray, Any]:
@@ -193,8 +201,9 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
         # What was asked and answered, and its noise variance: NaN where it is to be learned.
         self._answers: list[tuple[np.ndarray, float, float]] = []
         self._seed = self._draw_seed()
-        self._points: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-        self._begin(kernel)
+        self._points = None
+        self._averaged = kernel
+        self._begin()
 
     def _reread(self) -> None:
         # Noise variances of the answers to all queries, where they are not the same.
@@ -204,7 +213,8 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
             noises = [check_callable_value(self.alpha, a, "alpha") for a in arguments]
             self._noises = np.array(noises)
 
-    def _begin(self, kernel: Kernel) -> None:
+    def _begin(self) -> None:
+        kernel = self._averaged
         if self.kernel is not None:
             kernel.base = clone(self.kernel)
         # A kernel that the user did not choose is ours, to be learned under our prior.
@@ -241,9 +251,10 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
     def _follow(self, kernel: Kernel) -> None:
         """Track f on points of the domain, and g at the candidates; assume a share as noise."""
         queries = self._queries
-        self._X, self._shape = self._arms, None
         if self._arms is None:
             self._X, self._shape = points_in(self.bounds_, self.n_points)
+        else:
+            self._X, self._shape = self._arms, None
         typical = 1.0
         if not self._standardizes:
             typical = float(kernel.diag(kernel.queries(queries.typical_rows)).mean()) or 1.0

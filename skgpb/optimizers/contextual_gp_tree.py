@@ -59,9 +59,9 @@ from skgpb.utils import (
 
 
 class Promise(NamedTuple):
-    """What a candidate promises: its index, its upper confidence bound and its std."""
+    """What a candidate promises: its value of eq. 5.9, its upper confidence bound and its std."""
 
-    index: float
+    value: float
     upper: float
     std: float
 
@@ -168,6 +168,10 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
     _query_type = ContextCell
     # The paper plays and does not recommend.
     _rules = ("posterior",)
+
+    domain_: ContextPartition
+    # Parent of every node.
+    _parent_of: list[int]
 
     _parameter_constraints: dict = {
         "bounds": "no_validation",
@@ -314,8 +318,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             self._ensure_started()
             if self._contexts is not None:
                 contexts = self._contexts.points(contexts)
-            rows = check_numbers(contexts, "contexts", ensure_2d=False)
-            rows = [self._checked_context(row) for row in rows]
+            given = check_numbers(contexts, "contexts", ensure_2d=False)
+            rows = [self._checked_context(row) for row in given]
             if not rows:
                 raise ValueError("contexts must hold at least one context")
         # Contexts do not come back: what an interrupted run left is not evaluated in this one.
@@ -364,7 +368,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             early = not values  # all relevant cells are pending: refine the best early
             pool = reserve if early else values
             nodes = list(pool)
-            node = self._first_best(nodes, np.array([pool[each].index for each in nodes]))
+            node = self._first_best(nodes, np.array([pool[each].value for each in nodes]))
             depth, index, _ = self._tree.node(node)
             known = width * pool[node].std <= self._delta[depth] + width * self._g[depth]
             refine = depth < self._constants.h_max - ROUNDING and (early or known)

@@ -172,7 +172,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
         low, high = self.reward_range
-        if self.width == "munos":
+        if self.width == "munos" and self.horizon is not None:
             square = 0.5 * log(self.horizon**2 / self.failure_probability)
         else:
             square = 2.0 * log(t**2 / self.failure_probability)

@@ -37,6 +37,7 @@ from skgpb.surrogate.likelihood import (
     OwnNoise,
     Prior,
     ScaledSamples,
+    center_and_scale,
     noise_prior,
     restarts,
 )
@@ -129,6 +130,9 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
+
+    _gp: GaussianProcess
+    _level: float | None  # noise variance to be learned, in units of the scaled targets
 
     def __init__(
         self,
@@ -236,7 +240,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         if free:
             start, bounds = theta if prior is None else prior.center, kernel.bounds
             thetas = restarts(start, bounds, self.n_restarts_optimizer, self.random_state)
-        starts = [(each, of_noise.center[0] if learns_noise else 0.0) for each in thetas]
+        starts = [(each, of_noise.center[0] if of_noise else 0.0) for each in thetas]
         warn = prior is None or not np.isfinite(prior.spread).any()
         best, noise = objective.maximum(starts, bounds, limits, self.optimizer, warn)
         return self._adopt(best if free else theta, noise if learns_noise else level, units)
@@ -306,12 +310,14 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
     @locked
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw f at points X (n, d) from the joint posterior, shape (n, n_samples)."""
-        return joint_draws(*self.predict(X, return_cov=True), n_samples, random_state)
+        mean, cov = self.predict(X, return_cov=True)
+        return joint_draws(mean, cov, n_samples, random_state)
 
     @locked
     def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
-        return joint_draws(*self.predict_query(A, return_cov=True), n_samples, random_state)
+        mean, cov = self.predict_query(A, return_cov=True)
+        return joint_draws(mean, cov, n_samples, random_state)
 
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
         """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
@@ -452,7 +458,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
         rows = self._prepared().queries(one_or_more(A, "A"))
         _, noises = self._checked(rows, np.zeros(len(rows)), alpha)
         out = copy(self)
-        vars(out)["_gp"] = self._gp.imagine(list(rows[:, None]), self._noises(noises, True))
+        out.__dict__["_gp"] = self._gp.imagine(list(rows[:, None]), self._noises(noises, True))
         return out
 
     # -- inside -----------------------------------------------------------------------------
@@ -468,10 +474,8 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
                 kernel.base = ConstantKernel(1.0) * RBF(1.0)
             # The kernel's own error, in units of the scaled targets.
             self._own_share = float(kernel.model_noise())
-            self._seen: list[tuple] = []
-            # Noise variance that is to be learned, in units of the scaled targets; None until
-            # it is known what variance is typical of these.
-            self._level: float | None = None
+            self._seen: list[tuple[np.ndarray, ...]] = []
+            self._level = None
             self.kernel_ = kernel
         return self.kernel_
 
@@ -513,11 +517,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
 
     def _units_of(self, values: np.ndarray) -> tuple[float, float]:
         """Centre and scale of observations (n,) without the prior mean."""
-        if not self.normalize_y:
-            return 0.0, 1.0
-        scale = float(values.std())
-        tiny = 10 * np.finfo(float).eps * max(1.0, float(np.abs(values).max()))
-        return float(values.mean()), scale if scale > tiny else 1.0
+        return center_and_scale(values) if self.normalize_y else (0.0, 1.0)
 
     def _noises(self, alphas: np.ndarray, asked: Any) -> np.ndarray:
         """Noise variances (n,), those that are not known as last learned."""

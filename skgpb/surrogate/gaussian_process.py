@@ -17,7 +17,7 @@ References
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from math import log, pi
 from typing import Any, Self
@@ -312,7 +312,7 @@ class GaussianProcess:
         )
         return out
 
-    def imagine(self, blocks: list[np.ndarray], noises: Sequence[float]) -> Self:
+    def imagine(self, blocks: list[np.ndarray], noises: Iterable[float]) -> Self:
         """Return a copy that has observed its own means at further functionals.
 
         Means stay, variances shrink exactly as they will whatever the answers are: the

@@ -371,6 +371,16 @@ class Likelihood:
         return value, gradient
 
 
+def center_and_scale(y: np.ndarray) -> tuple[Any, Any]:
+    """Mean and standard deviation of targets (n,) or (n, k), as scikit-learn scales by them.
+
+    The scale is 1 where they differ by no more than rounding.
+    """
+    scale = np.std(y, axis=0)
+    tiny = scale < 10 * np.finfo(float).eps * np.maximum(1.0, np.abs(y).max(axis=0))
+    return np.mean(y, axis=0), np.where(tiny, 1.0, scale)[()]
+
+
 def log_likelihood(
     kernel: Kernel,
     functionals: Functionals,

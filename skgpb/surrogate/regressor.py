@@ -16,7 +16,12 @@ from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
 from skgpb.surrogate.functionals import Functionals, numbered
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import ScaledSamples, log_likelihood, maximise_likelihood
+from skgpb.surrogate.likelihood import (
+    ScaledSamples,
+    center_and_scale,
+    log_likelihood,
+    maximise_likelihood,
+)
 from skgpb.utils import (
     MOST_QUERIES,
     MOST_RESTARTS,
@@ -544,7 +549,4 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         """Centre and scale of all targets seen, as scikit-learn computes them."""
         if not self.normalize_y:
             return 0.0, 1.0
-        y = np.concatenate(seen)
-        scale = np.std(y, axis=0)
-        tiny = scale < 10 * np.finfo(float).eps * np.maximum(1.0, np.abs(y).max(axis=0))
-        return np.mean(y, axis=0), np.where(tiny, 1.0, scale)[()]
+        return center_and_scale(np.concatenate(seen))
