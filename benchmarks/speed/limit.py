@@ -77,7 +77,8 @@ def posterior(n: int, seed: int) -> tuple[Posterior, np.ndarray]:
     X, T = rng.random((n, 2)), rng.random((n, 2))
     kernel, p = RBF(0.2), Posterior()
     noise, y = np.full(n, NOISE), rng.normal(size=n)
-    assert p.append_block(np.zeros((n, 0)), kernel(X), noise, y, np.zeros((0, n)))
+    p.room_for(n)[:] = kernel(X)
+    assert p.append_block(np.ones(n), noise, y, np.zeros((0, n)))
     p.track(kernel(T, X), np.ones(n), np.arange(n))
     return p, kernel(np.vstack([T, X]), T[:2])
 

@@ -19,7 +19,7 @@ cdef class Posterior:
     cdef readonly double clipped     # variance below zero, beyond rounding; 0 if there was none
     cdef readonly double doubtful    # error of a mean, beyond its deviation; 0 if there was none
 
-    cdef void reserve(self, Py_ssize_t n, Py_ssize_t m)
+    cdef void reserve(self, Py_ssize_t n, Py_ssize_t m, bint exactly=*)
     cdef void extend_rows(self, const double[::1] k_tracked, double pivot,
                           double zn) noexcept nogil
     cdef void fill_rows(self, double[:, ::1] K, const double[::1] diag,

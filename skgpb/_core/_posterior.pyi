@@ -34,10 +34,10 @@ class Posterior:
         y: float,
         jitter: float = 0.0,
     ) -> bool: ...
+    def room_for(self, b: int) -> NDArray[np.float64]: ...
     def append_block(
         self,
-        K: NDArray[np.float64],
-        K_new: NDArray[np.float64],
+        diag: NDArray[np.float64],
         noise: NDArray[np.float64],
         y: NDArray[np.float64],
         K_tracked: NDArray[np.float64],

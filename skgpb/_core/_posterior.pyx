@@ -135,13 +135,13 @@ cdef class Posterior:
         self.var = np.zeros(0)
         self.work = np.zeros(0)
 
-    cdef void reserve(self, Py_ssize_t n, Py_ssize_t m):
+    cdef void reserve(self, Py_ssize_t n, Py_ssize_t m, bint exactly=False):
         cdef Py_ssize_t cap_n = self.L.shape[0], cap_m = self.V.shape[0]
         cdef bint wider = n > cap_n, taller = m > cap_m
         if not wider and not taller:
             return
         if wider:
-            cap_n = grown(cap_n, n)
+            cap_n = n if exactly else grown(cap_n, n)
             self.L = _resized(self.L, self.n, cap_n, cap_n)
             self.z = _lengthened(self.z, self.n, cap_n)
             self.y = _lengthened(self.y, self.n, cap_n)
@@ -300,36 +300,40 @@ cdef class Posterior:
             self.mean[p] += c[p] * zn
             self.var[p] = self._clip(self.var[p] - c[p] * c[p])
 
-    def append_block(self, const double[:, ::1] K, const double[:, ::1] K_new,
-                     const double[::1] noise, const double[::1] y,
-                     const double[:, ::1] K_tracked, counts=None):
-        """Observe b new functionals at once, with level-3 BLAS.
+    def room_for(self, Py_ssize_t b):
+        """Where the covariances of b new functionals are written before ``append_block``.
 
-        Parameters are cov(new, observed) (b, n), cov(new, new) (b, b), noise variances (b,),
-        answers (b,), cov(tracked, new) (m, b) and the number of answers merged into each (b,),
-        1 by default. Return False, with nothing changed, where the block is not positive
-        definite.
+        A view (b, n + b), good until the next call of a method: covariances with the observed
+        ones, then those with each other, of which the part above the diagonal is not read.
         """
-        cdef Py_ssize_t b = K_new.shape[0], n = self.n, m = self.m, i, j, ld, info
-        if (K.shape[0] != b or K.shape[1] != n or K_new.shape[1] != b or noise.shape[0] != b
-                or y.shape[0] != b or K_tracked.shape[0] != m or K_tracked.shape[1] != b):
+        # Many at first are often all there are.
+        self.reserve(self.n + b, self.m, self.n == 0 and b > 8)
+        return np.asarray(self.L)[self.n : self.n + b, : self.n + b]
+
+    def append_block(self, const double[::1] diag, const double[::1] noise, const double[::1] y,
+                     const double[:, ::1] K_tracked, counts=None):
+        """Observe b new functionals at once, with level-3 BLAS, where ``room_for`` left them.
+
+        Parameters are the prior variances (b,), noise variances (b,), answers (b,), cov(tracked,
+        new) (m, b) and the number of answers merged into each (b,), 1 by default. Their covariances
+        become rows of the factor in place. Return False, with the room to be filled again and
+        nothing else changed, where the block is not positive definite.
+        """
+        cdef Py_ssize_t b = diag.shape[0], n = self.n, m = self.m, i, j, ld, info
+        if (noise.shape[0] != b or y.shape[0] != b or K_tracked.shape[0] != m
+                or K_tracked.shape[1] != b or self.L.shape[0] < n + b):
             raise ValueError(f"shapes do not fit {n} observed, {m} tracked and {b} new")
         if b == 0:
             return True
         cdef const Py_ssize_t[::1] n_answers = np.ones(b, np.intp) if counts is None else counts
         if n_answers.shape[0] != b:
             raise ValueError(f"expected {b} counts, got {n_answers.shape[0]}")
-        self.reserve(n + b, m)
         ld = self.L.shape[1]
         cdef double[:, ::1] C = np.array(K_tracked)
         cdef double pivot2
         with nogil:
             for i in range(b):
-                for j in range(n):
-                    self.L[n + i, j] = K[i, j]
-                for j in range(b):
-                    self.L[n + i, n + j] = K_new[i, j]
-                self.L[n + i, n + i] += noise[i]
+                self.L[n + i, n + i] = diag[i] + noise[i]
             if n:
                 trsm_rows(b, n, &self.L[0, 0], ld, &self.L[n, 0], ld)
                 gemm_nt_minus(b, b, n, &self.L[n, 0], ld, &self.L[n, 0], ld, &self.L[n, n], ld)
@@ -338,7 +342,7 @@ cdef class Posterior:
             return False
         for i in range(b):
             pivot2 = self.L[n + i, n + i] ** 2
-            if not pivot2 > RELATIVE_PIVOT * (K_new[i, i] + noise[i]) + SMALLEST_PIVOT:
+            if not pivot2 > RELATIVE_PIVOT * (diag[i] + noise[i]) + SMALLEST_PIVOT:
                 return False
         with nogil:
             for i in range(b):
@@ -348,7 +352,7 @@ cdef class Posterior:
                 self.z[n + i] = y[i] - (dot(n, &self.L[n + i, 0], &self.z[0]) if n else 0.0)
             trsv_lower(b, &self.L[n, n], ld, &self.z[n])
             for i in range(b):
-                self._suspect(K_new[i, i], noise[i], self.L[n + i, n + i], self.z[n + i])
+                self._suspect(diag[i], noise[i], self.L[n + i, n + i], self.z[n + i])
             if m:
                 if n:
                     gemm_nt_minus(m, b, n, &self.V[0, 0], ld, &self.L[n, 0], ld, &C[0, 0], b)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,29 @@ class Functionals:
             known = self.remembered(i, self._memory.evaluator)
             if known is not None:
                 out.remember(self._memory.evaluator, known)
+        return out
+
+    def first(self, n: int) -> Functionals:
+        """Return the first n functionals, to be read and not to grow."""
+        return self if n == self._n else self._slice(0, n)
+
+    def parts(self, most: int) -> Iterator[tuple[int, Functionals]]:
+        """Runs of functionals and where each begins; with all, they make ``most`` pairs or so."""
+        if self._n**2 <= most:
+            yield 0, self
+            return
+        size = max(1, most // self._n)
+        for start in range(0, self._n, size):
+            yield start, self._slice(start, min(start + size, self._n))
+
+    def _slice(self, start: int, stop: int) -> Functionals:
+        if self._blocks is not None:
+            out = Functionals.of(self._blocks[start:stop], self.n_columns)
+        else:
+            out = Functionals.of_rows(self._buffer[start:stop])
+        memory = self._memory
+        if isinstance(memory, _ByRow) and memory.known[start:stop].sum() == stop - start:
+            out.remember(memory.evaluator, memory.values[start:stop])
         return out
 
     def remembered(self, i: int, evaluator: Evaluator) -> np.ndarray | None:

@@ -23,6 +23,14 @@ def direct(X, y, noise, T):
     return mean, var, lml
 
 
+def append_block(p, K, K_new, noise, y, K_tracked, counts=None):
+    """Observe a block given its covariances; what is above the diagonal must not matter."""
+    room = p.room_for(len(K_new))
+    room[:, : p.n] = K
+    room[:, p.n :] = np.where(np.tri(len(K_new), dtype=bool), K_new, np.nan)
+    return p.append_block(np.diag(K_new).copy(), noise, y, K_tracked, counts)
+
+
 class Session:
     """Feed a Posterior and remember everything it was told."""
 
@@ -51,7 +59,7 @@ class Session:
         y = self.rng.normal(size=len(X))
         observed = np.array(self.X).reshape(-1, self.T.shape[1])
         K = KERNEL(X, observed) if self.X else np.zeros((len(X), 0))
-        assert self.p.append_block(K, KERNEL(X), np.full(len(X), noise), y, KERNEL(self.T, X))
+        assert append_block(self.p, K, KERNEL(X), np.full(len(X), noise), y, KERNEL(self.T, X))
         for x, value in zip(X, y, strict=True):
             self.X.append(x)
             self.log(x, value, noise)
@@ -142,7 +150,7 @@ def test_growth_stays_exact_for_2000_distinct_observations():
             np.full(1, 0.01),
         )
         tracked = np.ascontiguousarray(KT[:, i : i + 1])
-        assert p.append_block(row, single, noise, y[i : i + 1], tracked)
+        assert append_block(p, row, single, noise, y[i : i + 1], tracked)
     L = p.factor()
     Q = K + 0.01 * np.eye(2000)
     assert np.abs(L @ L.T - Q).max() < 1e-12
@@ -156,7 +164,7 @@ def test_a_lost_pivot_is_reported_and_changes_nothing():
     before = pickle.dumps(p)
     assert not p.append_tracked(0, np.ones(1), 0.0, 2.0)
     one = np.ones((1, 1))
-    assert not p.append_block(one, one, np.zeros(1), np.ones(1), one)
+    assert not append_block(p, one, one, np.zeros(1), np.ones(1), one)
     assert pickle.dumps(p) == before
     assert p.append_tracked(0, np.ones(1), 0.0, 2.0, 1e-10)
 
@@ -189,7 +197,7 @@ def test_an_answer_over_no_variance_is_refused_and_changes_nothing():
     before = pickle.dumps(p)
     assert not p.append_tracked(0, np.full(1, 1e-320), 0.0, 1.0)
     zero = np.zeros((1, 1))
-    assert not p.append_block(np.zeros((1, 0)), zero, np.zeros(1), np.ones(1), zero)
+    assert not append_block(p, np.zeros((1, 0)), zero, np.zeros(1), np.ones(1), zero)
     assert pickle.dumps(p) == before
 
 
@@ -197,10 +205,10 @@ def test_empty_posterior_survives_everything():
     p = Posterior()
     assert p.tracked_mean().shape == p.weights().shape == (0,)
     assert p.log_marginal_likelihood() == 0.0
-    assert p.append_block(*(np.zeros((0, 0)),) * 2, np.zeros(0), np.zeros(0), np.zeros((0, 0)))
+    assert append_block(p, *(np.zeros((0, 0)),) * 2, np.zeros(0), np.zeros(0), np.zeros((0, 0)))
     p = pickle.loads(pickle.dumps(p)).copy()
     first = np.zeros((1, 0)), np.ones((1, 1)), np.full(1, 0.1), np.ones(1), np.zeros((0, 1))
-    assert p.append_block(*first)
+    assert append_block(p, *first)
     assert p.n == 1
     assert p.m == 0
     with pytest.raises(IndexError):
@@ -208,7 +216,7 @@ def test_empty_posterior_survives_everything():
     with pytest.raises(IndexError):
         p.tracked_at(0)
     with pytest.raises(ValueError, match="fit 1 observed, 0 tracked and 1 new"):
-        p.append_block(*first)
+        p.append_block(np.ones(1), np.full(1, 0.1), np.ones(1), np.zeros((1, 1)))
 
 
 def test_pickle_and_copy_continue_identically():
@@ -241,7 +249,7 @@ def test_products_that_come_in_parts_are_whole(m):
     y, noise = rng.normal(size=n), np.full(n, 0.1)
     p = Posterior()
     p.track(np.zeros((m, 0)), np.ones(m), np.arange(m))
-    assert p.append_block(np.zeros((n, 0)), KERNEL(X), noise, y, KERNEL(T, X))
+    assert append_block(p, np.zeros((n, 0)), KERNEL(X), noise, y, KERNEL(T, X))
     assert p.append_tracked(0, KERNEL(T, T[:1])[:, 0].copy(), 0.1, 0.5)
     mean, var, _ = direct(np.vstack([X, T[:1]]), np.append(y, 0.5), np.full(n + 1, 0.1), T)
     assert_allclose(p.tracked_mean(), mean, atol=1e-9)

@@ -1,6 +1,7 @@
 """OnlineGaussianProcessRegressor against scikit-learn's regressor on the same data."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from sklearn.gaussian_process.kernels import (
 from skgpb import GPOOOptimizer, GPUCBOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import CellAverage, CellIntegral
+from skgpb.surrogate import gaussian_process
 from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.likelihood import log_likelihood
 
@@ -514,3 +516,33 @@ def test_variances_that_rounding_makes_negative_are_clipped_in_silence():
     gpr.fit(X, np.sin(X[:, 0]))
     std = gpr.predict(X, return_std=True)[1]
     assert (std >= 0.0).all() and std.min() < 1e-5
+
+
+def test_a_fit_holds_one_gram_matrix():
+    """What is evaluated at once is little, and factors replace covariances where they are."""
+    X, y, _ = make(n=2000)
+    gpr = OnlineGaussianProcessRegressor(1.5 * Matern(0.5, nu=2.5), alpha=0.1, optimizer=None)
+    tracemalloc.start()
+    try:
+        gpr.fit(X, y)
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * 8 * 2000**2
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kernel", [KERNELS[1], CellAverage(RBF(0.4), 2)], ids=str)
+def test_covariances_evaluated_in_parts_are_whole(kernel, monkeypatch):
+    X, y, T = make(n=80, repeats=False)
+    if isinstance(kernel, CellAverage):
+        X, T = np.hstack([X, X + 0.1]), np.hstack([T, T + 0.2])
+    whole = OnlineGaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(X, y)
+    monkeypatch.setattr(gaussian_process, "MOST_AT_ONCE", 900)
+    parts = OnlineGaussianProcessRegressor(kernel, alpha=0.1, optimizer=None).fit(X[:60], y[:60])
+    parts.partial_fit(X[60:], y[60:])
+    assert_same(parts, whole, T, atol=1e-12)
+    # The jitter that helps is added to all of them, written once more.
+    near = np.repeat(X[:40], 2, axis=0) + np.tile([[0.0], [1e-13]], (40, 1))
+    exact = OnlineGaussianProcessRegressor(RBF(0.3), alpha=0.0, optimizer=None)
+    with pytest.warns(NumericalWarning, match="jitter"):
+        exact.fit(near, np.repeat(y[:40], 2))
+    assert np.abs(exact.predict(X[:40]) - y[:40]).max() < 1e-3
