@@ -17,14 +17,16 @@ References
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve
 from scipy.special import log_ndtr, ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
+from skgpb.kernels._indirect import as_points
 from skgpb.kernels._operator import ConditionalMeanOperator
 from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.window_mean import WindowMean
@@ -43,6 +45,8 @@ N_PROBES = 16
 
 class RidgeScatter:
     """x = h(a) + scatter, clipped where points pile up; h by kernel ridge regression.
+
+    It never changes, so that copies of a kernel share it.
 
     Parameters
     ----------
@@ -73,7 +77,6 @@ class RidgeScatter:
         scaled: bool = False,
     ) -> None:
         self.scaled = scaled
-        self._last: tuple[bytes | None, Any] = (None, None)
         self._given = A[:, -1:] if scaled else None
         self._A = A
         A = A[:, :-1] if scaled else A
@@ -95,6 +98,9 @@ class RidgeScatter:
             self._impute(X, A)
         if self.operator.exact:
             self._dual = cho_solve(self.operator.factor, self._targets)
+
+    def __deepcopy__(self, memo: dict) -> Self:
+        return self
 
     def _left_out(self, Y: np.ndarray) -> np.ndarray:
         """Leave-one-out residuals (N, d) of targets Y."""
@@ -124,6 +130,8 @@ class RidgeScatter:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance (n, d) of clip(h + tau xi), xi standard normal."""
         tau = np.broadcast_to(self.tau if given is None else given, h.shape)
+        if np.isinf(self.faces).all():
+            return h, tau**2
         low, high = self.faces
         with np.errstate(invalid="ignore", over="ignore"):
             a, b = (low - h) / tau, (high - h) / tau
@@ -145,24 +153,13 @@ class RidgeScatter:
             Z = operator.weights(A) @ self._targets
         return Z * self.spread + self.center
 
-    def _at(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance at queries; a window asks for both of the same ones, one by one."""
-        key, last = A.tobytes(), self._last
-        if last[0] != key:
-            if self.scaled:
-                moments = self._moments(self._center_of(A[:, :-1]), A[:, -1:])
-            else:
-                moments = self._moments(self._center_of(A))
-            self._last = last = key, moments
-        return last[1]
-
-    def location(self, A: np.ndarray) -> np.ndarray:
-        """Mean of x for queries A (n, q), shape (n, d)."""
-        return self._at(A)[0]
-
-    def scale(self, A: np.ndarray) -> np.ndarray:
-        """Standard deviation of x for queries A (n, q), shape (n, d)."""
-        return np.sqrt(self._at(A)[1])
+    def windows(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of x for queries A (n, q), shapes (n, d)."""
+        if self.scaled:
+            mean, variance = self._moments(self._center_of(A[:, :-1]), A[:, -1:])
+        else:
+            mean, variance = self._moments(self._center_of(A))
+        return mean, np.sqrt(variance)
 
     def errors(self) -> np.ndarray:
         """Standard deviations (d + d,) of the error of centres and, if learned, of ``tau``."""
@@ -184,9 +181,21 @@ class RidgeScatter:
 class LearnedWindow(WindowMean):
     """A Gaussian window that was learned from pairs, and knows how wrong it may be.
 
-    ``location`` and ``scale`` are methods of a :class:`RidgeScatter`; other parameters as in
-    :class:`~skgpb.kernels.WindowMean`.
+    Parameters
+    ----------
+    scatter : RidgeScatter
+        Says where windows lie, and how wide they are.
+    base : Kernel, default=None
+        Kernel of f, over points with d coordinates.
     """
+
+    def __init__(self, scatter: RidgeScatter, base: Kernel | None = None) -> None:
+        super().__init__(base)
+        self.scatter = scatter
+
+    def queries(self, A: ArrayLike) -> np.ndarray:
+        """Return the rows of g at queries A (n, q), shape (n, 2 d)."""
+        return np.hstack(self.scatter.windows(as_points(A, "A")))
 
     def model_noise(self) -> float:
         """Return the estimated variance of the window's error about g, for f ~ GP(0, base).
@@ -194,10 +203,8 @@ class LearnedWindow(WindowMean):
         It is what g changes by, moved and widened by one standard error along each axis, on average
         over queries of the pairs. Estimated from leave-one-out residuals, never from rewards.
         """
-        method: Any = self.location
-        scatter: RidgeScatter = method.__self__
-        rows = self.queries(scatter.some_queries())
-        n, steps = len(rows), np.diag(scatter.errors())
+        rows = self.queries(self.scatter.some_queries())
+        n, steps = len(rows), np.diag(self.scatter.errors())
         total = 0.0
         for step in steps[steps.any(axis=1)]:
             moved = rows + step
@@ -234,13 +241,13 @@ def learned_window(
     Returns
     -------
     window : LearnedWindow
-        Its location and scale are methods of a :class:`RidgeScatter`.
+        Of what was learned, ``scatter``.
     loss : float
         Leave-one-out loss, comparable with ``operator_.loss`` of a ConditionalMean.
     """
     scatter = RidgeScatter(X, A, query_kernel, scaled)
     mean, variance = scatter.left_out()
-    window = LearnedWindow(scale=scatter.scale, location=scatter.location)
+    window = LearnedWindow(scatter)
     return window, embedding_loss(X - mean, variance, kernel)
 
 

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy.stats import sem
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb.kernels import ConditionalMean, WindowMean
@@ -28,11 +29,12 @@ def test_recovers_map_and_scatter():
     # The map is a weighted sum of targets, each with a scatter of one: four standard deviations,
     # and one for the bias, which leave-one-out balances with them.
     deviation = np.linalg.norm(scatter.operator.weights(grid), axis=1)
-    error = np.abs((scatter.location(grid) - truth) / [0.3, 0.1])
+    mean, std = scatter.windows(grid)
+    error = np.abs((mean - truth) / [0.3, 0.1])
     assert (error < 5.0 * deviation[:, None]).all()
     assert deviation.max() < 0.2
     # Four standard deviations of a standard deviation.
-    np.testing.assert_allclose(scatter.scale(grid), [[0.3, 0.1]] * 19, rtol=4.0 / np.sqrt(2 * n))
+    np.testing.assert_allclose(std, [[0.3, 0.1]] * 19, rtol=4.0 / np.sqrt(2 * n))
     assert np.isinf(scatter.faces).all()
 
 
@@ -45,9 +47,9 @@ def test_clipped_points_are_recognised_and_uncensored():
     # one standard deviation from the border a sixth of the mass lies on the face
     rng = np.random.default_rng(1)
     clipped = np.minimum(2.7 + 0.3 * rng.normal(size=200_000), 3.0)
-    at = np.array([[0.9]])
-    assert scatter.location(at)[0, 0] == pytest.approx(clipped.mean(), abs=0.06)
-    assert scatter.scale(at)[0, 0] == pytest.approx(clipped.std(), abs=0.04)
+    mean, std = scatter.windows(np.array([[0.9]]))
+    assert mean[0, 0] == pytest.approx(clipped.mean(), abs=0.06)
+    assert std[0, 0] == pytest.approx(clipped.std(), abs=0.04)
 
 
 def test_moments_after_clipping_equal_simulation():
@@ -66,11 +68,25 @@ def test_a_given_scale_is_taken_and_clipped():
     A, tau = rng.uniform(size=(400, 1)), rng.choice([0.05, 0.6], size=(400, 1))
     X = np.clip(3.0 * A + tau * rng.normal(size=(400, 1)), 0.0, 3.0)
     scatter = RidgeScatter(X, np.hstack([A, tau]), scaled=True)
-    at = np.array([[0.5, 0.05], [0.5, 0.6], [0.9, 0.6]])
-    np.testing.assert_allclose(scatter.scale(at[:1]), 0.05, rtol=1e-6)
+    mean, std = scatter.windows(np.array([[0.5, 0.05], [0.5, 0.6], [0.9, 0.6]]))
+    np.testing.assert_allclose(std[0], 0.05, rtol=1e-6)
     clipped = np.clip(2.7 + 0.6 * rng.normal(size=200_000), 0.0, 3.0)
-    assert scatter.scale(at)[2, 0] == pytest.approx(clipped.std(), abs=0.05)
-    assert scatter.location(at)[2, 0] == pytest.approx(clipped.mean(), abs=0.1)
+    assert std[2, 0] == pytest.approx(clipped.std(), abs=0.05)
+    assert mean[2, 0] == pytest.approx(clipped.mean(), abs=0.1)
+
+
+def test_clones_share_what_was_learned():
+    kernel = clone(smooth_window(30, 0))
+    assert clone(kernel) == kernel
+    assert clone(kernel).scatter is kernel.scatter
+
+
+def test_no_faces_are_faces_far_away():
+    scatter = RidgeScatter(*pairs(50))
+    A = np.linspace(0.0, 1.0, 7)[:, None]
+    without = scatter.windows(A)
+    scatter.faces = np.array([[-1e9] * 2, [1e9] * 2])
+    np.testing.assert_allclose(scatter.windows(A), without, rtol=1e-12)
 
 
 def test_loss_is_the_distance_of_embeddings():
@@ -102,9 +118,9 @@ def test_pickles_and_survives_constant_columns():
     X[:, 1] = 4.0
     window, loss = learned_window(X, A, RBF([1.0, 1.0]))
     assert np.isfinite(loss)
-    np.testing.assert_allclose(window.location(A)[:, 1], 4.0)
+    np.testing.assert_allclose(window.queries(A)[:, 1], 4.0)
     copied = pickle.loads(pickle.dumps(window))
-    np.testing.assert_array_equal(copied.location(A), window.location(A))
+    np.testing.assert_array_equal(copied.queries(A), window.queries(A))
 
 
 def smooth_window(n, seed, **settings):
