@@ -37,7 +37,7 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
 ]
 # What any floor may use: single modules, and data that nothing depends on.
 CELLAR = [
-    *("utils", "exceptions", "locks", "progress", "roots", "persistence"),
+    *("utils", "exceptions", "locks", "progress", "roots", "persistence", "_scripted"),
     *("metrics", "inspection", "datasets", "testing", "_docstrings", "_version", "__main__"),
 ]
 WIDTH, HEIGHT, STEP, MARGIN = 520, 52, 84, 12

@@ -10,7 +10,7 @@ import copy
 import inspect
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from skgpb._scripted import InOrder, OffAt
 from skgpb.exceptions import EvaluationWarning, ReplayWarning
 
 __all__ = ["OptimizerContract"]
@@ -41,22 +42,6 @@ BAD_QUERIES = [
 
 def _with_names(bounds: Any) -> dict[str, Any]:
     return {f"side {i}": tuple(map(float, side)) for i, side in enumerate(bounds)}
-
-
-class _OffAt:
-    """An objective that raises, or returns None, at the calls of the given numbers."""
-
-    def __init__(self, answer: Any, numbers: Any, raises: bool = True) -> None:
-        self.answer, self.numbers, self.raises = answer, numbers, raises
-        self.asked: list[Any] = []
-
-    def __call__(self, query: Any) -> Any:
-        self.asked.append(query)
-        if len(self.asked) - 1 not in self.numbers:
-            return self.answer(query)
-        if self.raises:
-            raise OSError("the instrument is off")
-        return None
 
 
 class OptimizerContract:
@@ -514,9 +499,25 @@ class OptimizerContract:
         for name in by_run.history_.dtype.names:
             assert_array_equal(by_run.history_[name], by_hand.history_[name][: result.nfev])
 
+    @pytest.mark.parametrize("order", [range(6), [2, 0, 3, 1, 6, 4]])
+    def test_answers_of_an_executor_are_told_as_they_arrive(self, order: Sequence[int]) -> None:
+        """Each makes room for one query, so that with one worker it is the loop."""
+        by_run, by_hand = self.make(), self.make()
+        if "executor" not in inspect.signature(by_run.run).parameters:
+            pytest.skip("evaluates by itself")
+        n_workers = 1 if order == range(6) else 3
+        asked = self.ask(by_hand, n_workers)
+        for number in order:
+            by_hand.tell(asked[number], self.answer(asked[number]))
+            asked.append(self.ask(by_hand))
+        stop = {"callback": lambda optimizer: len(optimizer.history_) == len(order)}
+        self.run(by_run, self.answer, 20, executor=InOrder(order, n_workers), **stop)
+        assert repr(self.told(by_run)) == repr(self.told(by_hand))
+        assert repr(self.known(by_run)) == repr(self.known(by_hand))
+
     def test_run_can_end_with_the_exception_of_the_objective(self) -> None:
         """What was told is kept, and the next run begins with what was left."""
-        optimizer, objective = self.make(), _OffAt(self.answer, [4])
+        optimizer, objective = self.make(), OffAt(self.answer, [4])
         with pytest.raises(OSError, match="instrument"):
             self.run(optimizer, objective, 10, on_error="raise")
         twin = self.played(4)
@@ -529,7 +530,7 @@ class OptimizerContract:
     @pytest.mark.parametrize("raises", [True, False])
     def test_the_loop_goes_on_after_failed_evaluations(self, raises: bool) -> None:
         """They are recorded, not asked again at once, and count as told by None."""
-        optimizer, objective = self.make(), _OffAt(self.answer, [0, 3, 4], raises)
+        optimizer, objective = self.make(), OffAt(self.answer, [0, 3, 4], raises)
         with pytest.warns(EvaluationWarning, match=r"3 of \d+"):
             result = self.run(optimizer, objective, 10)
         assert result.nfail == len(optimizer.failed_) == 3
@@ -568,7 +569,7 @@ class OptimizerContract:
                 self.recommend(optimizer)
             self.ask(optimizer)
         with pytest.warns(EvaluationWarning, match=r"(\d+) of \1"):
-            result = self.run(optimizer, _OffAt(self.answer, range(99)), 4)
+            result = self.run(optimizer, OffAt(self.answer, range(99)), 4)
         assert not result.success
         assert result.x is None and np.isnan(result.fun)
         assert result.nfev == result.nfail > len(result.history) == 0
@@ -578,13 +579,13 @@ class OptimizerContract:
         self.play(optimizer, 1)
         self.recommend(optimizer)
         with pytest.warns(EvaluationWarning):
-            assert self.run(optimizer, _OffAt(self.answer, range(99)), 2).success
+            assert self.run(optimizer, OffAt(self.answer, range(99)), 2).success
 
     def test_run_gives_up_when_everything_fails(self) -> None:
         """After ten failures in a row the fault is not the query's."""
         optimizer = self.make()
         with pytest.raises(RuntimeError, match=r"the last 10 evaluations.*instrument is off"):
-            self.run(optimizer, _OffAt(self.answer, range(999)), 50)
+            self.run(optimizer, OffAt(self.answer, range(999)), 50)
         assert len(optimizer.failed_) == 10
         assert len(optimizer.history_) == 0
         self.play(optimizer, 3)

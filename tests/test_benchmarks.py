@@ -56,6 +56,7 @@ SMALLEST: dict[str, list[str]] = {
         "--n-iter 4 --folds 2 --methods bandit random halving --tasks digits-svc diabetes-svr",
         "--n-iter 4 --folds 2 --methods bandit tpe --tasks cancer-tree",
     ],
+    "speed.arrivals": ["--answers 8 --seconds 0.02"],
     "speed.cmes": ["--rounds 10 --pairs 20 --side 10"],
     "speed.gpoo": ["--rounds 50"],
     "speed.limit": [""],

@@ -1,22 +1,22 @@
-"""The loop over batches and workers, with checkpoints."""
+"""The loop over queries, whoever evaluates them, with checkpoints."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from math import ceil
 from sys import maxsize
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.utils.parallel import Parallel, delayed
 
 from skgpb.exceptions import EvaluationWarning
 from skgpb.optimizers._result import RunResult
+from skgpb.optimizers._workers import Arrivals, Batches, workers_of
 from skgpb.progress import Progress
-from skgpb.utils import MOST_JOBS, Integral, Real, check_size
+from skgpb.utils import Integral, Real, check_size
 
 # run() gives up when so many evaluations in a row have failed: the fault is not the query's.
 MOST_FAILURES = 10
@@ -67,6 +67,7 @@ class Runs:
         progress: bool = False,
         n_jobs: int | None = None,
         *,
+        executor: Executor | None = None,
         on_error: str = "record",
         checkpoint: str | os.PathLike | None = None,
         verbose: int = 0,
@@ -84,15 +85,23 @@ class Runs:
         progress : bool, default=False
             Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
         n_jobs : int, default=None
-            Queries asked for and evaluated side by side through joblib, whose backend the
-            caller chooses with :func:`joblib.parallel_config`. Results depend on the number of
-            jobs, not on their timing or on the backend. None means 1 unless in such a context,
-            -1 as many as the backend has.
+            Queries evaluated side by side. Without an executor they are asked for and evaluated
+            in batches through joblib, whose backend the caller chooses with
+            :func:`joblib.parallel_config`. Results depend on the number of jobs, not on their
+            timing or on the backend. None means 1 unless in such a context, -1 as many as the
+            backend has. With an executor None and -1 mean as many as it has workers.
+        executor : concurrent.futures.Executor, default=None
+            Who evaluates: threads, processes or other machines, see :ref:`many-machines`. Every
+            answer is told when it arrives, and the next query asked for at once, so that no
+            worker waits for another. With one job the run is that without an executor; with
+            more it depends on the order in which answers arrive. The executor is not shut down.
         on_error : {"record", "raise"}, default="record"
             What to do with an exception of the objective. "record" tells the query as failed,
             see :meth:`tell`, and goes on; the run ends with RuntimeError only when 10
             evaluations in a row have failed. "raise" ends the run. Whatever ends it, all that
-            was told is kept, and the next run begins with what this one left unevaluated.
+            was told is kept, and the next run begins with what this one left unevaluated; of
+            what was given to an executor, evaluations that have not begun are cancelled, and
+            those that have are not waited for.
         checkpoint : path, default=None
             Where to save the run after every evaluation or batch, see :meth:`save`; also before
             the first. A process that was killed is resumed by ``run`` on what :meth:`load`
@@ -113,19 +122,21 @@ class Runs:
         budget = check_budget(budget)
         check_run(objective, callback, on_error, verbose)
         return self._play(
-            objective,
+            workers_of(executor, n_jobs, objective, on_error),
             budget,
             self._ask_next,
             callback,
             self._progress(budget, bar=progress, verbose=verbose),
-            n_jobs,
-            on_error,
             checkpoint,
         )
 
-    def _ask_next(self: Any, done: int, most: int) -> list[Any]:
-        """Queries to evaluate next, where it does not matter how many are done."""
-        return self.ask(most)
+    def _ask_next(self: Any, begun: int, most: int) -> list[Any]:
+        """Queries to evaluate next, where it does not matter how many are begun."""
+        if not self._batch:
+            return self.ask(most)
+        # Until something is told, ask returns what is being evaluated as well.
+        out = [query for query in self._asked if query in self._batch]
+        return [query for query in self.ask(len(out) + most) if query not in out][:most]
 
     def _progress(self: Any, total: float, unit: str = "query", **shown: Any) -> Progress:
         """What the run shows of itself, see :class:`~skgpb.progress.Progress`."""
@@ -134,38 +145,31 @@ class Runs:
 
     def _play(
         self: Any,
-        objective: Callable[[Any], float],
+        workers: Batches | Arrivals,
         budget: int,
         ask: Callable[[int, int], list[Any]],
         callback: Callable[[Any], Any] | None,
         progress: Progress,
-        n_jobs: Any,
-        on_error: str = "record",
         checkpoint: str | os.PathLike | None = None,
+        enough: Callable[[Iterable], bool] = lambda out: False,
     ) -> RunResult:
-        """Play the loop of ``run``; ``ask(done, most)`` returns at most so many queries."""
+        """Play the loop of ``run``.
+
+        ``ask(begun, most)`` returns at most so many queries, and ``enough(out)`` says whether
+        these need not be followed by others, when they will have been answered.
+        """
         self._ensure_started()
-        positive = isinstance(n_jobs, Integral) and int(n_jobs) > 0
-        if positive:
-            check_size(n_jobs, "n_jobs", most=MOST_JOBS)
-        # Not what a backend makes of a number of jobs: a batch is the same on all of them.
-        size = int(n_jobs) if positive else effective_n_jobs(n_jobs)
-        pool = Parallel(n_jobs=n_jobs)
         if checkpoint is not None:
             self.save(checkpoint)
         done = failed = in_a_row = 0
-        stopped = False
-        with progress:
-            while done < budget and not stopped:
-                left = [each for each in self._batch if self._pending.get(each, 0) is None]
-                self._batch = left or ask(done, min(size, budget - done))
-                batch = self._batch[: budget - done]
-                tasks = (delayed(_evaluate)(objective, query, on_error) for query in batch)
-                if len(batch) == 1:
-                    answers = [_evaluate(objective, batch[0], on_error)]
-                else:
-                    answers = pool(tasks)
-                for query, (reward, error) in zip(batch, answers, strict=True):
+        stopped, last = False, None
+        with progress, workers:
+            while done < budget and not stopped and (workers.out or not enough(())):
+                while due := self._due(workers, done, budget, ask, enough):
+                    workers.begin(due)
+                    last = due[-1]
+                answers = workers.answers()
+                for query, (reward, error) in answers:
                     if error is None:
                         self.tell(query, reward)
                     else:
@@ -175,10 +179,10 @@ class Runs:
                     in_a_row = in_a_row + 1 if reward is None else 0
                     failed += reward is None
                     progress.told(reward, error)
-                    if checkpoint is not None and query is batch[-1]:
+                    if checkpoint is not None and query is answers[-1][0]:
                         self.save(checkpoint)
-                    if callback is not None and callback(self) is True:
-                        stopped = True
+                    stopped = callback is not None and callback(self) is True
+                    if stopped or enough(()):
                         if checkpoint is not None:
                             self.save(checkpoint)
                         break
@@ -196,7 +200,7 @@ class Runs:
             )
         best, message = None, f"nothing is known: all {done} evaluations failed"
         if self._informed:
-            best = self._result(batch[-1])
+            best = self._result(last)
             message = "stopped by the callback" if stopped else "the budget is spent"
         return RunResult(
             x=best,
@@ -207,6 +211,32 @@ class Runs:
             success=best is not None,
             message=message,
         )
+
+    def _due(
+        self: Any,
+        workers: Batches | Arrivals,
+        done: int,
+        budget: int,
+        ask: Callable[[int, int], list[Any]],
+        enough: Callable[[Iterable], bool],
+    ) -> list[Any]:
+        """What is to be evaluated now: what an earlier run has left, then new queries."""
+        begun = done + len(workers.out)
+        most = min(workers.room, budget - begun)
+        if most < 1 or (workers.out and enough(workers.out)):
+            return []
+        self._batch = [each for each in self._batch if self._pending.get(each, 0) is None]
+        left = [each for each in self._batch if each not in workers.out]
+        if left:
+            return left[:most]
+        try:
+            due = ask(begun, most)
+        except ValueError:
+            if not workers.out:
+                raise
+            return []  # all that may be asked is being evaluated: an answer has to come first
+        self._batch += due
+        return due
 
     def _result(self: Any, last: Any) -> Any:
         """Return what a run recommends after its last query."""
@@ -227,6 +257,7 @@ class PricedRuns(Runs):
         n_jobs: int | None = None,
         *,
         max_cost: float | None = None,
+        executor: Executor | None = None,
         on_error: str = "record",
         checkpoint: str | os.PathLike | None = None,
         verbose: int = 0,
@@ -240,7 +271,7 @@ class PricedRuns(Runs):
         budget : int, default=None
             Number of evaluations, at least 1; failed ones count. None for any number, which
             ``max_cost`` then limits.
-        callback, progress, n_jobs, on_error, checkpoint, verbose
+        callback, progress, n_jobs, executor, on_error, checkpoint, verbose
             As in the other optimizers; with ``max_cost`` progress is that of the cost spent.
         max_cost : float, default=None
             Cost to be spent, > 0. The last query may overshoot it. Failures cost nothing.
@@ -258,16 +289,16 @@ class PricedRuns(Runs):
         if budget is not None:
             budget = check_budget(budget)
         check_run(objective, callback, on_error, verbose)
+        workers = workers_of(executor, n_jobs, objective, on_error)
         self.start()
-        start, stop, by_user = self.spent_, callback, False
+        start, limit = self.spent_, np.inf if max_cost is None else max_cost
+
+        def enough(out: Iterable[Any]) -> bool:
+            """Whether the cost is reached when these are answered as well."""
+            return self.spent_ - start + sum(query.cost for query in out) >= limit
+
         shown: dict[str, Any] = {"total": budget}
         if max_cost is not None:
-
-            def stop(optimizer: Any) -> bool:
-                nonlocal by_user
-                by_user = callback is not None and callback(optimizer) is True
-                return by_user or optimizer.spent_ - start >= max_cost
-
             shown = {"total": max_cost, "unit": "cost", "spent": lambda: self.spent_ - start}
         most = budget
         if most is None:
@@ -275,26 +306,13 @@ class PricedRuns(Runs):
             least = self._queries.least_cost
             most = max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
         result = self._play(
-            objective,
+            workers,
             most,
             self._ask_next,
-            stop,
+            callback,
             self._progress(**shown, bar=progress, verbose=verbose),
-            n_jobs,
-            on_error,
             checkpoint,
+            enough,
         )
         result.cost = self.spent_ - start
-        if result.success and result.cost >= (max_cost or np.inf) and not by_user:
-            result.message = "the budget is spent"
         return result
-
-
-def _evaluate(objective: Callable, query: Any, on_error: str) -> tuple[Any, str | None]:
-    """Reward and None, or None and what went wrong; at module level, to be sent anywhere."""
-    try:
-        return objective(query), None
-    except Exception as error:
-        if on_error == "raise":
-            raise
-        return None, f"{type(error).__name__}: {error}"

@@ -19,6 +19,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from math import log, sqrt
 from os import PathLike
 from typing import Any, NamedTuple, Self
@@ -44,6 +45,7 @@ from skgpb.optimizers._tree_search import (
     tree_arrays,
 )
 from skgpb.optimizers._variation import cell_deviations, covariance_of_points
+from skgpb.optimizers._workers import workers_of
 from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTree
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -287,6 +289,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         callback: Callable[[Self], Any] | None = None,
         progress: bool = False,
         *,
+        n_jobs: int | None = None,
+        executor: Executor | None = None,
         on_error: str = "record",
         checkpoint: str | PathLike | None = None,
         verbose: int = 0,
@@ -304,8 +308,9 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             Called with the optimizer after every ``tell``; returning True ends the run.
         progress : bool, default=False
             Whether to show a progress bar (needs tqdm).
-        on_error, checkpoint, verbose
-            As in the other optimizers.
+        n_jobs, executor, on_error, checkpoint, verbose
+            As in the other optimizers; contexts that are played side by side begin in their
+            order.
 
         Returns
         -------
@@ -314,6 +319,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             ``nfev``, ``nfail``, ``history``, ``success`` and ``message``.
         """
         check_run(objective, callback, on_error, verbose)
+        workers = workers_of(executor, n_jobs, objective, on_error)
         with unchanged_by_errors(self):
             self._ensure_started()
             if self._contexts is not None:
@@ -325,18 +331,27 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         # Contexts do not come back: what an interrupted run left is not evaluated in this one.
         self._batch = []
         result = self._play(
-            objective,
+            workers,
             len(rows),
-            lambda done, most: [self.ask(rows[done])],
+            lambda begun, most: self._ask_each(rows[begun : begun + most]),
             callback,
             self._progress(len(rows), bar=progress, verbose=verbose),
-            1,
-            on_error,
             checkpoint,
         )
         if result.success and result.nfev == len(rows):
             result.message = "all contexts were played"
         return result
+
+    @locked
+    def _ask_each(self, contexts: list[np.ndarray]) -> list[ContextCell]:
+        """One query in each of these contexts, none of which is being evaluated."""
+        queries: list[ContextCell] = []
+        for context in contexts:
+            # Until something is told, ask returns what is being evaluated in this context as well.
+            known = [each for each in self._asked if np.array_equal(each.context, context)]
+            out = [each for each in known if each in self._batch or each in queries]
+            queries += [each for each in self.ask(context, len(out) + 1) if each not in out][:1]
+        return queries
 
     def _result(self, last: ContextCell) -> ContextCell:
         return self.recommend(last.context)

@@ -1,0 +1,377 @@
+"""Who evaluates: ``run(executor=...)`` with workers that do what is written down, and real ones.
+
+That every optimizer tells what arrives is in the contract; dask, MPI and others are in
+``tests/machines``.
+"""
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from concurrent.futures.process import BrokenProcessPool
+from heapq import heappop, heappush
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import CMESOptimizer, ContextualGPTreeOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb._scripted import InOrder, OffAt
+from skgpb.exceptions import EvaluationWarning
+from skgpb.optimizers._workers import n_workers
+
+ARMS = np.linspace(0.0, 1.0, 30)[:, None]
+
+
+def bandit(arms=ARMS):
+    return GPUCBOptimizer(RBF(0.2), arms=arms, alpha=0.01, random_state=0)
+
+
+def answer(query):
+    return float(np.sin(7.0 * query.points.mean()))
+
+
+def ends_its_process(query):
+    os._exit(1)
+
+
+class Failing(Executor):
+    """An executor of which the given futures end in an exception that is not the objective's."""
+
+    num_workers = 1
+
+    def __init__(self, error, number=0):
+        self.error, self.number, self.n = error, number, 0
+
+    def submit(self, function, *args):
+        future = Future()
+        if self.n == self.number:
+            future.set_exception(self.error)
+        else:
+            future.set_result(function(*args))
+        self.n += 1
+        return future
+
+
+class Remembering(InOrder):
+    """What dask does: the same task has the same answer."""
+
+    def __init__(self, n):
+        super().__init__(range(n), 1)
+        self.known = {}
+
+    def submit(self, *task):
+        return self.known.setdefault(task, super().submit(*task))
+
+
+class Clock(InOrder):
+    """Workers whose tasks take given times on a clock that only they know; all arrive in time."""
+
+    def __init__(self, durations, num_workers):
+        starts, order = [(0.0, i) for i in range(num_workers)], []
+        self.ends = []
+        for duration in durations:
+            now, worker = heappop(starts)  # the next task goes to whoever is free first
+            self.ends.append(now + duration)
+            heappush(starts, (now + duration, worker))
+        order = sorted(range(len(durations)), key=self.ends.__getitem__)
+        super().__init__(order, num_workers)
+
+
+# -- the loop ---------------------------------------------------------------------------------
+
+
+def test_with_one_worker_the_run_is_the_one_without():
+    with ThreadPoolExecutor(1) as executor:
+        by_thread = bandit()
+        result = by_thread.run(answer, 12, executor=executor)
+    alone = bandit()
+    expected = alone.run(answer, 12)
+    assert_array_equal(result.history, expected.history)
+    assert by_thread.events_ == alone.events_
+    assert result.message == expected.message
+
+
+def test_the_order_of_arrival_determines_the_run():
+    order = [3, 0, 4, 1, 2, 5, 8, 6, 7, 9]
+    runs = [bandit(), bandit()]
+    for run in runs:
+        run.run(answer, len(order), executor=InOrder(order, 4))
+    assert runs[0].events_ == runs[1].events_
+    kinds = [event[0] for event in runs[0].events_]
+    # As many are asked for as there are workers, then one for each answer, none beyond the budget.
+    assert kinds == ["ask"] * 4 + ["tell", "ask"] * 6 + ["tell"] * 4
+
+
+def test_no_query_is_given_to_two_workers():
+    executor, seen = InOrder([4, 0, 1, 2, 3, *range(5, 20)], 5), []
+
+    def busy(query):
+        seen.append(query)
+        return answer(query)
+
+    optimizer = bandit(ARMS[::4])
+    optimizer.run(busy, 20, executor=executor)
+    pending = set()
+    for kind, query, *_ in optimizer.events_:
+        assert (query in pending) == (kind == "tell")
+        pending ^= {query}
+    assert len(seen) == 20
+
+
+def test_with_fewer_queries_than_workers_the_others_wait():
+    optimizer = bandit(ARMS[:3])
+    assert optimizer.run(answer, 9, executor=InOrder(range(9), 8)).nfev == 9
+    assert [event[0] for event in optimizer.events_[:4]] == ["ask"] * 3 + ["tell"]
+
+
+def test_ten_times_as_long_is_no_reason_to_wait():
+    """Against batches of four, on a clock: at least 1.6 times as many answers in the same time."""
+    n, workers = 200, 4
+    durations = 10.0 ** np.random.default_rng(0).uniform(size=n)
+    clock = Clock(durations.tolist(), workers)
+    optimizer = bandit(np.linspace(0.0, 1.0, 300)[:, None])
+    optimizer.run(answer, n, executor=clock)
+    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    told = [query for kind, query, *_ in optimizer.events_ if kind == "tell"]
+    # It was told in the order of the clock, which its queries began in.
+    order = np.argsort(clock.ends)
+    assert told == [asked[i] for i in order]
+    in_batches = durations.reshape(-1, workers).max(axis=1).sum()
+    assert in_batches / max(clock.ends) > 1.6
+
+
+def test_callback_verbose_and_budget_are_those_of_the_loop(capsys):
+    seen, executor = [], InOrder([1, 0, 3, 2, 4], 3)
+
+    def stop(optimizer):
+        seen.append(len(optimizer.history_))
+        return len(seen) == 5
+
+    result = bandit().run(answer, 20, stop, executor=executor, verbose=2)
+    assert seen == [1, 2, 3, 4, 5] and result.nfev == 5
+    assert result.message == "stopped by the callback"
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == [
+        f"{i}/20" for i in seen
+    ]
+    assert [future.cancelled() for future in executor.futures] == [False] * 5 + [True] * 2
+
+
+def test_the_next_run_begins_with_what_was_out():
+    asked = []
+
+    def recorded(query):
+        asked.append(query)
+        return answer(query)
+
+    optimizer = bandit()
+    optimizer.run(
+        recorded,
+        20,
+        lambda each: len(each.history_) == 2,
+        executor=InOrder([2, 0, 9], 4),
+    )
+    every = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    left = [every[1], every[3], every[4]]
+    asked.clear()
+    optimizer.run(recorded, 5, executor=InOrder(range(5), 2))
+    assert asked[:3] == left
+    assert len(asked) == 5 and not optimizer._pending
+
+
+def test_a_checkpoint_knows_what_was_out(tmp_path):
+    """A process that is killed goes on with the evaluations that it waited for."""
+    path, optimizer = tmp_path / "run.skgpb", bandit()
+    executor = InOrder([2, 0, 3, 99], 3)
+
+    class Killed(BaseException):
+        pass
+
+    def kill(each):
+        if len(each.history_) == 3:
+            raise Killed
+
+    with pytest.raises(Killed):
+        optimizer.run(answer, 20, kill, executor=executor, checkpoint=path)
+    resumed = GPUCBOptimizer.load(path)
+    assert resumed.events_ == optimizer.events_
+    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    resumed.run(answer, 2)
+    assert [query for kind, query, *_ in resumed.events_ if kind == "tell"][3:] == [
+        asked[1],
+        asked[4],
+    ]
+
+
+# -- costs and contexts -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [[3, 2, 1, 0, *range(4, 40)], range(40)])
+def test_no_more_is_begun_than_the_cost_allows(order):
+    queries = np.linspace(0.0, 1.0, 12)[:, None]
+    optimizer = CMESOptimizer(
+        bounds=[(0, 1)], queries=queries, cost=lambda a: 1.0 + 2.0 * a[0], random_state=0
+    )
+    result = optimizer.run(
+        lambda query: float(np.sin(5.0 * query.a[0])), max_cost=15.0, executor=InOrder(order, 4)
+    )
+    costs = optimizer.history_["cost"]
+    # The last one that was begun may overshoot, and all that was begun is told.
+    assert result.cost == pytest.approx(costs.sum())
+    begun = [query.cost for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    assert len(begun) == len(costs)
+    assert sum(begun[:-1]) < 15.0 <= sum(begun) == pytest.approx(result.cost)
+    assert result.message == "the budget is spent"
+
+
+@pytest.mark.parametrize("contexts", [[[0.1], [0.9], [0.1], [0.5]] * 3, [[0.5]] * 12])
+def test_contexts_begin_in_their_order(contexts):
+    optimizer = ContextualGPTreeOptimizer(
+        context_bounds=[(0, 1)], bounds=[(0, 1)], diameter=(3.0, 0.6), random_state=0
+    )
+    order = [2, 0, 1, 4, 3, 5, 7, 6, 8, 9, 11, 10]
+    result = optimizer.run(answer, contexts, executor=InOrder(order, 3))
+    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    assert [query.context.tolist() for query in asked] == contexts
+    told = [query for kind, query, *_ in optimizer.events_ if kind == "tell"]
+    assert told == [asked[i] for i in order]
+    assert result.message == "all contexts were played"
+    assert_array_equal(result.x.context, contexts[-1])
+
+
+# -- failures ---------------------------------------------------------------------------------
+
+
+def test_failures_are_recorded_and_the_run_goes_on():
+    optimizer, objective = bandit(), OffAt(answer, [1, 4])
+    order = [2, 0, 1, 3, 5, 4, 6, 7, 8, 9]
+    with pytest.warns(EvaluationWarning, match="2 of 10"):
+        result = optimizer.run(objective, 10, executor=InOrder(order, 3))
+    assert result.nfail == 2 and len(result.history) == 8
+    assert set(optimizer.failed_["reason"]) == {"OSError: the instrument is off"}
+
+
+def test_a_run_in_which_everything_fails_gives_up():
+    with pytest.raises(RuntimeError, match="the last 10 evaluations have failed"):
+        bandit().run(OffAt(answer, range(99)), 50, executor=InOrder(range(99), 3))
+
+
+def test_an_exception_can_end_the_run_and_cancels_what_has_not_begun():
+    optimizer, executor = bandit(), InOrder(range(5), 3)
+    with pytest.raises(OSError, match="instrument"):
+        optimizer.run(OffAt(answer, [4]), 20, executor=executor, on_error="raise")
+    assert len(optimizer.history_) == 4
+    assert [future.cancelled() for future in executor.futures] == [False] * 5 + [True] * 2
+    assert optimizer.run(answer, 3).nfev == 3
+    assert not optimizer._pending
+
+
+@pytest.mark.parametrize(
+    "error", [BrokenExecutor("gone"), TypeError("cannot pickle"), ImportError("no such module")]
+)
+def test_what_is_no_fault_of_the_query_ends_the_run(error):
+    optimizer = bandit()
+    with pytest.raises(type(error), match=str(error)):
+        optimizer.run(answer, 9, executor=Failing(error, 3))
+    assert len(optimizer.history_) == 3 and len(optimizer.failed_) == 0
+    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    optimizer.run(answer, 1)
+    assert optimizer.events_[-1][1] == asked[-1]
+
+
+def test_an_evaluation_that_its_worker_does_not_survive_is_a_failure():
+    """dask and ray say so for one task, and the others go on."""
+    optimizer = bandit()
+    with pytest.warns(EvaluationWarning, match="KilledWorker"):
+        killed = type("KilledWorker", (Exception,), {})("three workers died")
+        optimizer.run(answer, 9, executor=Failing(killed, 3))
+    assert len(optimizer.history_) == 8 and len(optimizer.failed_) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes begin as copies on POSIX alone")
+def test_a_broken_pool_of_processes_leaves_a_whole_run():
+    optimizer = bandit()
+    optimizer.run(answer, 3)
+    with ProcessPoolExecutor(1) as executor, pytest.raises(BrokenProcessPool):
+        optimizer.run(ends_its_process, 3, executor=executor)
+    assert len(optimizer.history_) == 3
+    assert optimizer.run(answer, 3).nfev == 3
+
+
+def test_interrupting_cancels_what_has_not_begun():
+    optimizer, evaluated, over = bandit(), [], threading.Event()
+
+    def interrupted(query):
+        evaluated.append(query)
+        if len(evaluated) == 3:
+            while len(optimizer.events_) < 8:  # until two answers are told, and the run waits
+                time.sleep(0.01)
+            time.sleep(0.1)
+            signal.raise_signal(signal.SIGINT)
+            over.wait(10)
+        return answer(query)
+
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(KeyboardInterrupt):
+            optimizer.run(interrupted, 20, n_jobs=4, executor=executor)
+        over.set()
+    assert len(evaluated) == 3
+    assert len(optimizer.history_) == 2
+    asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
+    assert len(asked) == 6
+    left = asked[2:]
+    optimizer.run(answer, 4)
+    assert [event[1] for event in optimizer.events_ if event[0] == "tell"][2:] == left
+
+
+def test_a_query_that_is_asked_again_is_evaluated_again():
+    rng = np.random.default_rng(0)
+    optimizer = bandit(ARMS[:2])
+    optimizer.run(lambda query: rng.normal(), 8, executor=Remembering(8))
+    assert len(set(optimizer.history_["reward"])) == 8
+
+
+# -- arguments --------------------------------------------------------------------------------
+
+
+def test_executors_say_how_many_workers_they_have():
+    with ThreadPoolExecutor(3) as executor:
+        assert n_workers(executor) == 3
+    dask = InOrder([], 1)
+    dask._client = SimpleNamespace(nthreads=lambda: {"tcp://a": 2, "tcp://b": 4})
+    assert n_workers(dask) == 6
+    assert n_workers(InOrder([], 5)) == 5
+
+
+@pytest.mark.parametrize("n_jobs", [None, -1])
+def test_as_many_queries_are_out_as_there_are_workers(n_jobs):
+    optimizer = bandit()
+    optimizer.run(answer, 9, n_jobs=n_jobs, executor=InOrder(range(9), 5))
+    assert [event[0] for event in optimizer.events_[:6]] == ["ask"] * 5 + ["tell"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"executor": 4}, TypeError, r"executor must be .* got 4; .*client.get_executor\(\)"),
+        ({"executor": Executor()}, ValueError, "n_jobs must say how many .* does not say"),
+        ({"executor": InOrder([], 0)}, ValueError, "n_jobs must say how many"),
+        ({"executor": InOrder([], 2), "n_jobs": 0}, ValueError, "n_jobs must be an integer from 1"),
+        ({"executor": InOrder([], 2), "n_jobs": 1.5}, ValueError, "n_jobs must be an integer"),
+        ({"executor": InOrder([], 2), "n_jobs": 2000}, ValueError, "n_jobs .* to 1000"),
+    ],
+)
+def test_wrong_executors_are_refused_before_anything_begins(options, error, message):
+    optimizer = GPOOOptimizer(bounds=[(0, 1)])
+    with pytest.raises(error, match=message):
+        optimizer.run(answer, 3, **options)
+    assert not hasattr(optimizer, "bounds_")
