@@ -23,7 +23,7 @@ class StateLock(type(RLock())):  # type: ignore[misc]  # RLock is a function
     #: Whether what it guards is a copy that nobody else knows, on its way into a pickle.
     private = False
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return StateLock, ()
 
 

@@ -284,7 +284,9 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-def write(path: str | os.PathLike, document: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def write(
+    path: str | os.PathLike[str], document: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
     """Write a file so that at every moment, whatever fails, a whole one is there.
 
     It is written beside its place, forced to the disk and moved there in one step. Links are
@@ -387,7 +389,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 @contextmanager
-def opened(path: str | os.PathLike) -> Iterator[tuple[dict[str, Any], Arrays]]:
+def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Arrays]]:
     """Open a file: its document and its arrays.
 
     Every error in the block is a ``LoadError``, for there is no end of ways in which damaged bytes
@@ -408,7 +410,7 @@ def opened(path: str | os.PathLike) -> Iterator[tuple[dict[str, Any], Arrays]]:
             ) from error
 
 
-def read_notes(path: str | os.PathLike) -> dict[str, Any]:
+def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the notes that were saved beside a run, empty where there are none.
 
     Parameters

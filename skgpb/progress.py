@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-logger = logging.getLogger("skgpb")
+logger: logging.Logger = logging.getLogger("skgpb")
 # Warnings of a library must not be printed where a program has set up no logging.
 logger.addHandler(logging.NullHandler())
 

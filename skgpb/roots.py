@@ -164,6 +164,9 @@ class PivotedRoot:
         Its diagonal.
     """
 
+    factor: np.ndarray
+    pivots: np.ndarray
+
     def __init__(self, column: Callable[[int], np.ndarray], variances: np.ndarray) -> None:
         negligible = _UNRESOLVED * variances.max()
         self.factor, self.pivots, _ = pivoted_cholesky(

@@ -27,14 +27,24 @@ from skgpb.exceptions import EvaluationWarning, ReplayWarning
 __all__ = ["OptimizerContract"]
 
 #: No reward is any of these, and no noise variance.
-BAD_REWARDS = [
+BAD_REWARDS: list[Any] = [
     np.nan, np.inf, -np.inf, "1.0", 1j, 1.0 + 0j, object(), {}, [], [1.0] * 5, 10**400,
     np.ones((2, 2)), np.array("x"), True, np.complex128(1.0), np.ma.masked,
     np.ma.array(0.5, mask=True), np.ma.array([0.5], mask=True),
 ]  # fmt: skip
-BAD_ALPHAS = [-1.0, np.nan, np.inf, "0.1", 1j, [0.1] * 5, object(), -1e-300, np.ma.masked]
+BAD_ALPHAS: list[Any] = [
+    -1.0,
+    np.nan,
+    np.inf,
+    "0.1",
+    1j,
+    [0.1] * 5,
+    object(),
+    -1e-300,
+    np.ma.masked,
+]
 #: Nor a query; it is points that lie far away, or are none.
-BAD_QUERIES = [
+BAD_QUERIES: list[Any] = [
     None, "cell", 3.5j, object(), {}, np.nan, [], np.empty((0, 2)), np.zeros((2, 9)),
     np.zeros((2, 2, 2)), [np.inf], [[1e300]], np.array(["0"]), np.array([None, None]),
 ]  # fmt: skip
@@ -379,7 +389,7 @@ class OptimizerContract:
             self.ask(optimizer, 3)
         before, reward = self.seen(optimizer), self.answer(good)
         bad = [*BAD_QUERIES, *self.strangers(copy.deepcopy(optimizer))]
-        calls: list[tuple] = [((good, each), {}) for each in BAD_REWARDS]
+        calls: list[tuple[Any, ...]] = [((good, each), {}) for each in BAD_REWARDS]
         calls += [((good, reward), {"alpha": alpha}) for alpha in BAD_ALPHAS]
         calls += [((query, reward), {}) for query in bad]
         calls += [(([good, good], [reward, each]), {}) for each in BAD_REWARDS]

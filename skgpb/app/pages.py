@@ -89,7 +89,7 @@ class Stale(Exception):
         self.number = number
 
 
-def make_app(path: str | os.PathLike, hosts: Iterable[str] = ()) -> Flask:
+def make_app(path: str | os.PathLike[str], hosts: Iterable[str] = ()) -> Flask:
     """Return the web application of an experiment.
 
     Parameters

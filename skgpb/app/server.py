@@ -15,7 +15,7 @@ EVERYWHERE = ("0.0.0.0", "::")
 
 
 def serve(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     host: str = HOST,
     port: int | None = None,
     ready: Callable[[str], Any] = print,

@@ -121,21 +121,23 @@ class RunView:
 
     def __init__(self, experiment: Experiment) -> None:
         status, entries = experiment.status(), experiment.history()
-        self.title = status["title"] or experiment.path.name
-        self.outcome = outcome_of(status)
+        self.title: str = status["title"] or experiment.path.name
+        self.outcome: str = outcome_of(status)
         #: The same at the head of a field.
-        self.label = self.outcome[:1].upper() + self.outcome[1:]
+        self.label: str = self.outcome[:1].upper() + self.outcome[1:]
         extreme = "largest" if status["goal"] == "maximize" else "smallest"
-        self.aim = f"Looking for the {extreme} {status['answer'] or 'result'}"
-        self.sides = [_side_view(i, side) for i, side in enumerate(experiment.sides)]
+        self.aim: str = f"Looking for the {extreme} {status['answer'] or 'result'}"
+        self.sides: list[SideView] = [
+            _side_view(i, side) for i, side in enumerate(experiment.sides)
+        ]
         rows = [row_of(entry) for entry in entries]
-        self.pending = [row for row in rows if row.status == "pending"]
+        self.pending: list[Row] = [row for row in rows if row.status == "pending"]
         #: What has a result, or failed; the last first.
-        self.rows = [row for row in rows if row.status != "pending"][::-1]
-        self.counts = _counts(status)
-        self.revision = digest_of_results(entries)
-        self.to_do = digest_of_pending(entries)
-        self.best = _best(status["best"], self.outcome)
+        self.rows: list[Row] = [row for row in rows if row.status != "pending"][::-1]
+        self.counts: str = _counts(status)
+        self.revision: str = digest_of_results(entries)
+        self.to_do: str = digest_of_pending(entries)
+        self.best: Best | None = _best(status["best"], self.outcome)
         self.pictures: list[Picture] = []
         if self.best is not None:
             self.pictures = _pictures(self, self.best, status["n_answered"])

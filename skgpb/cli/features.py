@@ -120,12 +120,14 @@ class FeatureSpace:
         To which feature each coordinate belongs.
     """
 
+    columns: list[Column]
+
     def __init__(self, columns: Sequence[Column], groups: Collection[str] = ()) -> None:
         self.columns, self._groups = list(columns), set(groups)
         parts = [self._part(column) for column in self.columns]
-        self.coordinates = np.column_stack(parts)
+        self.coordinates: np.ndarray = np.column_stack(parts)
         widths = [1 if part.ndim == 1 else part.shape[1] for part in parts]
-        self.feature_of = np.repeat(np.arange(len(parts)), widths)
+        self.feature_of: np.ndarray = np.repeat(np.arange(len(parts)), widths)
 
     def _part(self, column: Column) -> np.ndarray:
         n = len(column.labels)

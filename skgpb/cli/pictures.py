@@ -120,6 +120,8 @@ def _is_small(found: Found) -> bool:
 
 def _draw_cells(found: Found, ax: Any, *, close_up: bool = False) -> None:
     """Draw the groups of one or two numbers as they were cut."""
+    from matplotlib.collections import PathCollection
+
     from skgpb.plotting import CellMapDisplay
 
     region, columns = found.region, found.space.columns
@@ -136,7 +138,7 @@ def _draw_cells(found: Found, ax: Any, *, close_up: bool = False) -> None:
     if close_up:
         span, side = np.ptp(found.space.coordinates, axis=0), region.upper - region.lower
         margin = np.minimum(span, ZOOM * np.where(side > 0.0, side, span))
-        if display.mappable_ is not None:
+        if isinstance(display.mappable_, PathCollection):
             display.mappable_.set_sizes([CLOSE_UP_DOT])
         low, high = region.lower - margin, region.upper + margin
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), title="close-up")

@@ -112,6 +112,8 @@ class PrivateGroups(GroupOracle):
         Standard deviation of the noise in every answer.
     """
 
+    variance: float
+
     def __init__(self, values: np.ndarray, arguments: argparse.Namespace) -> None:
         super().__init__(len(values), 0.0)
         self._values, self._arguments = values, arguments
@@ -120,7 +122,7 @@ class PrivateGroups(GroupOracle):
     def begin(self, domain: UndividedPool) -> None:
         """Take notice of the groups that may be asked for."""
         self._domain = domain
-        self.averages = PrivateAverages(
+        self.averages: PrivateAverages = PrivateAverages(
             self._values,
             self._arguments.target_range,
             epsilon=self._arguments.epsilon,

@@ -161,7 +161,7 @@ class GroupOracle(ABC):
         self.n_rows = n_rows
         self.variance = variance
         self.asked: dict[tuple[int, int], Cell] = {}
-        self.n_answers = 0
+        self.n_answers: int = 0
 
     def begin(self, domain: UndividedPool) -> None:  # noqa: B027
         """Take notice of the groups that may be asked for."""

@@ -19,6 +19,9 @@ TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
 class CellError(ValueError):
     """A cell is not what it should be: the message says why, ``row`` and ``column`` where."""
 
+    row: int
+    column: str
+
     def __init__(self, row: int, column: str, reason: str) -> None:
         super().__init__(reason)
         self.row, self.column = int(row), column

@@ -27,6 +27,9 @@ class FrameTable:
         Of which ``sheet`` and ``dates`` matter.
     """
 
+    source: Source
+    how: TableFormat
+
     def __init__(self, source: Source, how: TableFormat) -> None:
         self.source, self.how = source, how
         try:

@@ -127,6 +127,10 @@ class PrivateAverages:
     True
     """
 
+    epsilon: float
+    delta: float
+    min_members: int
+
     def __init__(
         self,
         values: Any,
@@ -138,7 +142,7 @@ class PrivateAverages:
         random_state: Any = None,
     ) -> None:
         self._low, self._high = check_range(target_range)
-        self.rho = rho_of(epsilon, delta)
+        self.rho: float = rho_of(epsilon, delta)
         whole = isinstance(min_members, Integral) and not isinstance(min_members, bool)
         if not (whole and min_members >= 1):
             raise ValueError(f"min_members must be a whole number >= 1, got {min_members!r}")
@@ -148,7 +152,7 @@ class PrivateAverages:
         shares = (np.clip(values, self._low, self._high) - self._low) / (self._high - self._low)
         self._steps = np.rint(shares * STEPS).astype(np.int64)
         self.epsilon, self.delta, self.min_members = float(epsilon), float(delta), int(min_members)
-        self.spent_ = np.zeros(len(values))
+        self.spent_: np.ndarray = np.zeros(len(values))
         self._answers: dict[bytes, PrivateAnswer] = {}
         self._dice = dice(random_state)
         self._lock = Lock()

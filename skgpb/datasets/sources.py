@@ -12,7 +12,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +20,11 @@ from typing import IO, Any
 # Standard input is kept in memory up to so many bytes, beyond in a temporary file.
 IN_MEMORY = 2**26
 HEAD = 2**16
-PACKED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+PACKED: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
 # The second one begins an archive of nothing.
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 PARQUET, OLD_EXCEL = b"PAR1", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -59,7 +63,7 @@ class Source:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.name = "standard input" if str(path) == STDIN else str(path)
+        self.name: str = "standard input" if str(path) == STDIN else str(path)
         self._path, self._kept = path, None
         if str(path) == STDIN or not os.path.isfile(path):
             self._kept = self._keep()

@@ -50,7 +50,7 @@ class TableFile:
 
     def __init__(self, path: str | Path, how: TableFormat | None = None) -> None:
         source, how = Source(path), how or TableFormat()
-        self.name = source.name
+        self.name: str = source.name
         kind = TextTable if source.kind == "text" else FrameTable
         self._table: TextTable | FrameTable = kind(source, how)
 

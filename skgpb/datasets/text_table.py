@@ -37,6 +37,9 @@ class TextTable:
         What shall not be found out.
     """
 
+    source: Source
+    how: TableFormat
+
     def __init__(self, source: Source, how: TableFormat) -> None:
         self.source, self.how = source, how
         encodings = source.encodings() if how.encoding is None else [how.encoding]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ class Allocation(Query):
 
     __slots__ = ("arms", "costs")
 
-    arguments = ("arms", "costs")
+    arguments: ClassVar[tuple[str, ...]] = ("arms", "costs")
 
     arms: tuple[Arm, ...]
     costs: NDArray[np.float64]

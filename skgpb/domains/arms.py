@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, log, sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Arm(Query):
 
     __slots__ = ("counts", "descriptor", "index")
 
-    arguments = ("index", "descriptor", "counts")
+    arguments: ClassVar[tuple[str, ...]] = ("index", "descriptor", "counts")
 
     index: int
     descriptor: np.ndarray
@@ -137,7 +138,7 @@ class ArmSet:
         counts: tuple[int, ...] | None = None,
         space: ParameterSpace | None = None,
     ) -> None:
-        self.rows = rows
+        self.rows: np.ndarray = rows
         self.bounds = bounds
         self.counts = counts
         self.space = space
@@ -277,7 +278,7 @@ class BoxCandidates(ArmSet):
         super().__init__(np.empty((0, len(bounds))), bounds, counts, space)
         self.n_candidates = n_candidates
         self.seed = seed
-        self.adaptive = False
+        self.adaptive: bool = False
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for candidates come and go."""
@@ -326,7 +327,7 @@ class BoxCandidates(ArmSet):
         else:
             self.adaptive = True
             points = self._spread()
-        self.rows = self.rows_of(points)
+        self.rows: np.ndarray = self.rows_of(points)
         return True
 
     def _spread(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,7 +49,15 @@ class Ball(Query):
 
     __slots__ = ("center", "depth", "index", "lower", "radius", "spec", "upper")
 
-    arguments = ("index", "depth", "center", "radius", "lower", "upper", "spec")
+    arguments: ClassVar[tuple[str, ...]] = (
+        "index",
+        "depth",
+        "center",
+        "radius",
+        "lower",
+        "upper",
+        "spec",
+    )
 
     index: int
     depth: int
@@ -121,6 +130,13 @@ class Balls:
         How often each was evaluated.
     """
 
+    bounds: np.ndarray
+    covering: Covering
+    spec: tuple[int, ...] | None
+    space: ParameterSpace | None
+    parent: list[int]
+    n_evaluations: list[int]
+
     def __init__(
         self,
         bounds: np.ndarray,
@@ -129,7 +145,7 @@ class Balls:
         space: ParameterSpace | None = None,
     ) -> None:
         self.bounds, self.covering, self.spec, self.space = bounds, covering, spec, space
-        self.depth = covering.depth
+        self.depth: np.ndarray = covering.depth
         self.parent, self.n_evaluations = [-1], [0]
 
     def __len__(self) -> int:
@@ -212,7 +228,7 @@ class Balls:
         """Places of balls of half the radius: at the centres of others and beside."""
         d = len(self.bounds)
         steps = np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
-        inside: dict[tuple, Place] = {}
+        inside: dict[tuple[Any, ...], Place] = {}
         for center, depth, _ in places:
             if depth < finest:
                 step = self.covering.diameter * 2.0 ** -(depth + 1)

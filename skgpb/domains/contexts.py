@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class ContextCell(Cell):
 
     __slots__ = ("n_context",)
 
-    arguments = ("n_context", *Cell.arguments)
+    arguments: ClassVar[tuple[str, ...]] = ("n_context", *Cell.arguments)
 
     n_context: int
 
@@ -57,6 +57,9 @@ class ContextPartition:
     bounds : ndarray of shape (d_c, 2)
         Where contexts come from, the leading sides of that box.
     """
+
+    joint: BoxPartition
+    n_context: int
 
     def __init__(self, joint: BoxPartition, bounds: np.ndarray) -> None:
         self.joint, self.n_context = joint, len(bounds)

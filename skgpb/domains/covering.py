@@ -50,7 +50,7 @@ class Covering(ABC):
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
-        self.diameter = self._diameter(n_features)
+        self.diameter: float = self._diameter(n_features)
         self._n = 0
         self._centers = np.empty((16, n_features))
         self._depth = np.zeros(16, dtype=np.intp)
@@ -228,7 +228,7 @@ class Faces:
     """
 
     def __init__(self) -> None:
-        self.cuts = array("d", [0.0, 1.0])
+        self.cuts: array[float] = array("d", [0.0, 1.0])
         self._counts = {0.0: 1, 1.0: 1}
 
     def count(self, face: float, change: int) -> None:

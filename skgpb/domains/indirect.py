@@ -87,7 +87,7 @@ class IndirectCell(IndirectQuery):
 
     __slots__ = ("depth", "lower", "upper")
 
-    arguments = ("a", "cost", "index", "depth", "lower", "upper")
+    arguments: ClassVar[tuple[str, ...]] = ("a", "cost", "index", "depth", "lower", "upper")
 
     depth: int
     lower: np.ndarray
@@ -151,6 +151,10 @@ class QuerySet:
         Costs of the candidates.
     """
 
+    cost: Any
+    box: np.ndarray | None
+    space: ParameterSpace | None
+
     def __init__(
         self,
         rows: np.ndarray,
@@ -158,9 +162,9 @@ class QuerySet:
         box: np.ndarray | None = None,
         space: ParameterSpace | None = None,
     ) -> None:
-        self.rows = np.ascontiguousarray(rows)
+        self.rows: np.ndarray = np.ascontiguousarray(rows)
         self.cost, self.box, self.space = cost, box, space
-        self.costs = self.costs_of(self.rows)
+        self.costs: np.ndarray = self.costs_of(self.rows)
         # A candidate that is asked again and again is one object.
         self._queries: dict[int, IndirectQuery] = {}
 
@@ -310,6 +314,10 @@ class QueryTree:
     #: Cells of a level, the coarsest of which come first, cost the same.
     differ_in_cost = False
 
+    root: np.ndarray
+    n_children: int
+    max_depth: int
+
     def __init__(
         self,
         root: np.ndarray,
@@ -323,8 +331,10 @@ class QueryTree:
             raise ValueError("max_depth is so large that cell numbers overflow 64 bits")
         self.root, self.n_children, self.max_depth = root, n_children, max_depth
         self.space = space
-        self.n_parts = n_children ** len(root)
-        self.costs = np.array([check_callable_value(cost, h, "cost") for h in self.arguments])
+        self.n_parts: int = n_children ** len(root)
+        self.costs: np.ndarray = np.array(
+            [check_callable_value(cost, h, "cost") for h in self.arguments]
+        )
         if not (self.costs > 0.0).all():
             raise ValueError(f"cost({int(np.argmin(self.costs))}) must be positive")
         self._column = None if last_column is None else [last_column(h) for h in self.arguments]

@@ -129,8 +129,8 @@ class Partition(ABC):
     def __init__(
         self, lower: np.ndarray, upper: np.ndarray, n_children: int, max_depth: int | None
     ) -> None:
-        self.tree = Tree(n_children, lower, upper)
-        self.max_depth = deepest_level(n_children) if max_depth is None else max_depth
+        self.tree: Tree = Tree(n_children, lower, upper)
+        self.max_depth: int = deepest_level(n_children) if max_depth is None else max_depth
         # A cell that is asked again and again is one object: histories grow by references.
         self._cells: dict[int, Cell] = {}
 

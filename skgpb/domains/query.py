@@ -95,7 +95,7 @@ class Query:
         return np.concatenate([self.points.min(axis=0), self.points.max(axis=0)])
 
     @property
-    def identity(self) -> tuple:
+    def identity(self) -> tuple[Any, ...]:
         """What makes two queries of one kind equal: the arguments, arrays as bytes."""
         values = (getattr(self, name) for name in self.arguments)
         return tuple(x.tobytes() if isinstance(x, np.ndarray) else x for x in values)
@@ -120,7 +120,7 @@ class Query:
     def __hash__(self) -> int:
         return hash(self.identity)
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         arguments = tuple(getattr(self, name) for name in self.arguments)
         if self._space is None:
             return type(self), arguments
@@ -137,7 +137,7 @@ class Query:
         raise NotImplementedError
 
 
-def _named(space: ParameterSpace, cls: type[Query], arguments: tuple) -> Query:
+def _named(space: ParameterSpace, cls: type[Query], arguments: tuple[Any, ...]) -> Query:
     """Rebuild a query whose sides have names."""
     return cls(*arguments).named(space)
 
@@ -186,7 +186,7 @@ class Region(PointsQuery):
 
     __slots__ = ("counts", "lower", "upper")
 
-    arguments = ("lower", "upper", "counts")
+    arguments: ClassVar[tuple[str, ...]] = ("lower", "upper", "counts")
 
     lower: np.ndarray
     upper: np.ndarray

@@ -76,7 +76,7 @@ class Span(Axis):
 
     def __init__(self, name: str, limits: Any) -> None:
         low, high = check_bounds([limits], name)[0].tolist()
-        self.ends = low, high
+        self.ends: tuple[float, float] = low, high
 
     def value(self, u: float) -> float:
         """Value of the parameter at a coordinate: the same number."""
@@ -98,19 +98,19 @@ class Choice(Axis):
     """One of several values; a list of numbers is ordered by size, anything else is not."""
 
     def __init__(self, name: str, values: Any) -> None:
-        self.values = list(values)
+        self.values: list[Any] = list(values)
         if not self.values:
             raise ValueError(f"{name} is an empty list")
-        self.n = len(self.values)
-        self.ordered = all(
+        self.n: int = len(self.values)
+        self.ordered: bool = all(
             isinstance(v, (Real, np.number)) and not isinstance(v, (bool, np.bool_))
             for v in self.values
         )
         if self.ordered:
             self.values = sorted(self.values)
         self.discrete = True
-        self.n_columns = 1 if self.ordered else self.n
-        self.n_settings = float(self.n)
+        self.n_columns: int = 1 if self.ordered else self.n
+        self.n_settings: float = float(self.n)
 
     def number(self, u: np.ndarray) -> np.ndarray:
         """Number of the value at coordinates u in [0, 1]."""
@@ -156,14 +156,17 @@ class Choice(Axis):
 class Quantile(Axis):
     """A distribution: the coordinate is the quantile, so that its scale becomes even."""
 
+    low: float
+    high: float
+
     def __init__(self, name: str, distribution: Any) -> None:
         self.distribution = distribution
-        self.discrete = hasattr(distribution, "pmf")
+        self.discrete: bool = hasattr(distribution, "pmf")
         low, high = distribution.support()
         if not low <= high:
             raise ValueError(f"{name} has no values: its support is [{low}, {high}]")
         self.low, self.high = float(low), float(high)
-        self.n_settings = self.high - self.low + 1.0 if self.discrete else np.inf
+        self.n_settings: float = self.high - self.low + 1.0 if self.discrete else np.inf
 
     def _values(self, u: np.ndarray) -> np.ndarray:
         smallest = 0.0 if np.isfinite(self.low) else TAIL
@@ -317,7 +320,7 @@ class ParameterSpace:
         self._constants: list[dict[str, Any]] = []
         #: For each dict, which axis its parameters are on.
         self._active: list[dict[str, int]] = []
-        self.n_settings = 0.0
+        self.n_settings: float = 0.0
         for space in spaces:
             constants, active, n_settings = {}, {}, 1.0
             for side, values in space.items():
@@ -337,8 +340,10 @@ class ParameterSpace:
 
     def _finish(self) -> None:
         """Count axes and columns."""
-        self.n_axes = len(self.axes)
-        self.groups = np.repeat(np.arange(self.n_axes), [axis.n_columns for _, axis in self.axes])
+        self.n_axes: int = len(self.axes)
+        self.groups: np.ndarray = np.repeat(
+            np.arange(self.n_axes), [axis.n_columns for _, axis in self.axes]
+        )
 
     @classmethod
     def from_axes(cls, axes: Mapping[str, Any]) -> ParameterSpace:
@@ -351,7 +356,7 @@ class ParameterSpace:
         space.n_settings = float(np.prod([axis.n_settings for axis in axes.values()]))
         return space
 
-    def __deepcopy__(self, memo: dict) -> ParameterSpace:
+    def __deepcopy__(self, memo: dict[int, Any]) -> ParameterSpace:
         """Return itself: nothing in it changes, and kernels are copied often."""
         return self
 

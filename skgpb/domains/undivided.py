@@ -54,7 +54,7 @@ class UndividedPool(PoolPartition):
         self._cut_of: dict[tuple[int, int], int] = {}
         self._limit = max_depth
         super().__init__(pool, 2, n_representatives, min_members, max_depth)
-        self.max_depth = self._deepest
+        self.max_depth: int = self._deepest
 
     def _arranged(self) -> np.ndarray:
         order = np.arange(len(self.pool))
@@ -70,7 +70,7 @@ class UndividedPool(PoolPartition):
             self._deepest = max(self._deepest, depth)
             cells += [(start, start + cut, depth + 1), (start + cut, stop, depth + 1)]
         starts = np.array([*sorted(leaves), len(order)])
-        self.fewest = int(np.diff(starts).min())
+        self.fewest: int = int(np.diff(starts).min())
         # Few rows at a time are arranged faster than all at once.
         first = 0
         for last in range(1, len(starts)):

@@ -62,7 +62,7 @@ class Entry:
 
 
 def entries_of(
-    events: Sequence[tuple],
+    events: Sequence[tuple[Any, ...]],
     numbers: Sequence[int],
     last: int,
     space: ParameterSpace,
@@ -113,7 +113,7 @@ def entries_of(
 
 
 def carried_over(
-    changed: Sequence[tuple[tuple, list[int]]], repeated: Sequence[tuple]
+    changed: Sequence[tuple[tuple[Any, ...], list[int]]], repeated: Sequence[tuple[Any, ...]]
 ) -> tuple[list[int], dict[int, Any]]:
     """Return the numbers of the entries of a run that was repeated, and the queries it lost.
 

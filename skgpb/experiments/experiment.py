@@ -76,7 +76,7 @@ class Experiment(KeptRun):
     @classmethod
     def create(
         cls,
-        path: str | os.PathLike,
+        path: str | os.PathLike[str],
         sides: Iterable[Side | str] | Mapping[str, Any],
         *,
         goal: str = "maximize",
@@ -85,7 +85,7 @@ class Experiment(KeptRun):
         title: str = "",
         answer: str = "",
         unit: str = "",
-        data: str | os.PathLike | None = None,
+        data: str | os.PathLike[str] | None = None,
         seed: int = 0,
     ) -> Self:
         """Begin an experiment and write its file.
@@ -237,7 +237,9 @@ class Experiment(KeptRun):
         with self._changing():
             return self._take(query, at, None, None)
 
-    def add_table(self, path: str | os.PathLike, answer: str | None = None) -> list[dict[str, Any]]:
+    def add_table(
+        self, path: str | os.PathLike[str], answer: str | None = None
+    ) -> list[dict[str, Any]]:
         """Report answers that are in a table.
 
         Parameters

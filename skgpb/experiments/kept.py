@@ -53,7 +53,7 @@ class KeptRun:
     # Queries that a tree would not ask after a correction, by their numbers.
     _lost: dict[int, Region]
 
-    def __init__(self, path: str | os.PathLike) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path, self._threads, self._seen = Path(path), RLock(), None
         self._read()
 

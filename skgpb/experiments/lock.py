@@ -34,7 +34,7 @@ class FileLock:
     # How often the thread holds each lock.
     _threads = local()
 
-    def __init__(self, path: str | os.PathLike) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._for = Path(os.path.realpath(path))
         self._path = self._for.with_name(f".{self._for.name}.lock")
         self._file: int | None = None

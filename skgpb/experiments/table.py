@@ -16,7 +16,7 @@ from skgpb.experiments.sides import Side
 
 
 def read_answers(
-    path: str | os.PathLike, sides: Sequence[Side], answer: str | None = None
+    path: str | os.PathLike[str], sides: Sequence[Side], answer: str | None = None
 ) -> tuple[list[dict[str, Any]], list[float]]:
     """Read settings and the answers they had.
 

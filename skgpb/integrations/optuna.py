@@ -34,10 +34,10 @@ try:
     )
     from optuna.study import StudyDirection
     from optuna.trial import TrialState
-except ImportError as error:
+except ImportError as _error:
     raise ImportError(
         "skgpb.integrations.optuna needs Optuna, which is not installed: pip install skgpb[optuna]"
-    ) from error
+    ) from _error
 
 # What was learned is kept for so many search spaces.
 REMEMBERED = 16
@@ -52,15 +52,18 @@ CHOSEN = "skgpb:params"
 class Numeric(Axis):
     """An integer or real parameter of Optuna, with or without steps, linear or logarithmic."""
 
+    low: float
+    high: float
+
     def __init__(self, distribution: FloatDistribution | IntDistribution) -> None:
         self.distribution = distribution
-        self.integer = isinstance(distribution, IntDistribution)
+        self.integer: bool = isinstance(distribution, IntDistribution)
         self.low, self.high = float(distribution.low), float(distribution.high)
-        self.step = distribution.step
-        self.log = distribution.log
+        self.step: float | None = distribution.step
+        self.log: bool = distribution.log
         if self.step is None:
             self._limits = self.low, self.high
-            self.n_settings = np.inf
+            self.n_settings: float = np.inf
         else:
             # Every value of the grid gets an interval of the axis, also the first and the last.
             self._limits = self.low - 0.5 * self.step, self.high + 0.5 * self.step
@@ -174,7 +177,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         self._entropy: Any = np.random.SeedSequence(seed).entropy
         self._independent: Any = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
         self._common_space: Any = optuna.search_space.IntersectionSearchSpace()
-        self._learned: dict[tuple, tuple[Kernel, float, float, float]] = {}
+        self._learned: dict[tuple[Any, ...], tuple[Kernel, float, float, float]] = {}
 
     def reseed_rng(self) -> None:
         """Take a fresh seed, as Optuna asks of the copies of a sampler in parallel workers."""
@@ -256,7 +259,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             )
 
     @staticmethod
-    def _known(study: optuna.Study, search_space: Mapping[str, BaseDistribution]) -> list:
+    def _known(study: optuna.Study, search_space: Mapping[str, BaseDistribution]) -> list[Any]:
         """Complete trials that had all these parameters, within these ranges, by number."""
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return [trial for trial in trials if _has(trial.params, search_space)]
@@ -266,7 +269,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         study: optuna.Study,
         trial: optuna.trial.FrozenTrial,
         search_space: Mapping[str, BaseDistribution],
-        known: list,
+        known: list[Any],
         fixed: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Ask the engine for the values of a search space, some of them fixed."""
@@ -301,7 +304,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         return EIOptimizer() if self.optimizer is None else clone(self.optimizer)
 
     def _learn(
-        self, key: tuple, space: Cube, X: np.ndarray, y: np.ndarray
+        self, key: tuple[Any, ...], space: Cube, X: np.ndarray, y: np.ndarray
     ) -> tuple[Kernel, float, float, float]:
         """Kernel, noise variance and units of the values, from the first of the trials."""
         n = last_learning("growing", len(y), first=1)
@@ -358,8 +361,8 @@ class Cube:
     def __init__(self, search_space: Mapping[str, BaseDistribution]) -> None:
         self._distributions = search_space
         self._axes = {name: _axis(each) for name, each in search_space.items()}
-        self.space = ParameterSpace.from_axes(self._axes)
-        self.bounds = self.space.bounds
+        self.space: ParameterSpace = ParameterSpace.from_axes(self._axes)
+        self.bounds: np.ndarray = self.space.bounds
 
     def coordinate(self, name: str, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""

@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 try:
     import pandas as pd
-except ImportError as error:
+except ImportError as _error:
     raise ImportError(
         "skgpb.integrations.pandas needs pandas, which is not installed: pip install skgpb[pandas]"
-    ) from error
+    ) from _error
 
 
 def history_frame(optimizer: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:

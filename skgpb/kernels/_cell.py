@@ -402,7 +402,7 @@ class BoxFeatures:
     def __init__(self, kernel: CellKernel, points: FeatureMap) -> None:
         self._kernel = kernel
         self._points = points
-        self.n_features = points.n_features
+        self.n_features: int = points.n_features
 
     def means(self, boxes: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """Return the features (m, r) of means over the runs of boxes that begin at ``starts``."""

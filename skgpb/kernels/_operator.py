@@ -150,6 +150,9 @@ class ConditionalMeanOperator:
         Mean squared leave-one-out residual, in units of the embedding kernel.
     """
 
+    features: np.ndarray
+    pivots: np.ndarray
+
     def __init__(
         self,
         X: np.ndarray,
@@ -159,13 +162,20 @@ class ConditionalMeanOperator:
         n_landmarks: int | None,
         embedding_kernel: Kernel | None,
     ) -> None:
-        self.settings = (query_kernel, regularization, n_landmarks, embedding_kernel)
+        self.settings: tuple[Any, ...] = (
+            query_kernel,
+            regularization,
+            n_landmarks,
+            embedding_kernel,
+        )
         self._neighbourly: tuple[np.ndarray, float, float] | None = None
         self._last: list[tuple[np.ndarray, np.ndarray]] = []
         self._forms: list[np.ndarray] | None = None
         self._grams: tuple[GaussianProducts, list[np.ndarray]] | None = None
         self.X, self.A = X.copy(), A.copy()
-        self.query_kernel = default_query_kernel(A) if query_kernel is None else clone(query_kernel)
+        self.query_kernel: Kernel = (
+            default_query_kernel(A) if query_kernel is None else clone(query_kernel)
+        )
         self._origin = origin_of(self.query_kernel, box_around(A))
         self._near_A = relative(self.A, self._origin)
         learn_kernel = len(self.query_kernel.theta) > 0
@@ -174,12 +184,14 @@ class ConditionalMeanOperator:
                 "one pair is too few to learn the conditional mean by leaving pairs out: give a"
                 " query_kernel with fixed hyperparameters and a regularization"
             )
-        self.embedding_kernel = embedding_kernel or default_embedding_kernel(X)
-        self.regularization = START_LAMBDA if regularization is None else float(regularization)
+        self.embedding_kernel: Kernel = embedding_kernel or default_embedding_kernel(X)
+        self.regularization: float = (
+            START_LAMBDA if regularization is None else float(regularization)
+        )
         if learn_kernel:
             self._learn_kernel(regularization is None)
         self._factorise(n_landmarks)
-        self.loss = np.nan
+        self.loss: float = np.nan
         if len(X) > 1:
             self._learn_regularization(regularization is None)
         self._prepare()
@@ -187,7 +199,7 @@ class ConditionalMeanOperator:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_last": [], "_forms": None, "_grams": None}
 
-    def __deepcopy__(self, memo: dict) -> Self:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
     # -- weights ----------------------------------------------------------------------------
@@ -200,7 +212,7 @@ class ConditionalMeanOperator:
     def _factorise(self, n_landmarks: int | None) -> None:
         N = len(self.X)
         wanted = (N if N <= EXACT_PAIRS else LANDMARKS) if n_landmarks is None else n_landmarks
-        self.exact = wanted >= N
+        self.exact: bool = wanted >= N
         self.features, self.pivots = pivoted_gram(
             self.query_kernel, self._near_A, min(wanted, LANDMARKS) if self.exact else wanted
         )
@@ -211,7 +223,7 @@ class ConditionalMeanOperator:
         if self.exact:
             L = cross(self.query_kernel, self._near_A, self._near_A)
             L[np.diag_indices(N)] += N * self.regularization
-            self.factor = cho_factor(L, lower=True, overwrite_a=True)
+            self.factor: tuple[np.ndarray, bool] = cho_factor(L, lower=True, overwrite_a=True)
             return
         # The same with l(a, a') ~ phi(a)' phi(a'): W = P (P'P + N lambda I)^-1 phi = R' c with
         # c = T^-1 phi and R = T^-1 P', T T' = P'P + N lambda I, so that R R' <= I.
@@ -220,7 +232,7 @@ class ConditionalMeanOperator:
         inner[np.diag_indices(len(inner))] += N * self.regularization
         T = np.linalg.cholesky(inner)
         self.factor = (T, True)
-        self.projection = solve_triangular(T, P.T, lower=True).T  # R' (N, r)
+        self.projection: np.ndarray = solve_triangular(T, P.T, lower=True).T  # R' (N, r)
 
     def coefficients(self, A: np.ndarray) -> np.ndarray:
         """Return the coefficients (n, r) of queries A (n, q); weights (n, N) where exact.

@@ -26,7 +26,7 @@ class WrapperKernel(Kernel):
             )
         return self.base
 
-    def get_params(self, deep: bool = True) -> dict:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep``, those of kernels as ``base__...``."""
         params = super().get_params(deep=False)
         if deep:

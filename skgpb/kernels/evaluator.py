@@ -120,7 +120,7 @@ class PlainEvaluator:
     def __init__(self, kernel: Kernel, origin: np.ndarray | None = None) -> None:
         self.kernel = kernel
         self.origin = origin
-        self.white = contains_white_noise(kernel)
+        self.white: bool = contains_white_noise(kernel)
 
     def embed(self, rows: np.ndarray, offsets: None = None) -> np.ndarray:
         """Return the rows."""

@@ -69,6 +69,9 @@ class RidgeScatter:
         Standard deviation of the scatter before clipping, unless it is given.
     """
 
+    center: np.ndarray
+    spread: np.ndarray
+
     def __init__(
         self,
         X: np.ndarray,
@@ -87,13 +90,15 @@ class RidgeScatter:
         least = max(PILED_UP, PILED_SHARE * len(X))
         piled = np.array([(low == X).sum(axis=0), (high == X).sum(axis=0)]) >= least
         piled &= ~flat
-        self.faces = np.where(piled, [low, high], [[-np.inf], [np.inf]])
+        self.faces: np.ndarray = np.where(piled, [low, high], [[-np.inf], [np.inf]])
         Y = (X - self.center) / self.spread
         # With the linear kernel over targets the embedding of a target is the target itself.
         linear = DotProduct(0.0, "fixed")
-        self.operator = ConditionalMeanOperator(Y, A, query_kernel, None, None, linear)
+        self.operator: ConditionalMeanOperator = ConditionalMeanOperator(
+            Y, A, query_kernel, None, None, linear
+        )
         self._targets = Y
-        self.tau = self._left_out(Y).std(axis=0) * self.spread
+        self.tau: np.ndarray = self._left_out(Y).std(axis=0) * self.spread
         if piled.any():
             self._impute(X, A)
         if self.operator.exact:

@@ -15,6 +15,7 @@ References
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,6 +51,8 @@ class FeatureMap:
         candidates is wrong by more.
     """
 
+    factor: np.ndarray
+
     def __init__(self, base: Kernel, candidates: np.ndarray, tolerance: float, max_rank: int):
         self.base = base
         self._origin = origin_of(base, box_around(candidates))
@@ -61,10 +64,10 @@ class FeatureMap:
         goal = target if step == 1 else STRICTER * target
         while True:
             pivots, self.factor = _incomplete_cholesky(base, near[chosen], goal, max_rank)
-            self.landmarks = candidates[chosen[pivots]]
+            self.landmarks: np.ndarray = candidates[chosen[pivots]]
             self._near_landmarks = near[chosen[pivots]]
             rest = self.residual(candidates)
-            self.error = float(rest.max(initial=0.0))
+            self.error: float = float(rest.max(initial=0.0))
             worse = np.flatnonzero(rest > target)
             worse = np.setdiff1d(worse[np.argsort(-rest[worse])][:MORE_CANDIDATES], chosen)
             if not len(worse) or len(pivots) == max_rank:
@@ -325,5 +328,5 @@ class LowRank(WrapperKernel):
             )
         return features
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_known"}

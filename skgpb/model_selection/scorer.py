@@ -68,7 +68,7 @@ class BanditScorer:
         return -found if optimizer.direction == "minimize" else found
 
     @staticmethod
-    def _on_pool(estimator: Any, X: np.ndarray, seed: int) -> BaseBanditOptimizer:
+    def _on_pool(estimator: Any, X: np.ndarray, seed: int) -> BaseBanditOptimizer[Any]:
         """Return a fresh optimizer with the estimator's parameters on the rows of X."""
         optimizer = clone(estimator)
         parameters = optimizer.get_params(deep=False)

@@ -181,7 +181,7 @@ class BanditSearchCV(BaseSearchCV):
 
     verbose: int
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **BaseSearchCV._parameter_constraints,
         "param_distributions": [dict, list, tuple],
         "optimizer": [BaseBanditOptimizer, None],
@@ -197,7 +197,7 @@ class BanditSearchCV(BaseSearchCV):
         estimator: Any,
         param_distributions: Any,
         *,
-        optimizer: BaseBanditOptimizer | None = None,
+        optimizer: BaseBanditOptimizer[Any] | None = None,
         n_iter: int = 10,
         n_initial: int | None = None,
         batch_size: int | None = None,
@@ -241,7 +241,7 @@ class BanditSearchCV(BaseSearchCV):
 
     def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
         rng = check_random_state(self.random_state)
-        self.space_ = ParameterSpace(self.param_distributions)
+        self.space_: ParameterSpace = ParameterSpace(self.param_distributions)
         engine = self._make_optimizer(self.space_, rng)
         n_iter = int(min(self.n_iter, self.space_.n_settings))
         context = None
@@ -272,7 +272,7 @@ class BanditSearchCV(BaseSearchCV):
             self.verbose = verbose
             del self._scores
         self.optimizer_ = engine
-        self.expected_scores_ = scores.expected()
+        self.expected_scores_: np.ndarray = scores.expected()
         warn_or_raise_about_fit_failures(scores.fits, self.error_score)
         if callable(self.scoring):
             insert_error_scores(scores.fits, self.error_score)
@@ -282,7 +282,7 @@ class BanditSearchCV(BaseSearchCV):
             context.call_on_fit_task_end(estimator=self)
 
     def _format_results(
-        self, candidate_params: list, n_splits: int, out: list, more_results: Any = None
+        self, candidate_params: list[Any], n_splits: int, out: list, more_results: Any = None
     ) -> dict[str, Any]:
         # After every batch in which a fit succeeded: the results are complete, and said to be
         # finite or not, when the search is over.
@@ -369,9 +369,9 @@ class SplitOnce:
 
     def __init__(self, cv: Any) -> None:
         self._cv = cv
-        self._folds: list | None = None
+        self._folds: list[Any] | None = None
 
-    def split(self, X: Any, y: Any = None, **params: Any) -> list:
+    def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
         """Return pairs of training and test indices."""
         if self._folds is None:
             self._folds = list(self._cv.split(X, y, **params))
@@ -425,7 +425,7 @@ class Scores:
         self._refit = refit
         self._verbose = verbose
         #: Whether the engine learns from points that it has not asked for.
-        self.learns = "kernel" in engine.get_params(deep=False)
+        self.learns: bool = "kernel" in engine.get_params(deep=False)
         #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
         self.settings: list[dict[str, Any]] = []
         self._points: list[np.ndarray] = []
@@ -451,11 +451,11 @@ class Scores:
         """Whether nothing can be told for want of a finite score: ``ask`` would repeat itself."""
         return bool(self._waiting)
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         """Return nothing: the search goes to the workers, which need none of this."""
         return {}
 
-    def evaluate(self, queries: list) -> int:
+    def evaluate(self, queries: list[Any]) -> int:
         """Evaluate what is unknown of some queries; how many settings that were.
 
         Points are taken until ``n_iter`` settings are known. A query that is not complete then

@@ -100,7 +100,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
 
     domain_: ArmSet
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "arms": "no_validation",
         "bounds": "no_validation",
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
@@ -389,7 +389,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
         self._gp.track(rows, slots)
         self._pairs = TrackedPairs(self._gp)
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         self._check_candidates()
         return super()._checked(query, reward, alpha)
 
@@ -467,7 +467,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
     relearn, normalize_y, direction, random_state : %(arms)s
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "beta": [StrOptions({"theory"}), Interval(Real, 0, None, closed="left"), callable],
         "failure_probability": [Interval(Real, 0, 1, closed="neither")],
     }

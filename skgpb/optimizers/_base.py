@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LearningWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._files import SavedRuns
@@ -74,7 +75,7 @@ class BaseBanditOptimizer(
     #: Whether large or small rewards are sought.
     direction: str = "maximize"
 
-    _parameter_constraints: dict = {"direction": [StrOptions({"maximize", "minimize"})]}
+    _parameter_constraints: dict[str, Any] = {"direction": [StrOptions({"maximize", "minimize"})]}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let a class name the constraints of its own parameters, and inherit the others."""
@@ -157,7 +158,7 @@ class BaseBanditOptimizer(
     def _prepare(self) -> None:
         """Check parameters before a start, and what names the sides have."""
         validate_params(self)
-        self.space_ = self._make_space()
+        self.space_: ParameterSpace | None = self._make_space()
 
     def _start(self, X: np.ndarray | None) -> None:
         """Forget everything and begin on the domain given, or on the bounding box of X."""
@@ -180,7 +181,7 @@ class BaseBanditOptimizer(
             check_inside(X, bounds, self._in_coordinates)
         self._begin_checks(len(bounds))
         self.bounds_ = bounds
-        self.n_features_in_ = len(bounds)
+        self.n_features_in_: int = len(bounds)
         self._begin_loop()
         self._begin()
 
@@ -195,9 +196,9 @@ class BaseBanditOptimizer(
         self._pending: dict[Any, int | None] = {}
         # What run() is evaluating.
         self._batch: list[Any] = []
-        self._history: list[tuple] = []
+        self._history: list[tuple[Any, ...]] = []
         self._failures: list[tuple[int, Any, str]] = []
-        self._log: list[tuple] = []
+        self._log: list[tuple[Any, ...]] = []
 
     def _signed(self, values: Any) -> Any:
         """Turn rewards into what the algorithm maximises, or back: the same change of sign."""
@@ -452,7 +453,7 @@ class BaseBanditOptimizer(
         for query in due:
             del self._pending[query]
 
-    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple]:
+    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
         if isinstance(query, list) and query and isinstance(query[0], (self._query_type, Mapping)):
             return self._checked_list(query, reward, alpha)
         if not isinstance(reward, float):
@@ -461,7 +462,7 @@ class BaseBanditOptimizer(
                 return self._checked_list(rows, reward, alpha)
         return [self._checked(query, reward, alpha)]
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, float) and isfinite(reward):
             value: float | None = float(reward)
         else:

@@ -28,7 +28,7 @@ class NamedCampaigns(BaseEstimator):
             for i, each in enumerate(self.optimizers)
         ]
 
-    def get_params(self, deep: bool = True) -> dict:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, with those of the campaigns as ``name__parameter`` if ``deep``.
 
         Parameters

@@ -32,10 +32,12 @@ class SavedRuns:
 
     _query_type: Any
 
+    feature_names_in_: np.ndarray
+
     @locked
     def save(
         self: Any,
-        path: str | os.PathLike,
+        path: str | os.PathLike[str],
         *,
         omit: Collection[str] = (),
         notes: Mapping[str, Any] | None = None,
@@ -110,7 +112,7 @@ class SavedRuns:
         write(path, document, writer.arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike, **parameters: Any) -> Self:
+    def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Self:
         """Read a run that was saved, ready to go on as if it had never stopped.
 
         Nothing in the file is executed: it names classes of this library, parameters and
@@ -183,7 +185,11 @@ class SavedRuns:
             return optimizer, optimizer._replay(*run)
 
     def _replay(
-        self: Any, events: list[tuple], seed: Any, names: Any = None, batch: Sequence[Any] = ()
+        self: Any,
+        events: list[tuple[Any, ...]],
+        seed: Any,
+        names: Any = None,
+        batch: Sequence[Any] = (),
     ) -> int:
         """Repeat the events of a run; how many queries came out otherwise."""
         surprises = self._repeat_all(events, seed)
@@ -197,7 +203,7 @@ class SavedRuns:
         self._batch = [self._named(query) for query in batch]
         return surprises
 
-    def _repeat_all(self: Any, events: list[tuple], seed: Any) -> int:
+    def _repeat_all(self: Any, events: list[tuple[Any, ...]], seed: Any) -> int:
         """Begin as a run with this seed did and repeat its events; how many came out otherwise."""
         learned = [event[1] for event in events if event[0] == "learned"]
         failures = [event[1:] for event in events if event[0] == "unlearned"]
@@ -216,7 +222,7 @@ class SavedRuns:
 
     @property
     @locked
-    def events_(self) -> list[tuple]:
+    def events_(self) -> list[tuple[Any, ...]]:
         """Everything that happened since the start, in its order.
 
         ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
@@ -227,7 +233,7 @@ class SavedRuns:
         return list(self._events())
 
     @locked
-    def repeated(self: Any, events: Sequence[tuple]) -> Any:
+    def repeated(self: Any, events: Sequence[tuple[Any, ...]]) -> Any:
         """Return the run that this one would be, had these events happened.
 
         So an answer is corrected or taken back after others have followed it.
@@ -265,7 +271,10 @@ class SavedRuns:
 
     @locked
     def prepare_replay(
-        self, seed: Any = None, learned: Sequence[dict] = (), failures: Sequence[tuple] = ()
+        self,
+        seed: Any = None,
+        learned: Sequence[dict[str, Any]] = (),
+        failures: Sequence[tuple[Any, ...]] = (),
     ) -> None:
         """Take from an earlier run what it cannot compute again, until :meth:`finish_replay`.
 
@@ -296,7 +305,7 @@ class SavedRuns:
         check_is_fitted(self, "bounds_")
         return getattr(self, "_seed", None)
 
-    def _events(self: Any) -> list[tuple]:
+    def _events(self: Any) -> list[tuple[Any, ...]]:
         """What was asked and told, in its order."""
         return self._log
 
@@ -331,7 +340,7 @@ class SavedRuns:
         self._take(*self._checked_again(query, value, _none_for_nan(noise)))
         return False
 
-    def _checked_again(self: Any, query: Any, reward: Any, alpha: Any) -> tuple:
+    def _checked_again(self: Any, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         """Check what was told in a saved run."""
         if isinstance(query, self._query_type):
             try:
@@ -341,12 +350,12 @@ class SavedRuns:
                 pass
         return self._checked(query.points, reward, alpha)
 
-    def _choice_of(self: Any, query: Any) -> tuple:
+    def _choice_of(self: Any, query: Any) -> tuple[Any, ...]:
         """Return the function, and its arguments, by which a query was chosen."""
         return (self._choose,)
 
 
-def _decoded(reader: Reader, kind: str, *rest: Any) -> tuple:
+def _decoded(reader: Reader, kind: str, *rest: Any) -> tuple[Any, ...]:
     """Return an event as the log has it."""
     if kind in ("fit", "learned"):
         return kind, *(reader.decode(each) for each in rest)

@@ -64,7 +64,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     normalize_y: bool
     surrogate_: Any
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "kernel": [None, Kernel],
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
         "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
@@ -147,7 +147,9 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     alpha: float | None
 
-    _parameter_constraints: dict = {"alpha": [Interval(Real, 0, None, closed="left"), None]}
+    _parameter_constraints: dict[str, Any] = {
+        "alpha": [Interval(Real, 0, None, closed="left"), None]
+    }
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         return self.domain_.rows_of(points)
@@ -195,7 +197,9 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         alpha = 1e-10 if self.alpha is None else self.alpha
         regressor = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
         self.share_lock(regressor)
-        self.surrogate_ = regressor.start(kernel, n_columns, origin_of_rows(kernel, self.bounds_))
+        self.surrogate_: OnlineGaussianProcessRegressor = regressor.start(
+            kernel, n_columns, origin_of_rows(kernel, self.bounds_)
+        )
         self._first_theta = kernel.theta
         self._samples = Samples()
         # A kernel that the user did not choose is ours, to be learned under our priors; another
@@ -283,7 +287,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         self._round += 1
         self._history.append((self._descriptor(query), reward, *row, expanded))
 
-    def _expected(self, pending: Iterable | None = None) -> GaussianProcess:
+    def _expected(self, pending: Iterable[Any] | None = None) -> GaussianProcess:
         """The process itself, or a copy that has seen what pending queries should answer."""
         blocks = [self._block(q) for q in (self._pending if pending is None else pending)]
         if not blocks:

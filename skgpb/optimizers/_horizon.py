@@ -26,7 +26,7 @@ class Horizon:
     anytime: bool
 
     def _begin_horizon(self) -> None:
-        self.horizon_ = int(self.horizon)
+        self.horizon_: int = int(self.horizon)
         self._overdrawn = False
 
     @abstractmethod

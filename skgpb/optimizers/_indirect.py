@@ -76,7 +76,7 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
     posterior of f it has the hooks ``_begun``, ``_observed`` and ``_learned``.
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "query_kernel": [None, Kernel],
         "conditional": [None, Kernel],
         "operator": [StrOptions({"auto", "embedding", "window"})],
@@ -190,7 +190,7 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
                 f"X has {X.shape[1]} features, but the domain has {len(bounds)} dimensions"
             )
         self.bounds_ = bounds
-        self.n_features_in_ = len(bounds)
+        self.n_features_in_: int = len(bounds)
         self._queries = self._make_queries(kernel, A)
         points = bounds.T[:1] if self._arms is None else self._arms[:1]
         kernel.check_related(self._queries.typical_rows, points)
@@ -226,7 +226,7 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
         theta = kernel.theta
         flat = np.full(len(theta), np.inf)
         self._prior = smooth_prior(theta) if self._ours else Prior(theta, flat)
-        self.surrogate_ = ConditionalMeanProcess(
+        self.surrogate_: ConditionalMeanProcess = ConditionalMeanProcess(
             conditional=kernel,
             alpha=None,
             model_noise=self.model_noise,
@@ -356,7 +356,7 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
             return float(self._noises.min())
         return float("nan") if self.alpha is None else float(self.alpha)
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         query, target, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and self.alpha is not None:
             noise = float(self._alphas_of([query])[0])
@@ -521,7 +521,7 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
 
     _queries: QuerySet
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "queries": "no_validation",
         "n_candidates": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "continuous": ["boolean"],

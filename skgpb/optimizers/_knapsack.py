@@ -120,7 +120,7 @@ class CostTable:
         one are those that agree with it on the first i campaigns and differ on the next.
         """
         free = np.ones(len(self.flat), dtype=bool)
-        queue: list[tuple] = []
+        queue: list[tuple[Any, ...]] = []
         self._enter(queue, values, free, 0)
         while queue:
             _, _, choice, allowed, n_fixed = heapq.heappop(queue)
@@ -137,7 +137,11 @@ class CostTable:
         return None
 
     def _enter(
-        self, queue: list[tuple], values: NDArray[np.float64], allowed: NDArray[np.bool_], i: int
+        self,
+        queue: list[tuple[Any, ...]],
+        values: NDArray[np.float64],
+        allowed: NDArray[np.bool_],
+        i: int,
     ) -> None:
         """Put the best choice of a part into the queue, if the part has one."""
         cheapest = np.minimum.reduceat(np.where(allowed, self.flat, np.inf), self.starts[:-1])

@@ -42,6 +42,9 @@ class ArmsPosterior:
         Randomness of this round, the same whenever the round is asked again.
     """
 
+    offset: float
+    scale: float
+
     def __init__(
         self,
         expected: Posterior,
@@ -57,10 +60,10 @@ class ArmsPosterior:
         self._pulled, self._noise = pulled, noise
         self.t = t
         self.offset, self.scale = gp.offset, gp.scale
-        self.mean = expected.tracked_mean()
-        self.var = expected.tracked_var()
-        self.std = np.sqrt(self.var)
-        self.noise = noise / gp.scale**2 + gp.white_noise(gp.tracked)
+        self.mean: np.ndarray = expected.tracked_mean()
+        self.var: np.ndarray = expected.tracked_var()
+        self.std: np.ndarray = np.sqrt(self.var)
+        self.noise: np.ndarray = noise / gp.scale**2 + gp.white_noise(gp.tracked)
         self.rng = rng
 
     @property

@@ -69,7 +69,7 @@ class Runs:
         *,
         executor: Executor | None = None,
         on_error: str = "record",
-        checkpoint: str | os.PathLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> RunResult:
         """Ask, evaluate and tell ``budget`` times, continuing from the present state.
@@ -150,8 +150,8 @@ class Runs:
         ask: Callable[[int, int], list[Any]],
         callback: Callable[[Any], Any] | None,
         progress: Progress,
-        checkpoint: str | os.PathLike | None = None,
-        enough: Callable[[Iterable], bool] = lambda out: False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        enough: Callable[[Iterable[Any], bool] = lambda out: False,
     ) -> RunResult:
         """Play the loop of ``run``.
 
@@ -259,7 +259,7 @@ class PricedRuns(Runs):
         max_cost: float | None = None,
         executor: Executor | None = None,
         on_error: str = "record",
-        checkpoint: str | os.PathLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> RunResult:
         """Ask, evaluate and tell until enough is evaluated or spent, from the present state.

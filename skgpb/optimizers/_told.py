@@ -28,7 +28,7 @@ class Told:
     #: Dimensions of the reward of one query.
     _reward_ndim: ClassVar[int] = 0
 
-    def _rows_told(self, query: Any, rewards: Any) -> list | None:
+    def _rows_told(self, query: Any, rewards: Any) -> list[Any] | None:
         """Points of which each has a reward of its own; None for one query."""
         reward = rewards
         for _ in range(self._reward_ndim):
@@ -42,7 +42,7 @@ class Told:
             return None  # the average over all of them, in an array
         return list(rows) if rows.ndim == 2 else [rows]
 
-    def _checked_list(self, queries: list, rewards: Any, alphas: Any) -> list[tuple]:
+    def _checked_list(self, queries: list[Any], rewards: Any, alphas: Any) -> list[tuple[Any, ...]]:
         n = len(queries)
         rewards = check_one_each(rewards, n, "reward", "queries")
         alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)

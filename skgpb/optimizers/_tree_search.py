@@ -46,7 +46,7 @@ MANY_ROWS = 512
 class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
     """A search over the cells of a K-ary partition of a box or of a pool."""
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "bounds": "no_validation",
         "pool": "no_validation",
         "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
@@ -114,7 +114,7 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
         check_diameter(self.diameter)
 
     def _begin(self) -> None:
-        self.domain_ = self._make_partition(self._resolved_depth())
+        self.domain_: BoxPartition | PoolPartition = self._make_partition(self._resolved_depth())
         self._tree = self.domain_.tree
 
     @property
@@ -186,7 +186,9 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
     A subclass decides which functionals the surrogate tracks (``_track_root``, ``_expand``).
     """
 
-    _parameter_constraints: dict = {"diameter": [StrOptions({"kernel"}), tuple, list, callable]}
+    _parameter_constraints: dict[str, Any] = {
+        "diameter": [StrOptions({"kernel"}), tuple, list, callable]
+    }
 
     # -- recommending -----------------------------------------------------------------------
 

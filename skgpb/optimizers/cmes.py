@@ -62,7 +62,7 @@ LARGEST_SHARE = 1.0 - 1e-9
 class SamplesMaximum(BaseIndirectOptimizer[Asked]):
     """What the optimizers that sample f* share: how, and the score of a round."""
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "information": [StrOptions({"auto", "noiseless", "noisy", "joint"})],
         "max_values": [StrOptions({"draws", "gumbel"})],
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
@@ -230,6 +230,12 @@ class MaxValueInformation:
         and all queries would tie, although f is not known.
     """
 
+    unit: float
+    fallback: bool
+    silent: bool
+    places: np.ndarray
+    weights: np.ndarray
+
     def __init__(
         self,
         posterior: ConditionalMeanProcess,
@@ -244,11 +250,11 @@ class MaxValueInformation:
         fallback: bool,
     ) -> None:
         self.unit, self.fallback, self.silent = unit, fallback, False
-        self.noisy = information == "noisy" or (information == "auto" and not known_noise)
-        self.joint = information == "joint"
+        self.noisy: bool = information == "noisy" or (information == "auto" and not known_noise)
+        self.joint: bool = information == "joint"
         if max_values == "gumbel" and not self.joint:
             mean, std = posterior.predict_tracked(return_std=True)
-            self.samples = gumbel_max_values(mean, std, n_max_values, rng)
+            self.samples: np.ndarray = gumbel_max_values(mean, std, n_max_values, rng)
             return
         draws: Any = posterior.sample_tracked(n_max_values, random_state=int(rng.integers(2**31)))
         if self.joint:

@@ -26,6 +26,7 @@ from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree
+from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
@@ -46,6 +47,9 @@ class CellWindow:
     Exact for maps that act on each coordinate alone and are linear within a cell; otherwise the
     box around the images of opposite corners, filled evenly.
     """
+
+    side: np.ndarray
+    map: Callable[..., Any] | None
 
     def __init__(self, side: np.ndarray, location: Callable | None) -> None:
         self.side, self.map = side, location
@@ -152,7 +156,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
 
     _query_type = IndirectCell
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_children": [Interval(Integral, 2, MOST_CHILDREN, closed="both")],
         "max_depth": [Interval(Integral, 0, None, closed="left")],
         "window": [StrOptions({"cell", "gaussian"})],
@@ -348,7 +352,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
             known = self.conditional is None and not isinstance(kernel, ConditionalMean)
             if known and self._last_column is not None and X is None:
                 self._arms = None
-                self.space_ = self._query_space
+                self.space_: ParameterSpace | None = self._query_space
                 return root
         return super()._resolved_bounds(X, kernel)
 

@@ -132,7 +132,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
 
     _query_type = Allocation
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "optimizers": [list, tuple],
         "budget": [Interval(Real, 0, None, closed="left")],
         "costs": "no_validation",
@@ -211,7 +211,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
     def _begin(self) -> None:
         arms = [optimizer.domain_ for optimizer in self.optimizers_]
         costs = costs_of_arms(self.costs, [each.rows for each in arms])
-        self.domain_ = AllocationSet(arms, costs, priced=self.costs is None)
+        self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self.costs is None)
         self._table()
 
     def _table(self) -> CostTable:
@@ -241,7 +241,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
         for optimizer in self.optimizers_:
             optimizer.finish_replay()
 
-    def _events(self) -> list[tuple]:
+    def _events(self) -> list[tuple[Any, ...]]:
         """What was asked and told, and which campaigns failed to learn when."""
         failures = [
             ("unlearned", when, i)
@@ -457,8 +457,8 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             raise error
 
     def _tell_campaigns(
-        self, query: Any, rewards: list, alphas: list
-    ) -> tuple[list, BaseException | None]:
+        self, query: Any, rewards: list[Any], alphas: list
+    ) -> tuple[list[Any], BaseException | None]:
         """Tell every campaign its reward; the rewards that were taken, and the last error.
 
         That one campaign refuses its reward, or is interrupted while it learns, does not concern
@@ -479,7 +479,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
                     taken[i] = None
         return taken, failure
 
-    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         n, rewards = len(self.optimizers_), None
         if reward is not None:
             rewards = check_one_each(reward, n, "reward", "campaigns")
@@ -502,7 +502,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             raise ValueError(f"an allocation is one row, got {len(query.points)}")
         return query
 
-    def _update(self, query: Allocation | PointsQuery, reward: list, alpha: list) -> None:
+    def _update(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
         self._round += 1
         told = np.array([each is not None for each in reward])
         self._history.append((query.box, self.domain_.slots_of(query), told))
@@ -591,7 +591,7 @@ class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
             [o.predict_query(list(of_one), return_std=True) for o, of_one in campaigns], return_std
         )
 
-    def _side_by_side(self, moments: list[tuple], return_std: bool) -> Any:
+    def _side_by_side(self, moments: list[tuple[Any, ...]], return_std: bool) -> Any:
         """Moments of all campaigns, one column for each."""
         mean, std = (np.column_stack(each) for each in zip(*moments, strict=True))
         if len(self.optimizers_) == 1:

@@ -184,6 +184,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
     }
 
+    n_context_: int
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -217,7 +219,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         self.anytime = anytime
         self.alpha = alpha
         self.n_children = n_children
-        self.feedback = feedback
+        self.feedback: str = feedback
         self.n_representatives = n_representatives
         self.diameter = diameter
         self.max_depth = max_depth
@@ -292,7 +294,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         n_jobs: int | None = None,
         executor: Executor | None = None,
         on_error: str = "record",
-        checkpoint: str | PathLike | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
     ) -> RunResult:
         """Ask, evaluate and tell for one context after the other.

@@ -90,7 +90,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "weights": [StrOptions({"integral", "sampling", "joint"}), callable],
         "n_draws": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "covariance": [StrOptions({"auto", "full", "lean"})],

@@ -66,7 +66,7 @@ class EIOptimizer(BaseArmsOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "xi": [Interval(Real, 0, None, closed="left")],
     }
 

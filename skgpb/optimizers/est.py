@@ -63,7 +63,7 @@ class ESTOptimizer(BaseArmsOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "optimum": [Real, None],
     }
 

@@ -68,10 +68,10 @@ class Constants:
     ) -> None:
         self._of = (n_children, d, exponent, given)
         K, limit = n_children, deepest_level(n_children)
-        self.h_max = float(min(limit, h_max(n, exponent, K, d)) if given is None else given)
-        self.max_depth = floor(self.h_max + ROUNDING)
+        self.h_max: float = float(min(limit, h_max(n, exponent, K, d)) if given is None else given)
+        self.max_depth: int = floor(self.h_max + ROUNDING)
         created = n * K * max(1.0, self.h_max)
-        self.log_cells = min((self.max_depth + 1) * log(K), log(created))
+        self.log_cells: float = min((self.max_depth + 1) * log(K), log(created))
         self._events = log(2.0 * max(1.0, self.h_max) * n), log(created)
 
     def renewed(self, n: int) -> Constants:
@@ -88,7 +88,7 @@ class AdaptiveTree(Horizon, RegionSearchOptimizer[Q]):
 
     _overdrawn: bool
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
         "max_active": [Interval(Integral, 1, MOST_LEAVES, closed="both")],
     }

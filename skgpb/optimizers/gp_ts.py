@@ -74,7 +74,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "B": [Interval(Real, 0, None, closed="left")],
         "R": [Interval(Real, 0, None, closed="left"), None],
         "information_gain": [

@@ -68,7 +68,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "beta": [*BaseUCBOptimizer._parameter_constraints["beta"], None],
     }
 

@@ -172,7 +172,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "bounds": "no_validation",
         "metric": [StrOptions({"chebyshev", "euclidean"})],
         "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
@@ -342,10 +342,12 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         """r_min and all that depends on it."""
         diameter, a = self.covering_.diameter, self._exponent
         if self.r_min is None:
-            self.r_min_ = 0.5 * diameter * float(self.horizon_) ** (-(1.0 + 1.0 / a) / (2.0 * a))
+            self.r_min_: float = (
+                0.5 * diameter * float(self.horizon_) ** (-(1.0 + 1.0 / a) / (2.0 * a))
+            )
         else:
             self.r_min_ = float(self.r_min)
-        self.max_depth_ = 0
+        self.max_depth_: int = 0
         while self.max_depth_ < LEVELS and diameter * 2.0**-self.max_depth_ >= self.r_min_:
             self.max_depth_ += 1
         self._relearned()

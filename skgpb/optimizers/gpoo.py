@@ -120,7 +120,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "expansion": [StrOptions({"before", "after", "posterior"})],
     }
 

@@ -64,7 +64,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "B": [Interval(Real, 0, None, closed="left")],
         "R": [Interval(Real, 0, None, closed="left"), None],
         "information_gain": [

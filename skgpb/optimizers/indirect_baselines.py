@@ -46,7 +46,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
     A subclass implements ``_acquisition``.
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "answer_kernel": [None, Kernel],
     }
 
@@ -124,7 +124,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         kernel = smooth_kernel(box) if self.answer_kernel is None else clone(self.answer_kernel)
         if self._answer_optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
-        self.answers_ = self._make_answers(kernel)
+        self.answers_: OnlineGaussianProcessRegressor = self._make_answers(kernel)
 
     @property
     def _answer_optimizer(self) -> str | Callable | None:
@@ -304,7 +304,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "beta": [Interval(Real, 0, None, closed="left"), callable],
     }
 
@@ -401,7 +401,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
     }
 

@@ -66,7 +66,7 @@ class MESOptimizer(BaseArmsOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "optimum": [Real, None],
         "max_values": [StrOptions({"draws", "gumbel"})],
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],

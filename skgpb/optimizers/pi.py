@@ -68,7 +68,7 @@ class PIOptimizer(BaseArmsOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "xi": [Interval(Real, 0, None, closed="left")],
     }
 

@@ -91,7 +91,7 @@ class StoOOOptimizer(TreeSearchOptimizer):
     _rules = ("paper",)
     _sides = "ordered"
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "feedback": [StrOptions({"center", "average", "integral"})],
         "diameter": [tuple, list, callable],
         "width": [StrOptions({"anytime", "munos"})],

@@ -72,7 +72,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "weights": [StrOptions({"own", "mean", "sum"})],
         "covariance": [StrOptions({"auto", "full", "lean"})],
     }

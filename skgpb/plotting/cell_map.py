@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -24,6 +24,11 @@ from skgpb.plotting._axes import (
     recommendation_of,
     sides_of,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import Collection
+    from matplotlib.figure import Figure
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -198,12 +203,13 @@ class CellMapDisplay:
             Where matplotlib is not installed.
         """
         ax = make_axes(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Axes = ax
+        self.figure_: Figure = ax.figure
         names = self.feature_names
         if names is None:
             names = [f"feature {i}" for i in range(self.lower.shape[1])]
         ax.set_xlabel(names[0])
-        self.mappable_ = None
+        self.mappable_: Collection | None = None
         if self.lower.shape[1] == 1:
             self._draw_steps(ax)
         else:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from skgpb.inspection import feature_effects
 from skgpb.plotting._axes import make_axes, names_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.figure import Figure
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -113,13 +118,16 @@ class ImportanceDisplay:
         self : ImportanceDisplay
         """
         ax = make_axes(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Axes = ax
+        self.figure_: Figure = ax.figure
         names = self.feature_names
         if names is None:
             names = [f"feature {i}" for i in range(len(self.known))]
         drawn = np.argsort(self.known, kind="stable")[-n_features:]
         places = np.arange(len(drawn))
-        self.bars_ = ax.barh(places, self.known[drawn], height=0.6, label="by what is known")
+        self.bars_: BarContainer = ax.barh(
+            places, self.known[drawn], height=0.6, label="by what is known"
+        )
         color = self.bars_.patches[0].get_facecolor()
         unsure = (self.possible - self.known)[drawn]
         if unsure.any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -27,6 +27,11 @@ from skgpb.plotting._axes import (
     setting_of,
     sides_of,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -185,14 +190,15 @@ class PosteriorDisplay:
         if kind not in ("mean", "std"):
             raise ValueError(f"kind must be 'mean' or 'std', got {kind!r}")
         ax = make_axes(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Axes = ax
+        self.figure_: Figure = ax.figure
         names = self.feature_names
         if names is None:
             names = [f"feature {i}" for i in range(len(self.grid))]
         ax.set_xlabel(names[0])
         if self.title:
             ax.set_title(self.title, fontsize="medium")
-        self.mappable_ = None
+        self.mappable_: ScalarMappable | None = None
         if len(self.grid) == 1:
             self._draw_curve(ax)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,6 +12,11 @@ from skgpb.inspection import check_is_single
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.plotting._axes import ink_of, make_axes
 from skgpb.utils import check_numbers, check_reward
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 KINDS = {
     "cumulative": "cumulative regret",
@@ -174,14 +179,15 @@ class RegretDisplay:
         self : RegretDisplay
         """
         ax = make_axes(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Axes = ax
+        self.figure_: Figure = ax.figure
         rounds = np.arange(1, len(self.regret) + 1)
         others = [line.get_label() for line in ax.lines]
         line = LINES[len([label for label in others if label != "optimum"]) % len(LINES)]
         style = {"label": self.name if name is None else name, "linestyle": line} | kwargs
         if self.kind == "best":
             style = {"drawstyle": "steps-post"} | style
-        (self.line_,) = ax.plot(rounds, self.regret, **style)
+        self.line_: Line2D = ax.plot(rounds, self.regret, **style)[0]
         if self.answers is not None:
             ax.scatter(rounds, self.answers, s=10, color=self.line_.get_color(), alpha=0.5)
         if self.kind == "best" and self.optimum is not None and "optimum" not in others:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +28,10 @@ from skgpb.plotting._axes import (
     setting_of,
     sides_of,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Characters of the title above each panel.
 TITLE_WIDTH = 36
@@ -202,8 +206,9 @@ class SliceDisplay:
             For a number of axes that is neither one nor that of the sides.
         """
         new = ax is None
-        self.axes_ = make_panels(ax, len(self.grids))
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.axes_: list[Any] = make_panels(ax, len(self.grids))
+        self.ax_: Axes = self.axes_[0]
+        self.figure_: Figure = self.ax_.figure
         names = self.feature_names
         if names is None:
             names = [f"feature {i}" for i in range(len(self.grids))]

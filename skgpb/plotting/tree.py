@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains import Cell
 from skgpb.plotting._axes import RECOMMENDED, check_has_cells, ink_of, make_axes, recommendation_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.figure import Figure
 
 # Area of a node that was never asked, and what the node asked most often adds to it, in points;
 # with more than so many nodes the former shrinks.
@@ -133,7 +138,8 @@ class TreeDisplay:
         self : TreeDisplay
         """
         ax = make_axes(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Axes = ax
+        self.figure_: Figure = ax.figure
         x, y = self.position_, self.depth
         child = np.flatnonzero(self.parent >= 0)
 
@@ -156,7 +162,7 @@ class TreeDisplay:
         # Those that were asked on top.
         known = np.flatnonzero(~unknown)
         known = known[np.argsort(self.n_evaluations[known] > 0, kind="stable")]
-        self.mappable_ = ax.scatter(
+        self.mappable_: PathCollection = ax.scatter(
             x[known],
             y[known],
             s=size[known],

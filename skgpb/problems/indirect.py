@@ -71,7 +71,7 @@ def _valley(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return _CURVE * x**2 - _TILT * x + _LEVEL
 
 
-def _expected_branin(axes: list[tuple[NDArray, NDArray]]) -> NDArray[np.float64]:
+def _expected_branin(axes: list[tuple[NDArray[np.float64], NDArray]]) -> NDArray[np.float64]:
     """E f(x, y) for independent x, y given by nodes and weights, (n, m) each."""
     (x, v), (y, w) = axes
     floor = _valley(x)
@@ -80,7 +80,9 @@ def _expected_branin(axes: list[tuple[NDArray, NDArray]]) -> NDArray[np.float64]
     return -(square + (v * (_WAVE * np.cos(x) + 10.0)).sum(1))
 
 
-def _clipped_normal(center: NDArray, scale: NDArray, axis: int) -> tuple[NDArray, NDArray]:
+def _clipped_normal(
+    center: np.ndarray, scale: np.ndarray, axis: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of clip(N(center, scale^2)) along one axis of the domain."""
     lower, upper = _LOWER[axis], _UPPER[axis]
     # In standard deviations: differences of nodes would lose the digits of a narrow scatter.
@@ -177,7 +179,7 @@ class IndirectBranin:
         scale = np.broadcast_to(self.scale if scale is None else scale, len(center)).astype(float)
         return _expected_branin([_clipped_normal(center[:, i], scale, i) for i in range(2)])
 
-    def pairs(self, n: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+    def pairs(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draw D1: n pairs of an input X (n, 2) and the query A (n, 2), uniform, it came from."""
         A = rng.uniform(size=(check_size(n, "n"), 2))
         X = self.location(A) + self.scale * rng.standard_normal((n, 2))
@@ -235,7 +237,7 @@ class MultiResolutionBranin(IndirectBranin):
         """Return tau at some depth, in units of x."""
         return 0.5 / self.cost(depth)
 
-    def pairs(self, n: int, rng: np.random.Generator, max_depth: int = 6) -> tuple:
+    def pairs(self, n: int, rng: np.random.Generator, max_depth: int = 6) -> tuple[Any, ...]:
         """Draw pairs X (n, 2) and A (n, 3), whose last column is tau, at depths 0..max_depth."""
         n, max_depth = check_size(n, "n"), check_size(max_depth, "max_depth", 0, MOST_CHILDREN)
         scale = np.array([self.level_scale(depth) for depth in range(max_depth + 1)])

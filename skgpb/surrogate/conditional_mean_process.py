@@ -119,7 +119,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
     array([0.1, 0.9])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "kernel": [None, Kernel],
         "conditional": [IndirectKernel],
         "alpha": [Interval(Real, 0, None, closed="left"), None],
@@ -372,8 +372,8 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
             raise ValueError("track needs points X, queries A, or both")
         rows = np.vstack(parts)
         gp = self._ready(rows)
-        self.X_tracked_ = np.array(X, dtype=np.float64) if X is not None else np.empty((0, 0))
-        self.A_tracked_ = np.array(A, dtype=np.float64) if A is not None else np.empty((0, 0))
+        self.X_tracked_: np.ndarray = np.empty((0, 0)) if X is None else np.array(X, float)
+        self.A_tracked_: np.ndarray = np.empty((0, 0)) if A is None else np.array(A, float)
         self._tracked_rows, self._tracked_prior = rows, self._prior(rows)
         self._roots: dict[bool, PivotedRoot] = {}
         gp.track(rows)
@@ -476,7 +476,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
             self._own_share = float(kernel.model_noise())
             self._seen: list[tuple[np.ndarray, ...]] = []
             self._level = None
-            self.kernel_ = kernel
+            self.kernel_: Kernel = kernel
         return self.kernel_
 
     @property

@@ -13,6 +13,8 @@ References
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from skgpb._core._arms import correct_draws
@@ -53,12 +55,15 @@ class PriorRoot:
         that every variance is right; None where there are none.
     """
 
+    left: np.ndarray
+    scale: np.ndarray
+
     def __init__(self, gp: GaussianProcess, functionals: Functionals) -> None:
         n = len(functionals)
         if n <= DENSE:
             K = gp.covariance(functionals, functionals)
             self.left, self.scale = symmetric_root(K)
-            self.rest = None
+            self.rest: np.ndarray | None = None
             return
         variances = gp.variance(functionals)
         negligible = NEGLIGIBLE * variances.max()
@@ -119,7 +124,7 @@ class PosteriorDraws:
         correct_draws(posterior, residuals, draws)
         return draws
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_root": None}  # large, and found again to the last bit
 
     def _places(self) -> np.ndarray:

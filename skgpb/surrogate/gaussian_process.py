@@ -97,14 +97,17 @@ class GaussianProcess:
     array([1.98, 0.99])
     """
 
+    offset: float
+    scale: float
+
     def __init__(self, kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> None:
         self.kernel = kernel
         self.n_columns = n_columns
         self.origin = origin
         self.offset, self.scale = 0.0, 1.0
-        self.observed = Functionals(n_columns, one_by_one=True)
-        self.tracked = Functionals(n_columns)
-        self.posterior = Posterior()
+        self.observed: Functionals = Functionals(n_columns, one_by_one=True)
+        self.tracked: Functionals = Functionals(n_columns)
+        self.posterior: Posterior = Posterior()
         self._position: dict[bytes, int] = {}
         # The same for tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
@@ -113,7 +116,7 @@ class GaussianProcess:
     def evaluate_afresh(self) -> None:
         """Take notice of hyperparameters that were changed before anything was observed."""
         self._evaluator = evaluator_of(self.kernel, self.n_columns, self.origin)
-        self.white = contains_white_noise(self.kernel)
+        self.white: bool = contains_white_noise(self.kernel)
 
     # -- the prior --------------------------------------------------------------------------
 

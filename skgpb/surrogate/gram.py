@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -17,7 +18,9 @@ from skgpb.surrogate.functionals import Functionals
 MOST_ROWS = 500
 
 
-def gram_of(kernel: Kernel, functionals: Functionals, eval_gradient: bool) -> tuple:
+def gram_of(
+    kernel: Kernel, functionals: Functionals, eval_gradient: bool
+) -> tuple[np.ndarray, Any]:
     """Covariances (n, n) of functionals, and on demand the gradient (n, n, p), else None."""
     rows, offsets = functionals.rows, functionals.offsets
     make = getattr(kernel, "feature_map", None)

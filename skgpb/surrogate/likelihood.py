@@ -251,6 +251,10 @@ class OwnNoise:
         A variance that does not depend on the hyperparameters, instead of the kernel's.
     """
 
+    kernel: Any
+    asked: np.ndarray
+    fixed: float | None
+
     def __init__(self, kernel: Any, asked: np.ndarray, fixed: float | None) -> None:
         self.kernel, self.asked, self.fixed = kernel, asked.astype(np.float64), fixed
 

@@ -128,7 +128,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
     array([0.91])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "kernel": [None, Kernel],
         "alpha": "no_validation",  # by check_noise_variances, which knows the number of samples
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
@@ -448,7 +448,7 @@ class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, 
         self : OnlineGaussianProcessRegressor
         """
         self.n_features_in_ = n_columns
-        self.process_ = GaussianProcess(kernel, n_columns, origin)
+        self.process_: GaussianProcess = GaussianProcess(kernel, n_columns, origin)
         self._seen: list[np.ndarray] = []
         self._many: np.ndarray | None = None
         self._units: tuple[Any, Any] = (0.0, 1.0)
