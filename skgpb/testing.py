@@ -33,16 +33,8 @@ BAD_REWARDS: list[Any] = [
     np.ma.array(0.5, mask=True), np.ma.array([0.5], mask=True),
 ]  # fmt: skip
 BAD_ALPHAS: list[Any] = [
-    -1.0,
-    np.nan,
-    np.inf,
-    "0.1",
-    1j,
-    [0.1] * 5,
-    object(),
-    -1e-300,
-    np.ma.masked,
-]
+    -1.0, np.nan, np.inf, "0.1", 1j, [0.1] * 5, object(), -1e-300, np.ma.masked,
+]  # fmt: skip
 #: Nor a query; it is points that lie far away, or are none.
 BAD_QUERIES: list[Any] = [
     None, "cell", 3.5j, object(), {}, np.nan, [], np.empty((0, 2)), np.zeros((2, 9)),

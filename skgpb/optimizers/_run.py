@@ -151,7 +151,7 @@ class Runs:
         callback: Callable[[Any], Any] | None,
         progress: Progress,
         checkpoint: str | os.PathLike[str] | None = None,
-        enough: Callable[[Iterable[Any], bool] = lambda out: False,
+        enough: Callable[[Iterable[Any]], bool] = lambda out: False,
     ) -> RunResult:
         """Play the loop of ``run``.
 
