@@ -124,13 +124,13 @@ _OF_REGIONS = _OF_GAUSSIAN_PROCESSES | _entries(
         rewards' spread (:mod:`skgpb.surrogate.likelihood`).
     bounds : array-like of shape (d, 2) or dict, default=None
         The domain, a box. With neither ``bounds`` nor ``pool`` it comes from ``fit``. A dict
-        gives the sides names: a pair (lower, upper) or a continuous distribution of
-        ``scipy.stats`` such as ``loguniform``; queries then have ``params``, see
-        :ref:`named-sides`.
+        gives the sides names: a pair (lower, upper), a distribution of ``scipy.stats`` such as
+        ``loguniform``, a range of integers, or a list of numbers or categories; queries then
+        have ``params``, see :ref:`named-sides` and :ref:`mixed-regions`.
     pool : array-like of shape (n, d), default=None
         A finite domain instead of a box: cells are groups of rows, split at quantiles.
     n_children : int, default=2
-        K, the number of parts into which a cell is split.
+        K, the number of parts into which a cell is split; fewer where it has fewer settings.
     min_members : int, default=1
         Fewest members of a cell of a pool.
     failure_probability : float, default=0.1

@@ -114,9 +114,13 @@ cdef class Tree:
 
     @property
     def children(self):
-        """Children of every node, -1 for leaves; shape (n_nodes, K)."""
+        """Children of every node, -1 where it has none; shape (n_nodes, K)."""
+        parent = np.asarray(self.parent_[: self.n_nodes])
         first = np.asarray(self.first_child_[: self.n_nodes])[:, None]
-        return np.where(first < 0, -1, first + np.arange(self.n_children))
+        child = first + np.arange(self.n_children)
+        # A cell of few values has fewer than K.
+        own = parent[np.minimum(child, self.n_nodes - 1)] == np.arange(self.n_nodes)[:, None]
+        return np.where((first >= 0) & (child < self.n_nodes) & own, child, -1)
 
     @property
     def lower(self):
@@ -170,7 +174,7 @@ cdef class Tree:
 
     def find(self, Py_ssize_t depth, long long index):
         """Node number of (depth, index), or -1 where the tree has no such node."""
-        cdef Py_ssize_t node = 0, level
+        cdef Py_ssize_t node = 0, child, level
         cdef long long K = self.n_children, rest = index, power = 1
         if depth < 0 or rest < 0:
             return -1
@@ -179,7 +183,10 @@ cdef class Tree:
         for level in range(depth):
             if self.first_child_[node] < 0 or rest // power >= K:
                 return -1
-            node = self.first_child_[node] + <Py_ssize_t> (rest // power)
+            child = self.first_child_[node] + <Py_ssize_t> (rest // power)
+            if child >= self.n_nodes or self.parent_[child] != node:
+                return -1
+            node = child
             rest %= power
             power //= K
         return node if rest == 0 else -1
@@ -195,12 +202,12 @@ cdef class Tree:
     def split(self, Py_ssize_t node, boxes=None):
         """Turn a leaf into K children and return the number of the first.
 
-        Without ``boxes`` (K, 2 d) the box is cut into K equal parts along its longest side in
-        units of the root box, ties to the lowest axis. Every cut multiplies that length by
+        Without ``boxes`` (2 to K, 2 d) the box is cut into K equal parts along its longest side
+        in units of the root box, ties to the lowest axis. Every cut multiplies that length by
         1/K, so the axis is simply depth modulo d, exactly.
         """
         cdef Py_ssize_t K = self.n_children, d = self.n_features, first = self.n_nodes
-        cdef Py_ssize_t j, a, child, axis
+        cdef Py_ssize_t j, a, child, axis, n = K
         cdef double low, high
         self.check_node(node)
         if self.first_child_[node] >= 0:
@@ -208,12 +215,13 @@ cdef class Tree:
         cdef const double[:, ::1] given
         if boxes is not None:
             given = boxes
-            if given.shape[0] != K or given.shape[1] != 2 * d:
-                raise ValueError(f"boxes must have shape ({K}, {2 * d})")
-        self.reserve(first + K)
+            n = given.shape[0]
+            if not 2 <= n <= K or given.shape[1] != 2 * d:
+                raise ValueError(f"boxes must have shape ({K}, {2 * d}), or fewer rows, at least 2")
+        self.reserve(first + n)
         axis = self.depth_[node] % d
         low, high = self.box_[node, axis], self.box_[node, d + axis]
-        for j in range(K):
+        for j in range(n):
             child = first + j
             self.depth_[child] = self.depth_[node] + 1
             self.index_[child] = K * self.index_[node] + j
@@ -241,7 +249,7 @@ cdef class Tree:
             self.leaf_[self.slot_[child]] = child
         self.slot_[node] = -1
         self.first_child_[node] = first
-        self.n_nodes = first + K
+        self.n_nodes = first + n
         return first
 
     # -- choosing ---------------------------------------------------------------------------

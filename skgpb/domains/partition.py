@@ -13,8 +13,9 @@ import numpy as np
 from skgpb._core._tree import Tree
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.runs import capped, points_per_side
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels._boxes import boxes_from_points, representatives
+from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils import MOST_POINTS, Integral
 
 # Node indices are 64-bit: K^depth must stay below 2^62.
@@ -77,7 +78,7 @@ class Cell(Query):
         """Representatives of the cell."""
         if isinstance(self.spec, np.ndarray):
             return self.spec
-        return representatives(self.lower, self.upper, self.spec)
+        return self.spread(self.lower, self.upper, self.spec)
 
     @property
     def center(self) -> np.ndarray:
@@ -200,7 +201,8 @@ class Partition(ABC):
     @property
     def expanded(self) -> np.ndarray:
         """Nodes that were split, in that order."""
-        return self.tree.parent[1 :: self.tree.n_children]
+        parent = self.tree.parent[1:]
+        return parent[np.flatnonzero(np.diff(parent, prepend=-1))]
 
     def front(self, finest: int) -> list[int]:
         """Leaves down to a depth; split nodes of that depth stand for what lies below them."""
@@ -214,7 +216,7 @@ class Partition(ABC):
         for node in nodes:
             if self.tree.node(node)[0] < finest and self.splittable(node):
                 first = self.split(node)
-                children += range(first, first + self.tree.n_children)
+                children += range(first, self.tree.n_nodes)
         return children
 
     def block(self, node: int) -> np.ndarray:
@@ -249,8 +251,12 @@ class Partition(ABC):
         )
 
 
-def points_per_axis(given: Any, d: int) -> tuple[int, ...]:
+def points_per_axis(given: Any, d: int, space: ParameterSpace | None = None) -> tuple[int, ...]:
     """Resolve ``n_representatives`` of a box: a number, one for each of d axes, or None."""
+    if space is not None and space.discrete:
+        if given is None:
+            return points_per_side(space, PER_AXIS, IN_ALL)
+        return capped(space, points_per_axis(given, d))
     if given is None:
         s = PER_AXIS
         while s > 1 and s**d > IN_ALL:
@@ -281,15 +287,18 @@ def sample_cells(
     d, side = len(bounds), bounds[:, 1] - bounds[:, 0]
     cuts = (depth - np.arange(d) + d - 1) // d  # axis a is cut at depths a, a + d, a + 2 d, ...
     counts = float(n_children) ** cuts
-    places = np.full((1, d), 0.5)
-    if everywhere:
-        unit = np.tile([0.0, 1.0], (d, 1))
-        diagonals = np.stack([np.ones(d), np.arange(d) % 2.0])
-        spread = spread_points(unit, SPREAD_CELLS, places[0])
-        places = np.concatenate([places, diagonals, 1.0 - diagonals, spread])
+    places = sample_places(d) if everywhere else np.full((1, d), 0.5)
     index = np.unique(np.minimum(np.floor(places * counts), counts - 1.0), axis=0)
     lower = bounds[:, 0] + side * (index / counts)
     return list(zip(lower, lower + side / counts, strict=True))
+
+
+def sample_places(d: int) -> np.ndarray:
+    """Places (n, d) in the unit cube: its middle, the ends of two diagonals, some that spread."""
+    middle, unit = np.full((1, d), 0.5), np.tile([0.0, 1.0], (d, 1))
+    diagonals = np.stack([np.ones(d), np.arange(d) % 2.0])
+    spread = spread_points(unit, SPREAD_CELLS, middle[0])
+    return np.concatenate([middle, diagonals, 1.0 - diagonals, spread])
 
 
 class BoxPartition(Partition):
@@ -367,6 +376,10 @@ class BoxPartition(Partition):
     def rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, 2 d) of points (n, d)."""
         return boxes_from_points(points)
+
+    def rows_of_box(self, box: np.ndarray) -> np.ndarray:
+        """Descriptor rows of the average over any box (2 d,)."""
+        return box[None]
 
     def deviation_cells(
         self, depth: int, everywhere: bool

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from skgpb.domains.runs import representatives_within
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import representatives
 
@@ -24,8 +25,9 @@ class Query:
         Where f is evaluated; the reward is the average there. A side that is no pair
         ``(lower, upper)`` has coordinates from 0 to 1.
     params : dict
-        What is asked for, by the names of the sides, in the units and kinds of the user: values,
-        or for an average over a region pairs (lower, upper), ranges of integers and lists.
+        What is asked for, by the names of the sides, in the units and kinds of the user: values;
+        for an average over a region what ``bounds`` would have for it, a pair (lower, upper), a
+        list, or a range of integers.
     settings : list of S dicts
         The values of each of ``points``.
     """
@@ -58,6 +60,12 @@ class Query:
     def find_points(self) -> np.ndarray:
         """Return :attr:`points`, which is asked for once."""
         raise NotImplementedError
+
+    def spread(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
+        """Points (S, d) that stand for a box: so many along every side, or all of its values."""
+        if self._space is not None and self._space.discrete:
+            return representatives_within(self._space, lower, upper, counts)
+        return representatives(lower, upper, counts)
 
     @property
     def points(self) -> np.ndarray:
@@ -197,7 +205,7 @@ class Region(PointsQuery):
 
     def find_points(self) -> np.ndarray:
         """Representatives of the cell."""
-        return representatives(self.lower, self.upper, self.counts)
+        return self.spread(self.lower, self.upper, self.counts)
 
     @property
     def center(self) -> np.ndarray:

@@ -66,6 +66,20 @@ class Axis(ABC):
         """Values of the coordinates between two: a pair where they are continuous."""
         return self.value(low), self.value(high)
 
+    # Separate values are numbered in their order, an integer of a distribution by itself.
+
+    def run(self, low: float, high: float) -> tuple[int, int]:
+        """Numbers of the first and of the last value between two coordinates."""
+        raise NotImplementedError
+
+    def middles_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Coordinates in the middle of those that stand for values of some numbers."""
+        raise NotImplementedError
+
+    def edge(self, number: int) -> float:
+        """Coordinate at which those that stand for the value of a number begin."""
+        raise NotImplementedError
+
     def same_as(self, other: object) -> bool:
         """Whether another axis has the same values."""
         return False
@@ -133,12 +147,25 @@ class Choice(Axis):
 
     def middles(self) -> np.ndarray:
         """Coordinates of all values, shape (n,)."""
-        return (np.arange(self.n) + 0.5) / self.n
+        return self.middles_of(np.arange(self.n))
 
     def values_between(self, low: float, high: float) -> list[Any]:
         """Values of the coordinates between two."""
-        first, last = self.number(np.array([low + SAME, max(low, high - SAME)]))
+        first, last = self.run(low, high)
         return self.values[first : last + 1]
+
+    def run(self, low: float, high: float) -> tuple[int, int]:
+        """Numbers of the first and of the last value between two coordinates."""
+        first, last = self.number(np.array([low + SAME, max(low, high - SAME)]))
+        return int(first), int(last)
+
+    def middles_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Coordinates in the middle of those that stand for values of some numbers."""
+        return (numbers + 0.5) / self.n
+
+    def edge(self, number: int) -> float:
+        """Coordinate at which those that stand for the value of a number begin."""
+        return number / self.n
 
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
@@ -210,8 +237,20 @@ class Quantile(Axis):
         """Values of the coordinates between two: a range of integers, or a pair."""
         if not self.discrete:
             return super().values_between(low, high)
-        low, high = self.value(low + SAME), self.value(max(low, high - SAME))
-        return range(int(low), int(high) + 1)
+        first, last = self.run(low, high)
+        return range(first, last + 1)
+
+    def run(self, low: float, high: float) -> tuple[int, int]:
+        """First and last integer between two coordinates."""
+        return int(self.value(low + SAME)), int(self.value(max(low, high - SAME)))
+
+    def middles_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Coordinates in the middle of those that stand for some integers."""
+        return self._middle(np.asarray(numbers, dtype=np.float64))
+
+    def edge(self, number: int) -> float:
+        """Coordinate at which those that stand for an integer begin."""
+        return float(self.distribution.cdf(number - 1))
 
     def same_as(self, other: object) -> bool:
         """Whether another axis has the same values."""
@@ -371,6 +410,11 @@ class ParameterSpace:
     def bounds(self) -> np.ndarray:
         """The box of coordinates, shape (d, 2)."""
         return np.array([axis.ends for _, axis in self.axes])
+
+    @property
+    def column_bounds(self) -> np.ndarray:
+        """Between which numbers columns are, shape (n_columns, 2), of a box with named sides."""
+        return np.sort(self.columns(self.bounds.T), axis=0).T
 
     @property
     def names(self) -> list[str]:

@@ -1,6 +1,7 @@
 r"""Write a kernel expression as a sum of Gaussian products, where that is possible.
 
-Sums, products and positive integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` are
+Sums, products and positive integer powers of ``RBF`` (``AxisRBF`` for the columns of settings),
+``ConstantKernel`` and ``WhiteKernel`` are
 polynomials in these leaves, and a monomial in them is again a weighted Gaussian, so that
 
 .. math:: k(x, x') = \nu\,[x \text{ is } x']
@@ -14,6 +15,7 @@ from __future__ import annotations
 import numbers
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import (
@@ -25,6 +27,8 @@ from sklearn.gaussian_process.kernels import (
     Sum,
     WhiteKernel,
 )
+
+from skgpb.kernels._settings import AxisRBF, starts_of
 
 #: Expansions with more monomials than this are left to the generic path.
 MAX_TERMS = 64
@@ -113,7 +117,7 @@ def _expand(kernel: Kernel, leaves: list[Kernel]) -> _Polynomial | None:
     shorter tuples meaning zeros. Exact type checks, because a subclass may compute anything.
     """
     kind = type(kernel)
-    if kind in (RBF, ConstantKernel, WhiteKernel):
+    if kind in (RBF, AxisRBF, ConstantKernel, WhiteKernel):
         leaves.append(kernel)
         return Counter({(0,) * (len(leaves) - 1) + (1,): 1})
     if kind is Sum or kind is Product:
@@ -168,14 +172,18 @@ class _LogLeaf:
 
 
 def _log_leaf(leaf: Kernel, d: int) -> _LogLeaf | None:
-    if type(leaf) is not RBF:
+    if type(leaf) not in (RBF, AxisRBF):
         if type(leaf) is ConstantKernel:
             scale, fixed = leaf.constant_value, leaf.hyperparameter_constant_value.fixed
         else:
             scale, fixed = leaf.noise_level, leaf.hyperparameter_noise_level.fixed
         n_theta = 0 if fixed else 1
         return _LogLeaf(float(scale), np.zeros(d), True, n_theta, np.zeros((d, n_theta)))
-    length_scale = np.squeeze(leaf.length_scale).astype(float)
+    by_axis = type(leaf) is AxisRBF
+    length_scale: Any = leaf.length_scale
+    if by_axis:
+        length_scale = np.atleast_1d(length_scale)[np.asarray(leaf.groups)]
+    length_scale = np.squeeze(length_scale).astype(float)
     if length_scale.ndim > 1 or (length_scale.ndim == 1 and len(length_scale) != d):
         raise ValueError(
             "length_scale of RBF must be a number or one number for each of the"
@@ -191,4 +199,6 @@ def _log_leaf(leaf: Kernel, d: int) -> _LogLeaf | None:
         jacobian = np.diag(-2.0 * precision)
     else:
         jacobian = -2.0 * precision[:, None]
+    if by_axis and jacobian.shape[1] > 1:
+        jacobian = np.add.reduceat(jacobian, starts_of(np.asarray(leaf.groups)), axis=1)
     return _LogLeaf(1.0, precision, False, jacobian.shape[1], jacobian)

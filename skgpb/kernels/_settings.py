@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel, Matern
+from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from skgpb.kernels._wrapper import WrapperKernel
 
@@ -43,8 +43,44 @@ class AxisMatern(Matern):
         if not eval_gradient:
             return by_column(X, Y)
         K, gradient = by_column(X, eval_gradient=True)
-        starts = np.flatnonzero(np.diff(groups, prepend=-1))
-        return K, np.add.reduceat(gradient, starts, axis=2)
+        return K, np.add.reduceat(gradient, starts_of(groups), axis=2)
+
+
+class AxisRBF(RBF):
+    """RBF kernel with one length scale for each axis, which the axis's columns share.
+
+    Parameters
+    ----------
+    length_scale : float or ndarray of shape (n_axes,)
+        Of each axis.
+    length_scale_bounds : pair of floats, default=(1e-1, 1e1)
+        Where they are learned.
+    groups : sequence of n_columns int, default=()
+        Axis of every column, ascending.
+    """
+
+    def __init__(
+        self,
+        length_scale: Any = 1.0,
+        length_scale_bounds: Any = (1e-1, 1e1),
+        groups: Any = (),
+    ) -> None:
+        super().__init__(length_scale, length_scale_bounds)
+        self.groups = groups
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Return the covariances, and with ``eval_gradient`` their gradient by ``theta``."""
+        groups = np.asarray(self.groups)
+        by_column = RBF(np.atleast_1d(self.length_scale)[groups])
+        if not eval_gradient:
+            return by_column(X, Y)
+        K, gradient = by_column(X, eval_gradient=True)
+        return K, np.add.reduceat(gradient, starts_of(groups), axis=2)
+
+
+def starts_of(groups: np.ndarray) -> np.ndarray:
+    """First column of every axis."""
+    return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
 class OnSettings(WrapperKernel):

@@ -41,6 +41,7 @@ from skgpb.surrogate.likelihood import (
     restarts,
 )
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
+from skgpb.surrogate.settings import default_kernel as kernel_on_columns
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions, check_callable_value
 
@@ -197,8 +198,11 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         alpha = 1e-10 if self.alpha is None else self.alpha
         regressor = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
         self.share_lock(regressor)
+        bounds = self.bounds_
+        if self.space_ is not None and isinstance(kernel, CellKernel):
+            bounds = self.space_.column_bounds
         self.surrogate_: OnlineGaussianProcessRegressor = regressor.start(
-            kernel, n_columns, origin_of_rows(kernel, self.bounds_)
+            kernel, n_columns, origin_of_rows(kernel, bounds)
         )
         self._first_theta = kernel.theta
         self._samples = Samples()
@@ -417,7 +421,9 @@ class RegionSearchOptimizer(GaussianProcessOptimizer[Q]):
 
     def _points_per_axis(self, d: int) -> tuple[int, ...]:
         """Resolve ``n_representatives`` for boxes."""
-        return (1,) * d if self.feedback == "center" else points_per_axis(self.n_representatives, d)
+        if self.feedback == "center":
+            return (1,) * d
+        return points_per_axis(self.n_representatives, d, self.space_)
 
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
@@ -427,7 +433,16 @@ class RegionSearchOptimizer(GaussianProcessOptimizer[Q]):
         base = self._prior_kernel(d, smooth=self.feedback != "center")
         if self.feedback == "integral":
             return CellIntegral(base)
-        return CellAverage(base, self._points_per_axis(d))
+        counts = self._points_per_axis(d)
+        if self.space_ is not None and self.space_.discrete:
+            counts = tuple(counts[axis] for axis in self.space_.groups)
+        return CellAverage(base, counts)
+
+    def _prior_kernel(self, d: int, smooth: bool = False) -> Kernel:
+        if self.space_ is None or not self.space_.discrete:
+            return super()._prior_kernel(d, smooth)
+        # Over columns of settings, of which descriptors are made (skgpb.domains.mixed).
+        return kernel_on_columns(self.space_, smooth) if self.kernel is None else clone(self.kernel)
 
     def _beta(self, t: int) -> float:
         """Factor of the variance in round t: the theory's, or what the user chose."""

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import TIE_TOLERANCE, Tree, first_maximum
 from skgpb.domains import BoxPartition, Cell, PoolPartition
+from skgpb.domains.mixed import deepest_cut, partition_of_box
 from skgpb.domains.partition import deepest_level, points_per_axis
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import LowRank
@@ -46,6 +47,8 @@ MANY_ROWS = 512
 class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
     """A search over the cells of a K-ary partition of a box or of a pool."""
 
+    _sides = "any"
+
     _parameter_constraints: dict[str, Any] = {
         "bounds": "no_validation",
         "pool": "no_validation",
@@ -71,14 +74,16 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
 
     def _points_per_axis(self, d: int) -> tuple[int, ...]:
         """Resolve ``n_representatives`` for boxes."""
-        return (1,) * d if self.feedback == "center" else points_per_axis(self.n_representatives, d)
+        if self.feedback == "center":
+            return (1,) * d
+        return points_per_axis(self.n_representatives, d, self.space_)
 
     def _make_partition(self, max_depth: int) -> BoxPartition | PoolPartition:
         if self.pool is None:
             counts = self._points_per_axis(self.n_features_in_)
             named = isinstance(self.feedback, str) and self.feedback != "integral"
             at_center = named and max(counts) == 1
-            return BoxPartition(
+            return partition_of_box(
                 self.bounds_, self.n_children, counts, at_center, max_depth, self.space_
             )
         pool = check_numbers(self.pool, "pool").copy()
@@ -103,9 +108,12 @@ class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
     def _resolved_depth(self) -> int:
         """Resolve ``max_depth``: as given, or ten cuts along every axis, within 64-bit indices."""
         given = self._given_depth()
-        if given is None:
-            return min(10 * self.n_features_in_, deepest_level(self.n_children))
-        return given
+        if given is not None:
+            return given
+        deepest = 10 * self.n_features_in_
+        if self.space_ is not None and self.space_.discrete:
+            deepest = deepest_cut(self.space_, self.n_children, 10)
+        return min(deepest, deepest_level(self.n_children))
 
     def _begin_checks(self, d: int) -> None:
         self._given_depth()
@@ -213,11 +221,15 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
     def _warn_of_grid(self, best: Cell) -> None:
         """Warn where a cell half a side beside one of the finest is known to be better."""
         step = 0.5 * np.diag(best.upper - best.lower)
+        if self.space_ is not None:
+            # No run of values lies half a side beside another.
+            step[[axis.discrete for _, axis in self.space_.axes]] = 0.0
         corners = best.lower + np.concatenate([np.zeros((1, len(step))), step, -step])
         boxes = np.hstack([corners, corners + best.upper - best.lower])
         low, high = self.bounds_.T
         inside = (corners >= low).all(axis=1) & (boxes[:, len(step) :] <= high).all(axis=1)
-        mean, cov = self._gp.moments(boxes[inside], cov=True)
+        blocks = [self.domain_.rows_of_box(box) for box in boxes[inside]]
+        mean, cov = self._gp.moments(blocks, cov=True)
         var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
         if (mean - mean[0] > KNOWN * np.sqrt(np.maximum(var, 0.0)))[1:].any():
             warnings.warn(
@@ -244,7 +256,7 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
     def _begin(self) -> None:
         super()._begin()
         d = self.n_features_in_
-        self._start_surrogate(self._query_kernel(d), d if self.pool is not None else 2 * d)
+        self._start_surrogate(self._query_kernel(d), self.domain_.block(0).shape[1])
         self._relearned()
         self._track_root()
 
@@ -289,7 +301,7 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
                 return self._gp.deviations(block, self._rows_of(c + r * t))
 
             found.append(largest_within(deviations, len(center)))
-        return max(found)
+        return max(found, default=0.0)
 
     @property
     def _stationary(self) -> bool:

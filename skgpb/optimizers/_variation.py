@@ -22,8 +22,9 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.candidates import spread_points
+from skgpb.domains.mixed import rows_of_points
 from skgpb.domains.partition import sample_cells
-from skgpb.kernels import boxes_from_points
+from skgpb.domains.space import ParameterSpace
 from skgpb.roots import nonnegative
 from skgpb.utils import MOST_CHILDREN, check_size
 
@@ -130,9 +131,9 @@ def cell_deviations(
     return never_increasing(g)
 
 
-def covariance_of_points(kernel: Kernel) -> Callable:
+def covariance_of_points(kernel: Kernel, space: ParameterSpace | None = None) -> Callable:
     """Prior covariance of f between points of a box, from that of the answers to queries."""
-    return lambda X, Y: kernel(boxes_from_points(X), boxes_from_points(Y))
+    return lambda X, Y: kernel(rows_of_points(X, space), rows_of_points(Y, space))
 
 
 def never_increasing(g: np.ndarray) -> np.ndarray:

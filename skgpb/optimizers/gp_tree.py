@@ -27,7 +27,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._posterior import Posterior
 from skgpb._core._tree import Tree
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.domains import Cell
+from skgpb.domains import BoxPartition, Cell
 from skgpb.domains.partition import deepest_level
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
@@ -322,7 +322,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         """Split a leaf, and follow its children in what is expected of pending answers too."""
         first = self._expand(node)
         if expected is not self._gp:
-            children = range(first, first + self._tree.n_children)
+            children = range(first, self._tree.n_nodes)
             expected.track(self.domain_.blocks(first, children.stop), children)
 
     def _mask(self, nodes: set[int]) -> np.ndarray | None:
@@ -335,7 +335,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
     def _expand(self, node: int) -> int:
         """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
         first = super()._expand(node)
-        children = range(first, first + self._tree.n_children)
+        children = range(first, self._tree.n_nodes)
         self._gp.track(self.domain_.blocks(first, children.stop), children)
         self._refined = True
         return first
@@ -364,14 +364,14 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         """Prior covariance of f between points, from that of the answers to queries."""
         if self.pool is not None:
             return kernel
-        return covariance_of_points(kernel)
+        return covariance_of_points(kernel, self.space_)
 
     def _diameter(self) -> np.ndarray:
         """V_h for h = 0..max_depth + 1, in normalised units."""
         if self.diameter != "theory":
             return super()._diameter()
         n = self.max_depth_ + 2
-        if self.pool is not None:
+        if type(self.domain_) is not BoxPartition:
             deviations = np.array([self._largest_deviation(depth) for depth in range(n)])
             return self._claim_2(never_increasing(deviations))
         prior = self._point_kernel(self.surrogate_.kernel_)

@@ -222,14 +222,12 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Split several leaves, and start to track all their children at once."""
         firsts, slots, blocks = [], [], []
-        K = self._tree.n_children
         for node in nodes:
-            slot = self._tree.node(node)[2]
+            slot, leaves = self._tree.node(node)[2], self._tree.n_leaves
             first = self.domain_.split(node)
-            leaves = self._tree.n_leaves
             firsts.append(first)
-            slots += [slot, *range(leaves - K + 1, leaves)]
-            blocks += self.domain_.blocks(first, first + K)
+            slots += [slot, *range(leaves, self._tree.n_leaves)]
+            blocks += self.domain_.blocks(first, self._tree.n_nodes)
         self._gp.track(blocks, slots)
         return firsts
 

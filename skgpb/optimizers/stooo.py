@@ -89,7 +89,6 @@ class StoOOOptimizer(TreeSearchOptimizer):
     """
 
     _rules = ("paper",)
-    _sides = "ordered"
 
     _parameter_constraints: dict[str, Any] = {
         "feedback": [StrOptions({"center", "average", "integral"})],

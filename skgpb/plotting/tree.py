@@ -193,8 +193,8 @@ class TreeDisplay:
         stack = [0]
         while stack:
             node = stack.pop()
-            below = self.children[node]
-            if below[0] < 0:
+            below = self.children[node][self.children[node] >= 0]
+            if not len(below):
                 position[node], leaves = leaves, leaves + 1
             elif np.isnan(position[below]).any():
                 stack += [node, *below[::-1].tolist()]

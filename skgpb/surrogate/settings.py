@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
-from skgpb.kernels._settings import AxisMatern, OnSettings
+from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings
 from skgpb.surrogate.likelihood import Prior
 
 # Where length scales are expected, in units of a side; and how sure this is, as standard
@@ -16,14 +16,18 @@ LENGTH_SCALE, LENGTH_LIMITS = 0.5, (1e-1, 1e1)
 SPREAD_LENGTH, SPREAD_VARIANCE = 0.8, 1.0
 
 
-def default_kernel(space: Any) -> Kernel:
-    """Matérn-5/2 with an amplitude and a length scale for every axis of a ParameterSpace."""
+def default_kernel(space: Any, smooth: bool = False) -> Kernel:
+    """Matérn-5/2 with an amplitude and a length scale for every axis of a ParameterSpace.
+
+    With ``smooth`` an RBF kernel, whose averages over cells have a closed form.
+    """
     side = np.diff(space.bounds)[:, 0]
     scales: Any = LENGTH_SCALE * side
     limits: Any = np.outer(side, LENGTH_LIMITS)
     if space.n_axes == 1:
         scales, limits = float(scales[0]), tuple(limits[0])
-    return ConstantKernel(1.0, (1e-2, 1e2)) * AxisMatern(scales, limits, groups=space.groups)
+    shape = AxisRBF if smooth else AxisMatern
+    return ConstantKernel(1.0, (1e-2, 1e2)) * shape(scales, limits, groups=space.groups)
 
 
 def kernel_on_settings(kernel: Kernel | None, space: Any) -> OnSettings:

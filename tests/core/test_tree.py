@@ -174,3 +174,18 @@ def test_the_tolerance_of_ties_is_that_of_the_units():
     assert first_maximum(np.array([1.0, 2.0, 3.0]), 1.5) == 1
     with pytest.raises(ValueError, match="no largest"):
         first_maximum(np.zeros(0))
+
+
+def test_a_node_may_have_fewer_than_k_children():
+    tree = Tree(3, np.zeros(1), np.ones(1))
+    first = tree.split(0, np.array([[0.0, 0.4], [0.4, 1.0]]))
+    second = tree.split(first + 1)
+    assert (first, second, tree.n_nodes, tree.n_leaves) == (1, 3, 6, 4)
+    assert_array_equal(tree.children, [[1, 2, -1], [-1] * 3, [3, 4, 5], *[[-1] * 3] * 3])
+    assert [tree.find(1, i) for i in range(3)] == [1, 2, -1]
+    # The children of the second child are numbered as if there were a third.
+    assert_array_equal(tree.index, [0, 0, 1, 3, 4, 5])
+    assert [tree.find(2, i) for i in range(9)] == [-1, -1, -1, 3, 4, 5, -1, -1, -1]
+    assert_array_equal(np.sort(tree.leaves), [1, 3, 4, 5])
+    with pytest.raises(ValueError, match="at least 2"):
+        tree.split(1, np.array([[0.0, 0.4]]))

@@ -218,9 +218,6 @@ def test_cells_of_integers_are_ranges_of_them():
 @pytest.mark.parametrize(
     ("cls", "side"),
     [
-        (GPOOOptimizer, {"cycles": range(1, 9)}),
-        (StoOOOptimizer, {"catalyst": ["A", "B"]}),
-        (GPTreeOptimizer, {"cycles": range(1, 9)}),
         (GPZoomingOptimizer, {"cycles": randint(1, 9)}),
         (ContextualGPTreeOptimizer, {"cycles": [1, 2, 4]}),
     ],

@@ -1,0 +1,172 @@
+"""The partition of a box that has sides of separate values: integers, categories."""
+
+from __future__ import annotations
+
+from math import ceil, log
+from typing import Any, Self
+
+import numpy as np
+
+from skgpb.domains.partition import BoxPartition, Cell, sample_places
+from skgpb.domains.runs import Runs, reach
+from skgpb.domains.space import SAME, ParameterSpace
+from skgpb.kernels._boxes import boxes_from_points
+
+# Shapes of cells that agree in so many digits are one.
+DIGITS = 9
+
+
+class MixedPartition(BoxPartition):
+    """K-ary partition of a box in which some sides have separate values.
+
+    A cell holds a run of the values of such a side, which a cut divides; a single value is not cut.
+    The side that is cut is the longest as the kernel measures it, in units of the root's: two
+    categories are as far apart as the ends of any other side, so that these are told apart first.
+
+    Descriptors are boxes in the *columns* of the settings. A cell is the mean over several of
+    them, one for each combination of its separate values.
+
+    Parameters
+    ----------
+    space : ParameterSpace
+        The box.
+    n_children, n_representatives, at_center, max_depth
+        As for :class:`BoxPartition`; a cell of fewer than K settings has as many children.
+
+    Attributes
+    ----------
+    tree : Tree
+        The nodes; corners are coordinates.
+    """
+
+    space: ParameterSpace
+
+    def __init__(
+        self,
+        space: ParameterSpace,
+        n_children: int,
+        n_representatives: tuple[int, ...],
+        at_center: bool = False,
+        max_depth: int | None = None,
+    ) -> None:
+        super().__init__(space.bounds, n_children, n_representatives, at_center, max_depth, space)
+        self._runs = Runs(space, n_children, n_representatives, continuous=not at_center)
+        self._divisible: dict[int, bool] = {}
+        self._lines: list[list[np.ndarray]] = []
+
+    def splittable(self, node: int) -> bool:
+        """Whether the cell of a node may be split: not too deep, and of more than one setting."""
+        divisible = self._divisible.get(node)
+        if divisible is None:
+            box = self.tree.box(node, node + 1)[0]
+            divisible = self._divisible[node] = bool(self._runs.lengths(box).max() > 0.0)
+        return divisible and super().splittable(node)
+
+    def split(self, node: int) -> int:
+        """Turn a leaf into at most K children; the number of the first."""
+        return self.tree.split(node, self._runs.parts(self.tree.box(node, node + 1)[0]))
+
+    def copy(self) -> Self:
+        """Return a partition that can be split without changing this one."""
+        other = super().copy()
+        vars(other).update(_divisible=dict(self._divisible))
+        return other
+
+    def blocks(self, start: int, stop: int) -> list[np.ndarray]:
+        """Descriptor rows of nodes start..stop-1, one block each."""
+        return [self._runs.rows(box) for box in self.tree.box(start, stop)]
+
+    def cell_at(self, depth: int, index: int) -> Cell:
+        """Return the cell (depth, index), whether or not the tree has reached it."""
+        node = self.tree.find(depth, index)
+        if node >= 0:
+            return self.cell(node)
+        K, box = self.tree.n_children, self.tree.box(0, 1)[0]
+        for level in range(depth - 1, -1, -1):
+            parts = self._runs.parts(box)
+            j = index // K**level % K
+            if j >= len(parts) or len(parts) == 1:
+                raise ValueError(f"cell (depth={depth}, index={index}) would have no setting")
+            box = parts[j]
+        return self._cell_in(depth, index, box)
+
+    def _rows_of_cell(self, cell: Cell) -> np.ndarray:
+        return self._runs.rows(cell.box)
+
+    def rows_of(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows of points (n, d)."""
+        return rows_of_points(points, self.space)
+
+    def rows_of_box(self, box: np.ndarray) -> np.ndarray:
+        """Descriptor rows of the average over any box (2 d,)."""
+        return self._runs.rows(box)
+
+    def deviation_cells(
+        self, depth: int, everywhere: bool
+    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Sample of cells at a depth: (block, first corner, last corner), corners being settings.
+
+        Unless ``everywhere``, of cells of the same shape one is enough.
+        """
+        sample: dict[bytes, Any] = {}
+        for box in self._boxes_at(depth):
+            shape = box if everywhere else np.round(self._runs.lengths(box), DIGITS)
+            if shape.tobytes() not in sample:
+                d, axes = self.tree.n_features, self.space.axes
+                ends = zip(axes, box[:d].tolist(), box[d:].tolist(), strict=True)
+                corners = np.array([reach(axis, *each) for (_, axis), *each in ends])
+                sample[shape.tobytes()] = self._runs.rows(box), *corners.T
+        return list(sample.values())
+
+    def _boxes_at(self, depth: int) -> list[np.ndarray]:
+        """Boxes of the cells of a depth at some places; none where they are not split so often."""
+        if not self._lines:
+            (low, high), d = self.space.bounds.T, self.tree.n_features
+            self._places = low + (high - low) * sample_places(d)
+            self._lines = [[self.tree.box(0, 1)[0]] for _ in self._places]
+        boxes = []
+        for line, place in zip(self._lines, self._places, strict=True):
+            while len(line) <= depth:
+                parts = self._runs.parts(line[-1])
+                if len(parts) == 1:
+                    break
+                lower, upper = np.split(parts, 2, axis=1)
+                inside = ((lower <= place) & (place <= upper)).all(axis=1)
+                line.append(parts[int(np.argmax(inside))])
+            if len(line) > depth:
+                boxes.append(line[depth])
+        return boxes
+
+    def _cell_of(self, node: int) -> Cell:
+        depth, index, _ = self.tree.node(node)
+        return self._cell_in(depth, index, self.tree.box(node, node + 1)[0])
+
+    def _cell_in(self, depth: int, index: int, box: np.ndarray) -> Cell:
+        lower, upper = box[: self.tree.n_features].copy(), box[self.tree.n_features :].copy()
+        return Cell(depth, index, lower, upper, self.n_representatives).named(self.space)
+
+
+def rows_of_points(points: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
+    """Descriptor rows of points (n, d) of a box, whatever kinds its sides are of."""
+    mixed = space is not None and space.discrete
+    return boxes_from_points(space.columns(points) if mixed else points)
+
+
+def deepest_cut(space: ParameterSpace, n_children: int, per_side: int) -> int:
+    """Return how often a cell is cut at most: so often along every side, or to single values."""
+    cuts = [log(axis.n_settings) / log(n_children) for _, axis in space.axes]
+    return sum(min(per_side, ceil(cut - SAME)) if np.isfinite(cut) else per_side for cut in cuts)
+
+
+def partition_of_box(
+    bounds: np.ndarray,
+    n_children: int,
+    n_representatives: tuple[int, ...],
+    at_center: bool,
+    max_depth: int | None,
+    space: ParameterSpace | None,
+) -> BoxPartition:
+    """Return the partition of a box, whatever kinds its sides are of."""
+    if space is not None and space.discrete:
+        return MixedPartition(space, n_children, n_representatives, at_center, max_depth)
+    return BoxPartition(bounds, n_children, n_representatives, at_center, max_depth, space)

@@ -1,0 +1,192 @@
+"""Cells of a box that has sides of separate values: runs of them, and how they are cut.
+
+A cell holds a run of the values of every such side, in their order: integers from one to another,
+or some of the categories that follow each other in the list. Its corners are coordinates at which
+the run begins and ends.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skgpb.domains.space import SAME, Axis, ParameterSpace
+
+# Places in the order of multiples of this are spread evenly however many are taken.
+GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+
+def spread(axis: Axis, low: float, high: float, n: int) -> np.ndarray:
+    """Coordinates of at most n values between two, as far apart as can be."""
+    if not axis.discrete:
+        n = n if high > low else 1
+        return low + (np.arange(n) + 0.5) * ((high - low) / n)
+    first, last = axis.run(low, high)
+    count = last - first + 1
+    n = min(n, count)
+    return axis.middles_of(first + (2 * np.arange(n) + 1) * count // (2 * n))
+
+
+def reach(axis: Axis, low: float, high: float) -> tuple[float, float]:
+    """Coordinates of the first and of the last value between two."""
+    if not axis.discrete:
+        return low, high
+    first, last = axis.middles_of(np.array(axis.run(low, high)))
+    return float(first), float(last)
+
+
+def cut(axis: Axis, low: float, high: float, n: int) -> list[tuple[float, float]]:
+    """Ends of n parts that are as equal as can be; of fewer where there are fewer values."""
+    ends = [low + j * ((high - low) / n) for j in range(n)]
+    if axis.discrete:
+        first, last = axis.run(low, high)
+        n = min(n, last - first + 1)
+        begins = first
+        ends = [low]
+        for j in range(1, n):
+            target = low + j * ((high - low) / n)
+            here, _ = axis.run(target, target)
+            nearer = axis.edge(here + 1) - target <= target - axis.edge(here) + SAME
+            # No part is without a value.
+            begins = min(max(here + nearer, begins + 1), last + 1 - (n - j))
+            ends.append(axis.edge(begins))
+    return list(zip(ends, [*ends[1:], high], strict=True))
+
+
+def representatives_within(
+    space: ParameterSpace, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]
+) -> np.ndarray:
+    """Points (S, d) that stand for a cell: so many along each side, or all of its values."""
+    ends = zip(lower.tolist(), upper.tolist(), counts, strict=True)
+    along = [spread(axis, *each) for (_, axis), each in zip(space.axes, ends, strict=True)]
+    return np.stack(np.meshgrid(*along, indexing="ij"), axis=-1).reshape(-1, len(along))
+
+
+def points_per_side(space: ParameterSpace, per_axis: int, in_all: int) -> tuple[int, ...]:
+    """How many points stand for a cell along each side: all values, where they are few.
+
+    Continuous sides have fewer points for it, but at least two.
+    """
+    for s, t in [
+        *((s, in_all) for s in range(per_axis, 1, -1)),
+        *((2, t) for t in range(in_all - 1, 1, -1)),
+        (1, 2),
+    ]:
+        counts = capped(space, [t if axis.discrete else s for _, axis in space.axes])
+        if np.prod(counts, dtype=float) <= in_all:
+            return counts
+    return (1,) * space.n_axes
+
+
+def capped(space: ParameterSpace, counts: Any) -> tuple[int, ...]:
+    """Numbers of points along each side, none larger than the number of its values."""
+    return tuple(
+        int(min(s, axis.n_settings)) for s, (_, axis) in zip(counts, space.axes, strict=True)
+    )
+
+
+class Side(NamedTuple):
+    """One side of a cell as a kernel sees it: columns at the ends of each row, and its length."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    length: float
+
+
+class Runs:
+    """How the cells of a box with separate values are cut, and what a kernel sees of them.
+
+    Parameters
+    ----------
+    space : ParameterSpace
+        The box.
+    n_parts : int
+        Into how many parts a cell is cut; fewer where it has fewer settings.
+    counts : tuple of d ints
+        Points along each side of a cell.
+    continuous : bool
+        Whether continuous sides are averaged over by the kernel; otherwise a cell is points.
+    """
+
+    def __init__(
+        self, space: ParameterSpace, n_parts: int, counts: tuple[int, ...], continuous: bool
+    ) -> None:
+        self.space, self.n_parts, self.counts, self.continuous = space, n_parts, counts, continuous
+        self._axes: list[Axis] = [axis for _, axis in space.axes]
+        # Cells have many sides in common.
+        self._sides: dict[tuple[int, float, float], Side] = {}
+        self._orders: dict[tuple[int, ...], list[np.ndarray]] = {}
+        self._root = np.ones(len(self._axes))
+        root = self.lengths(space.bounds.T.ravel())
+        self._root = np.where(root > 0.0, root, 1.0)
+
+    def lengths(self, box: np.ndarray) -> np.ndarray:
+        """Sides (d,) of a box (2 d,) as a kernel measures them, in units of the root's.
+
+        That between different categories is 1, and 0 stands for a single value.
+        """
+        return np.array([side.length for side in self._sides_of(box)]) / self._root
+
+    def parts(self, box: np.ndarray) -> np.ndarray:
+        """Boxes (n, 2 d) of the parts of a box, cut along its longest side; one if undivided.
+
+        Where a side has fewer values than there are to be parts, these are cut further.
+        """
+        d, K, parts = len(self._axes), self.n_parts, [box]
+        while len(parts) < K:
+            lengths = [self.lengths(part) for part in parts]
+            longest = np.array([length.max() for length in lengths])
+            i = int(np.argmax(longest >= longest.max() * (1.0 - SAME)))
+            if longest[i] <= 0.0:
+                break
+            axis = int(np.argmax(lengths[i] >= longest[i] * (1.0 - SAME)))
+            n = min(ceil(K / len(parts)), K - len(parts) + 1)
+            ends = cut(self._axes[axis], parts[i][axis], parts[i][d + axis], n)
+            pieces = np.tile(parts[i], (len(ends), 1))
+            pieces[:, [axis, d + axis]] = ends
+            parts[i : i + 1] = pieces
+        return np.array(parts)
+
+    def rows(self, box: np.ndarray) -> np.ndarray:
+        """Descriptor rows of a box: one for each combination of separate values it averages over.
+
+        A row holds the columns of the settings at its lower and at its upper corner.
+        """
+        sides = self._sides_of(box)
+        sizes = tuple(len(side.lower) for side in sides)
+        if max(sizes) == 1:
+            return np.hstack([side.lower for side in sides] + [side.upper for side in sides])
+        order = self._orders.get(sizes)
+        if order is None:
+            order = self._orders[sizes] = mixed_order(sizes)
+        lower = [side.lower[places] for side, places in zip(sides, order, strict=True)]
+        upper = [side.upper[places] for side, places in zip(sides, order, strict=True)]
+        return np.hstack(lower + upper)
+
+    def _sides_of(self, box: np.ndarray) -> list[Side]:
+        ends = box.tolist()
+        keys = zip(range(len(self._axes)), ends, ends[len(self._axes) :], strict=False)
+        return [self._sides.get(key) or self._make_side(key) for key in keys]
+
+    def _make_side(self, key: tuple[int, float, float]) -> Side:
+        i, low, high = key
+        axis = self._axes[i]
+        first, last = axis.columns(np.array(reach(axis, low, high)))
+        length = float(np.linalg.norm(last - first))
+        if axis.discrete or not self.continuous:
+            lower = upper = axis.columns(spread(axis, low, high, self.counts[i]))
+        else:
+            lower, upper = axis.columns(np.array([low])), axis.columns(np.array([high]))
+        side = self._sides[key] = Side(lower, upper, length)
+        return side
+
+
+def mixed_order(sizes: tuple[int, ...]) -> list[np.ndarray]:
+    """Places along each side of all combinations.
+
+    Learning looks at some of the rows of a cell: those next to each other are of all kinds.
+    """
+    places = np.indices(sizes).reshape(len(sizes), -1)
+    return list(places[:, np.argsort(np.arange(places.shape[1]) * GOLDEN % 1.0)])

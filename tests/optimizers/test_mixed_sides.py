@@ -1,0 +1,187 @@
+"""Searches by cells over boxes with integers and categories."""
+
+import pickle
+
+import cases
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import mixed_tree
+from scipy.stats import loguniform, randint
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+from skgpb import GPOOOptimizer, GPTreeOptimizer, StoOOOptimizer
+from skgpb.plotting import CellMapDisplay, TreeDisplay
+
+SIDES = {
+    "temperature": (20, 90),
+    "salt": loguniform(1e-4, 1e-1),
+    "cycles": range(1, 9),
+    "catalyst": ["A", "B", "C"],
+}
+SETTING = {"temperature": 30, "salt": 1e-3, "cycles": 3, "catalyst": "B"}
+TREES = [GPOOOptimizer, GPTreeOptimizer, StoOOOptimizer]
+
+
+def yield_of(params):
+    """Largest at 60 degrees, a hundredth of salt, 5 cycles and catalyst B."""
+    value = -(((params["temperature"] - 60) / 35) ** 2) - ((np.log10(params["salt"]) + 2) / 2) ** 2
+    value -= ((params["cycles"] - 5) / 4) ** 2
+    return float(value + 0.5 * (params["catalyst"] == "B"))
+
+
+def answer(query):
+    return float(np.mean([yield_of(setting) for setting in query.settings]))
+
+
+def made(cls=GPOOOptimizer, **settings):
+    return cls(**{"bounds": SIDES, "random_state": 0} | settings)
+
+
+def params_of(query):
+    """Values in the cell of a query, whatever stands for it."""
+    return query._names.ranges(query.lower, query.upper)
+
+
+def test_gpoo_does_what_a_naive_reference_does():
+    sides = {"x": (0.0, 2.0), "n": [1, 2, 3, 4, 5], "kind": ["a", "b", "c"]}
+    kernel = ConstantKernel(1.5) * RBF([0.5, 0.4, 0.7, 0.7, 0.7])
+
+    def f(row):
+        return np.sin(3 * row[0]) + row[1] - 2 * row[2] + row[4]
+
+    asked, posterior, leaves = mixed_tree.gpoo(sides, f, kernel, 2, 25, (3.0, 0.75), 2.0, 1e-2)
+    optimizer = GPOOOptimizer(
+        kernel,
+        bounds=sides,
+        alpha=1e-2,
+        diameter=(3.0, 0.75),
+        beta=2.0,
+        n_representatives=(2, 5, 3),
+        expansion="after",
+        max_depth=30,
+    )
+    for cell in asked:
+        query = optimizer.ask()
+        assert params_of(query) == cell
+        optimizer.tell(query, np.mean([f(row) for row in optimizer.space_.columns(query.points)]))
+    cells = [optimizer.domain_.cell(leaf) for leaf in optimizer.domain_.tree.leaves.tolist()]
+    assert len(cells) == len(leaves) > 12
+    mean, std = optimizer.predict_query(cells, return_std=True)
+    place = {str(params_of(cell)): i for i, cell in enumerate(cells)}
+    for leaf in leaves:
+        i = place[str(leaf)]
+        assert_allclose((mean[i], std[i] ** 2), posterior(leaf), rtol=1e-7, atol=1e-9)
+    # Some cells have one category and some two; some have one integer.
+    kinds = {(len(each["n"]), len(each["kind"])) for each in asked}
+    assert kinds == {(1, 1), (2, 1), (2, 3), (5, 3)}
+
+
+@pytest.mark.parametrize("cls", TREES)
+@pytest.mark.parametrize("feedback", ["center", "average", "integral"])
+def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
+    optimizer = made(cls, feedback=feedback, direction="minimize")
+    for query in cases.play(optimizer, 6, lambda query: -answer(query)):
+        within = params_of(query)
+        assert list(within) == list(SIDES) and "salt=" in repr(query)
+        for setting in query.settings:
+            assert setting["cycles"] in within["cycles"]
+            assert setting["catalyst"] in within["catalyst"]
+            assert within["temperature"][0] < setting["temperature"] < within["temperature"][1]
+        if len(query.points) > 1:
+            assert query.params == within
+        else:
+            assert query.params == query.settings[0]
+    optimizer.tell(SETTING, 0.5).tell(pd.DataFrame([SETTING] * 2), [0.5, 0.4])
+    optimizer.tell(optimizer.ask().params, -0.1)
+    assert not optimizer._pending
+    best = optimizer.recommend()
+    assert pickle.loads(pickle.dumps(best)).settings == best.settings
+    optimizer.save(tmp_path / "run")
+    loaded = cls.load(tmp_path / "run")
+    assert loaded.recommend().params == best.params
+    assert [each.params for each in loaded.ask(2)] == [each.params for each in optimizer.ask(2)]
+    assert_array_equal(loaded.predict(SETTING), optimizer.predict(SETTING))
+    assert np.isfinite(optimizer.predict_query([best])).all()
+    assert optimizer.history_["descriptor"].shape == (6 + 3 + 1, 8)
+
+
+@pytest.mark.parametrize(("cls", "budget"), [(GPOOOptimizer, 40), (GPTreeOptimizer, 60)])
+def test_the_best_setting_is_found(cls, budget):
+    best = made(cls).run(answer, budget).x
+    assert np.mean([yield_of(setting) for setting in best.settings]) > 0.4
+    assert {setting["catalyst"] for setting in best.settings} == {"B"}
+
+
+@pytest.mark.parametrize("kernel", [None, Matern([30, 0.3, 0.5, 1, 1, 1], nu=1.5)])
+def test_a_cell_is_known_as_the_mean_over_its_settings(kernel):
+    optimizer = made(kernel=kernel, bounds=SIDES, alpha=1e-3)
+    for query in cases.play(optimizer, 8, answer):
+        mean, std = optimizer.predict_query([query], return_std=True)
+        value, cov = optimizer.predict(query.settings, return_cov=True)
+        assert_allclose(mean, value.mean(), rtol=1e-6, atol=1e-9)
+        assert_allclose(std**2, cov.mean(), rtol=1e-5, atol=1e-9)
+
+
+def test_points_of_a_tree_are_known_as_those_of_arms():
+    kernel = RBF([30.0, 0.3, 0.5, 1.0, 1.0, 1.0])
+    optimizer = made(kernel=kernel, alpha=1e-2).tell(SETTING, 1.0)
+    other = SETTING | {"temperature": 60, "catalyst": "A"}
+    # Ten degrees are a third of a length scale; any two categories are at distance 1.
+    assert_allclose(optimizer.predict(other), np.exp(-0.5 * (1.0**2 + 1.0)) / 1.01)
+
+
+def test_a_batch_ends_with_the_settings():
+    optimizer = made(bounds={"n": [1, 2], "kind": ["a", "b", "c"]}, n_children=3)
+
+    def total(query):
+        return float(np.mean([each["n"] + (each["kind"] == "b") for each in query.settings]))
+
+    cases.play(optimizer, 12, total)
+    assert optimizer.recommend().params == {"n": 2, "kind": "b"}
+    # A cell of two settings has two children, not three.
+    position = TreeDisplay.from_optimizer(optimizer).position_
+    tree = optimizer.tree_
+    assert (tree.children[:, 0] >= 0).sum() > ((tree.children >= 0).all(axis=1)).sum() > 0
+    for node, below in enumerate(tree.children):
+        if below[0] >= 0:
+            assert_allclose(position[node], position[below[below >= 0]].mean())
+    with pytest.raises(ValueError, match="pending"):
+        optimizer.ask(20)
+
+
+def test_integers_of_a_distribution_are_runs():
+    bounds = {"temperature": (20, 90), "cycles": randint(1, 9)}
+    optimizer = made(bounds=bounds)
+    assert optimizer.ask().params["cycles"] == range(1, 9)
+    for query in cases.play(optimizer, 15, lambda query: -query.settings[0]["cycles"]):
+        assert {each["cycles"] for each in query.settings} == set(params_of(query)["cycles"])
+    assert 1 in params_of(optimizer.recommend())["cycles"]
+
+
+def test_pictures_carry_names_and_values():
+    optimizer = made(bounds={"kind": ["a", "b"], "n": randint(1, 5)})
+    cases.play(optimizer, 4, lambda query: query.points.mean())
+    ax = CellMapDisplay.from_optimizer(optimizer).ax_
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("kind", "n")
+    ax.figure.canvas.draw()
+    assert [each.get_text() for each in ax.get_xticklabels()] == ["a", "b"]
+    assert [each.get_text() for each in ax.get_yticklabels()] == ["1", "2", "3", "4"]
+
+
+def test_far_from_zero_nothing_is_lost():
+    near, far = {"x": (0, 1), "n": range(4)}, {"x": (1e9, 1e9 + 1), "n": range(4)}
+
+    def asked(bounds):
+        return [q.lower - optimizer.bounds_[:, 0] for q in cases.play(optimizer, 12, played)]
+
+    def played(query):
+        x, n = query.points.mean(axis=0) - optimizer.bounds_[:, 0]
+        return float(np.sin(3 * x) + n)
+
+    runs = []
+    for bounds in (near, far):
+        optimizer = made(bounds=bounds)
+        runs.append(asked(bounds))
+    assert_allclose(*runs, atol=1e-6)
