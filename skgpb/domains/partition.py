@@ -13,15 +13,14 @@ import numpy as np
 from skgpb._core._tree import Tree
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.query import PointsQuery, Query
-from skgpb.domains.runs import capped, points_per_side
+from skgpb.domains.runs import DEFAULT_POINTS, capped, points_per_side
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils import MOST_POINTS, Integral
 
 # Node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
-# As many representatives as a cell gets where nobody says how many: per axis, and in all.
-PER_AXIS, IN_ALL = 10, 100
+PER_AXIS, IN_ALL = DEFAULT_POINTS
 # Cells of a level, beside those in the middle and in corners, that stand for all of them.
 SPREAD_CELLS = 3
 
@@ -255,7 +254,7 @@ def points_per_axis(given: Any, d: int, space: ParameterSpace | None = None) -> 
     """Resolve ``n_representatives`` of a box: a number, one for each of d axes, or None."""
     if space is not None and space.discrete:
         if given is None:
-            return points_per_side(space, PER_AXIS, IN_ALL)
+            return points_per_side(space)
         return capped(space, points_per_axis(given, d))
     if given is None:
         s = PER_AXIS

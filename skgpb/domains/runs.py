@@ -14,6 +14,10 @@ import numpy as np
 
 from skgpb.domains.space import SAME, Axis, ParameterSpace
 
+# As many points as a cell gets where nobody says how many: per axis, and in all.
+DEFAULT_POINTS = 10, 100
+# Points along each continuous side by which cells of one size are compared.
+FEW = 4
 # Places in the order of multiples of this are spread evenly however many are taken.
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
@@ -64,27 +68,29 @@ def representatives_within(
     return np.stack(np.meshgrid(*along, indexing="ij"), axis=-1).reshape(-1, len(along))
 
 
-def points_per_side(space: ParameterSpace, per_axis: int, in_all: int) -> tuple[int, ...]:
+def points_per_side(space: ParameterSpace, values: Any = None) -> tuple[int, ...]:
     """How many points stand for a cell along each side: all values, where they are few.
 
-    Continuous sides have fewer points for it, but at least two.
+    Continuous sides have fewer points for it, but at least two. ``values`` are the numbers of those
+    in the cell, infinite where they are not separate; None for those of the whole box.
     """
+    per_axis, in_all = DEFAULT_POINTS
     for s, t in [
         *((s, in_all) for s in range(per_axis, 1, -1)),
         *((2, t) for t in range(in_all - 1, 1, -1)),
         (1, 2),
     ]:
-        counts = capped(space, [t if axis.discrete else s for _, axis in space.axes])
+        counts = capped(space, [t if axis.discrete else s for _, axis in space.axes], values)
         if np.prod(counts, dtype=float) <= in_all:
             return counts
     return (1,) * space.n_axes
 
 
-def capped(space: ParameterSpace, counts: Any) -> tuple[int, ...]:
+def capped(space: ParameterSpace, counts: Any, values: Any = None) -> tuple[int, ...]:
     """Numbers of points along each side, none larger than the number of its values."""
-    return tuple(
-        int(min(s, axis.n_settings)) for s, (_, axis) in zip(counts, space.axes, strict=True)
-    )
+    if values is None:
+        values = [axis.n_settings for _, axis in space.axes]
+    return tuple(int(min(s, most)) for s, most in zip(counts, values, strict=True))
 
 
 class Side(NamedTuple):
@@ -190,3 +196,74 @@ def mixed_order(sizes: tuple[int, ...]) -> list[np.ndarray]:
     """
     places = np.indices(sizes).reshape(len(sizes), -1)
     return list(places[:, np.argsort(np.arange(places.shape[1]) * GOLDEN % 1.0)])
+
+
+class Placed:
+    """Cells of one size at any place of a box with separate values.
+
+    A place is a run, the number of the first value along each side of separate ones, and the
+    lower corner along those of the others that are not as long as the box.
+
+    Parameters
+    ----------
+    space : ParameterSpace
+        The box.
+    sides : ndarray of shape (d,)
+        Of a cell; numbers of values where these are separate.
+
+    Attributes
+    ----------
+    starts : list of int
+        How many runs there are along each side of separate values.
+    free : ndarray of int
+        Continuous sides along which a cell can move.
+    room : ndarray of shape (n_free, 2)
+        Where its lower corner can be.
+    counts : tuple of d ints
+        Points along each side of a cell.
+    """
+
+    def __init__(self, space: ParameterSpace, sides: np.ndarray) -> None:
+        self._space, self._sides = space, sides
+        self._axes: list[Axis] = [axis for _, axis in space.axes]
+        values = space.n_values
+        self._separate = np.flatnonzero(values)
+        self._first = [axis.run(0.0, 1.0)[0] for axis in self._axes if axis.discrete]
+        self.starts = (values - sides + 1)[self._separate].astype(int).tolist()
+        lower, upper = space.bounds.T
+        last = np.maximum(upper - sides, lower)
+        self.free = np.flatnonzero((last > lower) & (values == 0))
+        self.room = np.column_stack([lower, last])[self.free]
+        in_cell = np.where(values > 0, sides, np.inf)
+        self.counts = points_per_side(space, in_cell)
+        self._few = tuple(
+            min(n, FEW) if i not in self._separate else n for i, n in enumerate(self.counts)
+        )
+
+    def corners(self, run: tuple[int, ...], place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of the cell at a place."""
+        lower, limit = self._space.bounds.T.copy()
+        lower[self.free] = place
+        upper = np.minimum(lower + self._sides, limit)
+        for i, first, start in zip(self._separate.tolist(), self._first, run, strict=True):
+            axis, begin = self._axes[i], first + start
+            end = begin + int(self._sides[i])
+            lower[i] = axis.edge(begin) if start else 0.0
+            upper[i] = axis.edge(end) if end <= axis.run(0.0, 1.0)[1] else 1.0
+        return lower, upper
+
+    def points(self, run: tuple[int, ...], place: np.ndarray) -> np.ndarray:
+        """Some points (n, d) of the cell at a place, to compare it with others."""
+        return representatives_within(self._space, *self.corners(run, place), self._few)
+
+    def around(self, centers: np.ndarray) -> list[tuple[tuple[int, ...], np.ndarray]]:
+        """Places of the cells around some points (n, d)."""
+        places = np.clip((centers - 0.5 * self._sides)[:, self.free], *self.room.T)
+        runs = []
+        for center in centers:
+            run = []
+            for i, first, n in zip(self._separate.tolist(), self._first, self.starts, strict=True):
+                number, _ = self._axes[i].run(center[i], center[i])
+                run.append(min(max(0, number - first - (int(self._sides[i]) - 1) // 2), n - 1))
+            runs.append(tuple(run))
+        return list(zip(runs, places, strict=True))

@@ -412,6 +412,12 @@ class ParameterSpace:
         return np.array([axis.ends for _, axis in self.axes])
 
     @property
+    def n_values(self) -> np.ndarray:
+        """How many values every axis has, shape (d,); 0 where they are not separate."""
+        runs = [axis.run(0.0, 1.0) if axis.discrete else (0, -1) for _, axis in self.axes]
+        return np.array([last - first + 1 for first, last in runs], dtype=np.intp)
+
+    @property
     def column_bounds(self) -> np.ndarray:
         """Between which numbers columns are, shape (n_columns, 2), of a box with named sides."""
         return np.sort(self.columns(self.bounds.T), axis=0).T

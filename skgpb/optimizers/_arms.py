@@ -257,7 +257,8 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
             The rule by which it is chosen; None for the best one known. Here all are the same.
         side : float, array-like of shape (d,) or dict, default=None
             In a box, sides of a cell, one for all or one for each: the cell of this size with the
-            best average, wherever it lies. None for an arm.
+            best average, wherever it lies. Of separate values it is their number, one where a dict
+            or a single number does not say. None for an arm.
 
         Returns
         -------

@@ -169,8 +169,20 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         if any(getattr(self, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
         sides = checked_sides(side, self.bounds_, self.space_)
-        region = best_placed(self._gp, self._rows_of, self.bounds_, sides, caution)
-        return region.named(self.space_)
+
+        def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+            return self._gp.moments([self._rows_of(points) for points in cells], std=True)
+
+        return best_placed(moments, self._places_seen(), self.bounds_, sides, caution, self.space_)
+
+    def _places_seen(self) -> np.ndarray:
+        """Where something was observed, points or centres of regions, shape (n, d)."""
+        d = len(self.bounds_)
+        if self.space_ is not None and self.space_.discrete:
+            boxes = np.array([row[0] for row in self._history]).reshape(-1, 2 * d)
+        else:
+            boxes = self._gp.observed.rows
+        return 0.5 * (boxes[:, :d] + boxes[:, -d:])
 
     # -- observing --------------------------------------------------------------------------
 
@@ -505,8 +517,9 @@ class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
             algorithm's own rule, which looks at the finest regions of the search alone.
         side : float, array-like of shape (d,) or dict, default=None
             Sides of the cell wanted, one for all or one for each: the cell of this size with the
-            best average anywhere in the box, not tied to the grid of a partition. None for one
-            of the regions above.
+            best average anywhere in the box, not tied to the grid of a partition. Of separate
+            values it is their number, one where a dict or a single number does not say. None for
+            one of the regions above.
         depth : int, default=None
             Depth of the finest regions that "posterior" may return, also where the search is
             finer; None for no other limit than that of the search.

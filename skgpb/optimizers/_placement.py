@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,45 +12,70 @@ from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import Region
+from skgpb.domains.runs import Placed
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import representatives
-from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_numbers
 
 #: Sides of a cell: one for all, one for each, or by name.
 Sides = float | Sequence[float] | np.ndarray | Mapping[str, float]
+#: Means and deviations of the averages over points (S, d) of several cells.
+Moments = Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]]
 
 # Places that are compared before the best are improved; so many at a time, to save memory.
 N_PLACES, AT_A_TIME = 512, 32
+# Runs of values that places are improved for, and how often others are tried beside the best.
+N_RUNS, SWEEPS = 4, 3
 
 
 def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
-    """Return the sides (d,) of a cell, from one number for all, one for each, or a dict."""
+    """Return the sides (d,) of a cell, from one number for all, one for each, or a dict.
+
+    That of separate values is how many there are in the cell, one unless the user says otherwise.
+    """
     d, extent = len(bounds), bounds[:, 1] - bounds[:, 0]
-    if space is not None and space.discrete:
-        raise ValueError("a cell of a size needs sides of numbers, and bounds has separate values")
+    values = np.zeros(d, dtype=np.intp) if space is None else space.n_values
     if isinstance(side, Mapping):
-        names = [] if space is None else space.names
-        if set(side) != set(names):
-            raise ValueError(f"side must have a number for each of {names}, got {side!r}")
-        side = [side[name] for name in names]
+        side = _by_name(side, space, values)
+    elif values.any() and np.ndim(side) == 0:
+        if values.all():
+            raise ValueError(f"side must say of how many values a cell is, by name, got {side!r}")
+        side = np.where(values > 0, 1, side)
     sides = check_numbers(side, "side", ensure_2d=False) if np.ndim(side) else np.array([side])
     if sides.dtype.kind not in "fiu" or sides.shape not in ((1,), (d,)):
         raise ValueError(f"side must be a number, or one for each of {d} dimensions, got {side!r}")
     sides = np.broadcast_to(sides.astype(np.float64), (d,))
-    if not ((sides > 0.0) & (sides <= extent)).all():
+    whole = sides == np.floor(sides)
+    if not (whole & (sides >= 1) & (sides <= values))[values > 0].all():
+        raise ValueError(
+            "side must be an integer >= 1 where sides have separate values, and at most their "
+            f"numbers {values[values > 0].tolist()}, got {side!r}"
+        )
+    if not ((sides > 0.0) & (sides <= extent))[values == 0].all():
         raise ValueError(
             f"side must be above 0 and no longer than the box, {extent.tolist()}, got {side!r}"
         )
     return sides
 
 
+def _by_name(side: Mapping, space: ParameterSpace | None, values: np.ndarray) -> list[Any]:
+    """Return the sides of a dict, single values where it has none of separate ones."""
+    names = [] if space is None else space.names
+    needed = [name for name, n in zip(names, values, strict=False) if not n]
+    if not set(needed) <= set(side) <= set(names):
+        others = [name for name in names if name not in needed]
+        also = f" and may have a number of values for {others}" if others else ""
+        raise ValueError(f"side must have a number for each of {needed}{also}, got {side!r}")
+    return [side.get(name, 1) for name in names]
+
+
 def best_placed(
-    gp: GaussianProcess,
-    rows_of: Callable[[np.ndarray], np.ndarray],
+    moments: Moments,
+    seen: np.ndarray,
     bounds: np.ndarray,
     sides: np.ndarray,
     caution: float,
+    space: ParameterSpace | None = None,
 ) -> Region:
     """Return the cell of given sides with the largest posterior mean of its average.
 
@@ -58,17 +84,21 @@ def best_placed(
 
     Parameters
     ----------
-    gp : GaussianProcess
-        The posterior.
-    rows_of : callable
-        Returns the descriptor rows of points.
+    moments : callable
+        Returns means and deviations of averages over points.
+    seen : ndarray of shape (n, d)
+        Where something was observed.
     bounds : ndarray of shape (d, 2)
         The box.
     sides : ndarray of shape (d,)
         Of the cell.
     caution : float
         Number of standard deviations that the mean is lowered by.
+    space : ParameterSpace, default=None
+        What the sides of the box are called and stand for.
     """
+    if space is not None and space.discrete:
+        return _best_mixed(moments, seen, Placed(space, sides), caution).named(space)
     lower, d = bounds[:, 0], len(bounds)
     counts = points_per_axis(None, d)
     offsets = representatives(np.zeros(d), sides, counts)
@@ -79,19 +109,13 @@ def best_placed(
 
     def value(places: np.ndarray) -> np.ndarray:
         """Mean, less caution, of cells whose free coordinates are at places (n, n_free)."""
-        found = []
-        for start in range(0, len(places), AT_A_TIME):
-            some = places[start : start + AT_A_TIME]
-            corners = np.tile(lower, (len(some), 1))
-            corners[:, free] = some
-            mean, std = gp.moments([rows_of(corner + offsets) for corner in corners], std=True)
-            found.append(mean - caution * std)
-        return np.concatenate(found)
+        corners = np.tile(lower, (len(places), 1))
+        corners[:, free] = places
+        return _values(moments, [corner + offsets for corner in corners], caution)
 
     corner = lower.copy()
     if len(free):
-        rows = gp.observed.rows[-N_PLACES:]
-        around = 0.5 * (rows[:, :d] + rows[:, -d:]) - 0.5 * sides
+        around = seen[-N_PLACES:] - 0.5 * sides
         places = np.clip(around[:, free], *room.T)
         places = np.concatenate([spread_points(room, N_PLACES, np.full(len(free), 0.5)), places])
         values = value(places)
@@ -99,4 +123,62 @@ def best_placed(
         best, top = maximise_in_box(value, places[best_apart(places, values, room)], room)
         if top > values.max():
             corner[free] = best
-    return Region(corner, np.minimum(corner + sides, bounds[:, 1]), counts)
+    return Region(corner, np.minimum(corner + sides, bounds[:, 1]), counts).named(space)
+
+
+def _values(moments: Moments, cells: list[np.ndarray], caution: float) -> np.ndarray:
+    """Mean, less caution, of the averages over cells."""
+    found = []
+    for start in range(0, len(cells), AT_A_TIME):
+        mean, std = moments(cells[start : start + AT_A_TIME])
+        found.append(mean - caution * std)
+    return np.concatenate(found)
+
+
+def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: float) -> Region:
+    """The same where some sides have separate values: of the best runs, and then of others."""
+    starts, free, room = placed.starts, placed.free, placed.room
+
+    def value(run: tuple[int, ...], places: np.ndarray) -> np.ndarray:
+        return _values(moments, [placed.points(run, place) for place in places], caution)
+
+    # Runs of values that are looked at: all, or some and those that were observed.
+    sizes = [range(n) for n in starts]
+    if np.prod(starts, dtype=float) <= N_PLACES:
+        runs = list(product(*sizes))
+    else:
+        box = np.column_stack([np.zeros(len(starts)), starts])
+        runs = list(map(tuple, spread_points(box, N_PLACES, np.full(len(starts), 0.5)).astype(int)))
+    each = max(4, N_PLACES // len(runs)) if len(free) else 1
+    places = spread_points(room, each, np.full(len(free), 0.5)) if len(free) else np.empty((1, 0))
+    known = dict.fromkeys(runs, places)
+    for run, place in placed.around(seen[-N_PLACES:]):
+        known[run] = np.concatenate([known.get(run, places), place[None]])
+    values = {run: value(run, some) for run, some in known.items()}
+    order = sorted(values, key=lambda run: -values[run].max())[:N_RUNS]
+
+    def climbed(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
+        """The best place for a run, from the best of those that were looked at."""
+        first, top = some[int(np.argmax(found))], float(found.max())
+        if len(free):
+            begin = some[best_apart(some, found, room)[:2]]
+            best, height = maximise_in_box(lambda P: value(run, P), begin, room)
+            if height > top:
+                return best, height
+        return first, top
+
+    run, (place, top) = order[0], (None, -np.inf)
+    for other in order:
+        there, height = climbed(other, known[other], values[other])
+        if height > top:
+            run, place, top = other, there, height
+    for _ in range(SWEEPS):
+        beside = [
+            (*run[:i], j, *run[i + 1 :]) for i in range(len(run)) for j in sizes[i] if j != run[i]
+        ]
+        found = [float(value(other, place[None])[0]) for other in beside]
+        if not found or max(found) <= top:
+            break
+        run = beside[int(np.argmax(found))]
+        place, top = climbed(run, place[None], np.array([max(found)]))
+    return Region(*placed.corners(run, place), placed.counts)

@@ -11,7 +11,7 @@ from reference import mixed_tree
 from scipy.stats import loguniform, randint
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from skgpb import GPOOOptimizer, GPTreeOptimizer, StoOOOptimizer
+from skgpb import GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer, StoOOOptimizer
 from skgpb.plotting import CellMapDisplay, TreeDisplay
 
 SIDES = {
@@ -185,3 +185,81 @@ def test_far_from_zero_nothing_is_lost():
         optimizer = made(bounds=bounds)
         runs.append(asked(bounds))
     assert_allclose(*runs, atol=1e-6)
+
+
+# Cells of a size ---------------------------------------------------------------------------------
+
+
+def brute_force(optimizer, sides, n=24):
+    """Largest mean of a cell of a size, by comparing a grid of them."""
+    lower, upper = optimizer.bounds_.T
+    shares = np.linspace(0, 1, n)
+    best = -np.inf
+    for cycles in range(1, 9):
+        for catalyst in "ABC":
+            for t in shares:
+                low = lower[0] + t * (upper[0] - lower[0] - sides["temperature"])
+                run = [cycles + i for i in range(sides.get("cycles", 1))]
+                if run[-1] > 8:
+                    continue
+                points = [
+                    {"temperature": low + share * sides["temperature"], "cycles": c}
+                    | {"catalyst": catalyst}
+                    for share in (0.1, 0.3, 0.5, 0.7, 0.9)
+                    for c in run
+                ]
+                best = max(best, optimizer.predict(points).mean())
+    return best
+
+
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer])
+@pytest.mark.parametrize("size", [{"temperature": 12}, {"temperature": 12, "cycles": 3}])
+def test_the_best_cell_of_a_size_has_values_as_well(cls, size):
+    bounds = {name: side for name, side in SIDES.items() if name != "salt"}
+    optimizer = made(cls, bounds=bounds)
+    cases.play(optimizer, 12, lambda q: np.mean([yield_of(s | {"salt": 0.01}) for s in q.settings]))
+    before = pickle.dumps(optimizer.history_), optimizer.ask()
+    region = optimizer.recommend(side=size)
+    low, high = region.params["temperature"]
+    assert_allclose(high - low, 12)
+    assert len(region.params["cycles"]) == size.get("cycles", 1)
+    assert len(region.params["catalyst"]) == 1
+    assert {s["cycles"] for s in region.settings} == set(region.params["cycles"])
+    assert_allclose(optimizer.predict_query([region]), optimizer.predict(region.settings).mean())
+    scale = np.ptp(optimizer.history_["reward"])
+    assert optimizer.predict_query([region])[0] > brute_force(optimizer, size) - 0.01 * scale
+    assert (pickle.dumps(optimizer.history_), optimizer.ask()) == before
+    assert pickle.loads(pickle.dumps(region)).params == region.params
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (
+            {"cycles": 2},
+            r"each of \['temperature', 'salt'\] and may have .*\['cycles', 'catalyst'\]",
+        ),
+        ({"temperature": 5, "salt": 0.1, "cycles": 9}, r"an integer >= 1 .* at most .*\[8, 3\]"),
+        ({"temperature": 5, "salt": 0.1, "cycles": 1.5}, "an integer"),
+        ({"temperature": 5, "salt": 0.1, "catalyst": 0}, "an integer"),
+        ({"temperature": 5, "salt": 2}, "no longer than the box"),
+        ({"temperature": 5, "salt": 0.1, "hour": 1}, "side must have"),
+        ([5, 0.1, 1], "one for each of 4"),
+    ],
+)
+def test_no_cell_has_such_a_size(size, words):
+    optimizer = made().tell(SETTING, 1.0)
+    with pytest.raises(ValueError, match=f"side must.*{words}|{words}"):
+        optimizer.recommend(side=size)
+
+
+def test_a_bare_number_is_for_numbers():
+    optimizer = made().tell(SETTING, 1.0)
+    region = optimizer.recommend(side=0.5)
+    assert [len(region.params[name]) for name in ("cycles", "catalyst")] == [1, 1]
+    assert region == optimizer.recommend(side=[0.5, 0.5, 1, 1])
+    kinds = made(bounds={"kind": ["a", "b", "c"]})
+    kinds.tell([{"kind": "b"}, {"kind": "a"}], [1.0, 0.0])
+    assert kinds.recommend(side={}).params == {"kind": "b"}
+    with pytest.raises(ValueError, match="by name"):
+        kinds.recommend(side=1)

@@ -402,8 +402,6 @@ def test_sides_of_a_cell_have_names_and_losses_are_small():
     assert repr(region).startswith("Region(x=(")
     with pytest.raises(ValueError, match="side must have a number for each of"):
         optimizer.recommend(side={"x": 2})
-    with pytest.raises(ValueError, match="separate values"):
-        made().tell(SETTING, 1.0).recommend(side=0.1)
     pool = GPOOOptimizer(pool=[[0.0], [1.0], [2.0]])
     with pytest.raises(ValueError, match="cells of a box"):
         pool.tell(pool.ask(), 1.0).recommend(side=0.1)
