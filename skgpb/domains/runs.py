@@ -116,6 +116,11 @@ class Runs:
         Whether continuous sides are averaged over by the kernel; otherwise a cell is points.
     """
 
+    space: ParameterSpace
+    n_parts: int
+    counts: tuple[int, ...]
+    continuous: bool
+
     def __init__(
         self, space: ParameterSpace, n_parts: int, counts: tuple[int, ...], continuous: bool
     ) -> None:
@@ -222,6 +227,11 @@ class Placed:
     counts : tuple of d ints
         Points along each side of a cell.
     """
+
+    starts: list[int]
+    free: np.ndarray
+    room: np.ndarray
+    counts: tuple[int, ...]
 
     def __init__(self, space: ParameterSpace, sides: np.ndarray) -> None:
         self._space, self._sides = space, sides
