@@ -33,14 +33,15 @@ from math import ceil, inf, log, pi, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from sklearn.utils import check_random_state
 
 from skgpb.surrogate.functionals import Functionals
-from skgpb.surrogate.gram import gram_of
+from skgpb.surrogate.gram import covariance_of, fill_above
 
 # Length scales, in units of the sides of the domain: the median of their prior in one dimension,
 # which grows with sqrt(d) [Hvarfner2024]; the deviation of its logarithm; limits.
@@ -338,22 +339,17 @@ class Likelihood:
         further, slopes = (0.0, None) if self._further is None else self._further(theta)
         merged = samples.merged(noise, further)
         K, contract = self._covariance(theta)
-        n = len(K)
-        K[np.diag_indices(n)] += merged.noise
-        try:
-            L = cholesky(K, lower=True, check_finite=False, overwrite_a=True)
-        except np.linalg.LinAlgError:
+        conditioned = _conditioned(K, merged.noise, merged.y[:, np.newaxis])
+        if conditioned is None:
             return -np.inf, np.zeros_like(x)
-        inverse = cho_solve((L, True), np.eye(n), check_finite=False)
-        weights = inverse @ merged.y
-        value = -0.5 * float(merged.y @ weights) - float(np.log(np.diag(L)).sum())
-        value -= 0.5 * (n * log(2.0 * pi) + merged.square + merged.log)
+        value, weights, factor = conditioned
+        value -= 0.5 * (merged.square + merged.log)
+        diagonal, inner = _by_covariance(weights, factor)
         gradient = np.empty_like(x)
-        inner = np.outer(weights, weights) - inverse
         gradient[: len(theta)] = 0.5 * contract(inner)
         if learned or slopes is not None:
-            mean = merged.y - merged.noise * weights
-            var = merged.noise - merged.noise**2 * np.diag(inverse)
+            mean = merged.y - merged.noise * weights[:, 0]
+            var = merged.noise - merged.noise**2 * diagonal
             of, unknown = samples.functional, samples.unknown
             error = (samples.y - mean[of]) ** 2 + var[of]
             variance = np.where(unknown, noise, samples.alpha) + further
@@ -385,6 +381,39 @@ def center_and_scale(y: np.ndarray) -> tuple[Any, Any]:
     return np.mean(y, axis=0), np.where(tiny, 1.0, scale)[()]
 
 
+def _conditioned(
+    K: np.ndarray, noise: np.ndarray, Y: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray] | None:
+    """Log density of Y (n, q), its dual coefficients, and the factor of K + diag(noise).
+
+    None where that is not positive definite. It is factorised in place; only what K (n, n) has on
+    and below the diagonal is read. The factor is LAPACK's.
+    """
+    n, q = Y.shape
+    K[np.diag_indices(n)] += noise
+    factor, info = dpotrf(K.T, lower=False, clean=False, overwrite_a=True)
+    if info:
+        return None
+    weights, _ = dpotrs(factor, Y, lower=False)
+    value = -0.5 * float(np.einsum("ik,ik->", Y, weights))
+    value -= q * (float(np.log(factor.diagonal()).sum()) + 0.5 * n * log(2.0 * pi))
+    return value, weights, factor
+
+
+def _by_covariance(weights: np.ndarray, factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Diagonal of the inverse of what was factorised, and twice the derivative of the log density.
+
+    The derivative is that by every covariance (n, n), [RW2006]_ equation 5.9, weights being
+    (n, q). It takes the place of the factor.
+    """
+    inverse, _ = dpotri(factor, lower=False, overwrite_c=True)
+    diagonal = inverse.diagonal().copy()
+    q = weights.shape[1]
+    inner = dsyrk(1.0, weights, beta=-float(q), c=inverse, lower=False, overwrite_c=True).T
+    fill_above(inner)
+    return diagonal, inner
+
+
 def log_likelihood(
     kernel: Kernel,
     functionals: Functionals,
@@ -396,22 +425,22 @@ def log_likelihood(
 
     [RW2006]_ equation 5.9 with the Gram matrix of the functionals.
     """
-    K, gradient = gram_of(kernel, functionals, eval_gradient)
-    K[np.diag_indices_from(K)] += noise
-    try:
-        L = cholesky(K, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
+    covariance = covariance_of(kernel, functionals.rows, functionals.offsets)
+    return _log_density(covariance, kernel.theta, noise, Y, eval_gradient)
+
+
+def _log_density(
+    covariance: Callable, theta: np.ndarray, noise: np.ndarray, Y: np.ndarray, eval_gradient: bool
+) -> Any:
+    K, contract = covariance(theta, eval_gradient)
+    conditioned = _conditioned(K, noise, Y if Y.ndim == 2 else Y[:, np.newaxis])
+    if conditioned is None:
         value = np.float64(-np.inf)
-        return (value, np.zeros_like(kernel.theta)) if eval_gradient else value
-    Y = Y[:, None] if Y.ndim == 1 else Y
-    weights = cho_solve((L, True), Y, check_finite=False)
-    n, q = Y.shape
-    value = -0.5 * np.einsum("ik,ik->", Y, weights)
-    value -= q * (np.log(np.diag(L)).sum() + n / 2 * np.log(2 * np.pi))
+        return (value, np.zeros_like(theta)) if eval_gradient else value
+    value = np.float64(conditioned[0])
     if not eval_gradient:
         return value
-    inner = weights @ weights.T - q * cho_solve((L, True), np.eye(n), check_finite=False)
-    return value, 0.5 * np.einsum("ij,jik->k", inner, gradient)
+    return value, 0.5 * contract(_by_covariance(*conditioned[1:])[1])
 
 
 def maximise_likelihood(
@@ -442,10 +471,10 @@ def maximise_likelihood(
     random_state : int, RandomState instance or None, default=None
         Seeds them.
     """
+    covariance = covariance_of(kernel, functionals.rows, functionals.offsets)
 
-    def objective(theta: np.ndarray, eval_gradient: bool = True) -> Any:
-        kernel.theta = theta
-        return log_likelihood(kernel, functionals, noise, Y, eval_gradient)
+    def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        return _log_density(covariance, theta, noise, Y, True)
 
     check_restarts(kernel, n_restarts)
     starts = restarts(kernel.theta, kernel.bounds, n_restarts, random_state)

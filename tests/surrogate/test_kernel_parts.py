@@ -1,0 +1,170 @@
+"""Derivatives of the likelihood, contracted part by part, against those of scikit-learn."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Exponentiation,
+    ExpSineSquared,
+    Matern,
+    PairwiseKernel,
+    RationalQuadratic,
+    WhiteKernel,
+)
+
+import skgpb.surrogate.kernel_parts
+import skgpb.surrogate.likelihood
+from skgpb import OnlineGaussianProcessRegressor
+from skgpb.kernels import CellAverage, boxes_from_points
+from skgpb.surrogate.gram import fill_above
+from skgpb.surrogate.kernel_parts import covariances
+
+D = 3
+SCALES = [0.3, 0.8, 2.0]
+KERNELS = [
+    RBF(0.4),
+    1.7 * RBF(SCALES) + WhiteKernel(0.1),
+    ConstantKernel(2.0, "fixed") * Matern(SCALES, nu=0.5) + WhiteKernel(0.1, "fixed"),
+    Matern(SCALES, nu=1.5) * RBF(2.0, "fixed") + ConstantKernel(0.3),
+    0.5 * Matern(0.7, nu=2.5) + Matern(SCALES, nu=np.inf) * ConstantKernel(0.3),
+    1.2 * RationalQuadratic(0.6, 0.8) + RationalQuadratic(0.6, 0.8, alpha_bounds="fixed"),
+    RationalQuadratic(0.5, 1.3, length_scale_bounds="fixed") * RBF(SCALES),
+    Exponentiation(1.5 + RBF(SCALES), 2.0) + ConstantKernel(2.0) * ConstantKernel(0.5),
+    (RBF(0.4) + WhiteKernel(0.2)) * ConstantKernel(3.0),
+    # Those without a formula here, alone and among others.
+    Matern(SCALES, nu=1.2),
+    ExpSineSquared(1.1, 0.8),
+    0.7 * DotProduct(0.4) ** 2 * RBF(SCALES) + WhiteKernel(0.1),
+    ConstantKernel(0.4) * PairwiseKernel(0.6, metric="rbf") + ExpSineSquared() * RBF(0.7),
+    CellAverage(1.3 * RBF(SCALES), 1),
+    CellAverage(1.3 * RBF(SCALES) + WhiteKernel(0.1), 1),
+]
+
+
+def data(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, D))
+    return X, np.sin(5 * X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize(("at_once", "many"), [(2**18, 2**26), (500, 2**26), (500, 0)])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_covariances_and_contracted_derivatives_are_those_of_the_kernel(
+    kernel, at_once, many, monkeypatch
+):
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", at_once)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "MANY", many)
+    X, _ = data(41)
+    if isinstance(kernel, CellAverage):
+        X = boxes_from_points(X)
+    inner = np.random.default_rng(1).standard_normal((41, 41))
+    inner += inner.T
+    covariance = covariances(kernel, X)
+    theta = kernel.theta + 0.1
+    K, contract = covariance(theta)
+    fill_above(K)
+    covariance(theta + 1.0)  # what was found before does not change
+    expected, gradient = kernel.clone_with_theta(theta)(X, eval_gradient=True)
+    assert_allclose(K, expected, atol=1e-13)
+    # Matern kernels of other orders, and pairwise ones, are differenced by scikit-learn itself,
+    # with steps of 1e-10 or so: the last digits of a covariance of 1 are worth 1e-6.
+    differenced = any(name in str(kernel) for name in ("nu=1.2", "Pairwise"))
+    found = contract(np.tril(inner) if at_once == 500 else inner)
+    expected = np.einsum("ij,ijk->k", inner, gradient)
+    assert_allclose(found, expected, rtol=1e-8, atol=1e-4 if differenced else 1e-8)
+    value, _ = covariance(theta, slopes=False)
+    assert_allclose(np.tril(value), np.tril(K), atol=1e-15)
+
+
+@pytest.mark.parametrize("kernel", [KERNELS[i] for i in (1, 4, 7, 11)], ids=str)
+@pytest.mark.parametrize("at_once", [2**18, 900])
+@pytest.mark.parametrize("many", [False, True])
+def test_the_likelihood_and_its_gradient_equal_those_of_scikit_learn(
+    kernel, at_once, many, monkeypatch
+):
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", at_once)
+    X, y = data(70)
+    y = np.column_stack([y, y**2]) if many else y
+    params = {"alpha": 0.01, "optimizer": None}
+    ours = OnlineGaussianProcessRegressor(kernel, **params).fit(X, y)
+    theirs = GaussianProcessRegressor(kernel, **params).fit(X, y)
+    for shift in (-0.5, 0.0, 0.3):
+        found = ours.log_marginal_likelihood(kernel.theta + shift, eval_gradient=True)
+        expected = theirs.log_marginal_likelihood(kernel.theta + shift, eval_gradient=True)
+        assert_allclose(found[0], expected[0], rtol=1e-10)
+        assert_allclose(found[1], expected[1], rtol=1e-8, atol=1e-8)
+
+
+def to_the_last_digit(objective, start, bounds):
+    options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 500}
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return found.x, found.fun
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        1.0 * RBF([0.5] * D) + WhiteKernel(0.1),
+        1.0 * Matern(0.5, nu=1.5) + WhiteKernel(0.1),
+        ConstantKernel(4.0, "fixed") * Matern([0.5] * D, nu=2.5) + WhiteKernel(0.1),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("at_once", [2**18, 900])
+def test_what_is_learned_is_what_scikit_learn_learns(kernel, at_once, monkeypatch):
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", at_once)
+    X, y = data(60)
+    y += np.cos(4 * X[:, 2])
+    params = {"alpha": 0.0, "optimizer": to_the_last_digit}
+    ours = OnlineGaussianProcessRegressor(kernel, **params).fit(X, y)
+    theirs = GaussianProcessRegressor(kernel, **params).fit(X, y)
+    assert_allclose(ours.kernel_.theta, theirs.kernel_.theta, atol=1e-6)
+    best = theirs.log_marginal_likelihood_value_
+    assert ours.log_marginal_likelihood_value_ == pytest.approx(best, rel=1e-9)
+
+
+def test_a_search_factorises_once_for_each_step(monkeypatch):
+    X, y = data(50)
+    steps, factorised = [], []
+    factorise, search = skgpb.surrogate.likelihood.dpotrf, skgpb.surrogate.likelihood.minimize
+
+    def counted(*args, **kwargs):
+        factorised.append(args)
+        return factorise(*args, **kwargs)
+
+    def watched(*args, **kwargs):
+        result = search(*args, **kwargs)
+        steps.append(result.nfev)
+        return result
+
+    monkeypatch.setattr(skgpb.surrogate.likelihood, "dpotrf", counted)
+    monkeypatch.setattr(skgpb.surrogate.likelihood, "minimize", watched)
+    OnlineGaussianProcessRegressor(1.0 * RBF([0.5] * D), alpha=0.01).fit(X, y)
+    assert len(factorised) == sum(steps) > 3
+
+
+def test_learning_holds_one_matrix_whatever_the_number_of_hyperparameters(monkeypatch):
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", 2**14)
+    X, y = data(600)
+    kernel = 1.0 * RBF([0.5] * D) + Matern([0.5] * D, nu=2.5) + WhiteKernel(0.1)
+    regressor = OnlineGaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(X, y)
+    tracemalloc.start()
+    try:
+        regressor.log_marginal_likelihood(kernel.theta, eval_gradient=True)
+        # Beside the matrix there are at most some dozen blocks; derivatives would take eight more.
+        assert tracemalloc.get_traced_memory()[1] < 2 * 8 * 600**2
+    finally:
+        tracemalloc.stop()
+
+
+def test_length_scales_of_another_number_of_axes_are_refused():
+    X, y = data(20)
+    with pytest.raises(ValueError, match="Anisotropic kernel must have the same number"):
+        OnlineGaussianProcessRegressor(1.0 * RBF([0.5, 0.5]), alpha=0.1).fit(X, y)
