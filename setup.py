@@ -62,6 +62,10 @@ else:
     compile_args = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math"]
     link_args = ["-Wl,-s"] if sys.platform.startswith("linux") else []
     libraries = ["m"]
+    if sanitizers := os.environ.get("SKGPB_SANITIZE"):
+        kinds = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
+        compile_args += ["-O1", "-g", "-fno-omit-frame-pointer", *kinds]
+        link_args = kinds
 
 extensions = [
     Extension(

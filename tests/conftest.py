@@ -52,5 +52,5 @@ def n_seeds(request: pytest.FixtureRequest) -> int:
 @pytest.fixture(scope="session", autouse=True)
 def _one_blas_thread() -> Iterator[None]:
     """Threads that wait for each other over matrices this small make a busy machine crawl."""
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(int(os.environ.get("SKGPB_TEST_BLAS_THREADS", "1")), user_api="blas"):
         yield
