@@ -93,13 +93,13 @@ def completeness(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests as they run by default."""
     install(session, "test")
-    session.run(*PYTEST, *session.posargs)
+    session.run(*PYTEST, "-n", "2", *session.posargs)
 
 
 @nox.session
 def slow(session: nox.Session) -> None:
     """The slow tests, which the default run leaves out, in two processes."""
-    install(session, "test", "pytest-xdist")
+    install(session, "test")
     threads = dict.fromkeys(BLAS_THREADS, "1")
     session.run(*PYTEST, "-m", "slow", "-n", "2", *session.posargs, env=threads)
 
@@ -206,7 +206,7 @@ def wheel(session: nox.Session) -> None:
     away = scratch(session, "away")
     shutil.copytree(source / "tests", away / "tests")
     shutil.copy(source / "pyproject.toml", away)
-    session.install(f"{built}[test]", "pytest-xdist")
+    session.install(f"{built}[test]")
     session.chdir(away)
     options = ["-m", "not fuzz and not browser", "-n", "2", *session.posargs]
     session.run(*PYTEST, *options, env=dict.fromkeys(BLAS_THREADS, "1"))

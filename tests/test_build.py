@@ -83,6 +83,7 @@ def test_read_only_sources_build(source, tmp_path):
     assert list((tmp_path / "out" / "skgpb" / "_core").glob("_tiny.*.*"))
 
 
+@pytest.mark.slow
 def test_the_source_distribution_holds_all_that_the_documentation_includes(source, tmp_path):
     run(source, "setup.py", "sdist", "--dist-dir", str(tmp_path))
     (archive,) = tmp_path.glob("skgpb-*.tar.gz")

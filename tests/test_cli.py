@@ -491,7 +491,7 @@ def run_program(arguments, **streams):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs pipes as POSIX has them")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.slow)])
 def test_a_reader_that_goes_away_is_no_traceback(monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     reader, writer = os.pipe()

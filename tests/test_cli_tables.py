@@ -456,8 +456,22 @@ def test_what_needs_pandas_says_so(search, monkeypatch, mark):
 # -- pictures and the report --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("features", [["x"], ["x", "y"], ["part"], ["day"], ["part", "day", "x"]])
-@pytest.mark.parametrize("epsilon", [False, True])
+REPORTED = [["x"], ["x", "y"], ["part"], ["day"], ["part", "day", "x"]]
+
+
+@pytest.mark.parametrize(
+    ("features", "epsilon"),
+    [
+        (["x"], False),
+        (["part", "day", "x"], True),
+        *(
+            pytest.param(features, epsilon, marks=pytest.mark.slow)
+            for features in REPORTED
+            for epsilon in (False, True)
+            if (features, epsilon) not in ((["x"], False), (["part", "day", "x"], True))
+        ),
+    ],
+)
 def test_the_report_is_one_page_with_pictures(search, tmp_path, features, epsilon):
     pytest.importorskip("matplotlib")
     part = np.where(X > 70, "<south>", "north & east")

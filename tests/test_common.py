@@ -33,18 +33,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skgpb.optimizers import (
-    CMETSOptimizer,
-    ContextualGPTreeOptimizer,
+    CMESOptimizer,
+    DAGPUCBOptimizer,
     EIOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
     GPTSOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
-    IndirectEIOptimizer,
-    IndirectMESOptimizer,
-    IndirectPIOptimizer,
-    IndirectUCBOptimizer,
     MESOptimizer,
     StoOOOptimizer,
 )
@@ -68,29 +64,26 @@ def name(request):
 # scikit-learn ------------------------------------------------------------------------------------
 
 
-#: Of these the checks take many seconds; others of their kind are among the rest.
-LONG_CHECKS = {
-    CMETSOptimizer,
-    ContextualGPTreeOptimizer,
-    GPTreeOptimizer,
-    GPZoomingOptimizer,
-    IndirectEIOptimizer,
-    IndirectMESOptimizer,
-    IndirectPIOptimizer,
-    IndirectUCBOptimizer,
-}
+#: One of each kind. What others of a kind add to it, scikit-learn does not see.
+CHECKED_BY_DEFAULT = [
+    GPOOOptimizer(),
+    StoOOOptimizer(),
+    GPUCBOptimizer(),
+    DAGPUCBOptimizer(),
+    CMESOptimizer(),
+    OnlineGaussianProcessRegressor(),
+]
+OTHERS = [cls() for cls in OPTIMIZERS if cls not in map(type, CHECKED_BY_DEFAULT)]
 
 
-@parametrize_with_checks(
-    [cls() for cls in OPTIMIZERS if cls not in LONG_CHECKS] + [OnlineGaussianProcessRegressor()]
-)
+@parametrize_with_checks(CHECKED_BY_DEFAULT)
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([cls() for cls in OPTIMIZERS if cls in LONG_CHECKS])
-def test_scikit_learn_estimator_checks_that_take_long(estimator, check):
+@parametrize_with_checks(OTHERS)
+def test_scikit_learn_estimator_checks_of_the_others(estimator, check):
     check(estimator)
 
 
@@ -502,9 +495,9 @@ def test_grid_search_over_diameter_and_length_scale(refit):
 
 def test_grid_search_over_a_composite_kernel():
     grid = {"kernel__k1__k2__length_scale": [1e-3, 0.7], "kernel__k2__length_scale": [0.5, 2.0]}
-    search = GridSearchCV(
-        GPOOOptimizer(1.0 * RBF(1.0) + Matern(1.0, nu=2.5)), grid, cv=3, error_score="raise"
-    )
+    kernel = 1.0 * RBF(1.0) + Matern(1.0, nu=2.5)
+    optimizer = GPOOOptimizer(kernel, diameter=(1.0, 0.5))
+    search = GridSearchCV(optimizer, grid, cv=3, error_score="raise")
     assert search.fit(X_TABLE, Y_TABLE).best_score_ > 0.8
 
 

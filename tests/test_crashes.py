@@ -45,7 +45,7 @@ opt.run(objective, 20, checkpoint=path)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-@pytest.mark.parametrize("fatal", [1, 9])
+@pytest.mark.parametrize("fatal", [pytest.param(1, marks=pytest.mark.slow), 9])
 @pytest.mark.usefixtures("own_seeds")
 def test_a_killed_run_resumes_on_the_same_trajectory(fatal, tmp_path):
     path = tmp_path / "run"
@@ -84,6 +84,7 @@ opt.save(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
 def test_a_kill_while_saving_leaves_the_older_file_alone(tmp_path):
     path = tmp_path / "run"
@@ -164,7 +165,9 @@ def parallel_history():
     return run.history_.tolist() + run.failed_.tolist()
 
 
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "dask", "ray"])
+@pytest.mark.parametrize(
+    "backend", ["loky", pytest.param("multiprocessing", marks=pytest.mark.slow), "dask", "ray"]
+)
 @pytest.mark.usefixtures("own_seeds")  # of a run that comes to the hole
 def test_backends_give_the_same_run(backend):
     with parallel_config(backend="threading"):

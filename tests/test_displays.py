@@ -17,11 +17,13 @@ from sklearn.gaussian_process.kernels import RBF
 import skgpb.optimizers
 from skgpb import (
     CMESOptimizer,
+    CMETSOptimizer,
     ContextualGPTreeOptimizer,
     EIOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
     GPUCBOptimizer,
+    GPZoomingOptimizer,
     StoOOOptimizer,
 )
 from skgpb.metrics import cumulative_regret, instant_regret
@@ -330,8 +332,28 @@ def played(cls, d):
     return opt
 
 
+#: One of each kind; the displays know no other differences.
+DRAWN_BY_DEFAULT = {
+    CMESOptimizer,
+    CMETSOptimizer,
+    ContextualGPTreeOptimizer,
+    EIOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPZoomingOptimizer,
+    StoOOOptimizer,
+}
+
+
 @pytest.mark.parametrize("d", [1, 2])
-@pytest.mark.parametrize("cls", OPTIMIZERS, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize(
+    "cls",
+    [
+        pytest.param(cls, marks=() if cls in DRAWN_BY_DEFAULT else pytest.mark.slow)
+        for cls in OPTIMIZERS
+    ],
+    ids=lambda cls: cls.__name__,
+)
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_every_optimizer_is_drawn_or_refused_in_plain_words(display, cls, d):
     opt = played(cls, d)

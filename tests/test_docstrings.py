@@ -89,6 +89,7 @@ def test_parameters_are_described_in_the_order_of_the_signature(cls):
     assert parameters_described(cls) == list(inspect.signature(cls).parameters)
 
 
+@pytest.mark.slow
 def test_without_docstrings_there_is_nothing_to_fill_in():
     code = "from skgpb import GPUCBOptimizer; print(GPUCBOptimizer.__doc__)"
     command = [sys.executable, "-OO", "-c", code]

@@ -145,7 +145,7 @@ def test_example_in_the_readme_finds_the_peak(capsys):
 
 
 def test_continuous_integration_runs_the_command_of_the_readme():
-    pattern = r"^python -m pip install .* && python -m pytest$"
+    pattern = r"^python -m pip install .* && python -m pytest -n 2$"
     readme = in_checkout("README.md").read_text(encoding="utf-8")
     assert len(re.findall(pattern, readme, flags=re.MULTILINE)) == 1
     script = in_checkout(".ci/run").read_text(encoding="utf-8")

@@ -31,7 +31,7 @@ def searched(d, pool=False, budget=20):
 
 
 @pytest.mark.parametrize("pool", [False, True])
-@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("d", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_leaves_and_their_posterior(d, pool):
     opt = searched(d, pool)
     display = CellMapDisplay.from_optimizer(opt, value_name="height")

@@ -161,6 +161,7 @@ def test_two_windows_lose_nothing(run, path):
     assert entries(run)[3] == (4, "answered", 8.25)
 
 
+@pytest.mark.slow
 def test_a_window_and_the_command_line_lose_nothing(run, path):
     window = Window(path)
     window.open()

@@ -98,6 +98,7 @@ def test_a_campaign_gives_what_the_same_calls_in_python_give(path, call):
     assert best["params"]["catalyst"] == "B" and best["mean"] < 0.2
 
 
+@pytest.mark.slow
 def test_two_programs_that_tell_at_once_lose_nothing(path, call):
     numbers = [entry["query"] for entry in call("ask", path, "-n", 2)["queries"]]
     command = [sys.executable, "-m", "skgpb", "tell", str(path)]

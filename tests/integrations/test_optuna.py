@@ -73,7 +73,13 @@ def best_of_random(objective, n_trials, seed):
 
 
 @pytest.mark.parametrize(
-    "engine", [None, MESOptimizer(), GPUCBOptimizer(beta=2.0, alpha=1e-3)], ids=repr
+    "engine",
+    [
+        None,
+        pytest.param(MESOptimizer(), marks=pytest.mark.slow),
+        pytest.param(GPUCBOptimizer(beta=2.0, alpha=1e-3), marks=pytest.mark.slow),
+    ],
+    ids=repr,
 )
 def test_it_finds_the_minimum(engine):
     gaps = [optimized(branin, 35, seed=s, optimizer=engine).best_value - 0.397887 for s in (0, 1)]

@@ -139,7 +139,7 @@ def true_rows(kernel, a):
     )
 
 
-@pytest.mark.parametrize("n", [50, 400])
+@pytest.mark.parametrize("n", [50, pytest.param(400, marks=pytest.mark.slow)])
 def test_model_noise_of_a_window_is_the_size_of_its_error(n):
     """Over 10 data sets their ratio is 1 on a logarithmic scale, within 5 standard errors.
 

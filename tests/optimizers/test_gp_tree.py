@@ -16,7 +16,7 @@ from skgpb.metrics import aggregated_regret
 from skgpb.optimizers import GPTreeOptimizer
 from skgpb.problems import gpoo_function
 
-N_SEEDS, N_ROUNDS, ALPHA = 10, 20, 0.01
+N_ROUNDS, ALPHA = 20, 0.01
 BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)]}
 KERNELS = {
     1: [0.5 * RBF(0.3), ConstantKernel(0.8) * Matern(0.6, nu=2.5), 0.5 * Matern(0.5, nu=0.5)],
@@ -65,9 +65,9 @@ def play(optimizer, f, n):
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
-def test_every_evaluation_follows_algorithm_1(d, n_children, feedback):
+def test_every_evaluation_follows_algorithm_1(d, n_children, feedback, n_seeds):
     n_refined = n_repeated = 0
-    n_seeds = 4 if feedback == "integral" else N_SEEDS
+    n_seeds = min(4, n_seeds) if feedback == "integral" else n_seeds
     for seed in range(n_seeds):
         rng = np.random.default_rng([seed, d, n_children])
         f, noise = random_function(rng, BOUNDS[d]), 0.1 * rng.normal(size=N_ROUNDS)

@@ -14,7 +14,7 @@ from skgpb.exceptions import BudgetWarning, RefinementWarning
 from skgpb.optimizers import GPZoomingOptimizer
 from skgpb.problems import gpoo_function
 
-N_SEEDS, N_ROUNDS, ALPHA = 10, 25, 0.01
+N_ROUNDS, ALPHA = 25, 0.01
 BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)], 4: [(0.0, 1.0)] * 4}
 KERNELS = {
     1: [0.5 * RBF(0.3), ConstantKernel(0.8) * Matern(0.6, nu=2.5), 0.5 * Matern(0.5, nu=0.5)],
@@ -55,11 +55,11 @@ def play(optimizer, f, n, rng=None):
         (2, "chebyshev", "average"),
     ],
 )
-def test_every_evaluation_follows_algorithm_2(d, metric, feedback):
+def test_every_evaluation_follows_algorithm_2(d, metric, feedback, n_seeds):
     n_shrunk = n_repeated = n_balls = 0
     covering = subdivision_oracle(0.25) if metric == "euclidean" else grid_oracle
     diameter = np.sqrt(d) if metric == "euclidean" else 1.0
-    for seed in range(N_SEEDS if feedback == "center" else 4):
+    for seed in range(n_seeds if feedback == "center" else min(4, n_seeds)):
         rng = np.random.default_rng([seed, d])
         f, noise = random_function(rng, BOUNDS[d]), 0.1 * rng.normal(size=N_ROUNDS)
         kernel = KERNELS[d][seed % 3]

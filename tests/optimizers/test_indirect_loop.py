@@ -85,7 +85,9 @@ def test_answers_may_come_in_any_order(name):
     np.testing.assert_allclose(forward.spent_, backward.spent_, rtol=1e-14)
 
 
-@pytest.mark.parametrize("information", ["noiseless", "noisy"])
+@pytest.mark.parametrize(
+    "information", [pytest.param("noiseless", marks=pytest.mark.slow), "noisy"]
+)
 def test_a_search_does_not_stall_where_answers_stay_far_below_the_maximum(information):
     nodes = np.linspace(-3, 3, 61)
     weights = np.exp(-0.5 * nodes**2) / np.exp(-0.5 * nodes**2).sum()
