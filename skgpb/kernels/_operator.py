@@ -264,7 +264,7 @@ class ConditionalMeanOperator:
 
     def covariances(self, A: np.ndarray) -> np.ndarray:
         """Covariances (n, N) under the query kernel of queries A (n, q) with those of D1."""
-        return cross(self.query_kernel, relative(A, self._origin), self._near_A)
+        return self.query_kernel(relative(A, self._origin), self._near_A)
 
     # -- learning ---------------------------------------------------------------------------
 

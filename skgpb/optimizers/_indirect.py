@@ -566,20 +566,16 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
             return self._noises
         return np.array([check_callable_value(self.alpha, a, "alpha") for a in A])
 
-    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
-        """Score per unit cost."""
-        return value / cost
-
     def _most_valuable(self, score: Callable, search: bool = True) -> IndirectQuery:
-        """The query of the highest score per unit cost, of those that are not pending.
+        """The query of the highest score, of those that are not pending.
 
-        ``score`` takes rows A (n, q), or None for the candidates, and returns values (n,). With
-        ``search`` the best candidates of a box are improved.
+        ``score`` takes rows A (n, q), or None for the candidates, with their costs (n,), and
+        returns values (n,). With ``search`` the best candidates of a box are improved.
         """
         queries = self._queries
 
         def objective(A: np.ndarray | None) -> np.ndarray:
-            return self._per_cost(score(A), queries.costs_of(A))
+            return score(A, queries.costs_of(A))
 
         value = objective(None)
         free = np.ones(len(value), dtype=bool)

@@ -201,8 +201,9 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         about_maximum = self._about_maximum()
         expected = self._expected()
 
-        def score(A: np.ndarray | None) -> np.ndarray:
-            return about_maximum(expected, A, self._alphas(A))
+        def score(A: np.ndarray | None, costs: np.ndarray) -> np.ndarray:
+            alphas = self._alphas(A) if about_maximum.noisy else None
+            return about_maximum(expected, A, alphas) / costs
 
         return self._most_valuable(score)
 
@@ -250,8 +251,9 @@ class MaxValueInformation:
         fallback: bool,
     ) -> None:
         self.unit, self.fallback, self.silent = unit, fallback, False
-        self.noisy: bool = information == "noisy" or (information == "auto" and not known_noise)
         self.joint: bool = information == "joint"
+        known = information == "auto" and known_noise
+        self.noisy: bool = information != "noiseless" and not known
         if max_values == "gumbel" and not self.joint:
             mean, std = posterior.predict_tracked(return_std=True)
             self.samples: np.ndarray = gumbel_max_values(mean, std, n_max_values, rng)
@@ -264,19 +266,19 @@ class MaxValueInformation:
             self.samples = draws.max(axis=0) if shape is None else refined_maxima(draws, shape)
 
     def __call__(
-        self, posterior: ConditionalMeanProcess, A: np.ndarray | None, alpha: np.ndarray
+        self, posterior: ConditionalMeanProcess, A: np.ndarray | None, alpha: np.ndarray | None
     ) -> np.ndarray:
         """Score of asking A (n, q), or the tracked queries, at noise variances ``alpha`` (n,).
 
-        The first call of a round sees all that can be asked, and so finds out whether any of it
-        tells something of f*.
+        Only where ``noisy`` do these count. The first call of a round sees all that can be asked,
+        and so finds out whether any of it tells something of f*.
         """
+        noise = posterior.noise_of(alpha) / self.unit**2 if self.noisy else None
         if A is None:
             mean, std = posterior.predict_query_tracked(return_std=True)
         else:
             mean, std = posterior.predict_query(A, return_std=True)
         if not self.silent:
-            noise = posterior.noise_of(alpha) / self.unit**2
             value = self._information(posterior, A, mean, std, noise)
             self.silent = self.fallback and not value.max() > TIE_TOLERANCE
             self.fallback = False
@@ -292,9 +294,7 @@ class MaxValueInformation:
             return linear_information(
                 covariance / unit**2, std / unit, noise, self.samples.var() / unit**2
             )
-        return conditional_max_value_entropy(
-            mean / unit, std / unit, self.samples / unit, noise if self.noisy else None
-        )
+        return conditional_max_value_entropy(mean / unit, std / unit, self.samples / unit, noise)
 
 
 def conditional_max_value_entropy(

@@ -101,6 +101,10 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
     def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: Any) -> np.ndarray:
         """Score of queries from the posterior of g at them, (n,) each."""
 
+    def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
+        """Score per unit cost."""
+        return value / cost
+
     @abstractmethod
     def _round_state(self) -> Any:
         """Return what all scores of a round share, such as the incumbent."""
@@ -109,9 +113,9 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         """One round: the posterior of g given the answers, the score, its argmax."""
         state, expected = self._round_state(), self._expected_answers()
 
-        def score(A: np.ndarray | None) -> np.ndarray:
+        def score(A: np.ndarray | None, costs: np.ndarray) -> np.ndarray:
             mean, std = expected.tracked_moments() if A is None else expected.moments(A, std=True)
-            return self._acquisition(mean, std, state)
+            return self._per_cost(self._acquisition(mean, std, state), costs)
 
         # Pending queries change the posterior of the candidates only.
         return self._most_valuable(score, search=not self._pending)

@@ -94,7 +94,8 @@ class Functionals:
         """Noiseless prior covariances (n, m) with those of another list."""
         if not self._n or not other._n:
             return np.zeros((self._n, other._n))
-        K = evaluator.cross(self.embedding(evaluator), other.embedding(evaluator))
+        theirs = other.embedding(evaluator)
+        K = evaluator.cross(self.embedding(evaluator), theirs)
         if evaluator.memory == "none":  # it knows of rows alone
             if self._blocks is not None:
                 K = block_means(K, self.offsets, 0)

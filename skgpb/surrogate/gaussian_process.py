@@ -239,16 +239,16 @@ class GaussianProcess:
         std : ndarray of shape (n,), only if ``std``
         cov : ndarray of shape (n, n), only if ``cov``
         """
-        several = self._functionals(blocks)
-        K = self.covariance(several, self.observed)
+        several, evaluator = self._functionals(blocks), self._evaluator
+        K = several.covariance(self.observed, evaluator)
         mean = K @ self.posterior.weights() * self.scale + self.offset
         if not (std or cov):
             return mean
         self.posterior.solve_rows(K)
         if cov:
-            C = self.covariance(several, several)
+            C = several.covariance(several, evaluator)
             return mean, (0.5 * (C + C.T) - K @ K.T) * self.scale**2
-        prior = self.variance(several)
+        prior = several.variance(evaluator)
         return mean, np.sqrt(self.left_of(prior, K)) * self.scale
 
     def left_of(self, prior: np.ndarray, K: np.ndarray) -> np.ndarray:
