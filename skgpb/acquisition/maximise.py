@@ -26,7 +26,7 @@ def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.nd
 def maximise_in_box(
     function: Callable[[np.ndarray], np.ndarray], starts: np.ndarray, box: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """L-BFGS-B from several starts; slopes by differences, a whole stencil in one call.
+    """L-BFGS-B from several starts; slopes by differences, whole stencils in one call.
 
     ``function`` takes points (n, d) and returns values (n,).
     """
@@ -34,22 +34,25 @@ def maximise_in_box(
     d = len(box)
     steps = STEP * np.eye(d)
 
-    def negative(u: np.ndarray) -> tuple[float, np.ndarray]:
-        ahead, behind = np.minimum(u + steps, 1.0), np.maximum(u - steps, 0.0)
-        stencil = np.vstack([u[np.newaxis], ahead, behind])
-        values = function(np.clip(lower + stencil * side, lower, box[:, 1]))
-        width = np.diag(ahead) - np.diag(behind)
-        return -float(values[0]), -(values[1 : d + 1] - values[d + 1 :]) / width
+    def negative(U: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values (k,) and slopes (k, d) at points U (k, d) of the unit cube, signs changed."""
+        here = U[:, np.newaxis]
+        ahead, behind = np.minimum(here + steps, 1.0), np.maximum(here - steps, 0.0)
+        stencils = np.concatenate([here, ahead, behind], axis=1).reshape(-1, d)
+        values = function(np.clip(lower + stencils * side, lower, box[:, 1])).reshape(len(U), -1)
+        width = np.diagonal(ahead - behind, axis1=1, axis2=2)
+        return -values[:, 0], -(values[:, 1 : d + 1] - values[:, d + 1 :]) / width
 
-    def climb(start: np.ndarray) -> tuple[np.ndarray, float]:
+    def climb(start: np.ndarray, value: float, slope: np.ndarray) -> tuple[np.ndarray, float]:
         """End of the search from a point of the unit cube, and the value there."""
-        first = negative(start)
-        scale = max(1e-300, abs(first[0]), float(np.abs(first[1]).max()))
+        scale = max(1e-300, abs(value), float(np.abs(slope).max()))
 
         def scaled(u: np.ndarray) -> tuple[float, np.ndarray]:
             # The search begins with what is known already.
-            value, slope = first if np.array_equal(u, start) else negative(u)
-            return value / scale, slope / scale
+            if np.array_equal(u, start):
+                return value / scale, slope / scale
+            values, slopes = negative(u[np.newaxis])
+            return float(values[0]) / scale, slopes[0] / scale
 
         limits, options = [(0.0, 1.0)] * d, {"maxiter": 50}
         result = minimize(
@@ -58,8 +61,9 @@ def maximise_in_box(
         return result.x, -result.fun * scale
 
     best, top = starts[0].copy(), -np.inf
-    for start in starts:
-        u, value = climb((start - lower) / side)
-        if value > top:
-            best, top = np.clip(lower + u * side, lower, box[:, 1]), value
+    U = (starts - lower) / side
+    for start, value, slope in zip(U, *negative(U), strict=True):
+        u, found = climb(start, float(value), slope)
+        if found > top:
+            best, top = np.clip(lower + u * side, lower, box[:, 1]), found
     return best, top

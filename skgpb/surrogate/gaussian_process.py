@@ -196,6 +196,9 @@ class GaussianProcess:
             False keeps repeats apart, as white noise does.
         """
         merge = merge and not self.white
+        if merge and len(rows) == 1:
+            self.observe(rows, float(rewards[0]), float(noises[0]))
+            return
         y, noises = (rewards - self.offset) / self.scale, noises / self.scale**2
         numbers, first = numbered(rows, merge)
         merged = ScaledSamples(numbers, y, noises).merged()
