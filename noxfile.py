@@ -118,6 +118,16 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def integration(session: nox.Session) -> None:
+    """Searches on clusters and servers of this machine; what is not there is skipped.
+
+    On Debian: ``apt-get install postgresql openmpi-bin``.
+    """
+    install(session, "test", "distributed", "loky", "mpi4py", "psycopg2-binary", "ray")
+    session.run(*PYTEST, "-m", "integration", "tests/machines", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """The documentation, its examples included; a warning, or a broken link, is an error."""
     install(session, "doc")
@@ -198,7 +208,7 @@ def sanitize(session: nox.Session) -> None:
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """All tests but fuzzing and browsing, on the wheel that the source distribution builds.
+    """All tests but fuzzing, browsing and clusters, on the wheel that the source distribution builds.
 
     They run away from the sources, so that what is imported is what was installed.
     """
@@ -208,7 +218,7 @@ def wheel(session: nox.Session) -> None:
     shutil.copy(source / "pyproject.toml", away)
     session.install(f"{built}[test]")
     session.chdir(away)
-    options = ["-m", "not fuzz and not browser", "-n", "2", *session.posargs]
+    options = ["-m", "not fuzz and not browser and not integration", "-n", "2", *session.posargs]
     session.run(*PYTEST, *options, env=dict.fromkeys(BLAS_THREADS, "1"))
 
 

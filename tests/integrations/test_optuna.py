@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
-import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
 import pytest
+from studies import survives_killed_workers
 
 optuna = pytest.importorskip("optuna")
 
-from optuna.trial import TrialState  # noqa: E402
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, MESOptimizer  # noqa: E402
 from skgpb.integrations.optuna import GPBanditSampler  # noqa: E402
@@ -221,73 +218,10 @@ def test_without_optuna_the_extra_is_named(monkeypatch):
         import skgpb.integrations.optuna  # noqa: F401
 
 
-WORKER = """
-import sys, time
-import optuna
-from skgpb.integrations.optuna import GPBanditSampler
-
-optuna.logging.set_verbosity(optuna.logging.ERROR)
-
-
-def objective(trial):
-    x = trial.suggest_float("x", 0, 1)
-    k = trial.suggest_int("k", 0, 5)
-    time.sleep(0.05)
-    return (x - 0.3) ** 2 + 0.1 * (k - 2) ** 2
-
-
-study = optuna.load_study(
-    study_name="s", storage=sys.argv[1], sampler=GPBanditSampler(seed=0, n_startup_trials=2)
-)
-print("ready", flush=True)
-complete = (optuna.trial.TrialState.COMPLETE,)
-study.optimize(objective, callbacks=[optuna.study.MaxTrialsCallback(int(sys.argv[2]), complete)])
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_nothing_is_lost_when_a_worker_is_killed(tmp_path):
-    storage, n_trials = f"sqlite:///{tmp_path}/study.db", 24
-    optuna.create_study(study_name="s", storage=storage)
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, storage, str(n_trials)], stdout=subprocess.PIPE
-        )
-        for _ in range(2)
-    ]
-    try:
-        for worker in workers:
-            assert worker.stdout.readline() == b"ready\n"
-
-        def complete():
-            study = optuna.load_study(study_name="s", storage=storage)
-            return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-
-        deadline = time.monotonic() + 120
-        while len(complete()) < 6 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        os.kill(workers[0].pid, signal.SIGKILL)
-        assert workers[0].wait() == -signal.SIGKILL
-        before = {t.number: (t.params, t.value) for t in complete()}
-        assert 6 <= len(before) < n_trials
-        assert workers[1].wait(timeout=120) == 0
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
-            worker.stdout.close()
-    after = {t.number: (t.params, t.value) for t in complete()}
-    assert len(after) >= n_trials
-    assert {number: after[number] for number in before} == before
-    # At most the trial that the killed worker was at has no answer; the study goes on.
-    study = optuna.load_study(
-        study_name="s", storage=storage, sampler=GPBanditSampler(seed=0, n_startup_trials=2)
-    )
-    assert sum(not t.state.is_finished() for t in study.trials) <= 1
-    study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=1)
-    assert len(complete()) == len(after) + 1
-    assert study.best_value < 0.05
+    survives_killed_workers(f"sqlite:///{tmp_path}/study.db", n_workers=2, n_killed=1, n_trials=24)
 
 
 def test_an_ordinary_study_warns_of_nothing():
