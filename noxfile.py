@@ -208,7 +208,7 @@ def sanitize(session: nox.Session) -> None:
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """All tests but fuzzing, browsing and clusters, on the wheel that the source distribution builds.
+    """The tests on the wheel that the source distribution builds: default and slow ones.
 
     They run away from the sources, so that what is imported is what was installed.
     """
