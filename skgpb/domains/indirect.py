@@ -420,3 +420,21 @@ class QueryTree:
         known = 0 <= depth <= self.max_depth and 0 <= index < self.n_parts**depth
         if not known or self.cell((depth, index)) != query:
             raise ValueError(f"{query!r} is not a cell of this optimizer")
+
+
+def are_fewer(n: int, places: Iterable[np.ndarray]) -> bool:
+    """Whether fewer than n of these places are distinct; no more of them are looked at than needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.domains.indirect import are_fewer
+    >>> are_fewer(3, [np.array([0.1]), np.array([0.5]), np.array([0.1])])
+    True
+    """
+    distinct: set[tuple[float, ...]] = set()
+    for place in places:
+        if len(distinct) >= n:
+            break
+        distinct.add(tuple(place.ravel().tolist()))
+    return len(distinct) < n

@@ -148,8 +148,9 @@ class MixedPartition(BoxPartition):
 
 def rows_of_points(points: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
     """Descriptor rows of points (n, d) of a box, whatever kinds its sides are of."""
-    mixed = space is not None and space.discrete
-    return boxes_from_points(space.columns(points) if mixed else points)
+    if space is None or not space.discrete:
+        return boxes_from_points(points)
+    return boxes_from_points(space.columns(points))
 
 
 def deepest_cut(space: ParameterSpace, n_children: int, per_side: int) -> int:

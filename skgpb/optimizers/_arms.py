@@ -36,6 +36,7 @@ from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import axis_counts, check_boxes
 from skgpb.kernels._cell import CellKernel
 from skgpb.locks import locked
+from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posteriors import ArmsPosterior
@@ -56,7 +57,7 @@ THETA = 0.1
 
 
 @with_shared_paragraphs
-class BaseArmsOptimizer(GaussianProcessOptimizer[Arm]):
+class BaseArmsOptimizer(GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
     """A rule that scores all arms and pulls the best.
 
     A subclass implements :meth:`acquisition`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -19,7 +19,7 @@ from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LearningWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._files import SavedRuns
-from skgpb.optimizers._run import Runs
+from skgpb.optimizers._run import Loop, Runs
 from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._told import Told
 from skgpb.utils import (
@@ -41,33 +41,16 @@ from skgpb.utils import (
 Q = TypeVar("Q", bound=Query)
 
 
-def are_fewer(n: int, places: Iterable[np.ndarray]) -> bool:
-    """Whether fewer than n of these places are distinct; no more of them are looked at than needed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skgpb.optimizers._base import are_fewer
-    >>> are_fewer(3, [np.array([0.1]), np.array([0.5]), np.array([0.1])])
-    True
-    """
-    distinct: set[tuple[float, ...]] = set()
-    for place in places:
-        if len(distinct) >= n:
-            break
-        distinct.add(tuple(place.ravel().tolist()))
-    return len(distinct) < n
-
-
 class BaseBanditOptimizer(
-    Runs, SavedRuns, Told, NamedSides, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]
+    Loop, SavedRuns, Told, NamedSides, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]
 ):
-    """Ask for queries, tell rewards, recommend; what a subclass knows of them it maximises.
+    """Fit and tell; what a subclass knows of rewards it maximises.
 
-    A subclass implements the algorithm in ``_begin``, ``_choose``, ``_update`` and ``_best``,
-    none of which has to validate anything. Which queries there are, and what they observe, is
-    known to the domain object that ``_begin`` makes, ``domain_``. Public methods hold the lock of
-    the optimizer (:mod:`skgpb.locks`), except for ``run``, which evaluates in between.
+    A subclass implements the algorithm in ``_begin`` and ``_update``, and asks and recommends, as
+    :class:`FreeChoice` does by ``_choose`` and ``_best``. None of these has to validate anything.
+    Which queries there are, and what they observe, is known to the domain object that ``_begin``
+    makes, ``domain_``. Public methods hold the lock of the optimizer (:mod:`skgpb.locks`), except
+    for ``run``, which evaluates in between.
     """
 
     _query_type: type[Q]
@@ -91,10 +74,6 @@ class BaseBanditOptimizer(
     def _begin(self) -> None:
         """Set up the state before any observation, for the domain in ``bounds_``."""
 
-    @abstractmethod
-    def _choose(self) -> Any:
-        """Return the next query, different from the keys of ``_pending``."""
-
     def _resolve(self, query: Any) -> Any:
         """Return what ``_update`` needs to know of a query; raise without changing anything."""
         if not isinstance(query, PointsQuery) and query not in self._pending:
@@ -104,10 +83,6 @@ class BaseBanditOptimizer(
     @abstractmethod
     def _update(self, target: Any, reward: Any, alpha: Any) -> None:
         """Take one validated reward."""
-
-    @abstractmethod
-    def _best(self) -> Any:
-        """Return the recommended query."""
 
     @abstractmethod
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -274,42 +249,6 @@ class BaseBanditOptimizer(
         """Renew what was made of parameters that may be set in the run; replace, do not change."""
 
     # -- the loop ---------------------------------------------------------------------------
-
-    @overload
-    def ask(self, n: None = None) -> Q: ...
-
-    @overload
-    def ask(self, n: int) -> list[Q]: ...
-
-    def ask(self, n: int | None = None) -> Q | list[Q]:
-        """Return the next query, or a list of n different ones for parallel evaluation.
-
-        Asking again before a ``tell`` returns the same queries. Queries asked for and not yet
-        told stay pending: later ones differ from them and assume that their answers will
-        reduce the uncertainty, which the variance allows to compute exactly.
-
-        Parameters
-        ----------
-        n : int, default=None
-            Number of queries, at most 10,000; None for a single one, not in a list.
-
-        Returns
-        -------
-        query : query or list of queries
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Where neither the parameters nor ``fit`` gave a domain.
-        """
-        count = 1 if n is None else check_count(n)
-        with self._lock:
-            self._ensure_started()
-            if count == 1 and not self._asked:
-                self._ask_for(self._choose)
-            elif len(self._asked) < count:
-                self._ask_until(count)
-            return self._asked[0] if n is None else self._asked[:count]
 
     def _ask_for(self, choose: Callable, *arguments: Any) -> Any:
         """Choose a query and remember that it was asked."""
@@ -483,28 +422,6 @@ class BaseBanditOptimizer(
     #: Rules of :meth:`recommend`, the best one known first.
     _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
 
-    @locked
-    def recommend(self, rule: str | None = None) -> Any:
-        """Return the best query found so far.
-
-        Parameters
-        ----------
-        rule : {"posterior", "paper"}, default=None
-            The rule by which it is chosen; None for the best one known. Here all are the same.
-
-        Returns
-        -------
-        query : query
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Before anything is known: an answer that was told, or evaluations given to ``fit``.
-        """
-        self._checked_rule(rule)
-        self._check_informed()
-        return self._best()
-
     def _checked_rule(self, rule: str | None) -> str:
         """Resolve ``rule`` of :meth:`recommend`."""
         if rule is None:
@@ -590,3 +507,80 @@ class BaseBanditOptimizer(
         ]
         rows = [(i + 1, *row) for i, row in enumerate(self._history)]
         return self._signed_history(np.array(rows, dtype=dtype))
+
+
+class FreeChoice(Runs, BaseBanditOptimizer[Q]):
+    """An optimizer that may ask whatever its domain has: ask, recommend, run.
+
+    A subclass chooses in ``_choose`` and ``_best``.
+    """
+
+    # -- the algorithm ----------------------------------------------------------------------
+
+    @abstractmethod
+    def _choose(self) -> Any:
+        """Return the next query, different from the keys of ``_pending``."""
+
+    @abstractmethod
+    def _best(self) -> Any:
+        """Return the recommended query."""
+
+    # -- the loop ---------------------------------------------------------------------------
+
+    @overload
+    def ask(self, n: None = None) -> Q: ...
+
+    @overload
+    def ask(self, n: int) -> list[Q]: ...
+
+    def ask(self, n: int | None = None) -> Q | list[Q]:
+        """Return the next query, or a list of n different ones for parallel evaluation.
+
+        Asking again before a ``tell`` returns the same queries. Queries asked for and not yet
+        told stay pending: later ones differ from them and assume that their answers will
+        reduce the uncertainty, which the variance allows to compute exactly.
+
+        Parameters
+        ----------
+        n : int, default=None
+            Number of queries, at most 10,000; None for a single one, not in a list.
+
+        Returns
+        -------
+        query : query or list of queries
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Where neither the parameters nor ``fit`` gave a domain.
+        """
+        count = 1 if n is None else check_count(n)
+        with self._lock:
+            self._ensure_started()
+            if count == 1 and not self._asked:
+                self._ask_for(self._choose)
+            elif len(self._asked) < count:
+                self._ask_until(count)
+            return self._asked[0] if n is None else self._asked[:count]
+
+    @locked
+    def recommend(self, rule: str | None = None) -> Any:
+        """Return the best query found so far.
+
+        Parameters
+        ----------
+        rule : {"posterior", "paper"}, default=None
+            The rule by which it is chosen; None for the best one known. Here all are the same.
+
+        Returns
+        -------
+        query : query
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before anything is known: an answer that was told, or evaluations given to ``fit``.
+        """
+        self._checked_rule(rule)
+        self._check_informed()
+        return self._best()

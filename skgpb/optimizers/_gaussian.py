@@ -23,7 +23,7 @@ from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
-from skgpb.optimizers._base import BaseBanditOptimizer, Q
+from skgpb.optimizers._base import BaseBanditOptimizer, FreeChoice, Q
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.surrogate.gaussian_process import GaussianProcess, Samples
 from skgpb.surrogate.gram import covariance_of_functionals
@@ -469,7 +469,7 @@ class RegionSearchOptimizer(GaussianProcessOptimizer[Q]):
         """Factor of the variance in round t, by the paper."""
 
 
-class SupportedRegionOptimizer(RegionSearchOptimizer[Q]):
+class SupportedRegionOptimizer(RegionSearchOptimizer[Q], FreeChoice[Q]):
     """A region search whose recommendation may be finer than what was asked.
 
     The domain lists the regions known so far (``front``), and those inside some (``finer``).

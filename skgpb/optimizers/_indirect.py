@@ -29,12 +29,12 @@ from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
-from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
+from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree, are_fewer
 from skgpb.domains.query import PointsQuery
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
-from skgpb.optimizers._base import are_fewer
+from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._gaussian import LearningOptimizer, usable
 from skgpb.optimizers._run import PricedRuns
 from skgpb.optimizers._sides import NamedQueries
@@ -68,7 +68,7 @@ from skgpb.utils import (
 Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
-class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked]):
+class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked], FreeChoice[Asked]):
     """Ask for conditional expectations of f, recommend where f itself is largest.
 
     A subclass says what can be asked in ``_make_queries``, which of it fills the space in

@@ -167,7 +167,7 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
                 return best, height
         return first, top
 
-    run, (place, top) = order[0], (None, -np.inf)
+    run, place, top = order[0], np.empty(0), -np.inf
     for other in order:
         there, height = climbed(other, known[other], values[other])
         if height > top:

@@ -42,8 +42,8 @@ def check_budget(budget: Any) -> int:
     return int(budget)
 
 
-class Runs:
-    """``run`` of an optimizer that can be asked and told."""
+class Loop:
+    """What plays an optimizer that can be asked and told."""
 
     # What it needs of the class that it is mixed into.
     ask: Any
@@ -58,77 +58,6 @@ class Runs:
             self._asked, self._pending = asked, pending
             del self._log[n_events:]
             raise
-
-    def run(
-        self,
-        objective: Callable[[Any], float],
-        budget: int,
-        callback: Callable[[Self], Any] | None = None,
-        progress: bool = False,
-        n_jobs: int | None = None,
-        *,
-        executor: Executor | None = None,
-        on_error: str = "record",
-        checkpoint: str | os.PathLike[str] | None = None,
-        verbose: int = 0,
-    ) -> RunResult:
-        """Ask, evaluate and tell ``budget`` times, continuing from the present state.
-
-        Parameters
-        ----------
-        objective : callable
-            Takes a query and returns its noisy reward, or None where the evaluation failed.
-        budget : int
-            Number of evaluations, at least 1; failed ones count.
-        callback : callable, default=None
-            Called with the optimizer after every evaluation; returning True ends the run.
-        progress : bool, default=False
-            Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
-        n_jobs : int, default=None
-            Queries evaluated side by side. Without an executor they are asked for and evaluated
-            in batches through joblib, whose backend the caller chooses with
-            :func:`joblib.parallel_config`. Results depend on the number of jobs, not on their
-            timing or on the backend. None means 1 unless in such a context, -1 as many as the
-            backend has. With an executor None and -1 mean as many as it has workers.
-        executor : concurrent.futures.Executor, default=None
-            Who evaluates: threads, processes or other machines, see :ref:`many-machines`. Every
-            answer is told when it arrives, and the next query asked for at once, so that no
-            worker waits for another. With one job the run is that without an executor; with
-            more it depends on the order in which answers arrive. The executor is not shut down.
-        on_error : {"record", "raise"}, default="record"
-            What to do with an exception of the objective. "record" tells the query as failed,
-            see :meth:`tell`, and goes on; the run ends with RuntimeError only when 10
-            evaluations in a row have failed. "raise" ends the run. Whatever ends it, all that
-            was told is kept, and the next run begins with what this one left unevaluated; of
-            what was given to an executor, evaluations that have not begun are cancelled, and
-            those that have are not waited for.
-        checkpoint : path, default=None
-            Where to save the run after every evaluation or batch, see :meth:`save`; also before
-            the first. A process that was killed is resumed by ``run`` on what :meth:`load`
-            returns, and goes on as if nothing had happened.
-        verbose : int, default=0
-            1 prints one line of progress, with the last and the best answer and the time left, 2
-            a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
-            any case, at level INFO, and failures as warnings.
-
-        Returns
-        -------
-        result : scipy.optimize.OptimizeResult
-            Printed, it says what was found: ``x`` (the recommended query), ``fun`` (its posterior
-            or empirical mean), ``nfev``, ``nfail`` (how many of these failed), ``history`` (see
-            ``history_``), ``success`` and ``message``. Where all evaluations failed and nothing
-            was known before, ``success`` is False, ``x`` None and ``fun`` NaN.
-        """
-        budget = check_budget(budget)
-        check_run(objective, callback, on_error, verbose)
-        return self._play(
-            workers_of(executor, n_jobs, objective, on_error),
-            budget,
-            self._ask_next,
-            callback,
-            self._progress(budget, bar=progress, verbose=verbose),
-            checkpoint,
-        )
 
     def _ask_next(self: Any, begun: int, most: int) -> list[Any]:
         """Queries to evaluate next, where it does not matter how many are begun."""
@@ -241,6 +170,81 @@ class Runs:
     def _result(self: Any, last: Any) -> Any:
         """Return what a run recommends after its last query."""
         return self.recommend()
+
+
+class Runs(Loop):
+    """``run`` of an optimizer that is asked for nothing but the next query."""
+
+    def run(
+        self,
+        objective: Callable[[Any], float],
+        budget: int,
+        callback: Callable[[Self], Any] | None = None,
+        progress: bool = False,
+        n_jobs: int | None = None,
+        *,
+        executor: Executor | None = None,
+        on_error: str = "record",
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: int = 0,
+    ) -> RunResult:
+        """Ask, evaluate and tell ``budget`` times, continuing from the present state.
+
+        Parameters
+        ----------
+        objective : callable
+            Takes a query and returns its noisy reward, or None where the evaluation failed.
+        budget : int
+            Number of evaluations, at least 1; failed ones count.
+        callback : callable, default=None
+            Called with the optimizer after every evaluation; returning True ends the run.
+        progress : bool, default=False
+            Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
+        n_jobs : int, default=None
+            Queries evaluated side by side. Without an executor they are asked for and evaluated
+            in batches through joblib, whose backend the caller chooses with
+            :func:`joblib.parallel_config`. Results depend on the number of jobs, not on their
+            timing or on the backend. None means 1 unless in such a context, -1 as many as the
+            backend has. With an executor None and -1 mean as many as it has workers.
+        executor : concurrent.futures.Executor, default=None
+            Who evaluates: threads, processes or other machines, see :ref:`many-machines`. Every
+            answer is told when it arrives, and the next query asked for at once, so that no
+            worker waits for another. With one job the run is that without an executor; with
+            more it depends on the order in which answers arrive. The executor is not shut down.
+        on_error : {"record", "raise"}, default="record"
+            What to do with an exception of the objective. "record" tells the query as failed,
+            see :meth:`tell`, and goes on; the run ends with RuntimeError only when 10
+            evaluations in a row have failed. "raise" ends the run. Whatever ends it, all that
+            was told is kept, and the next run begins with what this one left unevaluated; of
+            what was given to an executor, evaluations that have not begun are cancelled, and
+            those that have are not waited for.
+        checkpoint : path, default=None
+            Where to save the run after every evaluation or batch, see :meth:`save`; also before
+            the first. A process that was killed is resumed by ``run`` on what :meth:`load`
+            returns, and goes on as if nothing had happened.
+        verbose : int, default=0
+            1 prints one line of progress, with the last and the best answer and the time left, 2
+            a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
+            any case, at level INFO, and failures as warnings.
+
+        Returns
+        -------
+        result : scipy.optimize.OptimizeResult
+            Printed, it says what was found: ``x`` (the recommended query), ``fun`` (its posterior
+            or empirical mean), ``nfev``, ``nfail`` (how many of these failed), ``history`` (see
+            ``history_``), ``success`` and ``message``. Where all evaluations failed and nothing
+            was known before, ``success`` is False, ``x`` None and ``fun`` NaN.
+        """
+        budget = check_budget(budget)
+        check_run(objective, callback, on_error, verbose)
+        return self._play(
+            workers_of(executor, n_jobs, objective, on_error),
+            budget,
+            self._ask_next,
+            callback,
+            self._progress(budget, bar=progress, verbose=verbose),
+            checkpoint,
+        )
 
 
 class PricedRuns(Runs):

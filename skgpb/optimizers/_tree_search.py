@@ -22,7 +22,7 @@ from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import contains_white_noise
 from skgpb.locks import locked
-from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._gaussian import SupportedRegionOptimizer
 from skgpb.optimizers._variation import largest_within, never_increasing
 from skgpb.utils import (
@@ -44,7 +44,7 @@ IN_POOL = 32
 MANY_ROWS = 512
 
 
-class TreeSearchOptimizer(BaseBanditOptimizer[Cell]):
+class TreeSearchOptimizer(FreeChoice[Cell]):
     """A search over the cells of a K-ary partition of a box or of a pool."""
 
     _sides = "any"
@@ -213,12 +213,12 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
 
     def _best_supported(self, finest: int, caution: float) -> Cell:
         best = super()._best_supported(finest, caution)
-        grid = isinstance(self.domain_, BoxPartition) and not self.domain_.at_center
-        if grid and self.max_depth is not None and best.depth == self._finest:
-            self._warn_of_grid(best)
+        domain, on_grid = self.domain_, self.max_depth is not None and best.depth == self._finest
+        if on_grid and isinstance(domain, BoxPartition) and not domain.at_center:
+            self._warn_of_grid(domain, best)
         return best
 
-    def _warn_of_grid(self, best: Cell) -> None:
+    def _warn_of_grid(self, domain: BoxPartition, best: Cell) -> None:
         """Warn where a cell half a side beside one of the finest is known to be better."""
         step = 0.5 * np.diag(best.upper - best.lower)
         if self.space_ is not None:
@@ -228,7 +228,7 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
         boxes = np.hstack([corners, corners + best.upper - best.lower])
         low, high = self.bounds_.T
         inside = (corners >= low).all(axis=1) & (boxes[:, len(step) :] <= high).all(axis=1)
-        blocks = [self.domain_.rows_of_box(box) for box in boxes[inside]]
+        blocks = [domain.rows_of_box(box) for box in boxes[inside]]
         mean, cov = self._gp.moments(blocks, cov=True)
         var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
         if (mean - mean[0] > KNOWN * np.sqrt(np.maximum(var, 0.0)))[1:].any():

@@ -27,11 +27,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._tree import first_maximum
 from skgpb.domains.allocations import Allocation, AllocationSet
+from skgpb.domains.indirect import are_fewer
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer, BaseUCBOptimizer
-from skgpb.optimizers._base import BaseBanditOptimizer, are_fewer
+from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
 from skgpb.optimizers._posteriors import AllocationsPosterior, ArmsPosterior
@@ -48,7 +49,7 @@ from skgpb.utils import (
 __all__ = ["CombinatorialBandit", "knapsack"]
 
 
-class CombinatorialBandit(NamedCampaigns, BaseBanditOptimizer[Allocation]):
+class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     r"""Divide one budget between several things whose responses are not known.
 
     Each round plays one arm of every campaign within the budget and observes a reward from each

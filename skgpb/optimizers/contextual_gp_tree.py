@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from math import log, sqrt
 from os import PathLike
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -235,8 +235,14 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
 
     # -- the loop ---------------------------------------------------------------------------
 
+    @overload
+    def ask(self, context: ArrayLike, n: None = None) -> ContextCell: ...
+
+    @overload
+    def ask(self, context: ArrayLike, n: int) -> list[ContextCell]: ...
+
     @locked
-    def ask(self, context: ArrayLike, n: int | None = None) -> Any:
+    def ask(self, context: ArrayLike, n: int | None = None) -> ContextCell | list[ContextCell]:
         """Return the action to play in a context, or a list of n different ones.
 
         Asking again for the same context before a ``tell`` returns the same queries.

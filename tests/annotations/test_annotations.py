@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,15 @@ STUBS = ROOT / "skgpb" / "_core"
 
 def test_the_users_script_runs():
     runpy.run_path(str(HERE / "user_script.py"), run_name="__main__")
+
+
+def test_no_module_is_left_out():
+    project = ROOT / "pyproject.toml"
+    if not project.is_file():
+        pytest.skip("the settings are not beside the tests")
+    settings = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["mypy"]
+    assert "exclude" not in settings and settings["files"][0] == "skgpb"
+    assert not any(each.get("ignore_errors") for each in settings["overrides"])
 
 
 def test_every_compiled_module_has_a_stub():

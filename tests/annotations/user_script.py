@@ -142,8 +142,9 @@ def indirect() -> None:
 def contexts_and_campaigns() -> None:
     """A context comes before its query; an allocation has an arm for each campaign."""
     contextual = ContextualGPTreeOptimizer(RBF(0.3), context_bounds=BOX, bounds=BOX, alpha=1e-2)
-    played = contextual.ask([0.5])
-    context_cell: ContextCell = played if isinstance(played, ContextCell) else played[0]
+    context_cell = contextual.ask([0.5])
+    assert_type(context_cell, ContextCell)
+    assert_type(contextual.ask([0.5], 2), list[ContextCell])
     assert context_cell.context.shape == (1,)
     contextual.tell(context_cell, average(context_cell))
     bandit = CombinatorialBandit(

@@ -7,9 +7,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb.domains.first_design import N_INITIAL, first_points
+from skgpb.domains.indirect import are_fewer
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer
-from skgpb.optimizers._base import are_fewer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.optimizers.indirect_baselines import IndirectEIOptimizer, IndirectMESOptimizer
 
