@@ -229,7 +229,9 @@ def dist(session: nox.Session) -> None:
     session.install("validate-pyproject>=0.24", "packaging", "trove-classifiers")
     session.run("validate-pyproject", "pyproject.toml")
     sdist, built, source = distributions(session)
-    session.run("pyroma", "--min=10", str(sdist))
+    # The last two points are an address and an e-mail, without which nothing is released.
+    points = 10 if os.environ.get("GITHUB_REF_TYPE") == "tag" else 8
+    session.run("pyroma", f"--min={points}", str(sdist))
     session.run("check-wheel-contents", str(built))
     session.run("twine", "check", "--strict", str(sdist), str(built))
     if "linux" in built.name:
