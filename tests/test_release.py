@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+FILES_WITH_VERSION = ["pyproject.toml", "CITATION.cff", "recipe/recipe.yaml"]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
 
 
@@ -39,6 +41,11 @@ def jobs() -> set[str]:
     return named
 
 
+def listed(section: str) -> set[str]:
+    """Requirements in a section of the recipe, as pyproject.toml writes them."""
+    return {line.replace(" ", "") for line in re.findall(r"- (.+)", section)}
+
+
 def test_every_session_is_a_job_and_every_job_a_session():
     assert jobs() == sessions()
 
@@ -60,3 +67,19 @@ def test_workflows_rely_on_fixed_actions_and_are_granted_nothing_by_default(path
         assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # .+", action), action
     assert "\npermissions: {}\n" in text
     assert "\nconcurrency:\n" in text
+
+
+def test_every_file_names_the_same_version():
+    pattern = r"(?m)^ *version(?: = |: )\"?([\w.]+)\"?$"
+    versions = [re.search(pattern, read(path))[1] for path in FILES_WITH_VERSION]
+    assert versions == versions[:1] * 3
+
+
+def test_the_recipe_asks_for_what_the_package_asks_for():
+    project = tomllib.loads(read("pyproject.toml"))
+    recipe = read("recipe/recipe.yaml")
+    build, host, run = re.findall(r"(?m)^  (?:build|host|run):\n((?: {4}.+\n)+)", recipe)
+    assert set(project["project"]["dependencies"]) == listed(run) - {"python"}
+    compiled = {line.lower() for line in project["build-system"]["requires"]}
+    assert compiled <= listed(host)
+    assert compiled - {"setuptools>=77"} <= listed(build)
