@@ -77,11 +77,6 @@ class WrapperKernel(Kernel):
         return True
 
 
-def parts_of(kernel: Kernel) -> list[Any]:
-    """Return a kernel, and every parameter of it and of the kernels inside it."""
-    return [kernel, *kernel.get_params(deep=True).values()]
-
-
 def same(a: Any, b: Any) -> bool:
     """Whether two parameters are equal; a tuple and a list of the same numbers are."""
     if a is b:

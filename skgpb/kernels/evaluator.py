@@ -19,7 +19,6 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
-from skgpb.kernels._wrapper import parts_of
 from skgpb.utils import box_around
 
 #: Domains so many sides away from zero are far: coordinates lose digits when they are divided by
@@ -92,7 +91,8 @@ def near(kernel: Kernel, X: np.ndarray) -> np.ndarray:
 
 def contains_white_noise(kernel: Kernel) -> bool:
     """Whether a WhiteKernel occurs anywhere in a kernel expression."""
-    return any(isinstance(part, WhiteKernel) for part in parts_of(kernel))
+    inside = (part for part in vars(kernel).values() if isinstance(part, Kernel))
+    return isinstance(kernel, WhiteKernel) or any(map(contains_white_noise, inside))
 
 
 def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndarray:

@@ -50,9 +50,11 @@ class Functionals:
     @classmethod
     def of(cls, blocks: list[np.ndarray], n_columns: int) -> Functionals:
         """Return the functionals of some blocks of rows, to be read and not to grow."""
-        if not blocks or any(len(block) != 1 for block in blocks):
-            return cls(n_columns, blocks=blocks or None)
-        return cls(n_columns, blocks[0] if len(blocks) == 1 else np.concatenate(blocks))
+        if not blocks:
+            return cls(n_columns)
+        rows = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        single = len(rows) == len(blocks)
+        return cls(n_columns, rows) if single else cls(n_columns, blocks=blocks)
 
     @classmethod
     def of_rows(cls, rows: np.ndarray) -> Functionals:
