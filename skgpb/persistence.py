@@ -141,7 +141,7 @@ class Writer:
             return {"RandomState": self.encode(value.get_state(legacy=False), where)}
         if isinstance(value, np.random.Generator):
             return {"Generator": self.encode(value.bit_generator.state, where)}
-        if hasattr(value, "points") and hasattr(value, "__array__"):
+        if hasattr(value, "arguments"):
             return self.query(value)
         if hasattr(value, "ask") and hasattr(value, "get_params"):
             parameters = value.get_params(deep=False)

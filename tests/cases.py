@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import skgpb.optimizers
+from skgpb.domains import Cells
 from skgpb.kernels import CellAverage, ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
     CMESOptimizer,
@@ -28,6 +29,7 @@ from skgpb.optimizers import (
     IndirectMESOptimizer,
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
+    KGOptimizer,
     MESOptimizer,
     PIOptimizer,
     StoOOOptimizer,
@@ -47,6 +49,7 @@ BOUNDS = [(-1.0, 1.0), (0.0, 3.0)]
 POOL = np.random.default_rng(7).uniform([-1.0, 0.0], [1.0, 3.0], size=(200, 2))
 ARMS = np.array([[x, y] for x in np.linspace(-1, 1, 9) for y in np.linspace(0, 3, 8)])
 ON_ARMS = {"bounds": None, "arms": ARMS}
+COSTS = np.linspace(1.0, 2.0, len(ARMS))
 
 #: Settings with which every optimizer is taken through its paces, in two dimensions. Diameters
 #: are such that trees grow within a dozen rounds.
@@ -111,6 +114,12 @@ CASES = {
     "PI": (PIOptimizer, ON_ARMS),
     "EST": (ESTOptimizer, ON_ARMS),
     "MES": (MESOptimizer, ON_ARMS),
+    "KG": (KGOptimizer, {"bounds": None, "queries": ARMS, "cost": COSTS, "alpha": 0.01 * COSTS}),
+    "KG-points": (KGOptimizer, {"n_candidates": 40, "alpha": 0.01}),
+    "KG-cells": (
+        KGOptimizer,
+        {"queries": Cells([0.3, 0.6]), "targets": Cells((0.3, 0.5)), "n_candidates": 40},
+    ),
 }
 
 #: Cases that differ from others in what the loop does not see.

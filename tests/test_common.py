@@ -32,6 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from skgpb.domains import Cells
 from skgpb.optimizers import (
     CMESOptimizer,
     DAGPUCBOptimizer,
@@ -360,6 +361,9 @@ BAD_PARAMETERS = {
     "metric": ["manhattan", None],
     "r_min": [-1.0, np.nan, "0.1"],
     "arms": ["a", [1.0], [], [[np.nan]], HALF_MASKED],
+    "queries": ["a", [1.0], [], [[np.nan]], HALF_MASKED, [[5.0, 5.0]], Cells(-0.1), Cells(9.0)],
+    "targets": ["a", [1.0], [], [[np.nan]], HALF_MASKED, [[5.0, 5.0]], Cells((0.1,)), Cells("a")],
+    "cost": ["free", [1.0, 1.0], [0.0], [-1.0], [np.nan], [[1.0]]],
     "n_candidates": [0, 1.5, "3"],
     "n_initial": [-1, 1.5, "3", 10**9],
     "weights": ["x", 3, None],

@@ -66,6 +66,8 @@ class TestTreesBallsAndArms(OptimizerContract):
         cls = type(optimizer)
         if "arms" in optimizer.get_params(deep=False):
             return [cls(arms=cases.ARMS + 0.001).ask(), cls(arms=cases.ARMS[:, :1]).ask()]
+        if "queries" in optimizer.get_params(deep=False):
+            return [cls(queries=cases.ARMS + 0.001).ask(), cls(queries=cases.ARMS[:, :1]).ask()]
         # With a huge diameter every cell is expanded at once, so that the last is not the root.
         mine = optimizer.get_params(deep=False) | {"diameter": (1e3, 0.9), "max_depth": 5}
         if cls is GPZoomingOptimizer:

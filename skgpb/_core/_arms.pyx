@@ -102,23 +102,27 @@ def downdate(double[:, ::1] C, Py_ssize_t i, double noise):
     return True
 
 
-def subtract_explained(Posterior posterior, double[:, ::1] K, const Py_ssize_t[::1] slots):
-    """Turn prior rows cov(slots, tracked) (b, m) into posterior ones, in place. O(b m t)."""
-    cdef Py_ssize_t b = K.shape[0], m = posterior.m, t = posterior.n, i, j
-    if K.shape[1] != m or slots.shape[0] != b:
+def subtract_explained(Posterior posterior, double[:, ::1] K, const Py_ssize_t[::1] slots,
+                       Py_ssize_t start=0):
+    """Turn prior rows cov(slots, tracked) (b, n) into posterior ones, in place. O(b n t).
+
+    The n tracked functionals are those from number ``start`` on.
+    """
+    cdef Py_ssize_t b = K.shape[0], m = posterior.m, n = K.shape[1], t = posterior.n, i, j
+    if not 0 <= start <= m - n or slots.shape[0] != b:
         raise ValueError(f"shapes do not fit {b} of {m} tracked functionals")
     for i in range(b):
         if not 0 <= slots[i] < m:
             raise IndexError(f"slot {slots[i]} of {m}")
-    if b == 0 or t == 0:
+    if b == 0 or n == 0 or t == 0:
         return
     cdef double[:, ::1] rows = np.empty((b, t))
     with nogil:
         for i in range(b):
             for j in range(t):
                 rows[i, j] = posterior.V[slots[i], j]
-        gemm_nt_minus(b, m, t, &rows[0, 0], t, &posterior.V[0, 0], posterior.V.shape[1],
-                      &K[0, 0], m)
+        gemm_nt_minus(b, n, t, &rows[0, 0], t, &posterior.V[start, 0], posterior.V.shape[1],
+                      &K[0, 0], n)
 
 
 def correct_draws(Posterior posterior, double[:, ::1] residuals, double[:, ::1] draws):

@@ -3,6 +3,7 @@
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.balls import Ball, Balls
+from skgpb.domains.cells import Cells, FreeCells
 from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
@@ -21,10 +22,12 @@ __all__ = [
     "BoxCandidates",
     "BoxPartition",
     "Cell",
+    "Cells",
     "ChebyshevCovering",
     "ContextCell",
     "ContextPartition",
     "EuclideanCovering",
+    "FreeCells",
     "IndirectCell",
     "IndirectQuery",
     "PointsQuery",

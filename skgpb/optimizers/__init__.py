@@ -20,6 +20,7 @@ from skgpb.optimizers.indirect_baselines import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import MESOptimizer
 from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.stooo import StoOOOptimizer
@@ -43,6 +44,7 @@ __all__ = [
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
     "IndirectUCBOptimizer",
+    "KGOptimizer",
     "MESOptimizer",
     "PIOptimizer",
     "StoOOOptimizer",

@@ -29,14 +29,11 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
-from skgpb.domains.first_design import N_INITIAL
-from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
-from skgpb.kernels import CellAverage
-from skgpb.kernels._boxes import axis_counts, check_boxes
-from skgpb.kernels._cell import CellKernel
+from skgpb.kernels._boxes import check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._first_design import FirstDesign, representatives_of, takes_boxes
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posteriors import ArmsPosterior
@@ -57,7 +54,7 @@ THETA = 0.1
 
 
 @with_shared_paragraphs
-class BaseArmsOptimizer(GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
+class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
     """A rule that scores all arms and pulls the best.
 
     A subclass implements :meth:`acquisition`.
@@ -160,30 +157,6 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
         self._check_candidates()
         first = self._first_arm()
         return self._best_by_rule() if first is None else first
-
-    def _first_arm(self) -> Arm | None:
-        """Arm of the first design, None once enough is known or where there are no more."""
-        n_initial = self.n_initial_
-        observed = self._gp.observed
-        evaluated = sum(until is None for until in self._pending.values())
-        if len(observed) + evaluated >= n_initial:
-            return None
-        # What failed does not count, but nothing is asked again beside it.
-        failed = [query for _, query, _ in self._failures]
-        others = [self._block(query) for query in [*self._pending, *failed]]
-        known = np.concatenate([observed.rows, *others])
-        if not len(known):
-            # A rule that cannot be followed says so before anything is evaluated.
-            self.acquisition(self.posterior())
-        return self.domain_.first_arm(n_initial + len(failed), known, self._seed)
-
-    @property
-    @locked
-    def n_initial_(self) -> int:
-        """Size of the first design: ``n_initial``, or what it stands for."""
-        if self.n_initial is not None:
-            return int(self.n_initial)
-        return N_INITIAL if self.kernel is None else 0
 
     def _best_by_rule(self) -> Arm:
         values = self.acquisition(self.posterior())
@@ -343,11 +316,8 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
 
     @property
     def _over_boxes(self) -> bool:
-        """Whether the kernel takes box descriptors, anywhere in its expression."""
-        if not isinstance(self.kernel, Kernel):
-            return False
-        parts = [self.kernel, *self.kernel.get_params(deep=True).values()]
-        return any(isinstance(part, CellKernel) for part in parts)
+        """Whether the kernel takes box descriptors."""
+        return takes_boxes(self.kernel)
 
     def _domain(self) -> np.ndarray | None:
         if self.arms is None:
@@ -373,7 +343,7 @@ class BaseArmsOptimizer(GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
     def _begin(self) -> None:
         d, over_boxes = self.n_features_in_, self._over_boxes
         kernel = self._prior_kernel(d)
-        counts = _points_per_axis(kernel, d) if over_boxes else None
+        counts = representatives_of(kernel, d) if over_boxes else None
         self._start_surrogate(kernel, 2 * d if over_boxes else d)
         self._candidates_at = -1
         self._slope: float | None = None
@@ -548,11 +518,3 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
             "the round, or define theory_beta(t, n_arms)"
         )
-
-
-def _points_per_axis(kernel: Kernel, d: int) -> tuple[int, ...]:
-    """Representatives of a box: those of the kernel's average, else as many as GPOO takes."""
-    for part in [kernel, *kernel.get_params(deep=True).values()]:
-        if isinstance(part, CellAverage):
-            return axis_counts(part.n_representatives, d, "n_representatives")
-    return points_per_axis(None, d)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._version import __version__
-from skgpb.domains import Arm, PointsQuery
+from skgpb.domains import Arm, Cells, PointsQuery
 from skgpb.exceptions import ReplayWarning
 from skgpb.locks import locked
 from skgpb.persistence import (
@@ -150,7 +150,7 @@ class SavedRuns:
             if document["class"] not in known:
                 raise ValueError(f"it holds a {document['class']}, not a {cls.__name__}")
             cls = known[document["class"]]
-            kinds = [*_with_subclasses(cls._query_type), PointsQuery, Arm]
+            kinds = [*_with_subclasses(cls._query_type), PointsQuery, Arm, Cells]
             reader = Reader(arrays, kinds, _with_subclasses(SavedRuns))
             omitted = {present_name(cls, name) for name in document["omitted"]}
             missing = sorted(omitted - set(parameters))

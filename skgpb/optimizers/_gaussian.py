@@ -187,6 +187,11 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
     # -- observing --------------------------------------------------------------------------
 
     @property
+    def _known_noise(self) -> float | None:
+        """Noise variance of an answer where it is given, a typical one if they differ."""
+        return None if self.alpha is None else float(self.alpha)
+
+    @property
     def _gp(self) -> GaussianProcess:
         return self.surrogate_.process_
 
@@ -207,7 +212,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
     def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
         """Begin without observations, and draw the seed of everything random."""
         self._seed = self._draw_seed()
-        alpha = 1e-10 if self.alpha is None else self.alpha
+        alpha = 1e-10 if self._known_noise is None else self._known_noise
         regressor = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
         self.share_lock(regressor)
         bounds = self.bounds_
@@ -224,7 +229,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         prior = getattr(self.kernel, "prior", None)
         self._prior = prior if chosen else self._default_prior()
         # Noise variance of answers that come without their own, in units of the surrogate.
-        self._noise = NOISE if self.alpha is None else float(self.alpha)
+        self._noise = NOISE if self._known_noise is None else self._known_noise
         self._learned_at = 0
         if self._prior is not None or self.optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
@@ -236,32 +241,33 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         return default_prior(self.bounds_)
 
     def _default_noise(self) -> float:
-        return float(self.alpha) if self.alpha is not None else self.alpha_
+        return self._known_noise if self._known_noise is not None else self.alpha_
 
     def _told_noise(self) -> float:
-        return float("nan") if self.alpha is None else float(self.alpha)
+        return float("nan") if self._known_noise is None else self._known_noise
 
     @property
     @locked
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
         check_is_fitted(self, "surrogate_")
-        if self.alpha is not None:
-            return float(self.alpha)
+        if self._known_noise is not None:
+            return self._known_noise
         return self._noise * self._gp.scale**2
 
     def _first_units(self, reward: float) -> None:
         """Before anything is known the first reward is the best guess of the centre."""
+        known = self._known_noise
         if self._standardizes:
-            if self.alpha is None:
+            if known is None:
                 # No unit is better than another: it is the spread's as soon as there is one.
                 scale = abs(reward)
             else:
                 # Its noise is the least spread; a typical share of it where the kernel is ours.
-                scale = sqrt(self.alpha if self._prior is None else self.alpha / NOISE)
+                scale = sqrt(known if self._prior is None else known / NOISE)
             self._gp.set_units(reward, usable(scale))
             self._relearned()
-        elif self.alpha is None:
+        elif known is None:
             self._noise = NOISE * self._unit()
 
     def _unit(self) -> float:
@@ -305,10 +311,15 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _expected(self, pending: Iterable[Any] | None = None) -> GaussianProcess:
         """The process itself, or a copy that has seen what pending queries should answer."""
-        blocks = [self._block(q) for q in (self._pending if pending is None else pending)]
+        pending = list(self._pending if pending is None else pending)
+        blocks = [self._block(query) for query in pending]
         if not blocks:
             return self._gp
-        return self._gp.imagine(blocks, [self._default_noise()] * len(blocks))
+        return self._gp.imagine(blocks, self._noises_of(pending))
+
+    def _noises_of(self, queries: list) -> list[float]:
+        """Noise variances that are expected of answers, in the user's units."""
+        return [self._default_noise()] * len(queries)
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""
@@ -342,10 +353,11 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _spread_of(self, rewards: np.ndarray) -> tuple[float, float]:
         """Centre and scale of the rewards."""
+        known = self._known_noise
         # One distinct query says nothing of the spread: rewards spread at least as their noise.
-        least = sqrt(self.alpha) if self.alpha is not None else 0.0
+        least = sqrt(known) if known is not None else 0.0
         scale = max(float(rewards.std()), least)
-        if self.alpha is None and not scale > 1e-12 * float(np.abs(rewards).max()):
+        if known is None and not scale > 1e-12 * float(np.abs(rewards).max()):
             scale = abs(float(rewards[0]))
         return float(rewards.mean()), usable(scale)
 

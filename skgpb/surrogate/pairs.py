@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy.linalg.blas import dger
 
 from skgpb._core._arms import downdate, subtract_explained
 from skgpb._core._posterior import Posterior
@@ -92,3 +93,101 @@ class TrackedPairs:
         gp = self.gp
         own = float(gp.white_noise(gp.tracked.one(slot))[0]) if gp.white else 0.0
         return noise / gp.scale**2 + own
+
+
+class TrackedAcross:
+    """Posterior covariances of the first tracked functionals with all others.
+
+    Nothing is computed before it is asked for; from then on it follows the observations.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        As long as it has the same hyperparameters.
+    n_first : int
+        How many of the tracked functionals are on one side; at least one is on the other.
+    """
+
+    def __init__(self, gp: GaussianProcess, n_first: int) -> None:
+        self.gp = gp
+        self.n_first = n_first
+        self.known: np.ndarray | None = None
+        self._prior: np.ndarray | None = None
+        # Functionals that were replaced since the prior, and since what is known, was computed.
+        self._stale_prior = self._stale = np.empty(0, dtype=np.intp)
+
+    def observing(self, slot: int, noise: float) -> None:
+        """Follow an observation that is about to be made of tracked functional ``slot``.
+
+        -1 stands for any other. ``noise`` is its noise variance in the user's units. O(m t + m^2).
+        """
+        if self.known is None or slot < 0 or noise == 0.0 or len(self._stale):
+            # Nothing that the matrix knows, or perhaps with jitter: compute it again.
+            self.known = None
+            return
+        gp, n = self.gp, self.n_first
+        row = gp.covariance(gp.tracked.one(slot), gp.tracked)
+        subtract_explained(gp.posterior, row, np.array([slot]))
+        own = float(gp.white_noise(gp.tracked.one(slot))[0]) if gp.white else 0.0
+        pivot = float(row[0, slot]) + noise / gp.scale**2 + own
+        dger(-1.0 / pivot, row[0, n:], row[0, :n], a=self.known.T, overwrite_a=True)
+
+    def moved(self, slots: np.ndarray) -> None:
+        """Take notice of other functionals that are tracked in these slots from now on."""
+        self._stale = np.union1d(self._stale, slots)
+        self._stale_prior = np.union1d(self._stale_prior, slots)
+
+    def covariance(self, expected: Posterior) -> np.ndarray:
+        """Posterior covariances (n_first, m - n_first). O(m^2 t) once, then O(m t + m^2) a round.
+
+        Parameters
+        ----------
+        expected : Posterior
+            That of the process, or of a copy of it that has seen some answers more.
+        """
+        if expected is not self.gp.posterior:
+            return self._afresh(expected)
+        if self.known is None:
+            self.known = self._afresh(expected)
+        elif len(self._stale):
+            self.known = self._renewed(self.known, self._stale, expected)
+        self._stale = np.empty(0, dtype=np.intp)
+        return self.known
+
+    def _afresh(self, expected: Posterior) -> np.ndarray:
+        K = self._prior_covariance().copy()
+        subtract_explained(expected, K, np.arange(self.n_first), self.n_first)
+        return K
+
+    def _prior_covariance(self) -> np.ndarray:
+        tracked, n = self.gp.tracked, self.n_first
+        if self._prior is None:
+            rows = tracked.rows
+            first, others = Functionals.of_rows(rows[:n]), Functionals.of_rows(rows[n:])
+            self._prior = self.gp.covariance(first, others)
+        elif len(self._stale_prior):
+            self._prior = self._renewed(self._prior, self._stale_prior)
+        self._stale_prior = np.empty(0, dtype=np.intp)
+        return self._prior
+
+    def _renewed(
+        self, K: np.ndarray, slots: np.ndarray, expected: Posterior | None = None
+    ) -> np.ndarray:
+        """Covariances with the rows and columns of some slots computed again."""
+        n, rows = self.n_first, self.gp.tracked.rows
+        K = K.copy()
+        for side, others, start in (
+            (slots[slots < n], rows[n:], n),
+            (slots[slots >= n], rows[:n], 0),
+        ):
+            if not len(side):
+                continue
+            of = Functionals.of_rows(rows[side])
+            part = self.gp.covariance(of, Functionals.of_rows(others))
+            if expected is not None:
+                subtract_explained(expected, part, side, start)
+            if start:
+                K[side] = part
+            else:
+                K[:, side - n] = part.T
+        return K

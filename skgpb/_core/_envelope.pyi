@@ -1,0 +1,4 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def log_gains(mean: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np.float64]: ...

@@ -1,0 +1,178 @@
+"""The gain of the largest of several means by one answer: the upper envelope of lines.
+
+Before an answer is known the posterior means of m targets are a + b Z, Z ~ N(0, 1), where a are
+the means now and b their covariances with the query in units of the answer's standard deviation
+[Frazier2009]. With the lines of the upper envelope in the order of their slopes, and c_k the
+places where they meet,
+
+    E[max(a + b Z)] - max(a) = sum_k (b_{k+1} - b_k) h(-|c_k|),   h(z) = phi(z) + z Phi(z).
+
+*The envelope.* Lines are not sorted. Between two lines known to be on the envelope the one that is
+highest above the place where they meet is on it too, and splits the others: those below both
+parts are never looked at again. It begins with the highest line at Z = 0 and those of the extreme
+slopes. O(m) for each query where few lines matter, O(m log m) on average where many do.
+
+*Tails.* The gain is returned as its logarithm: late in a run gains fall below the smallest number,
+and still differ. 1 - c R(c) in h(-c) = phi(c) (1 - c R(c)), R being Mills' ratio, is T / (c + T)
+with R = 1 / (c + T), the form without cancellation.
+"""
+
+from libc.math cimport INFINITY, erfc, exp, fabs, log
+
+import numpy as np
+
+cdef double LOG_SQRT_2PI = 0.9189385332046727
+cdef double SQRT_HALF = 0.7071067811865476
+# Beyond, Laplace's continued fraction is exact to rounding with so many terms.
+cdef double FAR = 8.0
+cdef int FAR_TERMS = 16
+# What adds less than exp(-NEGLIGIBLE) of the gain is left out.
+cdef double NEGLIGIBLE = 40.0
+
+
+cdef double log_h(double c) noexcept nogil:
+    """Logarithm of phi(c) - c Phi(-c), c >= 0."""
+    cdef double tail
+    cdef int k
+    if c < FAR:
+        return log(exp(-0.5 * c * c - LOG_SQRT_2PI) - 0.5 * c * erfc(c * SQRT_HALF))
+    tail = 0.0
+    for k in range(FAR_TERMS, 0, -1):
+        tail = k / (c + tail)
+    return -0.5 * c * c - LOG_SQRT_2PI + log(tail / (c + tail))
+
+
+cdef struct Span:
+    # Two lines of the envelope, and the part of ``among`` with slopes in between.
+    Py_ssize_t left, right, start, stop
+    # No two lines of the envelope in between meet nearer to zero.
+    double nearest
+
+
+cdef inline double meeting(const double* a, const double* b, Py_ssize_t p,
+                           Py_ssize_t q) noexcept nogil:
+    return (a[p] - a[q]) / (b[q] - b[p])
+
+
+cdef Py_ssize_t above(const double* a, const double* b, Py_ssize_t m, Py_ssize_t left,
+                      Py_ssize_t right, Py_ssize_t* among) noexcept nogil:
+    """Lines that rise above the place where two lines meet, with slopes in between."""
+    cdef double low = b[left], high = b[right], c, level
+    cdef Py_ssize_t j, n = 0
+    if not low < high:
+        return 0
+    c = meeting(a, b, left, right)
+    level = a[left] + low * c
+    # Without branches: which lines rise is no pattern that could be predicted.
+    for j in range(m):
+        among[n] = j
+        n += (b[j] > low) & (b[j] < high) & (a[j] + b[j] * c > level)
+    return n
+
+
+cdef double log_gain(const double* a, const double* b, Py_ssize_t m, Py_ssize_t highest,
+                     Py_ssize_t* among, Span* spans) noexcept nogil:
+    """Log of E[max(a + b Z)] - max(a); ``among`` has room for 2 m + 2, ``spans`` for m + 2."""
+    cdef Py_ssize_t least = highest, most = highest, top, j, k, n, end
+    cdef double c, width, height, tallest, term, largest = -INFINITY, total = 0.0
+    cdef Span span
+    cdef bint right_of_zero
+    for j in range(m):
+        if b[j] < b[least] or (b[j] == b[least] and a[j] > a[least]):
+            least = j
+        if b[j] > b[most] or (b[j] == b[most] and a[j] > a[most]):
+            most = j
+    n = above(a, b, m, least, highest, among)
+    spans[0] = Span(least, highest, 0, n, 0.0)
+    end = n + above(a, b, m, highest, most, among + n)
+    spans[1] = Span(highest, most, n, end, 0.0)
+    top = 2
+    while top > 0:
+        top -= 1
+        span = spans[top]
+        width = b[span.right] - b[span.left]
+        if not width > 0.0:
+            continue
+        width = log(width)
+        # All that this span can add is less than width phi(nearest).
+        if width - 0.5 * span.nearest * span.nearest - LOG_SQRT_2PI < largest - NEGLIGIBLE:
+            continue
+        c = meeting(a, b, span.left, span.right)
+        tallest, j = a[span.left] + b[span.left] * c, -1
+        for k in range(span.start, span.stop):
+            height = a[among[k]] + b[among[k]] * c
+            if height > tallest:
+                tallest, j = height, among[k]
+        if j < 0:
+            term = width + log_h(fabs(c))
+            if term > largest:
+                total = total * exp(largest - term) + 1.0
+                largest = term
+            elif term > -INFINITY:
+                total += exp(term - largest)
+            continue
+        end = split(a, b, among, span.start, span.stop, span.left, j, span.right, &n)
+        # What is nearer to zero is looked at first: it says what of the rest matters.
+        right_of_zero = a[span.left] >= a[span.right]
+        if right_of_zero:
+            spans[top] = Span(j, span.right, end, n, meeting(a, b, span.left, j))
+            spans[top + 1] = Span(span.left, j, span.start, end, span.nearest)
+        else:
+            spans[top] = Span(span.left, j, span.start, end, -meeting(a, b, j, span.right))
+            spans[top + 1] = Span(j, span.right, end, n, span.nearest)
+        top += 2
+    return largest + log(total) if total > 0.0 else -INFINITY
+
+
+cdef Py_ssize_t split(const double* a, const double* b, Py_ssize_t* among, Py_ssize_t start,
+                      Py_ssize_t stop, Py_ssize_t left, Py_ssize_t middle, Py_ssize_t right,
+                      Py_ssize_t* end) noexcept nogil:
+    """Order the lines that rise above a side of ``middle``: first the left's, up to what returns.
+
+    Those of the right follow, up to ``end``; others are no part of the envelope.
+    """
+    cdef double c = meeting(a, b, left, middle), e = meeting(a, b, middle, right)
+    cdef double low = a[middle] + b[middle] * c, high = a[middle] + b[middle] * e
+    cdef Py_ssize_t i = start, j = stop, k = start, line
+    while k < j:
+        line = among[k]
+        if b[line] < b[middle] and a[line] + b[line] * c > low:
+            among[i] = line
+            i += 1
+            k += 1
+        elif b[line] > b[middle] and a[line] + b[line] * e > high:
+            j -= 1
+            among[k] = among[j]
+            among[j] = line
+        else:
+            k += 1
+    # Close the gap that lines below leave.
+    for k in range(j, stop):
+        among[i + k - j] = among[k]
+    end[0] = i + stop - j
+    return i
+
+
+def log_gains(const double[::1] mean, const double[:, ::1] slopes):
+    """Logarithms of E[max(mean + slopes[i] Z)] - max(mean), shape (n,), for each row i.
+
+    Parameters are the means of m targets, and for n queries the slopes (n, m): covariances of the
+    targets with a query over the standard deviation of its noisy answer.
+    """
+    cdef Py_ssize_t n = slopes.shape[0], m = mean.shape[0], i, highest = 0
+    if slopes.shape[1] != m:
+        raise ValueError(f"expected {m} slopes for each query, got {slopes.shape[1]}")
+    if m == 0:
+        raise ValueError("expected at least one target")
+    out = np.empty(n)
+    cdef double[::1] view = out
+    cdef Py_ssize_t[::1] among = np.empty(2 * m + 2, dtype=np.intp)
+    names, types = ["left", "right", "start", "stop", "nearest"], [np.intp] * 4 + [np.float64]
+    cdef Span[::1] spans = np.empty(m + 2, dtype=np.dtype({"names": names, "formats": types}))
+    with nogil:
+        for i in range(1, m):
+            if mean[i] > mean[highest]:
+                highest = i
+        for i in range(n):
+            view[i] = log_gain(&mean[0], &slopes[i, 0], m, highest, &among[0], &spans[0])
+    return out

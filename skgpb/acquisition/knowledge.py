@@ -1,0 +1,48 @@
+r"""The knowledge gradient: by how much an answer is expected to raise the largest mean.
+
+References
+----------
+.. [Frazier2009] P. Frazier, W. Powell and S. Dayanik, "The Knowledge-Gradient Policy for
+   Correlated Normal Beliefs", INFORMS Journal on Computing 21 (4), 2009. Equations 12 to 14.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skgpb._core._envelope import log_gains
+
+
+def log_knowledge_gradient(
+    mean: np.ndarray, covariance: np.ndarray, var: np.ndarray, noise: np.ndarray
+) -> np.ndarray:
+    """Logarithm of the expected rise of the largest posterior mean by one answer, exact.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_targets,)
+        Posterior means of what is to be compared in the end.
+    covariance : ndarray of shape (n_queries, n_targets)
+        Posterior covariances of what can be asked with it.
+    var, noise : ndarray of shape (n_queries,)
+        Posterior variances of the queries, and the noise variances of their answers.
+
+    Returns
+    -------
+    log_gain : ndarray of shape (n_queries,)
+        -inf where no answer could change which target has the largest mean.
+
+    Examples
+    --------
+    A noiseless answer about one of two targets, then one about neither.
+
+    >>> import numpy as np
+    >>> from skgpb.acquisition.knowledge import log_knowledge_gradient
+    >>> covariance = np.array([[1.0, 0.0], [0.0, 0.0]])
+    >>> gain = np.exp(log_knowledge_gradient(np.zeros(2), covariance, np.ones(2), np.zeros(2)))
+    >>> gain.round(4)  # 1 / sqrt(2 pi): that of the larger of N(0, 1) and 0
+    array([0.3989, 0.    ])
+    """
+    total = var + noise
+    unit = np.sqrt(np.where(total > 0.0, total, np.inf))
+    return log_gains(np.ascontiguousarray(mean), np.ascontiguousarray(covariance / unit[:, None]))

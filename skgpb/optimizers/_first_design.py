@@ -1,0 +1,67 @@
+"""What searches share that score finitely many rows: a first design, and kernels over boxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.domains.arms import Arm
+from skgpb.domains.first_design import N_INITIAL
+from skgpb.domains.partition import points_per_axis
+from skgpb.kernels import CellAverage
+from skgpb.kernels._boxes import axis_counts
+from skgpb.kernels._cell import CellKernel
+from skgpb.locks import locked
+
+
+class FirstDesign:
+    """The queries that fill the space before a rule is followed."""
+
+    # What it needs of the class that it is mixed into.
+    kernel: Any
+    n_initial: int | None
+    domain_: Any
+    acquisition: Any
+    posterior: Any
+
+    def _first_arm(self: Any) -> Arm | None:
+        """Arm of the first design, None once enough is known or where there are no more."""
+        n_initial = self.n_initial_
+        observed = self._gp.observed
+        evaluated = sum(until is None for until in self._pending.values())
+        if len(observed) + evaluated >= n_initial:
+            return None
+        # What failed does not count, but nothing is asked again beside it.
+        failed = [query for _, query, _ in self._failures]
+        others = [self._block(query) for query in [*self._pending, *failed]]
+        known = np.concatenate([observed.rows, *others])
+        if not len(known):
+            # A rule that cannot be followed says so before anything is evaluated.
+            self.acquisition(self.posterior())
+        return self.domain_.first_arm(n_initial + len(failed), known, self._seed)
+
+    @property
+    @locked
+    def n_initial_(self: Any) -> int:
+        """Size of the first design: ``n_initial``, or what it stands for."""
+        if self.n_initial is not None:
+            return int(self.n_initial)
+        return N_INITIAL if self.kernel is None else 0
+
+
+def takes_boxes(kernel: Any) -> bool:
+    """Whether a kernel takes box descriptors, anywhere in its expression."""
+    if not isinstance(kernel, Kernel):
+        return False
+    parts = [kernel, *kernel.get_params(deep=True).values()]
+    return any(isinstance(part, CellKernel) for part in parts)
+
+
+def representatives_of(kernel: Kernel, d: int) -> tuple[int, ...]:
+    """Representatives of a box: those of the kernel's average, else as many as GPOO takes."""
+    for part in [kernel, *kernel.get_params(deep=True).values()]:
+        if isinstance(part, CellAverage):
+            return axis_counts(part.n_representatives, d, "n_representatives")
+    return points_per_axis(None, d)

@@ -1,0 +1,425 @@
+"""What rules share that ask one kind of thing and decide another.
+
+What can be asked, the queries, and what is to be found, the best of the targets, are two sets of
+linear functionals of f: points, cells of any sizes, rows of whatever the kernel takes. The
+posterior knows every covariance between the two sets. A rule looks at a :class:`TargetsPosterior`
+and says what each query is worth.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb._core._posterior import Posterior
+from skgpb._core._tree import TIE_TOLERANCE, first_maximum
+from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.cells import Cells, FreeCells
+from skgpb.domains.query import PointsQuery
+from skgpb.kernels import CellAverage
+from skgpb.kernels._boxes import boxes_from_points, check_boxes
+from skgpb.locks import locked
+from skgpb.optimizers._first_design import FirstDesign, representatives_of, takes_boxes
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._placement import best_placed
+from skgpb.optimizers._run import PricedRuns
+from skgpb.surrogate.pairs import TrackedAcross
+from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
+
+# Of the best targets so many are followed by the cells that stand for a box.
+N_FOLLOWED = 5
+
+
+class TargetsPosterior:
+    """Posterior of all queries and all targets before a round: all that a rule looks at.
+
+    Values are in units of the surrogate, where the prior is the kernel. Pending queries count as
+    answered with what is expected.
+
+    Attributes
+    ----------
+    t : int
+        The round about to be played, counted from 1.
+    query_mean, query_var : ndarray of shape (n_queries,)
+        Posterior of what each query observes, without the noise of an answer.
+    query_noise : ndarray of shape (n_queries,)
+        Noise variance of an answer.
+    cost : ndarray of shape (n_queries,)
+        Price of an answer.
+    target_mean, target_var : ndarray of shape (n_targets,)
+        Posterior of the targets.
+    covariance : ndarray of shape (n_queries, n_targets)
+        Posterior covariances of queries and targets.
+    offset, scale : float
+        Units: a reward is ``offset + scale * value``.
+    rng : numpy.random.Generator
+        Randomness of this round, the same whenever the round is asked again.
+    """
+
+    def __init__(
+        self,
+        expected: Posterior,
+        across: TrackedAcross,
+        noise: np.ndarray,
+        cost: np.ndarray,
+        t: int,
+        rng: np.random.Generator,
+    ) -> None:
+        gp, n = across.gp, across.n_first
+        self._expected, self._across = expected, across
+        mean, var = expected.tracked_mean(), expected.tracked_var()
+        self.query_mean, self.target_mean = mean[:n], mean[n:]
+        self.query_var, self.target_var = var[:n], var[n:]
+        self.query_noise = noise / gp.scale**2 + gp.white_noise(gp.tracked)[:n]
+        self.cost = cost
+        self.t = t
+        self.offset, self.scale = gp.offset, gp.scale
+        self.rng = rng
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances (n_queries, n_targets)."""
+        return self._across.covariance(self._expected)
+
+
+class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm]):
+    """A rule that asks the query that is worth most of its price, to find the best target.
+
+    A subclass implements :meth:`acquisition`.
+    """
+
+    _query_type = Arm
+
+    queries: Any
+    targets: Any
+    cost: Any
+    domain_: ArmSet
+
+    _parameter_constraints: dict = {
+        "queries": "no_validation",
+        "targets": "no_validation",
+        "bounds": "no_validation",
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
+        "cost": ["array-like", None],
+        "n_candidates": [Interval(Integral, 20, MOST_POINTS, closed="both")],
+        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        queries: Any = None,
+        targets: Any = None,
+        bounds: Any = None,
+        cost: Any = None,
+        alpha: Any = None,
+        n_candidates: int = 500,
+        n_initial: int | None = None,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        direction: str = "maximize",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.queries = queries
+        self.targets = targets
+        self.bounds = bounds
+        self.cost = cost
+        self.alpha = alpha
+        self.n_candidates = n_candidates
+        self.n_initial = n_initial
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.relearn = relearn
+        self.normalize_y = normalize_y
+        self.direction = direction
+        self.random_state = random_state
+
+    @abstractmethod
+    @locked
+    def acquisition(self, posterior: TargetsPosterior) -> np.ndarray:
+        """Return what is maximised over the queries, their price included.
+
+        Parameters
+        ----------
+        posterior : TargetsPosterior
+            What is known of all queries and targets, see :meth:`posterior`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_queries,)
+        """
+
+    # -- the round --------------------------------------------------------------------------
+
+    def _choose(self) -> Arm:
+        first = self._first_arm()
+        return self._best_by_rule() if first is None else first
+
+    def _best_by_rule(self) -> Arm:
+        posterior = self.posterior()
+        values = self.acquisition(posterior)
+        if not np.isfinite(values).any():
+            # No answer could change what is recommended: ask what is known least.
+            values = posterior.query_var / posterior.cost
+        free = np.ones(len(values), dtype=bool)
+        for query in self._pending:
+            free &= (self.domain_.rows != query.descriptor).any(axis=1)
+        slots = np.flatnonzero(free)
+        if not len(slots):
+            raise ValueError(
+                f"all {len(values)} queries are pending: tell some of them before asking for more"
+            )
+        return self.domain_.arm(int(slots[first_maximum(values[slots])]))
+
+    def _update(self, query: Arm | PointsQuery, reward: float, alpha: float) -> None:
+        self._refresh_candidates()
+        slot = self.domain_.slot_of(query)
+        self._across.observing(slot, self._noise_of(alpha))
+        mean, var = self._observe(query, slot, reward, alpha)
+        self._spent += self._cost_of(query)
+        self._record(query, reward, mean, var, False)
+
+    def _best(self) -> Any:
+        self._refresh_candidates()
+        n, posterior = len(self.domain_), self._gp.posterior
+        means, variances = posterior.tracked_mean()[n:], posterior.tracked_var()[n:]
+        tied = np.flatnonzero(means >= means.max() - TIE_TOLERANCE)
+        best = int(tied[first_maximum(-variances[tied])])
+        if isinstance(self.targets_, FreeCells) and self.targets_.counts is not None:
+            sides = self.targets_.sizes[self.targets_.size_of[best]]
+            if (sides > 0.0).all():
+                region = best_placed(self._gp, self._rows_of, self.bounds_, sides, 0.0)
+                return region.named(self.space_)
+        return self.targets_.arm(best)
+
+    @locked
+    def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> TargetsPosterior:
+        """Posterior of all queries and targets before the round about to be played.
+
+        Parameters
+        ----------
+        pending : sequence of queries, default=None
+            What is being evaluated. None stands for what was asked and not told.
+
+        Returns
+        -------
+        posterior : TargetsPosterior
+        """
+        self._ensure_started()
+        self._refresh_candidates()
+        pending = list(self._pending if pending is None else map(self._resolve, pending))
+        return TargetsPosterior(
+            self._expected(pending).posterior,
+            self._across,
+            self._noises(),
+            self._costs(),
+            self._round + 1 + len(pending),
+            np.random.default_rng([self._seed, self._round, len(pending)]),
+        )
+
+    @property
+    @locked
+    def spent_(self) -> float:
+        """Cost of all answers told since the start."""
+        check_is_fitted(self, "bounds_")
+        return self._spent
+
+    # -- prices and noise ---------------------------------------------------------------------
+
+    @property
+    def _known_noise(self) -> float | None:
+        return None if self.alpha is None else float(np.median(self.alpha))
+
+    def _noises_of(self, queries: list) -> list[float]:
+        if np.ndim(self.alpha) == 0:
+            return super()._noises_of(queries)
+        kinds = [self._kind_of(query) for query in queries]
+        return [self._alphas[kind] if kind >= 0 else self._default_noise() for kind in kinds]
+
+    def _kinds(self) -> np.ndarray:
+        """Which of the given prices and noise variances holds for each query."""
+        domain = self.domain_
+        return domain.size_of if isinstance(domain, FreeCells) else np.arange(len(domain))
+
+    def _kind_of(self, query: Arm | PointsQuery) -> int:
+        """The same of one query, -1 for what is none of the queries."""
+        domain = self.domain_
+        return (
+            domain.number_of_size(query) if isinstance(domain, FreeCells) else domain.slot_of(query)
+        )
+
+    def _noises(self) -> np.ndarray:
+        if np.ndim(self.alpha) == 0:
+            return np.full(len(self.domain_), self._default_noise())
+        return self._alphas[self._kinds()]
+
+    def _costs(self) -> np.ndarray:
+        return self._prices[self._kinds()]
+
+    def _cost_of(self, query: Arm | PointsQuery) -> float:
+        kind = self._kind_of(query)
+        return float(self._prices[kind]) if kind >= 0 else 0.0
+
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
+        query, target, value, noise = super()._checked(query, reward, alpha)
+        if alpha is None and np.ndim(self.alpha):
+            noise = self._noises_of([target])[0]
+        return query, target, value, noise
+
+    # -- domain -----------------------------------------------------------------------------
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """Queries and targets as they were given; targets are the queries where these are rows."""
+        targets = self.targets
+        if targets is None and self.queries is not None and not isinstance(self.queries, Cells):
+            targets = self.queries
+        return {"queries": self.queries, "targets": targets}
+
+    @property
+    def _own_cells(self) -> bool:
+        """Whether the given kernel takes box descriptors."""
+        return takes_boxes(self.kernel)
+
+    def _domain(self) -> np.ndarray | None:
+        bounds = super()._domain()
+        arrays = {
+            name: check_numbers(value, name)
+            for name, value in self._given.items()
+            if value is not None and not isinstance(value, Cells)
+        }
+        if bounds is not None or len(arrays) < 2:
+            return bounds
+        corners = [
+            np.split(check_boxes(rows, name), 2, axis=1) if self._own_cells else [rows]
+            for name, rows in arrays.items()
+        ]
+        if len({part.shape[1] for parts in corners for part in parts}) > 1:
+            raise ValueError("queries and targets must have as many columns")
+        points = np.concatenate([part for parts in corners for part in parts])
+        return np.column_stack([points.min(axis=0), points.max(axis=0)])
+
+    def _begin_checks(self, d: int) -> None:
+        if isinstance(self.kernel, CompoundKernel):
+            raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
+
+    def _begin(self) -> None:
+        d = self.n_features_in_
+        over_cells = self._own_cells or any(
+            (each.sides(self.bounds_, self.space_, name) > 0.0).any()
+            if isinstance(each, Cells)
+            else each is not None and np.shape(each)[1] == 2 * d
+            for name, each in self._given.items()
+        )
+        kernel = self._prior_kernel(d, smooth=over_cells)
+        counts = None
+        if over_cells:
+            counts = representatives_of(kernel, d)
+            if not self._own_cells:
+                kernel = CellAverage(kernel, counts)
+        self._start_surrogate(kernel, 2 * d if over_cells else d)
+        sets = [
+            self._set_of(name, each, counts, number)
+            for number, (name, each) in enumerate(self._given.items())
+        ]
+        self.domain_, self.targets_ = sets
+        self._prices = self._numbers_per_kind("cost", self.cost, 1.0)
+        if np.ndim(self.alpha):
+            self._alphas = self._numbers_per_kind("alpha", self.alpha, 0.0)
+        self._spent = 0.0
+        self._candidates_at = 0
+        self._track()
+        # A kernel that does not take the rows says so before anything is evaluated.
+        self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+
+    def _set_of(self, name: str, given: Any, counts: tuple[int, ...] | None, number: int) -> ArmSet:
+        """Return the set that a parameter stands for."""
+        bounds, d = self.bounds_, self.n_features_in_
+        if given is None or isinstance(given, Cells):
+            sizes = np.zeros((1, d)) if given is None else given.sides(bounds, self.space_, name)
+            seed = [self._seed, number]
+            return FreeCells(sizes, bounds, self.n_candidates, counts, seed, self.space_)
+        rows = np.array(check_numbers(given, name))
+        if rows.shape[1] == d and counts is not None:
+            rows = boxes_from_points(rows)
+        if rows.shape[1] != (d if counts is None else 2 * d):
+            raise ValueError(
+                f"{name} must have {d} columns, points, or {2 * d}, boxes [lower, upper]; got "
+                f"{rows.shape[1]}"
+            )
+        if counts is not None:
+            rows = check_boxes(rows, name)
+        corners = rows.reshape(-1, d)
+        if not ((corners >= bounds[:, 0]) & (corners <= bounds[:, 1])).all():
+            raise ValueError(f"{name} has rows outside the bounds {bounds.tolist()}")
+        return ArmSet(rows, bounds, counts, self.space_)
+
+    def _numbers_per_kind(self, name: str, given: Any, default: float) -> np.ndarray:
+        """Check a parameter with a number for every query, or for every size of cells."""
+        domain = self.domain_
+        of_sizes = isinstance(domain, FreeCells)
+        n = len(domain.sizes) if of_sizes else len(domain)
+        if given is None:
+            return np.full(n, default)
+        numbers = check_numbers(given, name, ensure_2d=False)
+        if numbers.shape != (n,) or not (numbers >= 0.0).all() or (default and not numbers.all()):
+            least = "above 0" if default else ">= 0"
+            each = "size of cells" if of_sizes else "query"
+            raise ValueError(
+                f"{name} must have one finite number {least} for each {each}, {n} of them; got "
+                f"{given!r}"
+            )
+        return numbers.astype(np.float64)
+
+    # -- candidates -------------------------------------------------------------------------
+
+    @property
+    def _queries(self) -> Any:
+        """What ``run`` asks of the queries: the price of the cheapest."""
+        return _Prices(float(self._prices.min()))
+
+    def _track(self) -> None:
+        self._gp.track(np.concatenate([self.domain_.rows, self.targets_.rows]))
+        self._across = TrackedAcross(self._gp, len(self.domain_))
+
+    def _relearned(self) -> None:
+        self._across = TrackedAcross(self._gp, len(self.domain_))
+
+    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+        super()._condition(X, y)
+        self._across = TrackedAcross(self._gp, len(self.domain_))
+        self._candidates_at = -1
+
+    def _refresh_candidates(self) -> None:
+        """Let cells that stand for a box follow the best targets, once in a round."""
+        moving = [
+            (first, each)
+            for first, each in ((0, self.domain_), (len(self.domain_), self.targets_))
+            if isinstance(each, FreeCells)
+        ]
+        if self._candidates_at == self._round or not moving or not len(self._gp.observed):
+            return
+        self._candidates_at = self._round
+        rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
+        means = self._gp.posterior.tracked_mean()[len(self.domain_) :]
+        best = np.argsort(-means, kind="stable")[: 4 * N_FOLLOWED]
+        places = self.targets_.places_of(self.targets_.rows[best])
+        places = places[np.sort(np.unique(places, axis=0, return_index=True)[1])[:N_FOLLOWED]]
+        for first, each in moving:
+            slots = each.move(places, rng)
+            self._gp.track(each.rows[slots], first + slots)
+            self._across.moved(first + slots)
+
+
+class _Prices:
+    def __init__(self, least_cost: float) -> None:
+        self.least_cost = least_cost
