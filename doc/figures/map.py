@@ -60,6 +60,13 @@ def resolutions(ax: Axes) -> None:
     bars(ax, [0.5, 0.625, 0.75, 0.875, 1.0], color=ORANGE, lw=3.5)
 
 
+def pooled(ax: Axes) -> None:
+    ax.plot(X, f(X), color=GREY)
+    bars(ax, [0.1, 0.6], color=BLUE, lw=2)
+    bars(ax, [0.55, 0.9], color=BLUE, lw=2)
+    bars(ax, [0.66, 0.78], color=ORANGE, lw=3.5)
+
+
 def contexts(ax: Axes) -> None:
     x, y = np.meshgrid(X, X)
     ax.imshow(f(0.25 + 0.5 * x - 0.4 * (y - 0.6)), extent=(0, 1, 0, 1), aspect="auto", alpha=0.75)
@@ -91,6 +98,7 @@ KINDS = [
     (groups, "the average of a group of rows", "GPOOOptimizer(pool=...)"),
     (blurred, "an input through a blur, or by chance", "CMESOptimizer"),
     (resolutions, "coarse is cheap, fine is dear", "CMETSOptimizer"),
+    (pooled, "cells of several sizes", "KGOptimizer"),
     (contexts, "an action, in a context that comes", "ContextualGPTreeOptimizer"),
     (split, "how to split a budget", "CombinatorialBandit"),
     (settings, "the score of hyperparameters", "BanditSearchCV"),
