@@ -252,6 +252,10 @@ class PricedRuns(Runs):
 
     _queries: Any
 
+    def _price_of(self, query: Any) -> float:
+        """What an answer of a query costs."""
+        return query.cost
+
     def run(
         self: Any,
         objective: Callable[[Any], float],
@@ -299,7 +303,7 @@ class PricedRuns(Runs):
 
         def enough(out: Iterable[Any]) -> bool:
             """Whether the cost is reached when these are answered as well."""
-            return self.spent_ - start + sum(query.cost for query in out) >= limit
+            return self.spent_ - start + sum(map(self._price_of, out)) >= limit
 
         shown: dict[str, Any] = {"total": budget}
         if max_cost is not None:

@@ -26,7 +26,6 @@ from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._first_design import FirstDesign, representatives_of, takes_boxes
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
-from skgpb.optimizers._placement import best_placed
 from skgpb.optimizers._run import PricedRuns
 from skgpb.surrogate.pairs import TrackedAcross
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
@@ -98,7 +97,9 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
     queries: Any
     targets: Any
     cost: Any
+    alpha: Any
     domain_: ArmSet
+    targets_: ArmSet
 
     _parameter_constraints: dict = {
         "queries": "no_validation",
@@ -185,7 +186,7 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
         slot = self.domain_.slot_of(query)
         self._across.observing(slot, self._noise_of(alpha))
         mean, var = self._observe(query, slot, reward, alpha)
-        self._spent += self._cost_of(query)
+        self._spent += self._price_of(query)
         self._record(query, reward, mean, var, False)
 
     def _best(self) -> Any:
@@ -197,8 +198,7 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
         if isinstance(self.targets_, FreeCells) and self.targets_.counts is not None:
             sides = self.targets_.sizes[self.targets_.size_of[best]]
             if (sides > 0.0).all():
-                region = best_placed(self._gp, self._rows_of, self.bounds_, sides, 0.0)
-                return region.named(self.space_)
+                return self._best_placed(sides, "posterior")
         return self.targets_.arm(best)
 
     @locked
@@ -265,7 +265,7 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
     def _costs(self) -> np.ndarray:
         return self._prices[self._kinds()]
 
-    def _cost_of(self, query: Arm | PointsQuery) -> float:
+    def _price_of(self, query: Arm | PointsQuery) -> float:
         kind = self._kind_of(query)
         return float(self._prices[kind]) if kind >= 0 else 0.0
 
@@ -366,14 +366,14 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
     def _numbers_per_kind(self, name: str, given: Any, default: float) -> np.ndarray:
         """Check a parameter with a number for every query, or for every size of cells."""
         domain = self.domain_
-        of_sizes = isinstance(domain, FreeCells)
-        n = len(domain.sizes) if of_sizes else len(domain)
+        n, each = len(domain), "query"
+        if isinstance(domain, FreeCells):
+            n, each = len(domain.sizes), "size of cells"
         if given is None:
             return np.full(n, default)
         numbers = check_numbers(given, name, ensure_2d=False)
         if numbers.shape != (n,) or not (numbers >= 0.0).all() or (default and not numbers.all()):
             least = "above 0" if default else ">= 0"
-            each = "size of cells" if of_sizes else "query"
             raise ValueError(
                 f"{name} must have one finite number {least} for each {each}, {n} of them; got "
                 f"{given!r}"
