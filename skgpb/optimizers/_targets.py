@@ -24,6 +24,7 @@ from skgpb.domains.query import PointsQuery
 from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
+from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._first_design import FirstDesign, representatives_of, takes_boxes
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._run import PricedRuns
@@ -86,7 +87,7 @@ class TargetsPosterior:
         return self._across.covariance(self._expected)
 
 
-class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm]):
+class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
     """A rule that asks the query that is worth most of its price, to find the best target.
 
     A subclass implements :meth:`acquisition`.
