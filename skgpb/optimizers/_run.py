@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from skgpb.exceptions import EvaluationWarning
+from skgpb.optimizers._callbacks import WRAPPED, FollowedRuns, with_callbacks
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._workers import Arrivals, Batches, workers_of
 from skgpb.progress import Progress
@@ -42,7 +43,7 @@ def check_budget(budget: Any) -> int:
     return int(budget)
 
 
-class Loop:
+class Loop(FollowedRuns):
     """What plays an optimizer that can be asked and told."""
 
     # What it needs of the class that it is mixed into.
@@ -72,6 +73,7 @@ class Loop:
         minimize = self.direction == "minimize"
         return Progress(type(self).__name__, total, unit, minimize=minimize, **shown)
 
+    @with_callbacks
     def _play(
         self: Any,
         workers: Batches | Arrivals,
@@ -92,10 +94,12 @@ class Loop:
             self.save(checkpoint)
         done = failed = in_a_row = 0
         stopped, last = False, None
+        task = self._begin_task(budget)
         with progress, workers:
             while done < budget and not stopped and (workers.out or not enough(())):
                 while due := self._due(workers, done, budget, ask, enough):
                     workers.begin(due)
+                    task.begin(due)
                     last = due[-1]
                 answers = workers.answers()
                 for query, (reward, error) in answers:
@@ -110,7 +114,8 @@ class Loop:
                     progress.told(reward, error)
                     if checkpoint is not None and query is answers[-1][0]:
                         self.save(checkpoint)
-                    stopped = callback is not None and callback(self) is True
+                    stopped = task.end(query, reward)
+                    stopped |= callback is not None and callback(self) is True
                     if stopped or enough(()):
                         if checkpoint is not None:
                             self.save(checkpoint)
@@ -120,12 +125,13 @@ class Loop:
                         f"the last {in_a_row} evaluations have failed, the last one with: "
                         f"{self._failures[-1][2]}; on_error='raise' shows where"
                     )
+        task.close()
         if failed:
             warnings.warn(
                 f"{failed} of {done} evaluations failed, the last one with: "
                 f"{self._failures[-1][2]}; failed_ has them all",
                 EvaluationWarning,
-                stacklevel=3,
+                stacklevel=3 + WRAPPED,
             )
         best, message = None, f"nothing is known: all {done} evaluations failed"
         if self._informed:

@@ -1,0 +1,87 @@
+"""What scikit-learn's callbacks see of a run: one task, and in it one for each evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from sys import maxsize
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+if TYPE_CHECKING:  # it brings no types of its own
+
+    class CallbackSupportMixin:
+        """What ``sklearn.callback`` has from scikit-learn 1.9 on."""
+
+        def set_callbacks(self, *callbacks: Any) -> Self: ...
+
+        def _init_callback_context(
+            self, task_name: str, *, max_subtasks: int | None = 0
+        ) -> Any: ...
+
+    def with_callbacks(method: Method) -> Method: ...
+
+else:
+    try:
+        from sklearn.callback import CallbackSupportMixin, with_callbacks
+    except ImportError:
+
+        class CallbackSupportMixin:
+            """Nothing is called back by older versions."""
+
+        def with_callbacks(method: Method) -> Method:
+            """Return the method."""
+            return method
+
+
+#: Frames between ``run`` and the method that plays it.
+WRAPPED = int(hasattr(CallbackSupportMixin, "set_callbacks"))
+
+
+class RunTask:
+    """The task of a run; where nobody follows it nothing happens.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What runs.
+    context : sklearn.callback.CallbackContext or None
+        Of the run; None where nobody follows.
+    """
+
+    def __init__(self, estimator: Any, context: Any) -> None:
+        self._estimator, self._context = estimator, context
+        self._out: dict[Any, Any] = {}
+
+    def begin(self, queries: Iterable[Any]) -> None:
+        """Say that queries are being evaluated."""
+        if self._context is None:
+            return
+        for query in queries:
+            task = self._context.subcontext(task_name="evaluation")
+            self._out[query] = task.call_on_fit_task_begin(estimator=self._estimator)
+
+    def end(self, query: Any, reward: Any) -> bool:
+        """Say that a query was answered, and told; return whether a callback ends the run."""
+        if self._context is None:
+            return False
+        return self._out.pop(query).call_on_fit_task_end(
+            estimator=self._estimator, metadata={"query": query, "reward": reward}
+        )
+
+    def close(self) -> None:
+        """Say that the run has ended."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._estimator)
+
+
+class FollowedRuns(CallbackSupportMixin):
+    """Has ``set_callbacks``, from scikit-learn 1.9 on."""
+
+    def _begin_task(self, most: int) -> RunTask:
+        """Begin the task of a run of at most so many evaluations."""
+        if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
+            return RunTask(self, None)
+        subtasks = None if most == maxsize else most
+        context = self._init_callback_context("run", max_subtasks=subtasks)
+        return RunTask(self, context.call_on_fit_task_begin(estimator=self))
