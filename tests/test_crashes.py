@@ -72,6 +72,13 @@ def test_a_run_interrupted_within_a_batch_evaluates_the_rest_of_it_first(tmp_pat
             assert_array_equal(resumed.history_, whole.history_)
 
 
+def test_a_checkpoint_holds_all_answers_of_a_batch(tmp_path):
+    run, path = optimizer(), tmp_path / "run"
+    with parallel_config(backend="threading"):
+        run.run(peak, 7, n_jobs=4, checkpoint=path)
+    assert_array_equal(GPOOOptimizer.load(path).history_, run.history_)
+
+
 KILLED_WHILE_SAVING = """
 import os, signal, sys
 from skgpb import GPOOOptimizer

@@ -365,3 +365,12 @@ def test_events_repeated_are_the_run_and_without_the_last_that_of_before(case):
     earlier = run.repeated(events)
     assert_array_equal(earlier.history_["reward"], run.history_["reward"][:11])
     assert len(run.history_) == 12
+
+
+def test_a_fit_of_a_loaded_run_draws_a_seed_of_its_own(tmp_path):
+    run = EIOptimizer(bounds=BOUNDS)
+    run.tell(run.ask(), 0.5).save(tmp_path / "run")
+    resumed = EIOptimizer.load(tmp_path / "run")
+    assert resumed.seed_ == run.seed_
+    x = resumed.ask().points
+    assert resumed.fit(x).seed_ != run.seed_

@@ -227,3 +227,14 @@ def test_cells_of_20000_members_need_no_square(kernel, n, rounds):
     root = features.means(pool, np.array([0]))[0]
     assert_allclose(features.points(some) @ root, exact, atol=features.error)
     assert features.error <= 1e-3 * base.diag(pool).max()
+
+
+@pytest.mark.parametrize("feedback", [CellAverage, CellIntegral])
+def test_means_over_several_boxes_are_the_means_of_their_covariances(feedback):
+    lower = np.random.default_rng(1).random((6, 2))
+    boxes = np.hstack([lower, lower + 0.2])
+    evaluator = feedback(LowRank(RBF(0.4), pool_of(50))).evaluator(4)
+    E = evaluator.embed(boxes)
+    several, sizes = evaluator.embed(boxes, np.array([0, 1, 3, 6])), np.array([1, 2, 3])
+    means = np.repeat(np.eye(3) / sizes[:, None], sizes, axis=1)
+    assert_allclose(evaluator.cross(several, E), means @ evaluator.cross(E, E), atol=1e-12)

@@ -195,6 +195,20 @@ def test_scores_equal_their_definition(information):
     assert optimizer.ask().index == np.argmax(scores)
 
 
+def test_noisy_information_counts_the_error_of_a_learned_conditional():
+    optimizer = make("CMES-operator", information="noisy", n_max_values=7)
+    play(optimizer, 4)
+    about_maximum, scores = scored(optimizer)
+    surrogate = optimizer.surrogate_
+    mean, std = surrogate.predict_query_tracked(return_std=True)
+    noise = optimizer.alpha_ + surrogate.model_noise_
+    assert noise > 1.1 * optimizer.alpha_
+    expected = [
+        appendix_a(*each, about_maximum.samples, noise) for each in zip(mean, std, strict=True)
+    ]
+    np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-6)
+
+
 def test_joint_information_is_that_of_many_joint_draws():
     n, n_naive = 20_000, 100_000
     optimizer = make("CMESOptimizer", information="joint", n_max_values=n, optimizer=None)

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import skgpb.optimizers._gaussian
 import skgpb.surrogate.likelihood
-from skgpb.exceptions import EvaluationWarning, ReplayWarning
+from skgpb.exceptions import EvaluationWarning, LearningWarning, ReplayWarning
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
     GPOOOptimizer,
@@ -22,6 +22,7 @@ from skgpb.optimizers import (
     GPZoomingOptimizer,
 )
 from skgpb.surrogate.likelihood import NOISE, NOISE_LIMITS, default_prior, most_probable
+from skgpb.surrogate.pairs import TrackedPairs
 
 ARMS = np.linspace(0.0, 1.0, 21)[:, None]
 KERNEL = ConstantKernel(2.0) * RBF(0.2)
@@ -199,6 +200,44 @@ def test_the_second_start_finds_what_the_first_cannot(settings):
     optimizer._learn()
     assert optimizer.alpha_ < 0.05 * optimizer.surrogate_.process_.scale**2
     assert_allclose(optimizer.predict(ARMS[1::2]), values[1::2], atol=0.1)
+
+
+def test_learning_that_failed_waits_until_it_is_due_again():
+    def fail(objective, theta, bounds):
+        raise np.linalg.LinAlgError
+
+    optimizer = GPUCBOptimizer(KERNEL, arms=ARMS, alpha=0.09, optimizer=fail, random_state=0)
+    with pytest.warns(LearningWarning):
+        play(optimizer, 20)
+    assert_array_equal(optimizer.unlearned_, [4, 8, 16])
+
+
+def learned(cls, **settings):
+    optimizer = cls(bounds=[(0, 1)], random_state=0, **settings)
+    optimizer.ask()
+    before = optimizer.surrogate_.process_.kernel.theta
+    play(optimizer, 9)
+    assert (optimizer.surrogate_.process_.kernel.theta != before).all()
+    return optimizer
+
+
+def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
+    tree = learned(GPOOOptimizer, max_depth=4)
+    assert_array_equal(tree._delta, tree._diameter())
+    balls = learned(GPZoomingOptimizer, horizon=9)
+    kept = balls._variation
+    balls._relearned()
+    assert_array_equal(balls._variation, kept)
+    arms = learned(DAGPUCBOptimizer, n_candidates=30, weights="joint")
+    arms.scores()  # which places the candidates of the round
+    process = arms.surrogate_.process_
+    assert arms._largest_slope() == arms.domain_.largest_slope(process.deviations)
+    fresh = TrackedPairs(process).covariance(process.posterior, [], arms.alpha_)
+    known = arms._pairs.covariance(process.posterior, [], arms.alpha_)
+    assert_allclose(known, fresh, atol=1e-12)
+    draws = TrackedPairs(process).draws(3, np.random.default_rng(1)).T
+    expected = draws * process.scale + process.offset
+    assert_allclose(arms.sample_arms(3, 1), expected, rtol=1e-12)
 
 
 # diameter="kernel" -------------------------------------------------------------------------------

@@ -306,3 +306,32 @@ def test_the_moments_of_a_query_are_those_of_the_average_over_its_points():
     for box, reward in zip(opt.history_["descriptor"], opt.history_["reward"], strict=True):
         sums[(np.hstack([opt.tree_.lower, opt.tree_.upper]) == box).all(axis=1)] += reward
     assert_allclose(opt.tree_.reward_sum, sums, atol=1e-12)
+
+
+def test_what_is_pending_counts_as_answered_in_the_bounds():
+    """Line 3 with the posterior after the answers that are on their way, and their rounds."""
+    rounds, changed = [], 0
+
+    def beta(t):
+        rounds.append(t)
+        return 9.0
+
+    for seed in range(5):
+        kernel = 0.1 * RBF(0.4)
+        opt = GPOOOptimizer(kernel, bounds=[(0, 1)], alpha=0.01, beta=beta, diameter=(0.5, 0.7))
+        play(opt, 12, seed)
+        gp, tree = opt.surrogate_.process_, opt._tree
+        first = opt.ask()
+        pending = opt.domain_.node_of(first)
+        assert rounds[-1] == 13
+        other = opt.ask(2)[1]
+        assert rounds[-1] == 14
+        chosen = []
+        for process in (gp.imagine([opt.domain_.block(pending)], [0.01]), gp):
+            mean, std = process.tracked_moments()
+            bound = mean + 3.0 * std + 0.5 * 0.7 ** tree.depth[tree.leaves]
+            bound[tree.leaves == pending] = -np.inf
+            chosen.append(tree.leaves[np.argmax(bound)])
+        assert opt.domain_.node_of(other) == chosen[0]
+        changed += chosen[0] != chosen[1]
+    assert changed > 0  # else nothing was seen of it

@@ -126,3 +126,9 @@ def test_a_batch_copies_the_posterior_once_for_each_query_beyond_the_first(name,
     monkeypatch.setattr(GaussianProcess, "imagine", counted)
     assert len(set(optimizer.ask(3))) == 3
     assert len(copies) == 2
+
+
+def test_a_run_ends_with_the_answer_that_reaches_the_cost():
+    optimizer = make_indirect("CMES", cost=2.0)
+    result = optimizer.run(answer_indirect, max_cost=6.0)
+    assert (result.nfev, result.cost, result.message) == (3, 6.0, "the budget is spent")

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from cases import answer_indirect, make_indirect, play
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -216,3 +217,13 @@ def test_the_noise_may_become_a_function_or_a_number_on_the_way(cls):
     with pytest.raises(ValueError, match="alpha"):
         optimizer.set_params(alpha=lambda query: float("nan"))
     assert optimizer.alpha == 1.0
+
+
+def test_information_is_computed_in_units_of_the_prior_in_use():
+    optimizer = make_indirect("CMES")
+    before = optimizer.start()._unit
+    play(optimizer, 8, answer_indirect)
+    surrogate = optimizer.surrogate_
+    largest = np.sqrt(surrogate.kernel_.base.diag(surrogate.X_tracked_).max())
+    assert optimizer._unit == pytest.approx(largest * surrogate.scale_, rel=1e-12)
+    assert optimizer._unit != pytest.approx(before, rel=1e-3)

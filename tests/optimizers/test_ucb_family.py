@@ -566,3 +566,23 @@ def test_the_number_of_candidates_cannot_change_during_a_run():
     optimizer.set_params(n_candidates=400).fit([[0.0], [1.0]], [0.1, 0.2])
     play(optimizer, 6)
     assert len(optimizer.arms_) == 400
+
+
+# What the rules are told --------------------------------------------------------------------------
+
+
+def test_no_arm_is_pending_twice_however_little_its_answer_tells():
+    optimizer = GPUCBOptimizer(RBF(0.1), arms=ARMS, alpha=1e4)
+    assert len({arm.index for arm in optimizer.ask(len(ARMS))}) == len(ARMS)
+
+
+def test_of_arms_with_the_same_mean_the_best_known_is_recommended():
+    optimizer = GPUCBOptimizer(RBF(0.1), arms=ARMS, alpha=0.1).tell(ARMS[3], 0.0)
+    assert optimizer.recommend().index == 3
+
+
+def test_candidates_follow_the_posterior_without_the_noise_of_answers():
+    optimizer = GPUCBOptimizer(RBF(0.3), bounds=[(0, 1)], alpha=0.5, n_candidates=20)
+    play(optimizer, 8)
+    points, values = optimizer._known_values()
+    np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)

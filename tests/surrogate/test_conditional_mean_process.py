@@ -362,6 +362,47 @@ def test_learning_raises_the_likelihood_and_keeps_everything(setting):
     assert_allclose(process.predict_query_tracked(), fresh.predict_query(A), atol=1e-7)
 
 
+def test_noise_in_scaled_units_is_that_of_the_user(setting):
+    conditional, P, A = setting
+    z = 7.0 + 3.0 * np.sin(3 * A[:, 0])
+    unknown = ConditionalMeanProcess(SMOOTH, conditional, alpha=None, normalize_y=True)
+    unknown.condition_query(A, z)
+    assert unknown.scale_ == pytest.approx(z.std()) and unknown.scale_ != pytest.approx(1.0)
+    known = clone(unknown).set_params(alpha=unknown.alpha_).condition_query(A, z)
+    before = known.predict(P, return_std=True)
+    assert_allclose(unknown.predict(P, return_std=True), before, rtol=1e-9)
+    # Nothing is free: what is learned is what is in use.
+    assert_allclose(known.learn().predict(P, return_std=True), before, rtol=1e-7)
+
+
+def test_draws_are_those_of_the_hyperparameters_in_use(setting):
+    conditional, P, A = setting
+    process = ConditionalMeanProcess(
+        2.0 * RBF(0.15), conditional, alpha=0.01, optimizer="fmin_l_bfgs_b"
+    )
+    process.track(P, A).condition_query(A, np.sin(3 * A[:, 0]))
+    before = process.sample_tracked(3)
+    process.learn()
+    twin = pickle.loads(pickle.dumps(process))  # which has drawn nothing yet
+    assert_array_equal(process.sample_tracked(3), twin.sample_tracked(3))
+    assert not np.allclose(process.sample_tracked(3), before)
+
+
+def test_units_stay_where_the_first_answers_are_not_taken(setting, monkeypatch):
+    conditional, P, A = setting
+    process = ConditionalMeanProcess(SMOOTH, conditional, normalize_y=True).track(P, A)
+
+    def fail(*arguments):
+        raise np.linalg.LinAlgError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(process._gp), "observe_all", fail)
+        with pytest.raises(np.linalg.LinAlgError):
+            process.condition_query(A, 7.0 + A[:, 0])
+    assert (process.center_, process.scale_) == (0.0, 1.0)
+    assert_array_equal(process.predict(P), np.zeros(len(P)))
+
+
 def test_a_pickled_process_continues(setting):
     conditional, P, A = setting
     process = ConditionalMeanProcess(SMOOTH, conditional, normalize_y=True)

@@ -234,6 +234,16 @@ def test_what_is_tracked_may_be_replaced_and_appended():
     assert_array_equal(twin.tracked_moments(), gp.tracked_moments())
 
 
+def test_a_slot_that_is_filled_anew_is_another_functional():
+    gp, twin = observed(), observed(tracked=False)
+    gp.observe_tracked(0, 4.0, 0.2)
+    gp.track(OTHERS)
+    gp.observe_tracked(0, 5.0, 0.3)
+    twin.observe(BLOCKS[0], 4.0, 0.2)
+    twin.observe(OTHERS[0], 5.0, 0.3)
+    assert_allclose(gp.tracked_moments(), twin.moments(OTHERS, std=True), rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     "kernel",
     [
