@@ -279,6 +279,8 @@ class BoxCandidates(ArmSet):
         self.n_candidates = n_candidates
         self.seed = seed
         self.adaptive: bool = False
+        # The local candidate that moves next, once all of them have moved.
+        self._next: int | None = None
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for candidates come and go."""
@@ -350,21 +352,38 @@ class BoxCandidates(ArmSet):
         fills = settings or len(self.bounds) <= GRID_DIMENSIONS
         return self.n_candidates // LOCAL_SHARE if fills else self.n_candidates
 
-    def move(self, points: np.ndarray, values: np.ndarray, rng: np.random.Generator) -> range:
+    def move(
+        self,
+        points: np.ndarray,
+        values: np.ndarray,
+        rng: np.random.Generator,
+        most: int | None = None,
+    ) -> np.ndarray:
         """Let the local candidates follow the best of ``points`` (n, d); which rows they are.
 
-        ``values`` (n,) are what is known of f there.
+        ``values`` (n,) are what is known of f there. At first all of them move, and later ``most``
+        at a time, in turn. Of the best points those move in that are not among the others.
         """
         n_local = self._n_local()
-        points = np.clip(points, *self.bounds.T)
-        order = np.argsort(-values, kind="stable")
-        centers = np.unique(points[order[: 2 * N_CENTERS]], axis=0, return_index=True)[1]
-        centers = points[order[np.sort(centers)[: min(N_CENTERS, n_local)]]]
-        around = points_near(self.bounds, centers, n_local - len(centers), rng)
-        local = np.concatenate([centers, around])
+        n_moved = n_local if self._next is None or most is None else min(most, n_local)
+        start = self._next or 0
+        moved = self.n_candidates - n_local + (start + np.arange(n_moved)) % n_local
+        self._next = (start + n_moved) % n_local
+        order = np.argsort(-values, kind="stable")[: 2 * N_CENTERS]
+        best = np.clip(points[order], *self.bounds.T)
+        distinct: dict[bytes, np.ndarray] = {}
+        for point in best + 0.0:  # which makes one zero of two
+            distinct.setdefault(point.tobytes(), point)
+        new = centers = np.array(list(distinct.values())[: min(N_CENTERS, n_local)])
+        if n_moved < n_local:
+            places = self.places_of(self.rows)
+            known = (places[:, np.newaxis] == centers).all(axis=2)
+            known[moved] = False
+            new = centers[~known.any(axis=0)][:n_moved]
+        around = points_near(self.bounds, centers, n_moved - len(new), rng)
+        local = np.concatenate([new, around])
         if self.space is not None:
             local = self.space.snapped(local)
-        moved = range(self.n_candidates - n_local, self.n_candidates)
         self.rows = self.rows.copy()
-        self.rows[moved.start :] = self.rows_of(local)
+        self.rows[moved] = self.rows_of(local)
         return moved

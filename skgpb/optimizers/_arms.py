@@ -51,6 +51,9 @@ from skgpb.utils import (
 
 # Theorem 2 takes this for the members that have no probability of failure.
 THETA = 0.1
+# Multiplications that moving candidates may take in a round, about a millisecond; and how many move
+# in any case (decision D-D10).
+MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
 
 
 @with_shared_paragraphs
@@ -87,7 +90,8 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
     standard deviation of a slope over the box. Afterwards it is a fixed set that fills the box
     evenly, plus a quarter of the candidates which follow the posterior: the best points so
     far and points around them, at distances of every order of magnitude. In more than three
-    dimensions, where no such set fills the box, all of them follow the posterior.
+    dimensions, where no such set fills the box, all of them follow the posterior. After some
+    hundred answers they move in turn, a few in each round (decision D-D10).
 
     *Batches.* ``ask(n)`` shrinks the standard deviations by the queries that are pending, whose
     values are assumed to be as expected [Desautels2014]_; a batch has no arm twice.
@@ -356,7 +360,7 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
             )
             self._refresh_candidates()
 
-    def _track(self, rows: np.ndarray, slots: range | None = None) -> None:
+    def _track(self, rows: np.ndarray, slots: np.ndarray | None = None) -> None:
         """Follow the posterior of these arms, in place of some others or of all."""
         self._gp.track(rows, slots)
         self._pairs = TrackedPairs(self._gp)
@@ -388,8 +392,9 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
             self._track(candidates.rows)
         if candidates.adaptive and len(self._gp.observed):
             rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
-            moved = candidates.move(*self._known_values(), rng)
-            self._track(candidates.rows[moved.start :], moved)
+            most = max(FEWEST_MOVED, MOST_MULTIPLICATIONS // len(self._gp.observed) ** 2)
+            moved = candidates.move(*self._known_values(), rng, most)
+            self._track(candidates.rows[moved], moved)
 
     def _check_candidates(self) -> None:
         """Raise ValueError where their number was changed during the run."""

@@ -1,0 +1,72 @@
+"""Candidates in a box that move in turn, once moving all of them would take a round too long."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF
+
+import skgpb.optimizers._arms
+from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer
+
+
+@pytest.fixture(autouse=True)
+def little_work(monkeypatch):
+    # All of 64 candidates move after 8 answers, 16 after 16 and 8, the fewest, from 23 on.
+    monkeypatch.setattr(skgpb.optimizers._arms, "MOST_MULTIPLICATIONS", 64**2)
+
+
+def played(cls, n, **settings):
+    opt = cls(bounds=[(0, 1)] * 4, n_candidates=64, random_state=0, **settings)
+    play(opt, n)
+    return opt
+
+
+def play(opt, n):
+    for _ in range(n):
+        arm = opt.ask()
+        opt.tell(arm, float(np.sin(5 * arm.points).sum()))
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": RBF(0.4), "alpha": 0.01}], ids=str)
+def test_so_many_candidates_move_as_the_work_allows(settings):
+    opt = played(EIOptimizer, 8, **settings)
+    for t in range(8, 30):
+        before = opt.arms_
+        play(opt, 1)
+        changed = (opt.arms_ != before).any(axis=1).sum()
+        # A point of a face may be drawn there once more.
+        assert 1 <= changed <= max(8, 64**2 // (t + 1) ** 2)
+        # Those that stay are followed as exactly as those that moved.
+        mean, std = opt.predict_arms(return_std=True)
+        expected = opt.predict(opt.arms_, return_std=True)
+        assert_allclose(mean, expected[0], atol=1e-8)
+        assert_allclose(std, expected[1], atol=1e-6)
+
+
+def test_the_best_point_is_recommended_though_it_was_asked_long_ago():
+    opt = played(GPUCBOptimizer, 30, kernel=RBF(0.4), alpha=1e-4)
+    best = np.full(4, 0.31)
+    opt.tell(best, 30.0)
+    play(opt, 20)
+    assert opt.predict([opt.recommend().descriptor])[0] >= opt.predict([best])[0]
+
+
+@pytest.mark.parametrize("cls", [EIOptimizer, GPTSOptimizer])
+def test_a_run_that_was_saved_goes_on_with_the_same_candidates(cls, tmp_path):
+    opt = played(cls, 25)
+    opt.save(tmp_path / "run.skgpb")
+    other = cls.load(tmp_path / "run.skgpb")
+    for _ in range(5):
+        assert_allclose(other.arms_, opt.arms_, atol=1e-7)
+        for each in (opt, other):
+            each.tell(each.ask(), 1.0)
+
+
+def test_asking_and_reading_move_nothing_more():
+    opt = played(EIOptimizer, 25)
+    first = opt.arms_
+    opt.recommend()
+    opt.predict_arms()
+    opt.scores()
+    opt.ask(3)
+    assert_array_equal(opt.arms_, first)
