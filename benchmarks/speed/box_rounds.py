@@ -56,8 +56,12 @@ def play(rule: str, d: int, n_rounds: int, given: bool, seed: int) -> tuple[np.n
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argument_parser("speed.box_rounds", __doc__, 1, around=1000)
-    parser.add_argument("--rules", nargs="+", choices=RULES, default=RULES[:4])
-    parser.add_argument("--dimensions", type=positive_int, nargs="+", default=(2, 6, 10))
+    parser.add_argument(
+        "--rules", nargs="+", choices=RULES, default=RULES[:4], help="default the first four"
+    )
+    parser.add_argument(
+        "--dimensions", type=positive_int, nargs="+", default=(2, 6, 10), help="default 2 6 10"
+    )
     options = parser.parse_args(arguments)
     rows = []
     print(f"{'ms per round':16}{'given':>9}{'learned':>9}{'all':>9}{'learning':>10}")

@@ -11,7 +11,7 @@ hyperparameters as they are, ``learned`` those that maximise the marginal likeli
 seconds  by the wall clock, and of processor time
 MB       peak of memory beyond that before the call
 ratio    of seconds and of MB to those of scikit-learn
-log p    log marginal likelihood that was reached, of the whole data
+log p    log marginal likelihood, of the whole data
 
 scikit-learn computes the likelihood at given hyperparameters as well; GPyTorch puts that off, as it
 does the factor, so that its figure has one prediction. It learns by the same search, L-BFGS-B, from
@@ -168,16 +168,25 @@ def one(library: str, kernel: str, n: int, d: int, seed: int) -> tuple[float, ..
 
 def in_a_fresh_process(threads: int, *arguments: Any) -> tuple[float, ...]:
     """Return what ``one`` measures."""
+    before = dict(os.environ)
     os.environ.update(dict.fromkeys(THREADS, str(threads)))
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        return process.submit(one, *arguments).result()
+    try:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            return process.submit(one, *arguments).result()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argument_parser("speed.fit", __doc__, 3, given=5000, learned=2000)
-    for option, default in (("threads", (1, 2)), ("dimensions", (2, 6, 10))):
-        parser.add_argument(f"--{option}", type=positive_int, nargs="+", default=default)
-    parser.add_argument("--parts", nargs="+", choices=("given", "learned"))
+    parser.add_argument(
+        "--threads", type=positive_int, nargs="+", default=(1, 2), help="of BLAS (default 1 2)"
+    )
+    parser.add_argument(
+        "--dimensions", type=positive_int, nargs="+", default=(2, 6, 10), help="default 2 6 10"
+    )
+    parser.add_argument("--parts", nargs="+", choices=("given", "learned"), help="default both")
     options = parser.parse_args(arguments)
     libraries = [name for name in LIBRARIES if name != "GPyTorch" or find_spec("gpytorch")]
     if len(libraries) < len(LIBRARIES):
@@ -187,7 +196,7 @@ def main(arguments: list[str] | None = None) -> None:
     cases += [(name, options.learned) for name in KERNELS[2:] if "learned" in parts]
     rows = []
     header = ("kernel", "n", "d", "threads", "library", "seconds", "cpu", "MB", "log_p")
-    print(f"{'':53}{'seconds':>9}{'cpu':>8}{'MB':>7}{'ratio':>7}{'of MB':>7}{'log p':>11}")
+    print(f"{'':63}{'seconds':>9}{'cpu':>8}{'MB':>7}{'ratio':>7}{'of MB':>7}{'log p':>11}")
     for kernel, n in cases:
         for d in options.dimensions:
             for threads in options.threads:
@@ -201,11 +210,14 @@ def main(arguments: list[str] | None = None) -> None:
                 for name in libraries:
                     seconds, cpu, memory, value = best[name]
                     label = f"{kernel}, n = {n}, d = {d}, {threads} thread(s)"
-                    print(
-                        f"{label:40} {name:12}{seconds:9.2f}{cpu:8.2f}{memory:7.0f}"
-                        f"{seconds / theirs[0]:7.2f}{memory / theirs[2]:7.2f}{value:11.2f}",
-                        flush=True,
-                    )
+                    cells = [seconds, cpu, memory, seconds / theirs[0], memory / theirs[2], value]
+                    texts = [
+                        "-" if np.isnan(cell) else f"{cell:.{digits}f}"
+                        for cell, digits in zip(cells, (2, 2, 0, 2, 2, 2), strict=True)
+                    ]
+                    widths = (9, 8, 7, 7, 7, 11)
+                    columns = (f"{text:>{w}}" for text, w in zip(texts, widths, strict=True))
+                    print(f"{label:50} {name:12}", *columns, sep="", flush=True)
                     rows.append((kernel, n, d, threads, name, *best[name]))
     path = options.output / "speed_fit.csv"
     write_csv(path, header, rows)
