@@ -38,7 +38,8 @@ class InOrder(Executor):
     def __init__(self, order: Iterable[int], num_workers: int) -> None:
         self.num_workers = num_workers
         self.futures: list[Future] = []
-        self._order, self._tasks = list(order), []  # type: list[int], list[tuple]
+        self._order = list(order)
+        self._tasks: list[tuple] = []
 
     def submit(self, function: Callable, /, *args: Any, **kwargs: Any) -> Future:
         """Take a task, which is played when it is its turn."""

@@ -15,19 +15,25 @@ class Evaluation:
     ----------
     folder : path
         Where the files go.
+    n_processes : int
+        The first evaluations wait until so many processes have begun one, a minute at most.
     seconds : float
         How long an evaluation takes at least.
     """
 
-    def __init__(self, folder, seconds=0.0):
-        self.folder, self.seconds = Path(folder), seconds
+    def __init__(self, folder, n_processes=1, seconds=0.0):
+        self.folder, self.n_processes, self.seconds = Path(folder), n_processes, seconds
 
     def __call__(self, query):
         (self.folder / uuid4().hex).write_text(str(os.getpid()))
         time.sleep(self.seconds)
+        deadline = time.monotonic() + 60
+        while len(set(self.processes)) < self.n_processes and time.monotonic() < deadline:
+            time.sleep(0.01)
         return float(np.sin(7.0 * query.points.mean()))
 
     @property
     def processes(self):
         """Those that have evaluated something, one for each evaluation."""
-        return [int(path.read_text() or 0) for path in self.folder.iterdir()]
+        texts = [path.read_text() for path in self.folder.iterdir()]
+        return [int(text) for text in texts if text]

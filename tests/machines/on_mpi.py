@@ -12,4 +12,4 @@ if __name__ == "__main__":
     folder, path = sys.argv[1:]
     optimizer = GPUCBOptimizer(arms=np.linspace(0.0, 1.0, 30)[:, None], random_state=0)
     with MPIPoolExecutor() as executor:
-        optimizer.run(Evaluation(folder, 0.05), 20, executor=executor, checkpoint=path)
+        optimizer.run(Evaluation(folder, 2), 20, executor=executor, checkpoint=path)

@@ -72,14 +72,14 @@ def alone(optimizer, executor):
 
 def test_processes(folder):
     with ProcessPoolExecutor(2, get_context("spawn")) as executor:
-        whole(bandit(), Evaluation(folder, 0.05), executor)
+        whole(bandit(), Evaluation(folder, 2), executor)
         alone(bandit(), executor)
 
 
 def test_loky(folder):
     loky = pytest.importorskip("loky")
     executor = loky.get_reusable_executor(2)
-    whole(bandit(), Evaluation(folder, 0.05), executor)
+    whole(bandit(), Evaluation(folder, 2), executor)
     optimizer, here = bandit(), os.getpid()
     # A function of no module, which pickle would refuse.
     assert optimizer.run(lambda query: float(os.getpid() != here), 4, executor=executor).nfail == 0
@@ -95,20 +95,20 @@ def test_loky(folder):
 def client():
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     )
     with cluster, distributed.Client(cluster) as client:
         yield client
 
 
 def test_dask(client, folder):
-    whole(bandit(), Evaluation(folder, 0.05), client.get_executor())
+    whole(bandit(), Evaluation(folder, 2), client.get_executor())
     alone(bandit(), client.get_executor())
 
 
 def test_dask_when_a_worker_dies(client, folder):
     """Its evaluation is made by the other one, and the run notices nothing."""
-    optimizer, objective = bandit(), Evaluation(folder, 0.2)
+    optimizer, objective = bandit(), Evaluation(folder, 2, 0.2)
 
     def kill(run):
         if len(run.history_) == 5:
@@ -173,7 +173,7 @@ def test_ray(folder):
         executor = names["RayExecutor"]()
         with pytest.raises(ValueError, match="n_jobs must say"):
             bandit().run(Evaluation(folder), 2, executor=executor)
-        optimizer, objective = bandit(), Evaluation(folder, 0.1)
+        optimizer, objective = bandit(), Evaluation(folder, 2)
         assert optimizer.run(objective, 20, n_jobs=2, executor=executor).nfail == 0
         assert len(objective.processes) == 20
         assert len({*objective.processes, os.getpid()}) == 3

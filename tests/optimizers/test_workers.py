@@ -313,8 +313,9 @@ def test_interrupting_cancels_what_has_not_begun():
     def interrupted(query):
         evaluated.append(query)
         if len(evaluated) == 3:
-            while len(optimizer.events_) < 8:  # until two answers are told, and the run waits
-                time.sleep(0.01)
+            deadline = time.monotonic() + 10
+            while len(optimizer.events_) < 8 and time.monotonic() < deadline:
+                time.sleep(0.01)  # until two answers are told, and the run waits
             time.sleep(0.1)
             signal.raise_signal(signal.SIGINT)
             over.wait(10)
