@@ -101,9 +101,7 @@ class ContextPartition:
 
     def candidate(self, node: int, context: np.ndarray) -> np.ndarray:
         """Descriptor row (1, 2 d) of what is observed when a node is played in a context."""
-        block, d, n = self.joint.block(node).copy(), self.tree.n_features, self.n_context
-        block[:, :n] = block[:, d : d + n] = context
-        return block
+        return self.joint.block_beside(node, context)
 
     def node_of(self, query: Cell | PointsQuery) -> int:
         """Node of a query, -1 where the tree has none for it."""

@@ -101,6 +101,12 @@ class MixedPartition(BoxPartition):
         """Descriptor rows of the average over any box (2 d,)."""
         return self._runs.rows(box)
 
+    def block_beside(self, node: int, given: np.ndarray) -> np.ndarray:
+        """Descriptor rows of a node where the first coordinates are given."""
+        box, n, d = self.tree.box(node, node + 1)[0], len(given), self.tree.n_features
+        box[:n] = box[d : d + n] = given
+        return self._runs.rows(box)
+
     def deviation_cells(
         self, depth: int, everywhere: bool
     ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:

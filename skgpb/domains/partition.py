@@ -380,6 +380,12 @@ class BoxPartition(Partition):
         """Descriptor rows of the average over any box (2 d,)."""
         return box[None]
 
+    def block_beside(self, node: int, given: np.ndarray) -> np.ndarray:
+        """Descriptor rows of a node where the first coordinates are given."""
+        block, n, d = self.block(node).copy(), len(given), self.tree.n_features
+        block[:, :n] = block[:, d : d + n] = given
+        return block
+
     def deviation_cells(
         self, depth: int, everywhere: bool
     ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:

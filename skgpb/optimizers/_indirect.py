@@ -30,12 +30,12 @@ from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree, are_fewer
-from skgpb.domains.query import PointsQuery
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._gaussian import LearningOptimizer, usable
+from skgpb.optimizers._recommended import RecommendsPoints
 from skgpb.optimizers._run import PricedRuns
 from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers._told import check_unnamed
@@ -68,7 +68,9 @@ from skgpb.utils import (
 Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
-class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked], FreeChoice[Asked]):
+class BaseIndirectOptimizer(
+    PricedRuns, NamedQueries, RecommendsPoints, LearningOptimizer[Asked], FreeChoice[Asked]
+):
     """Ask for conditional expectations of f, recommend where f itself is largest.
 
     A subclass says what can be asked in ``_make_queries``, which of it fills the space in
@@ -413,42 +415,6 @@ class BaseIndirectOptimizer(PricedRuns, NamedQueries, LearningOptimizer[Asked], 
         return float(values.mean()), usable(spread)
 
     # -- results ----------------------------------------------------------------------------
-
-    def _best(self) -> np.ndarray:
-        """The x of the highest posterior mean of f, over all of a continuous domain."""
-        mean = self.surrogate_.predict_tracked()
-        if self._arms is not None:
-            x = self._arms[int(np.argmax(mean))].copy()
-        else:
-            starts = self._X[best_apart(self._X, mean, self.bounds_)]
-            x, top = maximise_in_box(self.surrogate_.predict, starts, self.bounds_)
-            if not top > mean.max():
-                x = self._X[int(np.argmax(mean))].copy()
-        x.flags.writeable = False
-        return x
-
-    @locked
-    def recommend(self, rule: str | None = None) -> np.ndarray:
-        """Return the x, shape (d,), at which the posterior mean of f is largest.
-
-        The best points that are tracked are improved by L-BFGS-B, so that the recommendation is
-        not tied to a grid; where f has finitely many arms it is the row of the best arm.
-
-        Parameters
-        ----------
-        rule : {"posterior", "paper"}, default=None
-            The rule by which it is chosen; None for the best one known. Here all are the same.
-
-        Returns
-        -------
-        x : ndarray of shape (d,)
-            Where the sides of ``bounds`` have names a :class:`~skgpb.domains.PointsQuery`, of
-            which ``params`` is the setting.
-        """
-        x = super().recommend(rule)
-        if self.space_ is not None:
-            x = PointsQuery(x[np.newaxis]).named(self.space_)
-        return x
 
     def _value_of(self, query: np.ndarray) -> float:
         return float(self.predict(np.atleast_2d(query))[0])

@@ -94,7 +94,11 @@ def variation_bound(
     max_depth = check_size(max_depth, "max_depth", 0, MOST_CHILDREN)
     bounds = np.asarray(bounds, dtype=np.float64)
     stationary = isinstance(kernel, Kernel) and kernel.is_stationary()
-    g = cell_deviations(kernel, bounds, n_children, max_depth + 2, stationary)
+
+    def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        return sample_cells(bounds, n_children, depth, not stationary)
+
+    g = cell_deviations(kernel, cells, max_depth + 2)
     return claim_2(g, n_children, len(bounds), failure_probability)
 
 
@@ -110,24 +114,22 @@ def claim_2(g: np.ndarray, n_children: int, d: int, failure_probability: float) 
 
 def cell_deviations(
     kernel: Kernel | Callable,
-    bounds: np.ndarray,
-    n_children: int,
+    cells: Callable[[int], list[tuple[np.ndarray, np.ndarray]]],
     n_depths: int,
-    stationary: bool = False,
 ) -> np.ndarray:
     """g_h for h = 0..n_depths - 1: the largest sd of f(x) - f(centre), x in a cell of depth h.
 
-    One cell of every depth is looked at if the kernel is ``stationary``, else a sample of them.
+    ``cells`` returns the corners of the cells of a depth that are looked at.
     """
     g = np.zeros(n_depths)
     for h in range(n_depths):
-        for lower, upper in sample_cells(bounds, n_children, h, not stationary):
+        for lower, upper in cells(h):
             center, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
 
             def deviations(t: np.ndarray, c: np.ndarray = center, r: np.ndarray = half) -> Any:
                 return _deviations(kernel, c, c + r * t)
 
-            g[h] = max(g[h], largest_within(deviations, len(bounds)))
+            g[h] = max(g[h], largest_within(deviations, len(lower)))
     return never_increasing(g)
 
 

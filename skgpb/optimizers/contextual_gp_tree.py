@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from functools import partial
 from math import log, sqrt
 from os import PathLike
 from typing import Any, NamedTuple, Self, overload
@@ -32,10 +33,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.domains import BoxPartition, ContextCell, ContextPartition
-from skgpb.domains.query import PointsQuery
+from skgpb.domains import ContextCell, ContextPartition
+from skgpb.domains.mixed import partition_of_box
+from skgpb.domains.partition import points_per_axis
+from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
+from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import check_run
 from skgpb.optimizers._tree_search import (
@@ -80,10 +84,11 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         :class:`~skgpb.kernels.Columns`, see Examples. None learns one on
         every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
         averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
-    context_bounds : array-like of shape (d_c, 2), default=None
+    context_bounds : array-like of shape (d_c, 2) or dict, default=None
         Where contexts come from.
-    bounds : array-like of shape (d_a, 2), default=None
-        Where actions are chosen. Without both kinds of bounds they come from ``fit``.
+    bounds : array-like of shape (d_a, 2) or dict, default=None
+        Where actions are chosen. Without both kinds of bounds they come from ``fit``. Dicts give
+        the sides names, of every kind as for :class:`GPOOOptimizer`, see :ref:`named-sides`.
     n_context : int, default=1
         Number d_c of leading columns of X that are contexts, where ``context_bounds`` is None.
     horizon : int, default=100
@@ -168,6 +173,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
     """
 
     _query_type = ContextCell
+    _sides = "any"
     # The paper plays and does not recommend.
     _rules = ("posterior",)
 
@@ -266,9 +272,19 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             mine.append(self._ask_for(self._choose, context))
         return mine[0] if n is None else mine[:count]
 
+    @overload
+    def recommend(
+        self, context: ArrayLike, rule: str | None = None, *, side: None = None
+    ) -> ContextCell: ...
+
+    @overload
+    def recommend(self, context: ArrayLike, rule: str | None = None, *, side: Sides) -> Region: ...
+
     @locked
-    def recommend(self, context: ArrayLike, rule: str | None = None) -> ContextCell:
-        """Return the best relevant cell in a context.
+    def recommend(
+        self, context: ArrayLike, rule: str | None = None, *, side: Sides | None = None
+    ) -> ContextCell | Region:
+        """Return the best relevant cell in a context, or the best of a size.
 
         Parameters
         ----------
@@ -276,14 +292,32 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         rule : {"posterior"}, default=None
             The one with the highest posterior mean, which None stands for too. There is no
             "paper" here: the paper plays and does not recommend.
+        side : float, array-like of shape (d_a,) or dict, default=None
+            Sides of a cell of actions, one for all or one for each: the cell of this size with the
+            best average in this context, wherever it lies. None for a cell of the partition.
 
         Returns
         -------
         query : ContextCell
+            With ``side`` a :class:`~skgpb.domains.Region`, whose sides along the context are the
+            context.
         """
         self._checked_rule(rule)
         self._check_informed()
-        return self._best(self._checked_context(context))
+        context = self._checked_context(context)
+        return self._best(context) if side is None else self._best_actions(context, side)
+
+    def _best_actions(self, context: np.ndarray, side: Any) -> Region:
+        n, bounds, actions = len(context), self.bounds_[self.n_context_ :], self._actions
+
+        def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+            points = [np.hstack([np.tile(context, (len(cell), 1)), cell]) for cell in cells]
+            return self._gp.moments([self._rows_of(each) for each in points], std=True)
+
+        sides, seen = checked_sides(side, bounds, actions), self._places_seen()[:, n:]
+        best = best_placed(moments, seen, bounds, sides, 0.0, actions)
+        lower, upper = (np.concatenate([context, end]) for end in (best.lower, best.upper))
+        return Region(lower, upper, (1,) * n + best.counts).named(self.space_)
 
     def _best(self, context: np.ndarray) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
@@ -371,6 +405,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         if context.shape != (self.n_context_,):
             raise ValueError(f"context must have shape ({self.n_context_},), got {context.shape}")
         check_inside(context[None], self.bounds_[: self.n_context_])
+        if self._contexts is not None:
+            context = self._contexts.snapped(context[None])[0]
         return context + 0.0  # -0.0 and 0.0 are one context
 
     # -- Algorithm 3 ------------------------------------------------------------------------
@@ -395,6 +431,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             depth, index, _ = self._tree.node(node)
             known = width * pool[node].std <= self._delta[depth] + width * self._g[depth]
             refine = depth < self._constants.h_max - ROUNDING and (early or known)
+            refine = refine and self.domain_.joint.splittable(node)
             if refine and not early and not self._room(leaves):
                 # It ought to be smaller, not better known, once there is room: until then the
                 # best candidate, as if the candidates were all there is.
@@ -444,9 +481,10 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         self._bar[node] = len(self._bar)
         self._gp.track([self.domain_.candidate(node, context)], [self._bar[node]])
         first = self.domain_.joint.split(node)
-        self._parent_of += [node] * self._tree.n_children
+        children = np.arange(first, self._tree.n_nodes)
+        self._parent_of += [node] * len(children)
         self._refined = True
-        return np.arange(first, first + self._tree.n_children)
+        return children
 
     def _update(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 11 and 12."""
@@ -465,7 +503,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
     # -- state ------------------------------------------------------------------------------
 
     def _make_space(self) -> ParameterSpace | None:
-        actions = super()._make_space()
+        actions = self._actions = super()._make_space()
         self._contexts = self._checked_space(self.context_bounds, "context_bounds")
         if (actions is None) != (self._contexts is None):
             raise ValueError(
@@ -515,17 +553,26 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         self._parent_of = [-1]
         prior, counts = self._query_kernel(d), self._points_per_axis(d)
         given = checked_depth(self.max_depth, self.n_children)
-        depth = self._find_constants(covariance_of_points(prior), given)
+        depth = self._find_constants(covariance_of_points(prior, self.space_), given)
         at_center = self.feedback != "integral" and max(counts) == 1
-        joint = BoxPartition(self.bounds_, self.n_children, counts, at_center, depth, self.space_)
+        joint = partition_of_box(
+            self.bounds_, self.n_children, counts, at_center, depth, self.space_
+        )
         self.domain_ = ContextPartition(joint, self.bounds_[:n])
         self._tree = joint.tree
-        self._start_surrogate(prior, 2 * d)
+        self._start_surrogate(prior, joint.block(0).shape[1])
         self._relearned()
 
     def _points_per_axis(self, d: int) -> tuple[int, ...]:
         n = self._resolved_n_context()
-        return (1,) * n + super()._points_per_axis(d - n)
+        if self.feedback == "center":
+            return (1,) * d
+        return (1,) * n + points_per_axis(self.n_representatives, d - n, self._actions)
+
+    def _cells_at(self, depth: int, everywhere: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Corners of some cells of a depth."""
+        sample = self.domain_.joint.deviation_cells(depth, everywhere)
+        return [(lower, upper) for _, lower, upper in sample]
 
     @property
     @locked
@@ -543,8 +590,8 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
     def _relearned(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
-        prior, stationary = covariance_of_points(kernel), kernel.base.is_stationary()
-        self._g = cell_deviations(prior, self.bounds_, self._tree.n_children, n, stationary)
+        prior, stationary = covariance_of_points(kernel, self.space_), kernel.base.is_stationary()
+        self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self.diameter == "kernel":
             quantile = sqrt(2.0 * (self._log_cells - log(self.failure_probability)))
             self._delta = quantile * self._g

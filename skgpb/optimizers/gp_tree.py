@@ -28,7 +28,7 @@ from skgpb._core._posterior import Posterior
 from skgpb._core._tree import Tree
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import BoxPartition, Cell
-from skgpb.domains.partition import deepest_level
+from skgpb.domains.partition import deepest_level, sample_cells
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.optimizers._base import Q
@@ -374,6 +374,9 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         if type(self.domain_) is not BoxPartition:
             deviations = np.array([self._largest_deviation(depth) for depth in range(n)])
             return self._claim_2(never_increasing(deviations))
-        prior = self._point_kernel(self.surrogate_.kernel_)
-        K = self._tree.n_children
-        return self._claim_2(cell_deviations(prior, self.bounds_, K, n, self._stationary))
+        prior, everywhere = self._point_kernel(self.surrogate_.kernel_), not self._stationary
+
+        def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
+            return sample_cells(self.bounds_, self._tree.n_children, depth, everywhere)
+
+        return self._claim_2(cell_deviations(prior, cells, n))

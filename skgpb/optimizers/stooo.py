@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log, sqrt
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -24,8 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import Cell
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.query import PointsQuery, Region
 from skgpb.locks import locked
+from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 from skgpb.optimizers._tree_search import TreeSearchOptimizer, given_diameter
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
@@ -168,6 +169,46 @@ class StoOOOptimizer(TreeSearchOptimizer):
         means = [self._mean_of_node(node) for node in nodes.tolist()]
         return self.domain_.cell(int(nodes[first_maximum(np.array(means))]))
 
+    @overload
+    def recommend(self, rule: str | None = None, *, side: None = None) -> Cell: ...
+
+    @overload
+    def recommend(self, rule: str | None = None, *, side: Sides) -> Region: ...
+
+    @locked
+    def recommend(self, rule: str | None = None, *, side: Sides | None = None) -> Cell | Region:
+        """Return the best cell found so far.
+
+        Parameters
+        ----------
+        rule : {"paper"}, default=None
+            The paper's, which None stands for too: there is no posterior.
+        side : float, array-like of shape (d,) or dict, default=None
+            In a box, sides of the cell wanted, one for all or one for each: the cell of this size,
+            anywhere in the box, over which :meth:`predict` is largest on average. That is the mean
+            of the answers to the finest cells that it overlaps, by how much it does. None for a
+            cell of the partition.
+
+        Returns
+        -------
+        query : Cell or Region
+        """
+        if side is None:
+            return super().recommend(rule)
+        self._checked_rule(rule)
+        self._check_informed()
+        if self.pool is not None:
+            raise ValueError(f"side is for cells of a box, got side={side!r}")
+
+        def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+            mean = self._signed(self.predict(np.concatenate(cells))).reshape(len(cells), -1)
+            return mean.mean(axis=1), np.zeros(len(cells))
+
+        sides = checked_sides(side, self.bounds_, self.space_)
+        lower, upper = np.split(self._observed_boxes()[0], 2, axis=1)
+        seen = 0.5 * (lower + upper)
+        return best_placed(moments, seen, self.bounds_, sides, 0.0, self.space_)
+
     def _log_term(self, t: int) -> float:
         """Squared width times T (decision D-A9)."""
         low, high = self.reward_range
@@ -258,6 +299,8 @@ class StoOOOptimizer(TreeSearchOptimizer):
         volume = np.prod((boxes[:, d:] - boxes[:, :d]) / side, axis=1)
         order = np.argsort(volume, kind="stable")
         boxes, means = boxes[order], means[order]
+        if self.space_ is not None:
+            X = self.space_.snapped(X)
         nearest = [
             np.argmin(
                 (np.maximum(np.maximum(boxes[:, :d] - x, x - boxes[:, d:]), 0.0) / side).sum(axis=1)

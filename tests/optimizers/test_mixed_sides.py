@@ -11,7 +11,17 @@ from reference import mixed_tree
 from scipy.stats import loguniform, randint
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from skgpb import GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer, StoOOOptimizer
+from skgpb import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    ContextualGPTreeOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPUCBOptimizer,
+    StoOOOptimizer,
+)
+from skgpb.domains import Region
+from skgpb.kernels import PolicyMean, WindowMean
 from skgpb.plotting import CellMapDisplay, TreeDisplay
 
 SIDES = {
@@ -263,3 +273,144 @@ def test_a_bare_number_is_for_numbers():
     assert kinds.recommend(side={}).params == {"kind": "b"}
     with pytest.raises(ValueError, match="by name"):
         kinds.recommend(side=1)
+
+
+# Contexts ----------------------------------------------------------------------------------------
+
+CONTEXTS = {"temperature": (20, 90), "catalyst": ["A", "B", "C"]}
+ACTIONS = {"salt": loguniform(1e-4, 1e-1), "cycles": range(1, 9)}
+
+
+@pytest.mark.parametrize("feedback", ["center", "average", "integral"])
+def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
+    optimizer = ContextualGPTreeOptimizer(
+        context_bounds=CONTEXTS, bounds=ACTIONS, feedback=feedback, horizon=14, random_state=0
+    )
+    contexts = pd.DataFrame({"temperature": [30.0, 60.0] * 6, "catalyst": list("AB") * 6})
+    optimizer.run(answer, contexts)
+    context = {"temperature": 60.0, "catalyst": "B"}
+    query = optimizer.ask(context)
+    assert {name: query.params[name] for name in context} == context
+    for setting in query.settings:
+        assert {name: setting[name] for name in context} == context
+    # Any coordinates of a category are the same context.
+    point = optimizer._contexts.point(context)
+    assert optimizer.ask(point + np.array([0.0, 0.1])) == query
+    best = optimizer.recommend(context)
+    assert np.mean([yield_of(setting) for setting in best.settings]) > -0.2
+    assert_allclose(
+        optimizer.predict_query([best], return_std=True)[0],
+        optimizer.predict(best.settings).mean(),
+        rtol=1e-2 if feedback == "integral" else 1e-6,
+    )
+    optimizer.save(tmp_path / "run")
+    loaded = ContextualGPTreeOptimizer.load(tmp_path / "run")
+    assert loaded.ask(context).params == query.params
+    region = optimizer.recommend(context, side={"salt": 0.2, "cycles": 2})
+    low, high = optimizer.space_.point(region.settings[0])[2], region.upper[2]
+    assert {name: region.params[name] for name in context} == context
+    assert_allclose(region.upper[2] - region.lower[2], 0.2)
+    assert len(region.params["cycles"]) == 2 and low < high
+    assert (
+        optimizer.predict_query([region])[0]
+        >= optimizer.predict_query([region_beside(region, shift) for shift in (-0.1, 0.1)]).max()
+        - 1e-3
+    )
+
+
+def region_beside(region, shift):
+    step = shift * (np.arange(len(region.lower)) == 2)
+    lower = np.clip(region.lower + step, region.lower * (step == 0), None)
+    return Region(lower, lower + region.upper - region.lower, region.counts).named(region._space)
+
+
+def test_in_each_of_separate_contexts_the_best_action_is_found():
+    optimizer = ContextualGPTreeOptimizer(
+        context_bounds={"day": ["mon", "tue"]},
+        bounds={"dose": [1, 2, 3, 4], "kind": ["a", "b", "c"]},
+        horizon=60,
+        random_state=0,
+    )
+    best = {"mon": {"dose": 2, "kind": "c"}, "tue": {"dose": 4, "kind": "a"}}
+
+    def score(query):
+        p = query.params
+        wanted = best[p["day"]]
+        return -abs(p["dose"] - wanted["dose"]) / 3 + (p["kind"] == wanted["kind"])
+
+    optimizer.run(score, [{"day": day} for day in ["mon", "tue"] * 30])
+    for day, wanted in best.items():
+        assert optimizer.recommend({"day": day}).params == {"day": day} | wanted
+
+
+# Where f is sought, and where there is no model --------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer])
+def test_indirect_answers_tell_of_cells_as_well(cls):
+    optimizer = cls(
+        RBF([0.2, 30.0]),
+        conditional=WindowMean(scale=[0.05, 5.0]),
+        bounds={"x": (0, 1), "temperature": (20, 90)},
+        query_bounds=[(0, 1), (20, 90)],
+        alpha=1e-3,
+        random_state=0,
+    )
+    cases.play(optimizer, 8, lambda query: float(-((query.a[0] - 0.4) ** 2)))
+    before = pickle.dumps(optimizer.history_)
+    region = optimizer.recommend(side={"x": 0.3, "temperature": 20})
+    low, high = region.params["x"]
+    assert_allclose(high - low, 0.3)
+    grid = np.linspace(0, 1, 15)
+    others = [
+        optimizer.predict(region.points - region.lower + [0.7 * x, 20 + 50 * t]).mean()
+        for x in grid
+        for t in grid
+    ]
+    assert optimizer.predict(region.points).mean() >= max(others)
+    assert pickle.dumps(optimizer.history_) == before
+    with pytest.raises(ValueError, match="side must have a number for each"):
+        optimizer.recommend(side={"x": 0.3})
+
+
+def test_a_policy_has_no_cells_of_a_size():
+    kernel = PolicyMean(arms=np.linspace(0, 1, 5)[:, None], policies=np.eye(5))
+    optimizer = CMESOptimizer(RBF(0.3), conditional=kernel, alpha=1e-3, random_state=0)
+    cases.play(optimizer, 3, lambda query: float(query.a[0]))
+    with pytest.raises(ValueError, match="cells of a box"):
+        optimizer.recommend(side=0.1)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_without_a_model_a_cell_has_the_mean_of_what_it_overlaps(direction):
+    sign = 1 if direction == "maximize" else -1
+    optimizer = StoOOOptimizer(
+        bounds={"x": (0, 1), "kind": ["a", "b"]},
+        feedback="average",
+        diameter=(1.0, 0.7),
+        direction=direction,
+    )
+
+    def height(query):
+        return sign * float(
+            np.mean([(s["kind"] == "b") - abs(s["x"] - 0.6) for s in query.settings])
+        )
+
+    cases.play(optimizer, 150, height)
+    region = optimizer.recommend(side={"x": 0.25})
+    assert region.params["kind"] == ["b"]
+    # Not tied to the grid, and as good as the estimate makes any cell of the size.
+    places = [
+        [{"x": low + share, "kind": kind} for share in np.linspace(0.005, 0.245, 25)]
+        for low in np.linspace(0, 0.75, 31)
+        for kind in "ab"
+    ]
+    best = max(sign * optimizer.predict(some).mean() for some in places)
+    assert sign * optimizer.predict(region.settings).mean() > best - 0.03
+    both = optimizer.recommend(side={"x": 0.25, "kind": 2})
+    assert both.params["kind"] == ["a", "b"]
+    with pytest.raises(ValueError, match="one of"):
+        optimizer.recommend("posterior", side=0.1)
+    pool = StoOOOptimizer(pool=[[0.0], [1.0], [2.0]])
+    with pytest.raises(ValueError, match="cells of a box"):
+        pool.tell(pool.ask(), 1.0).recommend(side=0.1)

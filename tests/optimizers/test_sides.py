@@ -219,14 +219,11 @@ def test_cells_of_integers_are_ranges_of_them():
     ("cls", "side"),
     [
         (GPZoomingOptimizer, {"cycles": randint(1, 9)}),
-        (ContextualGPTreeOptimizer, {"cycles": [1, 2, 4]}),
     ],
 )
 def test_what_cannot_be_cut_into_regions_is_refused(cls, side):
     bounds = {"temperature": (20, 90)} | side
     optimizer = made(cls, bounds=bounds)
-    if cls is ContextualGPTreeOptimizer:
-        optimizer.set_params(context_bounds={"hour": (0, 24)})
     with pytest.raises(ValueError, match=r"(catalyst|cycles).*GPUCBOptimizer"):
         optimizer.start()
     assert not hasattr(optimizer, "bounds_") and not hasattr(optimizer, "space_")

@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from skgpb.domains.partition import sample_cells
 from skgpb.kernels import Columns
 from skgpb.optimizers import (
     ContextualGPTreeOptimizer,
@@ -58,7 +59,7 @@ def test_a_constant_process_does_not_vary():
 def test_deviations_bound_those_of_points_of_the_cell(kernel):
     """Cells in the middle and at the corners, against points on a fine grid inside them."""
     bounds = np.array(BOUNDS[2])
-    g = cell_deviations(kernel, bounds, 2, 7)
+    g = cell_deviations(kernel, lambda h: sample_cells(bounds, 2, h, everywhere=True), 7)
     side = bounds[:, 1] - bounds[:, 0]
     for h in range(7):
         half = 0.5 * side * 0.5 ** np.array([(h + 1) // 2, h // 2])
