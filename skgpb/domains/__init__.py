@@ -7,6 +7,8 @@ from skgpb.domains.cells import Cells, FreeCells
 from skgpb.domains.contexts import ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
+from skgpb.domains.mixed import MixedPartition
+from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.partition import BoxPartition, Cell
 from skgpb.domains.pool import PoolPartition
 from skgpb.domains.query import PointsQuery, Query, Region
@@ -30,6 +32,9 @@ __all__ = [
     "FreeCells",
     "IndirectCell",
     "IndirectQuery",
+    "MixedBalls",
+    "MixedCovering",
+    "MixedPartition",
     "PointsQuery",
     "PoolPartition",
     "Query",

@@ -10,7 +10,7 @@ import numpy as np
 from skgpb.domains.covering import LEVELS, Covering
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels._boxes import boxes_from_points, representatives
+from skgpb.kernels._boxes import boxes_from_points
 
 # Where a ball is: its centre in the unit cube, its depth, its number or -1.
 Place = tuple[np.ndarray, int, int]
@@ -91,7 +91,7 @@ class Ball(Query):
         """The centre, or representatives of the box [lower, upper]."""
         if self.spec is None:
             return self.center[None]
-        return representatives(self.lower, self.upper, self.spec)
+        return self.spread(self.lower, self.upper, self.spec)
 
     @property
     def box(self) -> np.ndarray:
@@ -174,6 +174,13 @@ class Balls:
         lower, upper = self.bounds.T
         # Both ends of the cube are met exactly.
         return np.where(points < 1.0, np.minimum(lower + points * (upper - lower), upper), upper)
+
+    def within(self, center: np.ndarray, depth: int, t: np.ndarray) -> np.ndarray:
+        """Points (n, d) of a ball at places t (n, d) in the cube [-1, 1]^d."""
+        if self.covering.metric == "euclidean":
+            t = t / np.maximum(1.0, np.linalg.norm(t, axis=1, keepdims=True))
+        radius = self.covering.diameter * 2.0**-depth
+        return self.place(np.clip(center + radius * t, 0.0, 1.0))
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, 2 d) of points (n, d)."""

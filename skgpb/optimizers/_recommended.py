@@ -43,9 +43,7 @@ class RecommendsPoints:
     def recommend(self, rule: str | None = None, *, side: Sides) -> Region: ...
 
     @locked
-    def recommend(
-        self: Any, rule: str | None = None, *, side: Sides | None = None
-    ) -> np.ndarray | Region:
+    def recommend(self: Any, rule: str | None = None, *, side: Sides | None = None) -> Any:
         """Return the x, shape (d,), at which the posterior mean of f is largest.
 
         The best points that are tracked are improved by L-BFGS-B, so that the recommendation is

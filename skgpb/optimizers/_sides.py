@@ -19,8 +19,7 @@ class NamedSides:
     bounds: Any
     space_: ParameterSpace | None
 
-    #: Sides that the algorithm can search: "continuous" ones, also those that are "ordered"
-    #: (integers, lists of numbers), or "any" (categories as well).
+    #: Sides that the algorithm can search: "continuous" ones, or "any" (integers, categories).
     _sides: ClassVar[str] = "continuous"
 
     def _make_space(self) -> ParameterSpace | None:
@@ -33,15 +32,13 @@ class NamedSides:
         if space is None:
             return None
         for side, axis in space.axes:
-            if axis.discrete and (
-                self._sides == "continuous" or (self._sides == "ordered" and not axis.ordered)
-            ):
-                kind = "categories" if self._sides == "ordered" else "separate values"
+            if axis.discrete and self._sides == "continuous":
                 raise ValueError(
-                    f"{name}[{side!r}] has {kind}, got {bounds[side]!r}, and "
+                    f"{name}[{side!r}] has separate values, got {bounds[side]!r}, and "
                     f"{type(self).__name__} searches numbers on a continuous scale: pass a pair "
-                    "(lower, upper) or a continuous distribution, or use GPUCBOptimizer or "
-                    "another optimizer over arms, which take sides of every kind"
+                    "(lower, upper) or a continuous distribution, or use GPUCBOptimizer, "
+                    "GPOOOptimizer or another optimizer that observes f itself, which take sides "
+                    "of every kind"
                 )
         return space
 

@@ -32,7 +32,8 @@ from skgpb._core._posterior import Posterior
 from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
-from skgpb.domains.covering import LEVELS
+from skgpb.domains.covering import LEVELS, Covering
+from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.locks import locked
@@ -72,8 +73,9 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     Parameters
     ----------
     kernel : %(regions)s
-    bounds : array-like of shape (d, 2), default=None
-        The domain, a box. Without it, it comes from ``fit``.
+    bounds : array-like of shape (d, 2) or dict, default=None
+        The domain, a box. Without it, it comes from ``fit``. A dict gives the sides names, of
+        every kind as for :class:`GPOOOptimizer`, see :ref:`mixed-regions` for what a ball is then.
     horizon : int, default=100
         n, the number of evaluations that beta_n, W and r_min are meant for. Going on after
         them warns.
@@ -181,9 +183,10 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     }
 
     _query_type = Ball
+    _sides = "any"
 
     domain_: Balls
-    covering_: ChebyshevCovering | EuclideanCovering
+    covering_: Covering
     _guarded: bool
     _exhausted: bool
 
@@ -390,10 +393,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
                 block = self._rows_of(balls.place(center[None]))
 
             def deviations(t: Any, center: Any = center, block: Any = block) -> Any:
-                if self.metric == "euclidean":
-                    t = t / np.maximum(1.0, np.linalg.norm(t, axis=1, keepdims=True))
-                points = np.clip(center + radius * t, 0.0, 1.0)
-                return self._gp.deviations(block, self._rows_of(balls.place(points)))
+                return self._gp.deviations(block, self._rows_of(balls.within(center, depth, t)))
 
             found.append(largest_within(deviations, d))
         return max(found)
@@ -479,6 +479,11 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
                     "variation as (c, exponent) stands for c * r**exponent and needs two finite "
                     f"numbers > 0, got {self.variation!r}"
                 )
+        if self.metric == "euclidean" and self.space_ is not None and self.space_.discrete:
+            raise ValueError(
+                "metric must be 'chebyshev' where sides have separate values, of which only such "
+                f"balls are runs; got {self.metric!r}"
+            )
         self._points_per_axis(d)
         self._query_kernel(d)
 
@@ -486,13 +491,21 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         d = self.n_features_in_
         self._begin_horizon()
         self._guarded = self._exhausted = self._refined = False
-        euclidean = self.metric == "euclidean"
-        self.covering_ = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
-        spec = None if self.feedback == "center" else self._points_per_axis(d)
-        self.domain_ = Balls(self.bounds_, self.covering_, spec, self.space_)
+        self.domain_ = self._make_balls(d)
+        self.covering_ = self.domain_.covering
         self._settled = self.domain_.depth
         prior = self._query_kernel(d)
-        self._exponent = smoothness_exponent(covariance_of_points(prior), self.bounds_)
-        self._start_surrogate(prior, 2 * d)
+        of_points = covariance_of_points(prior, self.space_)
+        self._exponent = smoothness_exponent(of_points, self.bounds_)
+        first = self._block(self.domain_.ball(0))
+        self._start_surrogate(prior, first.shape[1])
         self._set_horizon()
-        self._gp.track([self._block(self.domain_.ball(0))])
+        self._gp.track([first])
+
+    def _make_balls(self, d: int) -> Balls:
+        counts, at_center = self._points_per_axis(d), self.feedback == "center"
+        if self.space_ is not None and self.space_.discrete:
+            return MixedBalls(MixedCovering(self.space_), counts, at_center, self.space_)
+        euclidean = self.metric == "euclidean"
+        covering = EuclideanCovering(d) if euclidean else ChebyshevCovering(d)
+        return Balls(self.bounds_, covering, None if at_center else counts, self.space_)

@@ -18,6 +18,7 @@ from skgpb import (
     GPOOOptimizer,
     GPTreeOptimizer,
     GPUCBOptimizer,
+    GPZoomingOptimizer,
     StoOOOptimizer,
 )
 from skgpb.domains import Region
@@ -31,7 +32,7 @@ SIDES = {
     "catalyst": ["A", "B", "C"],
 }
 SETTING = {"temperature": 30, "salt": 1e-3, "cycles": 3, "catalyst": "B"}
-TREES = [GPOOOptimizer, GPTreeOptimizer, StoOOOptimizer]
+SEARCHES = [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer, StoOOOptimizer]
 
 
 def yield_of(params):
@@ -88,7 +89,7 @@ def test_gpoo_does_what_a_naive_reference_does():
     assert kinds == {(1, 1), (2, 1), (2, 3), (5, 3)}
 
 
-@pytest.mark.parametrize("cls", TREES)
+@pytest.mark.parametrize("cls", SEARCHES)
 @pytest.mark.parametrize("feedback", ["center", "average", "integral"])
 def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
     optimizer = made(cls, feedback=feedback, direction="minimize")
@@ -117,11 +118,18 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
     assert optimizer.history_["descriptor"].shape == (6 + 3 + 1, 8)
 
 
-@pytest.mark.parametrize(("cls", "budget"), [(GPOOOptimizer, 40), (GPTreeOptimizer, 60)])
+@pytest.mark.parametrize(
+    ("cls", "budget"), [(GPOOOptimizer, 40), (GPTreeOptimizer, 60), (GPZoomingOptimizer, 60)]
+)
 def test_the_best_setting_is_found(cls, budget):
     best = made(cls).run(answer, budget).x
     assert np.mean([yield_of(setting) for setting in best.settings]) > 0.4
     assert {setting["catalyst"] for setting in best.settings} == {"B"}
+
+
+def test_euclidean_balls_are_of_numbers():
+    with pytest.raises(ValueError, match="metric must be 'chebyshev'"):
+        made(GPZoomingOptimizer, metric="euclidean").start()
 
 
 @pytest.mark.parametrize("kernel", [None, Matern([30, 0.3, 0.5, 1, 1, 1], nu=1.5)])
@@ -222,7 +230,9 @@ def brute_force(optimizer, sides, n=24):
     return best
 
 
-@pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer])
+@pytest.mark.parametrize(
+    "cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer, GPUCBOptimizer]
+)
 @pytest.mark.parametrize("size", [{"temperature": 12}, {"temperature": 12, "cycles": 3}])
 def test_the_best_cell_of_a_size_has_values_as_well(cls, size):
     bounds = {name: side for name, side in SIDES.items() if name != "salt"}

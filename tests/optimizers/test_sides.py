@@ -215,16 +215,10 @@ def test_cells_of_integers_are_ranges_of_them():
     assert 8 in optimizer.recommend().params["cycles"]
 
 
-@pytest.mark.parametrize(
-    ("cls", "side"),
-    [
-        (GPZoomingOptimizer, {"cycles": randint(1, 9)}),
-    ],
-)
-def test_what_cannot_be_cut_into_regions_is_refused(cls, side):
-    bounds = {"temperature": (20, 90)} | side
-    optimizer = made(cls, bounds=bounds)
-    with pytest.raises(ValueError, match=r"(catalyst|cycles).*GPUCBOptimizer"):
+@pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer])
+def test_what_is_asked_indirectly_has_numbers(cls):
+    optimizer = made(cls, bounds={"temperature": (20, 90), "cycles": randint(1, 9)})
+    with pytest.raises(ValueError, match=r"cycles.*GPUCBOptimizer"):
         optimizer.start()
     assert not hasattr(optimizer, "bounds_") and not hasattr(optimizer, "space_")
 
