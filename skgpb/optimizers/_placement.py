@@ -26,6 +26,8 @@ Moments = Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]]
 N_PLACES, AT_A_TIME = 512, 32
 # Runs of values that places are improved for, and how often others are tried beside the best.
 N_RUNS, SWEEPS = 4, 3
+# Other runs along one side that are tried beside the best.
+N_BESIDE = 32
 
 
 def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
@@ -135,6 +137,12 @@ def _values(moments: Moments, cells: list[np.ndarray], caution: float) -> np.nda
     return np.concatenate(found)
 
 
+def beside_of(start: int, n: int) -> list[int]:
+    """Other starts of n, those next to one and some of the rest."""
+    others = {*range(start - 2, start + 3), *range(0, n, -(-n // N_BESIDE))}
+    return sorted(other for other in others if 0 <= other < n and other != start)
+
+
 def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: float) -> Region:
     """The same where some sides have separate values: of the best runs, and then of others."""
     starts, free, room = placed.starts, placed.free, placed.room
@@ -174,11 +182,13 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
             run, place, top = other, there, height
     for _ in range(SWEEPS):
         beside = [
-            (*run[:i], j, *run[i + 1 :]) for i in range(len(run)) for j in sizes[i] if j != run[i]
+            (*run[:i], j, *run[i + 1 :]) for i, n in enumerate(starts) for j in beside_of(run[i], n)
         ]
-        found = [float(value(other, place[None])[0]) for other in beside]
-        if not found or max(found) <= top:
+        if not beside:
+            break
+        found = _values(moments, [placed.points(other, place) for other in beside], caution)
+        if found.max() <= top:
             break
         run = beside[int(np.argmax(found))]
-        place, top = climbed(run, place[None], np.array([max(found)]))
+        place, top = climbed(run, place[None], found.max()[None])
     return Region(*placed.corners(run, place), placed.counts)

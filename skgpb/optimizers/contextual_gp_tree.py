@@ -299,8 +299,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         Returns
         -------
         query : ContextCell
-            With ``side`` a :class:`~skgpb.domains.Region`, whose sides along the context are the
-            context.
+            With ``side`` a :class:`~skgpb.domains.Region` in the context.
         """
         self._checked_rule(rule)
         self._check_informed()
