@@ -76,6 +76,24 @@ def test_a_build_in_place_adds_only_the_extension_module(source):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the sanitizers of GCC, Linux")
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="the sanitizers of GCC, Linux")
+def test_sanitizers_find_a_wrong_index(source):
+    (source / "skgpb" / "_core" / "_tiny.pyx").write_text(
+        "import numpy as np\n"
+        "def at(Py_ssize_t i):\n"
+        "    cdef double[::1] zeros = np.zeros(400)\n"
+        "    return zeros[i]\n"
+    )
+    run(source, "setup.py", "build_ext", "--inplace", SKGPB_SANITIZE="address,undefined")
+    runtime = subprocess.check_output(["gcc", "-print-file-name=libasan.so"], text=True).strip()
+    watched = {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
+    run(source, "-c", "from skgpb._core._tiny import at; at(399)", **watched)
+    with pytest.raises(AssertionError, match="heap-buffer-overflow"):
+        run(source, "-c", "from skgpb._core._tiny import at; at(400)", **watched)
+
+
+@pytest.mark.slow
 def test_read_only_sources_build(source, tmp_path):
     before = files(source)
     run(source, "-c", READ_ONLY, "build", "--build-lib", str(tmp_path / "out"), "egg_info")
