@@ -30,14 +30,13 @@ from skgpb.exceptions import NumericalWarning
 from skgpb.kernels.evaluator import contains_white_noise, evaluator_of
 from skgpb.roots import nonnegative, warn_of_clipping
 from skgpb.surrogate.functionals import Functionals, key_of, numbered
+from skgpb.surrogate.kernel_parts import AT_ONCE
 from skgpb.surrogate.likelihood import Merged, ScaledSamples
 from skgpb.utils import unchanged_by_errors
 
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
 # Measured at condition 1e12, 1e-10 moves predictions by 8e-7 and 1e-6 by 6e-4.
 JITTERS = tuple(10.0**e for e in range(-10, -3))
-# Covariances that are evaluated at once, in numbers (2 MB, which caches hold).
-MOST_AT_ONCE = 2**18
 
 
 class GaussianProcess:
@@ -416,7 +415,7 @@ class GaussianProcess:
         def append(jitter: float) -> bool:
             # Written where they are factorised: the matrix exists once.
             room, t = self.posterior.room_for(len(new)), len(self.observed)
-            for start, some in new.parts(MOST_AT_ONCE):
+            for start, some in new.parts(AT_ONCE):
                 stop = start + len(some)
                 room[start:stop, :t] = self.covariance(some, self.observed)
                 room[start:stop, t : t + stop] = self.covariance(some, new.first(stop))

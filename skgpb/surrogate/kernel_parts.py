@@ -45,9 +45,9 @@ from sklearn.gaussian_process.kernels import (
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import contains_white_noise
 
-# Covariances that are evaluated at once (2 MB, which caches hold), and squared distances along all
-# axes that are kept.
-AT_ONCE = 2**18
+# Covariances that are evaluated at once (half a MB, which caches hold with what they are made of),
+# and squared distances along all axes that are kept.
+AT_ONCE = 2**16
 # Derivatives of a kernel that has no closed form here are found at once up to so many (512 MB).
 MANY = 2**26
 
@@ -324,16 +324,28 @@ def _exponential(s: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray, None]:
 
 
 def _matern_3(s: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray, None]:
-    r = np.sqrt(3.0 * s)
-    decay = np.exp(-r)
-    return (1.0 + r) * decay, 3.0 * decay, None
+    r = 3.0 * s
+    np.sqrt(r, out=r)
+    slope = np.exp(-r)
+    r += 1.0
+    r *= slope
+    slope *= 3.0
+    return r, slope, None
 
 
 def _matern_5(s: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray, None]:
-    r = np.sqrt(5.0 * s)
+    r = 5.0 * s
+    np.sqrt(r, out=r)
     decay = np.exp(-r)
-    rising = (1.0 + r) * decay
-    return rising + decay * (r * r / 3.0), rising * (5.0 / 3.0), None
+    slope = r + 1.0
+    slope *= decay
+    # K is the slope so far, and r^2 / 3 times the decay.
+    r *= r
+    r *= decay
+    r /= 3.0
+    r += slope
+    slope *= 5.0 / 3.0
+    return r, slope, None
 
 
 def _rational(s: np.ndarray, mixture: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
