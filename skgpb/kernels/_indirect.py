@@ -41,12 +41,12 @@ class IndirectKernel(WrapperKernel):
     # --- what subclasses define ---
 
     @abstractmethod
-    def points(self, X: ArrayLike) -> np.ndarray:
-        """Return the rows of f at points X (n, d)."""
+    def _rows_of_points(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows of f at finite points X (n, d)."""
 
     @abstractmethod
-    def queries(self, A: ArrayLike) -> np.ndarray:
-        """Return the rows of g at queries A (n, q)."""
+    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        """Return the rows of g at finite queries A (n, q)."""
 
     @abstractmethod
     def _check_rows(self, rows: np.ndarray, name: str) -> None:
@@ -75,6 +75,16 @@ class IndirectKernel(WrapperKernel):
             for steps in (NOISE_STEP * np.eye(len(theta)), -NOISE_STEP * np.eye(len(theta)))
         )
         return (ahead - behind) / (2 * NOISE_STEP)
+
+    # --- rows ---
+
+    def points(self, X: ArrayLike) -> np.ndarray:
+        """Return the rows of f at points X (n, d), one each."""
+        return self._rows_of_points(as_points(X, "X"))
+
+    def queries(self, A: ArrayLike) -> np.ndarray:
+        """Return the rows of g at queries A (n, q), one each."""
+        return self._rows_of_queries(as_points(A, "A"))
 
     def check_related(self, A: ArrayLike, X: ArrayLike) -> None:
         """Raise ValueError where queries A (n, q) do not average over points such as X (n, d)."""

@@ -20,13 +20,11 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve
 from scipy.special import log_ndtr, ndtr
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
-from skgpb.kernels._indirect import as_points
 from skgpb.kernels._operator import ConditionalMeanOperator
 from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.window_mean import WindowMean
@@ -198,9 +196,8 @@ class LearnedWindow(WindowMean):
         super().__init__(base)
         self.scatter = scatter
 
-    def queries(self, A: ArrayLike) -> np.ndarray:
-        """Return the rows of g at queries A (n, q), shape (n, 2 d)."""
-        return np.hstack(self.scatter.windows(as_points(A, "A")))
+    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        return np.hstack(self.scatter.windows(A))
 
     def model_noise(self) -> float:
         """Return the estimated variance of the window's error about g, for f ~ GP(0, base).

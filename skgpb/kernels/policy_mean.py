@@ -87,9 +87,8 @@ class PolicyMean(IndirectKernel):
         """Features (K, d) of the arms, their numbers where they have none."""
         return self._arms(None)
 
-    def points(self, X: ArrayLike) -> np.ndarray:
-        """Return the rows of arms, given by their features X (n, d): sure choices, shape (n, K)."""
-        X = as_points(X, "X")
+    def _rows_of_points(self, X: np.ndarray) -> np.ndarray:
+        """Rows of arms, given by their features X (n, d): sure choices, shape (n, K)."""
         arms = self._arms(None)
         if X.shape[1] != arms.shape[1]:
             raise ValueError(f"X must have {arms.shape[1]} columns, as arms; got {X.shape[1]}.")
@@ -104,9 +103,8 @@ class PolicyMean(IndirectKernel):
             rows[row, place] = 1.0
         return rows
 
-    def queries(self, A: ArrayLike) -> np.ndarray:
-        """Return the rows of agents A (n, q): their probabilities, shape (n, K)."""
-        A = as_points(A, "A")
+    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        """Rows of agents A (n, q): their probabilities, shape (n, K)."""
         if self.policies is None:
             raise ValueError("PolicyMean needs policies to translate queries.")
         if callable(self.policies):

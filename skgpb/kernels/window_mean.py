@@ -102,15 +102,13 @@ class WindowMean(IndirectKernel):
         self.domain = domain
         self.tolerance = tolerance
 
-    def points(self, X: ArrayLike) -> np.ndarray:
-        """Return the rows of f at points X (n, d): windows without width, shape (n, 2 d)."""
-        X = as_points(X, "X")
+    def _rows_of_points(self, X: np.ndarray) -> np.ndarray:
+        """Rows of windows without width, shape (n, 2 d)."""
         self._check_settings(X.shape[1])
         return np.hstack((X, np.zeros_like(X)))
 
-    def queries(self, A: ArrayLike) -> np.ndarray:
-        """Return the rows of g at queries A (n, q), shape (n, 2 d)."""
-        A = as_points(A, "A")
+    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        """Rows [center, scale], shape (n, 2 d)."""
         place = A
         if self.scale is None:
             if A.shape[1] < 2:

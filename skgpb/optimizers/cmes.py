@@ -202,8 +202,8 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         expected = self._expected()
 
         def score(A: np.ndarray | None, costs: np.ndarray) -> np.ndarray:
-            alphas = self._alphas(A) if about_maximum.noisy else None
-            return about_maximum(expected, A, alphas) / costs
+            given = about_maximum.noisy and self.alpha is not None
+            return about_maximum(expected, A, self._alphas(A) if given else None) / costs
 
         return self._most_valuable(score)
 
@@ -270,8 +270,8 @@ class MaxValueInformation:
     ) -> np.ndarray:
         """Score of asking A (n, q), or the tracked queries, at noise variances ``alpha`` (n,).
 
-        Only where ``noisy`` do these count. The first call of a round sees all that can be asked,
-        and so finds out whether any of it tells something of f*.
+        None stands for what was learned; they count where ``noisy``. The first call of a round sees
+        all that can be asked, and so finds out whether any of it tells something of f*.
         """
         noise = posterior.noise_of(alpha) / self.unit**2 if self.noisy else None
         if A is None:

@@ -415,7 +415,7 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
             if queries not in self._roots:
                 self._roots[queries] = PivotedRoot(*self._columns(queries))
             root = self._roots[queries]
-            mean = np.concatenate([self.predict_tracked(), self.predict_query_tracked()])
+            mean = self._tracked_moments(slice(None), False)
             draws = root.draws(self._gp.posterior.tracked_rows(), n_samples, random_state)
             draws = mean[: len(draws), None] + draws * self.scale_
             n = len(self.X_tracked_)
