@@ -1,4 +1,4 @@
-"""Through how many files of the package one round passes: a reader has to follow it."""
+"""Through how many files of the package one round passes, see decision D-H18."""
 
 from __future__ import annotations
 
@@ -84,17 +84,42 @@ def test_a_round_of_gpoo_passes_through_seven_files(kernel, expansion):
         assert moves(files) <= 60
 
 
+def test_a_round_of_gpoo_over_a_pool_passes_through_nine_files():
+    pool = np.random.default_rng(0).random((100, 2))
+    optimizer = GPOOOptimizer(RBF(0.3), pool=pool, alpha=0.01, random_state=0)
+    for files, _ in walks(optimizer, on_average):
+        assert len(set(files)) <= 9, sorted(set(files))
+        assert moves(files) <= 60
+
+
+def blurred(alpha, **what):
+    """CMES where answers are means over a window of known width."""
+    conditional = WindowMean(scale=0.1)
+    return CMESOptimizer(
+        RBF(0.2), conditional=conditional, bounds=[(0, 1)], alpha=alpha, random_state=0, **what
+    )
+
+
 @pytest.mark.parametrize("alpha", [0.01, None])
 def test_a_round_of_cmes_over_candidates_passes_through_few_files(alpha):
-    optimizer = CMESOptimizer(
-        RBF(0.2),
-        conditional=WindowMean(scale=0.1),
-        bounds=[(0, 1)],
-        queries=np.linspace(0, 1, 21)[:, None],
-        alpha=alpha,
-        random_state=0,
-    )
+    optimizer = blurred(alpha, queries=np.linspace(0, 1, 21)[:, None])
     for files, known in walks(optimizer, at_query):
         # The first time a query is made, and its covariances are found by the kernel.
         assert not known or len(set(files)) <= 8, sorted(set(files))
+        assert known or alpha is None or len(set(files)) <= 11, sorted(set(files))
         assert moves(files) <= 100
+
+
+@pytest.mark.parametrize("alpha", [0.01, None])
+def test_a_round_of_cmes_in_a_box_passes_through_fourteen_files(alpha):
+    rng = np.random.default_rng(1)
+
+    def answer(query):
+        return at_query(query) + 0.1 * rng.normal()
+
+    rounds = walks(blurred(alpha, query_bounds=[(0, 1)]), answer, n=11)
+    n_files, n_moves = np.median([(len(set(files)), moves(files)) for files, _ in rounds], axis=0)
+    # The prior is resolved anew in a round right after learning.
+    assert n_files <= 14
+    # Most are those of local searches, the length of which depends on what was told.
+    assert n_moves <= 350

@@ -349,7 +349,8 @@ class BaseIndirectOptimizer(
         return self._queries.find(points, self._pending)
 
     def _resolve(self, query: IndirectQuery) -> IndirectQuery:
-        self._queries.check(query)
+        if query not in self._pending:
+            self._queries.check(query)
         return query
 
     def _least_noise(self) -> float:
