@@ -4,10 +4,10 @@ import json
 import zipfile
 
 import numpy as np
+import pytest
 
-from skgpb import (
-    GPOOOptimizer,
-)
+from skgpb import EIOptimizer, GPOOOptimizer
+from skgpb.exceptions import EvaluationWarning
 
 BOUNDS = [(0.0, 1.0)]
 
@@ -16,6 +16,20 @@ def peak(query):
     """A noisy objective whose noise depends on the query only: the same in any process."""
     x = float(np.asarray(query).mean())
     return float(np.sin(7.0 * x) + 0.1 * np.sin(1e4 * x))
+
+
+def failing_peak(query):
+    if 0.4 < float(np.asarray(query).mean()) < 0.5:
+        raise ArithmeticError("there is a hole")
+    return peak(query)
+
+
+def parallel_history():
+    """What is told in batches of two, failures included, by whatever joblib's backend is."""
+    run = EIOptimizer(bounds=BOUNDS, n_candidates=40, random_state=0)
+    with pytest.warns(EvaluationWarning):
+        run.run(failing_peak, 20, n_jobs=2)
+    return run.history_.tolist() + run.failed_.tolist()
 
 
 def optimizer(**parameters):

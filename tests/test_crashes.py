@@ -7,19 +7,16 @@ import stat
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_array_equal
-from runs import BOUNDS, optimizer, peak
+from runs import optimizer, parallel_history, peak
 
 import skgpb.persistence
 from skgpb import (
-    EIOptimizer,
     GPOOOptimizer,
     GPUCBOptimizer,
 )
-from skgpb.exceptions import EvaluationWarning
 
 # Crashes -----------------------------------------------------------------------------------------
 
@@ -159,43 +156,13 @@ def test_a_failing_write_leaves_the_older_file(tmp_path, monkeypatch):
 # Parallel ----------------------------------------------------------------------------------------
 
 
-def failing_peak(query):
-    if 0.4 < float(np.asarray(query).mean()) < 0.5:
-        raise ArithmeticError("there is a hole")
-    return peak(query)
-
-
-def parallel_history():
-    run = EIOptimizer(bounds=BOUNDS, n_candidates=40, random_state=0)
-    with pytest.warns(EvaluationWarning):
-        run.run(failing_peak, 20, n_jobs=2)
-    return run.history_.tolist() + run.failed_.tolist()
-
-
 @pytest.mark.parametrize(
-    "backend", ["loky", pytest.param("multiprocessing", marks=pytest.mark.slow), "dask", "ray"]
+    "backend", ["loky", pytest.param("multiprocessing", marks=pytest.mark.slow)]
 )
 @pytest.mark.usefixtures("own_seeds")  # of a run that comes to the hole
 def test_backends_give_the_same_run(backend):
+    """Those of dask and Ray are in ``tests/machines``."""
     with parallel_config(backend="threading"):
         expected = parallel_history()
-    if backend == "dask":
-        distributed = pytest.importorskip("distributed")
-        with (
-            distributed.Client(n_workers=1, threads_per_worker=3, processes=False),
-            parallel_config(backend="dask"),
-        ):
-            assert repr(parallel_history()) == repr(expected)
-        return
-    if backend == "ray":
-        ray = pytest.importorskip("ray")
-        pytest.importorskip("ray.util.joblib").register_ray()
-        ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
-        try:
-            with parallel_config(backend="ray"):
-                assert repr(parallel_history()) == repr(expected)
-        finally:
-            ray.shutdown()
-        return
     with parallel_config(backend=backend):
         assert repr(parallel_history()) == repr(expected)

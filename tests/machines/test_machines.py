@@ -22,7 +22,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from evaluations import Evaluation
+from joblib import parallel_config
 from numpy.testing import assert_array_equal
+from runs import parallel_history
 from studies import survives_killed_workers
 
 from skgpb import GPUCBOptimizer
@@ -128,6 +130,13 @@ def test_dask_evaluates_again_what_is_asked_again(client):
     assert len(set(optimizer.history_["reward"])) == 12
 
 
+@pytest.mark.usefixtures("client", "own_seeds")
+def test_batches_of_joblib_on_dask():
+    expected = parallel_history()
+    with parallel_config(backend="dask"):
+        assert repr(parallel_history()) == repr(expected)
+
+
 # -- MPI --------------------------------------------------------------------------------------
 
 
@@ -158,9 +167,17 @@ def test_mpi(folder, tmp_path):
 # -- Ray --------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def ray():
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
+    yield ray
+    ray.shutdown()
+
+
+@pytest.mark.usefixtures("ray")
 def test_ray(folder):
     """With the executor that the page shows, as it stands there."""
-    ray = pytest.importorskip("ray")
     if not PAGE.exists():
         pytest.skip("the documentation is not beside the tests")
     block = re.search(
@@ -168,18 +185,22 @@ def test_ray(folder):
     )
     names: dict = {}
     exec(textwrap.dedent(block[0]), names)
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
-    try:
-        executor = names["RayExecutor"]()
-        with pytest.raises(ValueError, match="n_jobs must say"):
-            bandit().run(Evaluation(folder), 2, executor=executor)
-        optimizer, objective = bandit(), Evaluation(folder, 2)
-        assert optimizer.run(objective, 20, n_jobs=2, executor=executor).nfail == 0
-        assert len(objective.processes) == 20
-        assert len({*objective.processes, os.getpid()}) == 3
-        alone(bandit(), executor)
-    finally:
-        ray.shutdown()
+    executor = names["RayExecutor"]()
+    with pytest.raises(ValueError, match="n_jobs must say"):
+        bandit().run(Evaluation(folder), 2, executor=executor)
+    optimizer, objective = bandit(), Evaluation(folder, 2)
+    assert optimizer.run(objective, 20, n_jobs=2, executor=executor).nfail == 0
+    assert len(objective.processes) == 20
+    assert len({*objective.processes, os.getpid()}) == 3
+    alone(bandit(), executor)
+
+
+@pytest.mark.usefixtures("ray", "own_seeds")
+def test_batches_of_joblib_on_ray():
+    pytest.importorskip("ray.util.joblib").register_ray()
+    expected = parallel_history()
+    with parallel_config(backend="ray"):
+        assert repr(parallel_history()) == repr(expected)
 
 
 # -- Optuna over PostgreSQL -------------------------------------------------------------------
