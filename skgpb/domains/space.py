@@ -28,6 +28,8 @@ from skgpb.utils import Real, check_bounds
 TAIL = 1.0 / 1024
 # Of a parameter that is not in use.
 NEUTRAL = 0.5
+# So far inside of the coordinates of a value lie those that are looked up; rare integers have few.
+WITHIN = 1e-12
 # Integers of a distribution that are tabled.
 MOST_TABLED = 10_000
 # Coordinates that differ by less than this share of a side are one.
@@ -245,7 +247,7 @@ class Quantile(Axis):
 
     def run(self, low: float, high: float) -> tuple[int, int]:
         """First and last integer between two coordinates."""
-        ends = np.array([low + SAME, max(low, high - SAME)])
+        ends = np.clip([low + WITHIN, max(low, high - WITHIN)], SAME, 1.0 - SAME)
         begins, _, least = self._table
         if not len(begins):
             first, last = self._values(ends)

@@ -47,6 +47,8 @@ from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions, che
 
 # Regions that recommend() looks into at each level.
 BEAM = 16
+# Nodes along each continuous side of a cell of settings, where its mean has no closed form.
+NODES_OF_SETTINGS = 8
 # Rewards in units whose squares are no normal numbers are not scaled.
 SMALLEST_UNIT = 1e-150
 
@@ -455,10 +457,12 @@ class RegionSearchOptimizer(GaussianProcessOptimizer[Q]):
             return clone(self.feedback)
         # Averages over regions have a closed form for RBF kernels.
         base = self._prior_kernel(d, smooth=self.feedback != "center")
+        mixed = self.space_ is not None and self.space_.discrete
         if self.feedback == "integral":
-            return CellIntegral(base)
+            # Adaptive quadrature is over all columns of settings, a rule over the wide ones alone.
+            return CellIntegral(base, NODES_OF_SETTINGS if mixed else None)
         counts = self._points_per_axis(d)
-        if self.space_ is not None and self.space_.discrete:
+        if self.space_ is not None and mixed:
             counts = tuple(counts[axis] for axis in self.space_.groups)
         return CellAverage(base, counts)
 

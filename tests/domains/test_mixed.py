@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import geom, loguniform, poisson, randint
+from scipy.stats import binom, geom, loguniform, poisson, randint
 
 from skgpb.domains.mixed import MixedPartition, deepest_cut
 from skgpb.domains.runs import cut, points_per_side, spread
@@ -71,6 +71,28 @@ def test_integers_of_a_distribution_are_cut_at_quantiles(distribution):
     for low, high in ((a, b), (c, d)):
         some = [axis.value(u) for u in spread(axis, low, high, 4)]
         assert some == sorted(set(some)) and set(some) <= set(axis.values_between(low, high))
+
+
+@pytest.mark.parametrize("distribution", [randint(0, 10**9), binom(1000, 0.5), poisson(1e-6)])
+def test_rare_and_many_integers_have_cells(distribution):
+    axis = Quantile("n", distribution)
+    first, last = axis.run(0.0, 1.0)
+    cells = [(0.0, 1.0)]
+    for _ in range(60):
+        low, high = cells.pop(0)
+        here = axis.run(low, high)
+        parts = cut(axis, low, high, 2)
+        runs = [axis.run(*ends) for ends in parts]
+        # They follow each other and lose nothing, down to one integer.
+        assert (runs[0][0], runs[-1][1]) == here and all(a <= b for a, b in runs)
+        assert all(a[1] + 1 == b[0] for a, b in itertools.pairwise(runs))
+        assert len(spread(axis, low, high, 5)) == min(5, here[1] - here[0] + 1)
+        cells += parts if len(parts) > 1 else []
+        if not cells:
+            break
+    number = (first + last) // 2
+    middle = float(axis.middles_of(np.array(number)))
+    assert axis.run(middle, middle) == (number, number) and axis.value(middle) == number
 
 
 @pytest.mark.parametrize("K", [2, 3, 4, 7])

@@ -142,6 +142,26 @@ def test_a_cell_is_known_as_the_mean_over_its_settings(kernel):
         assert_allclose(std**2, cov.mean(), rtol=1e-5, atol=1e-9)
 
 
+def test_integrals_under_any_kernel_are_means_over_many_settings():
+    bounds = {"x": (0, 1), "n": range(4), "kind": ["a", "b"]}
+    optimizer = made(
+        kernel=Matern(0.6, nu=2.5), bounds=bounds, alpha=1e-2, feedback="integral", max_depth=6
+    )
+    for query in cases.play(optimizer, 4, lambda query: float(query.points.sum(axis=1).mean())):
+        low, high = params_of(query)["x"]
+        settings = [
+            {"x": low + share * (high - low), "n": setting["n"], "kind": setting["kind"]}
+            for share in (np.arange(200) + 0.5) / 200
+            for setting in query.settings[: len(query.settings) // len(set_of(query, "x"))]
+        ]
+        mean = optimizer.predict_query([query])
+        assert_allclose(mean, optimizer.predict(settings).mean(), atol=1e-4)
+
+
+def set_of(query, name):
+    return {setting[name] for setting in query.settings}
+
+
 def test_points_of_a_tree_are_known_as_those_of_arms():
     kernel = RBF([30.0, 0.3, 0.5, 1.0, 1.0, 1.0])
     optimizer = made(kernel=kernel, alpha=1e-2).tell(SETTING, 1.0)
