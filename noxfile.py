@@ -45,13 +45,12 @@ def scratch(session: nox.Session, name: str) -> Path:
     return folder
 
 
-def install_copy(session: nox.Session, **environment: str) -> None:
-    """Compile a copy of the sources in another way, and go there."""
+def go_to_copy(session: nox.Session) -> None:
+    """Go to a copy of the sources, to compile them there in another way than here."""
     copy = scratch(session, "copy")
     left_out = [".git", ".nox", "build", "_build", "gallery", "generated", "*.egg-info", "*.so"]
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*left_out))
     session.chdir(copy)
-    session.install("-e", ".[test]", env=environment)
 
 
 def distributions(session: nox.Session) -> tuple[Path, Path, Path]:
@@ -154,6 +153,7 @@ def oldest(session: nox.Session) -> None:
         name, bound = re.match(r"([\w-]+)>=([\d.]+)", requirement).groups()
         pins.append(f"{name}=={bound if '.' in bound else bound + '.0'}.*")
     session.install(*pins)
+    go_to_copy(session)
     session.install("--no-build-isolation", "--no-deps", "-e", ".")
     session.run("python", "-m", "pip", "list")
     session.run(*PYTEST, *session.posargs)
@@ -180,7 +180,8 @@ def two_threads(session: nox.Session) -> None:
 @nox.session
 def debug(session: nox.Session) -> None:
     """The tests on a copy that is compiled with bounds checks: a wrong index raises."""
-    install_copy(session, SKGPB_BOUNDSCHECK="1")
+    go_to_copy(session)
+    session.install("-e", ".[test]", env={"SKGPB_BOUNDSCHECK": "1"})
     session.run(*PYTEST, *session.posargs)
 
 
@@ -190,7 +191,8 @@ def sanitize(session: nox.Session) -> None:
 
     Those of the compiled modules and of what calls them most, unless others are named.
     """
-    install_copy(session, SKGPB_SANITIZE="address,undefined")
+    go_to_copy(session)
+    session.install("-e", ".[test]", env={"SKGPB_SANITIZE": "address,undefined"})
     runtimes = [
         subprocess.check_output(["gcc", f"-print-file-name={name}"], text=True).strip()
         for name in ("libasan.so", "libubsan.so")
