@@ -12,7 +12,7 @@ import skgpb
 ROOT = Path(skgpb.__file__).parent
 #: From the ground up; rooms of one floor do not know each other.
 FLOORS = [
-    "_docstrings _scripted _version exceptions",
+    "_deprecation _docstrings _documentation _scripted _version exceptions",
     "_core locks progress utils",
     "roots",
     "kernels",

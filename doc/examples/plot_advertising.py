@@ -5,7 +5,7 @@ Split an advertising budget
 Three campaigns share a daily budget of 20. Each answers to money in its own, unknown way: nothing
 below a threshold, then fewer and fewer additional clicks. Every day we choose a split, see the
 clicks of each campaign, and pay for what we did not know.
-:class:`~skgpb.optimizers.combinatorial.CombinatorialBandit` learns the three responses and spends
+:class:`~skgpb.CombinatorialBandit` learns the three responses and spends
 the budget at the same time.
 """
 

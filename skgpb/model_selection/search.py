@@ -18,6 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
+from skgpb._documentation import DocumentedMixin
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace
 from skgpb.optimizers._base import BaseBanditOptimizer
@@ -59,7 +60,7 @@ RELEARN = 3
 DEFAULT_ALPHA = 1e-8
 
 
-class BanditSearchCV(BaseSearchCV):
+class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     """Tune an estimator in place of ``RandomizedSearchCV``, with fewer fits.
 
     A drop-in for :class:`~sklearn.model_selection.RandomizedSearchCV`: the same parameters,

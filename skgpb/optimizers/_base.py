@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skgpb._documentation import DocumentedMixin
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import LearningWarning
@@ -42,7 +43,16 @@ Q = TypeVar("Q", bound=Query)
 
 
 class BaseBanditOptimizer(
-    Loop, SavedRuns, Told, NamedSides, Guarded, RegressorMixin, BaseEstimator, ABC, Generic[Q]
+    Loop,
+    SavedRuns,
+    Told,
+    NamedSides,
+    Guarded,
+    DocumentedMixin,
+    RegressorMixin,
+    BaseEstimator,
+    ABC,
+    Generic[Q],
 ):
     """Fit and tell; what a subclass knows of rewards it maximises.
 

@@ -3,7 +3,7 @@ r"""What the indirect-query methods share: the two spaces, the process, queries 
 A query a is answered by the noisy conditional expectation g(a) = E[f(X) | A = a]; what is sought
 is the x that maximises f. The law of X given a is known (``conditional``) or learned from pairs
 (x_j, a_j); eqs 2 to 5 of [Zhang2025]_ then give the joint posterior of f and g, which
-:class:`~skgpb.surrogate.conditional_mean_process.ConditionalMeanProcess` keeps.
+:class:`~skgpb.surrogate.ConditionalMeanProcess` keeps.
 
 References
 ----------

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
+from skgpb._documentation import DocumentedMixin
 from skgpb.kernels._indirect import IndirectKernel, checked_mean, noise_of_points, one_or_more
 from skgpb.kernels.evaluator import near
 from skgpb.locks import Guarded, locked
@@ -53,7 +54,7 @@ from skgpb.utils import (
 )
 
 
-class ConditionalMeanProcess(Guarded, BaseEstimator):
+class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     r"""Posterior of f and of g(a) = E[f(X) | A = a]: indirect answers without a search.
 
     Parameters
@@ -303,9 +304,8 @@ class ConditionalMeanProcess(Guarded, BaseEstimator):
     def covariance(self, X: ArrayLike, A: ArrayLike) -> np.ndarray:
         """Posterior covariance (n, m) between f at points X (n, d) and g at queries A (m, q)."""
         kernel = self._prepared()
-        left, right = kernel.points(X), kernel.queries(A)
-        pair = Functionals.of_rows(left), Functionals.of_rows(right)
-        return self._ready(left).posterior_covariance(*pair) * self.scale_**2
+        left, right = (Functionals.of_rows(rows) for rows in (kernel.points(X), kernel.queries(A)))
+        return self._ready(left.rows).posterior_covariance(left, right) * self.scale_**2
 
     @locked
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:

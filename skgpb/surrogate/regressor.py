@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from skgpb._documentation import DocumentedMixin
 from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
@@ -48,7 +49,9 @@ def single_or_many(y: Any) -> np.ndarray:
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
-class OnlineGaussianProcessRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class OnlineGaussianProcessRegressor(
+    Guarded, DocumentedMixin, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     r"""Gaussian process regression for data that arrive one by one, in O(t^2) each.
 
     A drop-in for :class:`sklearn.gaussian_process.GaussianProcessRegressor` on inputs that are

@@ -1,0 +1,48 @@
+"""Where the pages of the classes are, for the "?" in scikit-learn's HTML display."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, metadata
+from itertools import accumulate
+from typing import Any
+
+
+@lru_cache
+def documentation_address() -> str:
+    """Address of the documentation as the installed package has it, without a slash; or empty."""
+    try:
+        urls = metadata("skgpb").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named = dict(url.split(", ", 1) for url in urls)
+    return named.get("Documentation", "").rstrip("/")
+
+
+def public_name(cls: type) -> str:
+    """Name of a class where it is exported first: the name of its page, or empty.
+
+    Examples
+    --------
+    >>> from skgpb import GPOOOptimizer
+    >>> from skgpb._documentation import public_name
+    >>> public_name(GPOOOptimizer)
+    'skgpb.GPOOOptimizer'
+    """
+    for home in accumulate(cls.__module__.split("."), "{}.{}".format):
+        if cls.__name__ in getattr(import_module(home), "__all__", ()):
+            return f"{home}.{cls.__name__}"
+    return ""
+
+
+class DocumentedMixin:
+    """Links the HTML display of an estimator to its page; a subclass elsewhere to none."""
+
+    _doc_link_module = "skgpb"
+    _doc_link_template = "{address}"
+
+    def _doc_link_url_param_generator(self) -> dict[str, Any]:
+        address, name = documentation_address(), public_name(type(self))
+        page = f"{address}/api/generated/{name}.html"
+        return {"address": page if address and name else ""}
