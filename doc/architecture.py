@@ -38,17 +38,8 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
 # What any floor may use: single modules, and data that nothing depends on.
 CELLAR = [
     *("utils", "exceptions", "locks", "progress", "roots", "persistence", "_scripted"),
-    *(
-        "metrics",
-        "inspection",
-        "datasets",
-        "testing",
-        "_deprecation",
-        "_docstrings",
-        "_documentation",
-        "_version",
-        "__main__",
-    ),
+    *("metrics", "inspection", "datasets", "testing", "__main__"),
+    *("_deprecation", "_docstrings", "_documentation", "_version"),
 ]
 WIDTH, HEIGHT, STEP, MARGIN = 520, 52, 84, 12
 # Height of a line of what is in a room, and width of a letter of it.

@@ -25,6 +25,7 @@ from skgpb import (
     IndirectMESOptimizer,
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
+    KGOptimizer,
     MESOptimizer,
     OnlineGaussianProcessRegressor,
     PIOptimizer,
@@ -110,6 +111,7 @@ def arms() -> None:
         EIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         PIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         ESTOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
+        KGOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         MESOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0),
     )
     assert len({other.ask().index for other in others}) >= 1
