@@ -65,7 +65,7 @@ SMALLEST: dict[str, list[str]] = {
     "speed.long_run": ["--rounds 20 --diameter 4,0.7", "--rounds 20"],
     "speed.representatives": ["--rounds 3"],
     "speed.small_rounds": [""],
-    "speed.threads": ["--times 5"],
+    "speed.threads": ["--times 5 --eight 1"],
     "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
     "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random"],
 }

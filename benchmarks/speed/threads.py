@@ -6,14 +6,19 @@
    of the same rounds side by side in two threads, whose inner loops release the interpreter's lock.
    The best of all runs counts, because other jobs can only slow a run down: two cores have
    to be idle.
-2. How many BLAS threads a worker sees under joblib's backends: processes get their share of the
+2. The wall time of eight optimizers of several kinds, one after the other, over that of the same
+   eight in eight threads, for each run: on two idle cores at most 2. It says whether the
+   interpreter has a lock; with one, rounds share a core but for their inner loops.
+3. How many BLAS threads a worker sees under joblib's backends: processes get their share of the
    cores and threads none of their own, so that nothing is oversubscribed.
 """
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
@@ -21,10 +26,17 @@ from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from benchmarks._common import argument_parser, positive_int, write_csv
-from skgpb import GPOOOptimizer
+from skgpb import (
+    CMESOptimizer,
+    EIOptimizer,
+    GPOOOptimizer,
+    GPUCBOptimizer,
+)
 
 TIMES = (100, 300, 1000, 2000)
 ROUNDS = 100
+# Rounds of each of the eight, which take about as long.
+ROUNDS_OF_EIGHT = (150, 500, 500, 15) * 2
 
 
 def play(optimizer: GPOOOptimizer, rounds: int, seed: int) -> None:
@@ -67,6 +79,33 @@ def side_by_side(t: int, repeats: int, seed: int) -> tuple[float, float]:
     return alone, together
 
 
+def eight() -> list:
+    """Eight optimizers in two dimensions, of four kinds."""
+    kernel, bounds = RBF(0.1), [(0, 1), (0, 1)]
+    makers = [GPOOOptimizer, GPUCBOptimizer, EIOptimizer, CMESOptimizer]
+    settings = {"kernel": kernel, "bounds": bounds, "alpha": 0.01}
+    return [make(**settings, random_state=i) for i in (0, 1) for make in makers]
+
+
+def ask_and_tell(optimizer: Any, rounds: int) -> None:
+    for t in range(rounds):
+        query = optimizer.ask()
+        x, y = query.points.mean(axis=0)
+        optimizer.tell(query, float(np.sin(9 * x) * np.cos(7 * y)) + 1e-3 * (t % 7))
+
+
+def in_eight_threads() -> tuple[float, float]:
+    """Wall time of eight optimizers one by one, and in eight threads, about as long each."""
+    seconds = []
+    for n_threads in (1, 8):
+        optimizers = eight()
+        with ThreadPoolExecutor(n_threads) as threads:
+            start = perf_counter()
+            list(threads.map(ask_and_tell, optimizers, ROUNDS_OF_EIGHT))
+            seconds.append(perf_counter() - start)
+    return seconds[0], seconds[1]
+
+
 def blas_threads() -> list[int]:
     """Threads of every BLAS library that is loaded where this is called."""
     return [x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"]
@@ -77,6 +116,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--times", type=positive_int, nargs="+", default=TIMES, help="default 100 300 1000 2000"
     )
+    parser.add_argument("--eight", type=int, default=5, help="runs of eight optimizers, default 5")
     options, rows = parser.parse_args(arguments), []
     print(f"{ROUNDS} rounds of two optimizers, d = 2, S = 5 x 5, one BLAS thread each")
     print("     t   one by one   in two threads   speed-up")
@@ -86,6 +126,15 @@ def main(arguments: list[str] | None = None) -> None:
             rows.append((t, alone, together))
             print(
                 f"{t:6d}  {alone:9.4f} s  {together:13.4f} s  {alone / together:9.2f}", flush=True
+            )
+    locked = getattr(sys, "_is_gil_enabled", lambda: True)()
+    print(f"\nEight optimizers, {'with' if locked else 'without'} a lock of the interpreter")
+    print("   run   one by one   in eight threads   speed-up")
+    with threadpool_limits(1):
+        for run in range(options.eight):
+            alone, together = in_eight_threads()
+            print(
+                f"{run:6d}  {alone:9.3f} s  {together:15.3f} s  {alone / together:9.2f}", flush=True
             )
     print(f"\nBLAS threads in this process: {blas_threads()}")
     for backend in ("loky", "threading"):
