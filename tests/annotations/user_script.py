@@ -37,6 +37,7 @@ from skgpb.domains import (
     Arm,
     Ball,
     Cell,
+    Cells,
     ContextCell,
     IndirectCell,
     IndirectQuery,
@@ -111,11 +112,20 @@ def arms() -> None:
         EIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         PIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         ESTOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
-        KGOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         MESOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0),
     )
     assert len({other.ask().index for other in others}) >= 1
     assert_type(others[0].ask(), Arm)
+
+
+def targets() -> None:
+    """What is asked and what is recommended are of two kinds."""
+    optimizer = KGOptimizer(
+        queries=Cells([0.25]), targets=Cells(0.5), bounds=BOX, alpha=1e-2, random_state=0
+    )
+    query = optimizer.ask()
+    assert_type(query, Arm)
+    assert_type(optimizer.tell(query, average(query)), KGOptimizer)
 
 
 def indirect() -> None:
@@ -185,6 +195,7 @@ def main() -> None:
     cells()
     balls()
     arms()
+    targets()
     indirect()
     contexts_and_campaigns()
     models()
