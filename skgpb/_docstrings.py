@@ -98,7 +98,8 @@ _OF_ARMS = _OF_GAUSSIAN_PROCESSES | _entries(
         Most points that stand for a box.
     n_initial : int, default=None
         Distinct arms, spread evenly, that are pulled before the rule is followed; what was told
-        counts. None stands for 10 where ``kernel`` is None, and for none where it is given.
+        counts where it lies. None stands for 10 where ``kernel`` is None, and for none where it is
+        given.
     normalize_y : bool, default=False
         Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
         their spread. ``alpha`` stays in units of the reward.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.first_design import farthest, first_points, in_sides
+from skgpb.domains.first_design import first_points, in_sides, next_place
 from skgpb.domains.query import PointsQuery, Query
 
 
@@ -108,6 +108,7 @@ class AllocationSet:
         self,
         n: int,
         known: np.ndarray,
+        failed: np.ndarray,
         seed: int,
         best: Callable[[np.ndarray], np.ndarray],
     ) -> Allocation | None:
@@ -119,8 +120,8 @@ class AllocationSet:
         ----------
         n : int
             How many.
-        known : ndarray of shape (m, n_features)
-            Centres of arms that were played, side by side.
+        known, failed : ndarray of shape (m, n_features)
+            Centres of arms that were played, or in vain, side by side.
         seed : int
             Seeds the points.
         best : callable
@@ -130,10 +131,10 @@ class AllocationSet:
         Returns
         -------
         allocation : Allocation or None
-            None if all of them are known.
+            None if what is known is spread as well.
         """
         bounds = np.concatenate([arms.bounds for arms in self.campaigns])
-        targets = self.columns(in_sides(first_points(bounds, n, seed), bounds))
+        targets = self.columns(in_sides(first_points(bounds, n, seed, len(failed)), bounds))
         values = [
             -cdist(target, in_sides(arms.places_of(arms.rows), arms.bounds), "sqeuclidean")
             for arms, target in zip(self.campaigns, targets, strict=True)
@@ -141,7 +142,7 @@ class AllocationSet:
         choices = best(np.concatenate(values, axis=1))
         allocations = [self.allocation(choice) for choice in choices]
         places = np.concatenate([each.points for each in allocations])
-        number = farthest(places, known, bounds)
+        number = next_place(places, n, known, failed, bounds)
         return None if number is None else allocations[number]
 
     def columns(self, X: np.ndarray) -> list[np.ndarray]:

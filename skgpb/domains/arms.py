@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from skgpb.domains.candidates import GRID_DIMENSIONS, even_grid, points_near, spread_points
-from skgpb.domains.first_design import farthest, first_members, first_points
+from skgpb.domains.first_design import first_members, first_points, next_place
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._boxes import boxes_from_points, representatives
@@ -156,7 +156,7 @@ class ArmSet:
         """Descriptor rows (n, n_columns) of points (n, d)."""
         return points if self.counts is None else boxes_from_points(points)
 
-    def first_arm(self, n: int, known: np.ndarray, seed: int) -> Arm | None:
+    def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
         """Of n arms that fill the domain evenly the one farthest from what is known.
 
         Parameters
@@ -165,19 +165,27 @@ class ArmSet:
             Size of the first design.
         known : ndarray of shape (m, n_columns)
             Rows that were asked or told.
+        failed : ndarray of shape (k, n_columns)
+            Rows that were tried in vain.
         seed : int
             Seeds the design.
 
         Returns
         -------
         arm : Arm or None
-            None if all of them are known.
+            None if what is known is spread as well.
         """
-        places = self.places_of(self.rows)
-        if len(self._first) < min(n, len(self)):
-            self._first = first_members(places, self.bounds, n, seed)
-        number = farthest(places[self._first], self.places_of(known), self.bounds)
+        places, more = self.places_of(self.rows), len(failed)
+        if len(self._first) < min(n + more, len(self)):
+            self._first = first_members(places, self.bounds, n, seed, more)
+        number = self._next_place(places[self._first], n, known, failed)
         return None if number is None else self.arm(int(self._first[number]))
+
+    def _next_place(
+        self, places: np.ndarray, n: int, known: np.ndarray, failed: np.ndarray
+    ) -> int | None:
+        known, failed = self.places_of(known), self.places_of(failed)
+        return next_place(places, n, known, failed, self.bounds)
 
     def places_of(self, rows: np.ndarray) -> np.ndarray:
         """Points (n, d), or centres of boxes, that rows describe."""
@@ -286,12 +294,12 @@ class BoxCandidates(ArmSet):
         """Return the query of a row; it has no number, for candidates come and go."""
         return Arm(-1, self.rows[slot].copy(), self.counts).named(self.space)
 
-    def first_arm(self, n: int, known: np.ndarray, seed: int) -> Arm | None:
+    def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
         """Of n points that fill the box evenly the one farthest from what is known."""
-        places = first_points(self.bounds, n, seed)
+        places = first_points(self.bounds, n, seed, len(failed))
         if self.space is not None:
             places = self.space.snapped(places)
-        number = farthest(places, self.places_of(known), self.bounds)
+        number = self._next_place(places, n, known, failed)
         if number is None:
             return None
         return Arm(-1, self.rows_of(places)[number].copy(), self.counts).named(self.space)

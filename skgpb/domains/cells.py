@@ -9,7 +9,7 @@ import numpy as np
 
 from skgpb.domains.arms import LOCAL_SHARE, N_CENTERS, Arm, ArmSet
 from skgpb.domains.candidates import GRID_DIMENSIONS, points_near, spread_points
-from skgpb.domains.first_design import farthest, first_points
+from skgpb.domains.first_design import first_points
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.utils import check_inside
@@ -181,14 +181,14 @@ class FreeCells(ArmSet):
         """Return the query of a row; it has no number, for cells come and go."""
         return Arm(-1, self.rows[slot].copy(), self.counts).named(self.space)
 
-    def first_arm(self, n: int, known: np.ndarray, seed: int) -> Arm | None:
+    def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
         """Of n cells that fill the box, of all sizes in turn, the one farthest from ``known``."""
-        places = first_points(self.bounds, n, seed)
-        numbers = np.arange(n) % len(self.sizes)
+        places = first_points(self.bounds, n, seed, len(failed))
+        numbers = np.arange(len(places)) % len(self.sizes)
         for number in range(len(self.sizes)):
             chosen = numbers == number
             places[chosen] = np.clip(places[chosen], *self.room(number).T)
-        i = farthest(places, self.places_of(known), self.bounds)
+        i = self._next_place(places, n, known, failed)
         if i is None:
             return None
         row = self._placed(places[i : i + 1], int(numbers[i]))[0]

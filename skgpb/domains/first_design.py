@@ -1,12 +1,14 @@
 """First queries that fill the space, while no model of the rewards could be trusted (D-G6).
 
 A design is a set of places; of these the one is asked that lies farthest from all that was asked or
-told, so that what is known from elsewhere counts, in whatever order it comes.
+told, so that what is known from elsewhere counts, in whatever order it comes. It counts where it
+lies: however much is known in one corner, the places elsewhere are asked (D-G8).
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
@@ -18,8 +20,11 @@ N_INITIAL = 10
 SAME = 1e-9
 
 
-def first_points(bounds: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """The first n points, shape (n, d), of a scrambled Sobol sequence in a box (d, 2).
+def first_points(bounds: np.ndarray, n: int, seed: int, more: int = 0) -> np.ndarray:
+    """N points that fill a box (d, 2), and ``more`` in case of need, shape (n + more, d).
+
+    They are the first of a scrambled Sobol sequence; in one dimension, where this leaves gaps twice
+    as wide as need be, the n are the middles of equal parts, in random order.
 
     Examples
     --------
@@ -29,14 +34,21 @@ def first_points(bounds: np.ndarray, n: int, seed: int) -> np.ndarray:
     >>> np.sort(points.ravel()).astype(int)  # one in every quarter
     array([0, 1, 2, 3])
     """
-    sobol = qmc.Sobol(len(bounds), seed=np.random.default_rng([seed, 0, 0, 2]))
-    unit = sobol.random_base2(max(0, n - 1).bit_length())[:n]
+    rng = np.random.default_rng([seed, 0, 0, 2])
+    even = n if len(bounds) == 1 else 0
+    parts = (rng.permutation(even)[:, np.newaxis] + 0.5) / max(1, even)
+    size = n - even + more
+    unit = qmc.Sobol(len(bounds), seed=rng).random_base2(max(0, size - 1).bit_length())[:size]
+    if even:
+        unit = np.concatenate([parts, unit])
     lower, upper = bounds.T
     return np.clip(lower + unit * (upper - lower), lower, upper)
 
 
-def first_members(places: np.ndarray, bounds: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """Numbers of n distinct members of a finite set, all of them where they are fewer.
+def first_members(
+    places: np.ndarray, bounds: np.ndarray, n: int, seed: int, more: int = 0
+) -> np.ndarray:
+    """Numbers of n + ``more`` distinct members of a finite set, all of them where they are fewer.
 
     For each of :func:`first_points` in turn the nearest that is left, in sides of the box.
 
@@ -46,16 +58,17 @@ def first_members(places: np.ndarray, bounds: np.ndarray, n: int, seed: int) -> 
         Where they lie.
     bounds : ndarray of shape (d, 2)
         The box.
-    n : int
+    n, more : int
         How many.
     seed : int
         Scrambles the sequence.
 
     Returns
     -------
-    numbers : ndarray of shape (at most n,)
+    numbers : ndarray of shape (at most n + more,)
     """
-    places, targets = (in_sides(each, bounds) for each in (places, first_points(bounds, n, seed)))
+    targets = in_sides(first_points(bounds, n, seed, more), bounds)
+    places = in_sides(places, bounds)
     left = np.ones(len(places), dtype=bool)
     chosen = []
     for target in targets:
@@ -93,6 +106,61 @@ def farthest(places: np.ndarray, known: np.ndarray, bounds: np.ndarray) -> int |
         return 0
     distance = cdist(in_sides(places, bounds), in_sides(known, bounds)).min(axis=1)
     return first_maximum(distance, SAME) if distance.max() > SAME else None
+
+
+def next_place(
+    places: np.ndarray, n: int, known: np.ndarray, failed: np.ndarray, bounds: np.ndarray
+) -> int | None:
+    """Number of the place of a first design to go to next; None once n places are filled.
+
+    A place is filled where something is known nearer to it than the next place is. Of the others
+    the one farthest from all that was tried is next.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n_places, d)
+        The design, and after its n places others that replace those that fail.
+    n : int
+        Size of the design.
+    known : ndarray of shape (m, d)
+        What was answered, or will be.
+    failed : ndarray of shape (k, d)
+        What was tried in vain: nothing is tried beside it.
+    bounds : ndarray of shape (d, 2)
+        The box.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.domains.first_design import next_place
+    >>> places, box = np.array([[0.1], [0.5], [0.9]]), np.array([[0.0, 1.0]])
+    >>> next_place(places, 3, np.array([[0.2], [0.21], [0.22]]), np.empty((0, 1)), box)
+    2
+    >>> next_place(places, 3, np.array([[0.2], [0.6], [0.7]]), np.empty((0, 1)), box) is None
+    True
+    """
+    if not len(known) + len(failed):
+        return 0
+    at = in_sides(places, bounds)
+    to_known, to_failed = (cdist(at, in_sides(rows, bounds)) for rows in (known, failed))
+    nearest, vain = (gaps.min(axis=1, initial=np.inf) for gaps in (to_known, to_failed))
+    filled = (nearest < _spacing(at, n) - SAME) & ((vain > SAME) | (nearest <= SAME))
+    if filled.sum() >= n:
+        return None
+    distance = np.where(filled, 0.0, np.minimum(nearest, vain))
+    for part, begin in ((distance[:n], 0), (distance[n:], n)):
+        if part.max(initial=0.0) > SAME:
+            return begin + first_maximum(part, SAME)
+    return None
+
+
+def _spacing(at: np.ndarray, n: int) -> np.ndarray:
+    """Distance of each of the first n places to the next of them, of others to the next before."""
+    first = cKDTree(np.unique(at[:n], axis=0)).query(at[:n], k=2)[0][:, 1]
+    others = cdist(at[n:], at)
+    later = np.arange(len(at)) >= np.arange(n, len(at))[:, np.newaxis]
+    others[later | (others <= SAME)] = np.inf
+    return np.concatenate([first, others.min(axis=1, initial=np.inf)])
 
 
 def in_sides(points: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skgpb._core._tree import first_maximum
-from skgpb.domains.first_design import farthest, first_members, first_points
+from skgpb.domains.first_design import first_members, first_points, next_place
 from skgpb.domains.query import Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.utils import box_around, check_callable_value, check_inside, check_numbers, check_reward
@@ -233,17 +233,20 @@ class QuerySet:
         """The query of a row (q,) of the box, whether or not a candidate."""
         return IndirectQuery(a, float(self.costs_of(a[np.newaxis])[0])).named(self.space)
 
-    def first_query(self, n: int, known: list[np.ndarray], seed: int) -> IndirectQuery | None:
-        """Of n queries that fill the space evenly the one farthest from the ``known`` rows.
+    def first_query(
+        self, n: int, known: list[np.ndarray], failed: list[np.ndarray], seed: int
+    ) -> IndirectQuery | None:
+        """Of n queries that fill the space evenly the one farthest from the rows that were tried.
 
-        None if all of them are known.
+        None if those that are ``known`` are spread as well.
         """
         box = box_around(self.rows) if self.box is None else self.box
         if self.box is None:
-            places = self.rows[first_members(self.rows, box, n, seed)]
+            places = self.rows[first_members(self.rows, box, n, seed, len(failed))]
         else:
-            places = first_points(box, n, seed)
-        number = farthest(places, np.reshape(known, (-1, self.rows.shape[1])), box)
+            places = first_points(box, n, seed, len(failed))
+        tried = [np.reshape(rows, (-1, self.rows.shape[1])) for rows in (known, failed)]
+        number = next_place(places, n, *tried, box)
         return None if number is None else self.find(places[number], ())
 
     def find(self, points: Any, pending: Iterable[IndirectQuery]) -> IndirectQuery:

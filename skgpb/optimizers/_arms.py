@@ -78,8 +78,9 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
     Notes
     -----
     *First arms.* A model of few rewards is a guess. Where ``n_initial`` says so arms are first
-    pulled that fill the space: the points of a scrambled Sobol sequence or, of finitely many arms,
-    those nearest to them; in turn the one farthest from all that was asked and told.
+    pulled that fill the space: the points of a scrambled Sobol sequence, in one dimension the
+    middles of equal parts, or, of finitely many arms, those nearest to them; in turn the one
+    farthest from all that was asked and told. One beside which something is known is left out.
 
     *Ties.* Among arms whose scores agree within 1e-9 the first is pulled.
 

@@ -176,6 +176,8 @@ class BaseBanditOptimizer(
         self._round = 0
         # Evaluations that were given to fit.
         self._n_fitted = 0
+        # Size of the largest first design that is known to be filled.
+        self._filled = 0
         self._asked: list[Any] = []
         # What is being evaluated; with a number, what failed and when it may be asked again.
         self._pending: dict[Any, int | None] = {}

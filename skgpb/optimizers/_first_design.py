@@ -29,18 +29,21 @@ class FirstDesign:
     def _first_arm(self: Any) -> Arm | None:
         """Arm of the first design, None once enough is known or where there are no more."""
         n_initial = self.n_initial_
-        observed = self._gp.observed
-        evaluated = sum(until is None for until in self._pending.values())
-        if len(observed) + evaluated >= n_initial:
+        if n_initial <= self._filled:
             return None
+        observed = self._gp.observed.rows
+        evaluated = [query for query, until in self._pending.items() if until is None]
+        known = np.concatenate([observed, *map(self._block, evaluated)])
         # What failed does not count, but nothing is asked again beside it.
-        failed = [query for _, query, _ in self._failures]
-        others = [self._block(query) for query in [*self._pending, *failed]]
-        known = np.concatenate([observed.rows, *others])
-        if not len(known):
+        failures = [self._block(query) for _, query, _ in self._failures]
+        failed = np.concatenate([observed[:0], *failures])
+        if not (self._round or self._pending or failures):
             # A rule that cannot be followed says so before anything is evaluated.
             self.acquisition(self.posterior())
-        return self.domain_.first_arm(n_initial + len(failed), known, self._seed)
+        arm = self.domain_.first_arm(n_initial, known, failed, self._seed)
+        if arm is None and not evaluated:
+            self._filled = n_initial
+        return arm
 
     @property
     @locked

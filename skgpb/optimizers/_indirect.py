@@ -16,7 +16,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from itertools import chain
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -29,7 +28,7 @@ from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
-from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree, are_fewer
+from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
@@ -107,8 +106,10 @@ class BaseIndirectOptimizer(
         """One round of the algorithm: the next query, different from the keys of ``_pending``."""
 
     @abstractmethod
-    def _spread_query(self, n: int, known: list[np.ndarray]) -> Asked | None:
-        """Of n queries that fill the space one far from the ``known`` rows; None if all are."""
+    def _spread_query(
+        self, n: int, known: list[np.ndarray], failed: list[np.ndarray]
+    ) -> Asked | None:
+        """Of n queries that fill the space one far from rows tried; None if enough are known."""
 
     def _begun(self) -> None:
         """Set up what is kept beside the process."""
@@ -321,14 +322,17 @@ class BaseIndirectOptimizer(
         if n_initial is None:
             # Which of dearer queries are worth their price only the rule can tell.
             n_initial = N_INITIAL if self._ours and not self._queries.differ_in_cost else 0
-        evaluated = [query for query, until in self._pending.items() if until is None]
-        asked = chain((a for a, _, _ in self._answers), (query.a for query in evaluated))
-        if not are_fewer(n_initial - self._n_fitted, asked):
+        n_initial -= self._n_fitted
+        if n_initial <= self._filled:
             return None
+        evaluated = [query.a for query, until in self._pending.items() if until is None]
+        known = [a for a, _, _ in self._answers] + evaluated
         # What failed does not count, but nothing is asked again beside it.
-        failed = [query for _, query, _ in self._failures]
-        known = [a for a, _, _ in self._answers] + [query.a for query in [*evaluated, *failed]]
-        return self._spread_query(n_initial + len(failed), known)
+        failed = [query.a for _, query, _ in self._failures]
+        query = self._spread_query(n_initial, known, failed)
+        if query is None and not evaluated:
+            self._filled = n_initial
+        return query
 
     def _expected(self) -> ConditionalMeanProcess:
         """The posterior after the answers to pending queries, their values as expected."""
@@ -522,8 +526,10 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
             rows, _ = points_in(box, self.n_candidates)
         return QuerySet(rows, self.cost, box, self._space_of(box))
 
-    def _spread_query(self, n: int, known: list[np.ndarray]) -> IndirectQuery | None:
-        return self._queries.first_query(n, known, self._seed)
+    def _spread_query(
+        self, n: int, known: list[np.ndarray], failed: list[np.ndarray]
+    ) -> IndirectQuery | None:
+        return self._queries.first_query(n, known, failed, self._seed)
 
     def _alphas(self, A: np.ndarray | None) -> np.ndarray:
         """Noise variances (n,) of answers to rows A (n, q), or to the candidates."""

@@ -108,9 +108,10 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
 
     Notes
     -----
-    The first queries (``n_initial``) are points of a scrambled Sobol sequence or, of finitely many
-    rows, those nearest to them; in turn the one farthest from all that was asked and told. Queries
-    that tie afterwards are asked from the centre of the candidates outwards.
+    The first queries (``n_initial``) are points of a scrambled Sobol sequence, in one dimension the
+    middles of equal parts, or, of finitely many rows, those nearest to them; in turn the one
+    farthest from all that was asked and told. One beside which something is known is left out.
+    Queries that tie afterwards are asked from the centre of the candidates outwards.
 
     Where no query tells anything of f*, as where answers are blurred so much that they stay far
     below it, the one whose answer is known least per unit cost is asked.

@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.first_design import farthest
-from skgpb.domains.indirect import IndirectCell, QueryTree
+from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
@@ -234,10 +234,12 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         value = about_maximum(self._expected(), rows, self._alphas_of(cells)) / costs
         return cells[first_maximum(value)]
 
-    def _spread_query(self, n: int, known: list[np.ndarray]) -> IndirectCell | None:
+    def _spread_query(
+        self, n: int, known: list[np.ndarray], failed: list[np.ndarray]
+    ) -> IndirectCell | None:
         """Of the coarsest cells below the root the one farthest from others that were asked."""
         nodes = [node for node in self._active() if node != (0, 0)]
-        if not nodes:
+        if not nodes or not are_fewer(n, known):
             return None
         tree, depth = self._queries, nodes[0][0]
         cells = [tree.cell(node) for node in nodes if node[0] == depth]

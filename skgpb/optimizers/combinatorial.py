@@ -27,7 +27,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._tree import first_maximum
 from skgpb.domains.allocations import Allocation, AllocationSet
-from skgpb.domains.indirect import are_fewer
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning
 from skgpb.locks import locked
@@ -214,6 +213,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         costs = costs_of_arms(self.costs, [each.rows for each in arms])
         self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self.costs is None)
         self._table()
+        self._played = [np.empty((0, self.n_features_in_))]
 
     def _table(self) -> CostTable:
         """Costs and the budget, which may be another one in every round."""
@@ -229,7 +229,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
             self.optimizers_, self.domain_.columns(X), y.T, strict=True
         ):
             optimizer.fit(x, rewards)
-        self._n_fitted = len(y)
+        self._n_fitted, self._played = len(y), [X]
 
     @property
     def _seed(self) -> list[int]:
@@ -321,16 +321,15 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     def _first_allocation(self) -> Allocation | None:
         """Allocation of the first design, None once enough is known or where there are no more."""
         n_initial = max(optimizer.n_initial_ for optimizer in self.optimizers_)
-        evaluated = sum(until is None for until in self._pending.values())
-        boxes = [box for box, _, _ in self._history]
-        if not are_fewer(n_initial - self._n_fitted - evaluated, boxes):
+        if n_initial <= self._filled:
             return None
-        # What failed does not count, but nothing is played again beside it.
-        failed = [query for _, query, _ in self._failures]
-        boxes += [query.box for query in [*self._pending, *failed]]
-        places = np.array(boxes).reshape(-1, 2, self.n_features_in_).mean(axis=1)
-        size = n_initial + len(failed)
-        return self.domain_.first_allocation(size, places, self._seed[0], self._table().best)
+        evaluated = [query.points for query, until in self._pending.items() if until is None]
+        known = np.concatenate([*self._played, *evaluated])
+        failed = np.concatenate([known[:0], *(query.points for _, query, _ in self._failures)])
+        best = self._table().best
+        first = self.domain_.first_allocation(n_initial, known, failed, self._seed[0], best)
+        self._filled = n_initial if first is None and not evaluated else 0
+        return first
 
     def _best_allocation(self) -> Allocation:
         table = self._table()
@@ -507,6 +506,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self._round += 1
         told = np.array([each is not None for each in reward])
         self._history.append((query.box, self.domain_.slots_of(query), told))
+        self._played.append(query.points)
 
     @property
     @locked

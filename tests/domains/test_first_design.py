@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-from skgpb.domains.first_design import farthest, first_members, first_points
+from skgpb.domains.first_design import farthest, first_members, first_points, next_place
 
 BOX = np.array([[-1.0, 3.0], [10.0, 10.5]])
 
@@ -26,6 +26,34 @@ def test_a_longer_design_begins_with_the_shorter_one():
     places = np.random.default_rng(0).uniform(*BOX.T, size=(60, 2))
     shorter = first_members(places, BOX, 5, 3)
     np.testing.assert_array_equal(shorter, first_members(places, BOX, 11, 3)[:5])
+    for bounds in (BOX, BOX[:1]):  # further points, in case some fail, change nothing
+        np.testing.assert_array_equal(
+            first_points(bounds, 5, 3), first_points(bounds, 5, 3, more=4)[:5]
+        )
+        assert len(np.unique(first_points(bounds, 5, 3, more=4), axis=0)) == 9
+
+
+def test_an_interval_is_cut_into_equal_parts():
+    points = first_points(BOX[:1], 10, 0)
+    np.testing.assert_allclose(np.sort(points.ravel()), np.arange(-0.8, 3.0, 0.4))
+    assert len({first_points(BOX[:1], 10, seed)[0, 0] for seed in range(5)}) > 1
+
+
+def test_a_place_is_filled_by_what_is_nearer_than_the_next_place():
+    places, none = np.array([[-0.5], [0.5], [2.5]]), np.empty((0, 1))
+    interval = BOX[:1]
+
+    def next_of(known, failed=none, n=3):
+        return next_place(places, n, np.reshape(known, (-1, 1)), failed, interval)
+
+    assert next_of([]) == 0
+    assert next_of([0.3] * 30) == 2  # it fills its own place and the one at distance 1
+    assert next_of([-0.5, 0.5]) == 2
+    assert next_of([-0.6, 0.4, 2.9]) is None
+    # What failed is neither filled nor tried again; what replaces it comes last.
+    assert next_of([-0.5], failed=places[1:2], n=2) == 2
+    assert next_of([-0.5, 2.5], failed=places[1:2], n=2) is None
+    assert next_of([-0.5, 0.5, 2.5], failed=places[1:2], n=3) is None  # answered after all
 
 
 def test_first_points_are_inside_and_depend_on_the_seed():

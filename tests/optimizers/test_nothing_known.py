@@ -58,7 +58,7 @@ def campaigns(seed, days=25):
     return clicks(bandit.recommend().costs).sum()
 
 
-def peak(seed, max_cost):
+def peak(seed, max_cost, noise=0.02):
     """Distance of the recommendation from a narrow peak, in standard deviations of the peak."""
     rng = np.random.default_rng(seed)
     center = rng.uniform(0.1, 0.9, 2)
@@ -66,11 +66,51 @@ def peak(seed, max_cost):
     def average(cell):
         x = cell.lower + SQUARE * (cell.upper - cell.lower)
         values = np.exp(-0.5 * ((x - center) ** 2).sum(axis=1) / 0.05**2)
-        return values.mean() + 0.02 * rng.normal()
+        return values.mean() + noise * rng.normal()
 
     optimizer = CMETSOptimizer(bounds=[(0, 1), (0, 1)], random_state=seed)
     result = optimizer.run(average, max_cost=max_cost)
     return np.abs(result.x - center).max() / 0.05
+
+
+def hump(seed, told, rounds=40):
+    """Distance of the recommendation from a hump beside a wide hill, in widths of the hump.
+
+    Before the run so many points are told that lie in a quarter of the interval, away from it.
+    """
+    rng = np.random.default_rng([seed, 1])
+    hill, narrow = 0.5, 0.5
+    while abs(hill - narrow) <= 0.4:
+        narrow, hill = rng.uniform(0.1, 0.9, 2)
+
+    def answer(x):
+        wide = 0.6 * np.exp(-0.5 * ((x - hill) / 0.3) ** 2)
+        high = np.exp(-0.5 * ((x - narrow) / 0.03) ** 2)
+        return wide + high + 0.05 * rng.normal(size=x.shape)
+
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)], random_state=seed)
+    if told:
+        X = (0.75 if narrow < 0.5 else 0.0) + 0.25 * rng.random(told)
+        optimizer.fit(X[:, np.newaxis], answer(X))
+    for _ in range(rounds):
+        query = optimizer.ask()
+        optimizer.tell(query, float(answer(query.center)[0]))
+    return abs(optimizer.recommend().center[0] - narrow) / 0.03
+
+
+@pytest.mark.parametrize(("seed", "told"), [(2, 0), (3, 0), (0, 30), (1, 30)])
+def test_a_hump_is_not_silenced_by_a_hill_or_by_points_in_a_cluster(seed, told):
+    assert hump(seed, told) < 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("told", [0, 30])
+def test_a_hump_is_not_silenced_in_most_runs(told):
+    # Four of twenty humps, at most, lie between the answers: when first designs were Sobol points
+    # that told ones replaced it was 8 without and 19 with a cluster. Of 20 draws of a chance of
+    # one in five 6 are within one standard deviation of the 4 that are expected.
+    missed = [hump(seed, told) >= 1.0 for seed in SEEDS]
+    assert missed.count(True) <= 6
 
 
 @pytest.mark.parametrize("seed", [0])
@@ -88,6 +128,11 @@ def test_a_narrow_peak_is_found_by_averages(seed):
     assert peak(seed, max_cost=60) < 1.0
 
 
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_narrow_peak_is_found_under_noise_of_a_tenth_of_its_height(seed):
+    assert peak(seed, max_cost=60, noise=0.1) < 1.0
+
+
 @pytest.mark.slow
 def test_of_two_humps_the_higher_is_found_in_nearly_all_runs():
     found = [abs(humps(seed) - 0.8) < 0.09 for seed in SEEDS]
@@ -101,8 +146,9 @@ def test_a_campaign_that_responds_late_gets_its_share_in_nearly_all_runs():
 
 
 @pytest.mark.slow
-def test_a_narrow_peak_is_found_by_averages_in_nearly_all_runs():
-    found = [peak(seed, max_cost=200) < 1.0 for seed in SEEDS]
+@pytest.mark.parametrize(("noise", "max_cost"), [(0.02, 200), (0.1, 400)])
+def test_a_narrow_peak_is_found_by_averages_in_nearly_all_runs(noise, max_cost):
+    found = [peak(seed, max_cost, noise) < 1.0 for seed in SEEDS]
     assert found.count(False) <= MOST_FAILURES
 
 
