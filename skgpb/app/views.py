@@ -15,6 +15,8 @@ from skgpb.experiments import Experiment, Side
 from skgpb.experiments.sides import shown
 
 Settings = list[tuple[str, str]]
+# Digits of the ends of a region in a table.
+EXACT = 15
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,6 @@ def table_of(experiment: Experiment) -> str:
     writer.writerow(["number", *names, status["answer"] or "result", "standard error", "status"])
     for entry in experiment.history():
         values = [entry["params"][name] for name in names]
-        cells = [" to ".join(map(str, v)) if isinstance(v, list) else v for v in values]
+        cells = [shown(v, EXACT) if isinstance(v, list) else v for v in values]
         writer.writerow([entry["query"], *cells, entry["answer"], entry["noise"], entry["status"]])
     return out.getvalue()

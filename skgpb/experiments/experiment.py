@@ -106,7 +106,8 @@ class Experiment(KeptRun):
             Standard deviation of the noise in an answer; None where it is not known, and learned.
         regions : bool, default=False
             Whether answers are averages over regions of settings and not of single ones: then
-            queries are regions, their ``params`` pairs [low, high], and all sides must be numbers.
+            queries are regions, their ``params`` pairs [low, high], or lists of the whole numbers
+            or choices that the region holds.
         title, answer, unit : str, default=""
             What the experiment and the answer are called, and its unit; for display only. Where
             ``data`` is given its column of answers is ``answer``.
@@ -342,9 +343,10 @@ class Experiment(KeptRun):
         -------
         entries : list of dicts
             With the keys ``query``, its number; ``params``, a value for every side, or for regions
-            a pair [low, high]; ``status``, one of "pending", "answered", "failed" and "given",
-            which is from the past data; ``answer``, a number or None; ``noise``, the standard
-            deviation told with it or None; ``reason``, why it failed, or None.
+            a pair [low, high] or a list of values; ``status``, one of "pending", "answered",
+            "failed" and "given", which is from the past data; ``answer``, a number or None;
+            ``noise``, the standard deviation told with it or None; ``reason``, why it failed, or
+            None.
         """
         with self._reading():
             return [entry.as_dict() for entry in sorted(self._entries, key=lambda e: e.number)]

@@ -310,6 +310,8 @@ def shown(value: Any, digits: int = 6) -> str:
     text : str
     """
     if isinstance(value, (tuple, list)):
+        if not all(_is_number(each) for each in value):
+            return ", ".join(shown(each, digits) for each in value)
         ends = [shown(value[i], digits) for i in (0, -1)]
         return " to ".join(ends if len(value) > 1 else ends[:1])
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

@@ -13,9 +13,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb.app.views import table_of
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.experiments import Experiment, lock
-from skgpb.experiments.sides import Side
+from skgpb.experiments.sides import Side, shown
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B", "n=1:10:int"]
 
@@ -145,6 +146,22 @@ def test_undo_and_the_same_answer_again_is_the_run_without_either(run):
     run.undo()
     run.tell(answer, 5)
     assert run.best() == best
+
+
+def test_regions_of_whole_numbers_and_choices_read_as_what_they_hold(tmp_path):
+    sides = ["x=0:1", "n=1:6:int", "kind=a,b,c"]
+    run = Experiment.create(tmp_path / "r.skgpb", sides, regions=True, noise=0.1)
+    (query,) = run.ask()
+    assert query["params"] == {"x": [0.0, 1.0], "n": [1, 2, 3, 4, 5, 6], "kind": ["a", "b", "c"]}
+    assert [shown(value) for value in query["params"].values()] == ["0 to 1", "1 to 6", "a, b, c"]
+    run.tell(1.0)
+    for answer in (2.0, 0.5, 3.0):
+        (query,) = run.ask()
+        run.tell(answer, query["query"])
+    best = run.best()["params"]
+    assert set(best["kind"]) <= {"a", "b", "c"} and set(best["n"]) <= set(range(1, 7))
+    assert table_of(run).splitlines()[1].startswith('1,0 to 1,1 to 6,"a, b, c",1.0')
+    assert Experiment(run.path).history() == run.history()
 
 
 def test_regions_lose_no_number_when_an_answer_is_corrected(tmp_path):
