@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from zipfile import ZipFile
 
 import nox
 
@@ -25,6 +26,8 @@ CHECKER = ["mypy>=2.4,<2.5", "pandas-stubs"]
 # Without stubs of what is inherited from, no class that inherits has a known type.
 COUNTER = ["pyright[nodejs]>=1.1.414", "pandas-stubs", "scipy-stubs", "scikit-learn-stubs"]
 ALLOWED = "tests/annotations/stubtest.txt"
+# Installed, without what Python compiles from it.
+MOST_BYTES = 4_000_000
 NIGHTLY = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
 BLAS_THREADS = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"]
 
@@ -236,6 +239,11 @@ def dist(session: nox.Session) -> None:
     session.run("pyroma", f"--min={points}", str(sdist))
     session.run("check-wheel-contents", str(built))
     session.run("twine", "check", "--strict", str(sdist), str(built))
+    with ZipFile(built) as archive:
+        size = sum(each.file_size for each in archive.infolist())
+    session.log(f"unpacked the wheel takes {size / 1e6:.2f} MB")
+    if size > MOST_BYTES:
+        session.error(f"that is more than {MOST_BYTES / 1e6:g} MB")
     if "linux" in built.name:
         session.run("auditwheel", "show", str(built))
     session.install(f"{built}[doc]")

@@ -69,6 +69,22 @@ def test_names_are_imported_when_they_are_asked_for():
     assert not hasattr(skgpb, "nothing")
 
 
+def test_the_package_itself_imports_nothing_and_an_optimizer_no_optional_library():
+    code = """
+import sys
+import sklearn.gaussian_process
+before = set(sys.modules)
+import skgpb
+assert set(sys.modules) - before == {"skgpb", "skgpb._version"}
+skgpb.GPOOOptimizer(bounds=[(0, 1)]).ask()
+new = {name.partition(".")[0] for name in set(sys.modules) - before}
+optional = {"IPython", "dask", "flask", "matplotlib", "optuna", "pandas", "pyarrow", "rich", "tqdm"}
+assert not new & optional, new & optional
+assert not {name for name in sys.modules if name.startswith(("skgpb.cli", "skgpb.app"))}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_names_exist_and_are_documented(name):
     module = importlib.import_module(name)
