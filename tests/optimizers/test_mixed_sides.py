@@ -22,6 +22,7 @@ from skgpb import (
     StoOOOptimizer,
 )
 from skgpb.domains import Region
+from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import PolicyMean, WindowMean
 from skgpb.plotting import CellMapDisplay, TreeDisplay
 
@@ -444,3 +445,20 @@ def test_without_a_model_a_cell_has_the_mean_of_what_it_overlaps(direction):
     pool = StoOOOptimizer(pool=[[0.0], [1.0], [2.0]])
     with pytest.raises(ValueError, match="cells of a box"):
         pool.tell(pool.ask(), 1.0).recommend(side=0.1)
+
+
+def test_a_grid_is_told_where_some_sides_have_separate_values():
+    optimizer = made(
+        bounds={"x": (0, 1), "kind": ["a", "b"]}, max_depth=2, beta=4.0, n_representatives=5
+    )
+
+    def average(query):
+        near = [np.exp(-(((each["x"] - 0.5) / 0.1) ** 2)) for each in query.settings]
+        return float(np.mean(near) + 0.5 * np.mean([s["kind"] == "b" for s in query.settings]))
+
+    cases.play(optimizer, 25, average)
+    with pytest.warns(RefinementWarning, match=r"max_depth=2.*recommend\(side="):
+        best = optimizer.recommend()
+    region = optimizer.recommend(side={"x": best.upper[0] - best.lower[0]})
+    assert region.params["kind"] == best.params["kind"] == ["b"]
+    assert average(region) > average(best) + 0.1
