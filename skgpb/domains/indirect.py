@@ -245,8 +245,9 @@ class QuerySet:
             places = self.rows[first_members(self.rows, box, n, seed, len(failed))]
         else:
             places = first_points(box, n, seed, len(failed))
-        tried = [np.reshape(rows, (-1, self.rows.shape[1])) for rows in (known, failed)]
-        number = next_place(places, n, *tried, box)
+        q = self.rows.shape[1]
+        heard, refused = np.reshape(known, (-1, q)), np.reshape(failed, (-1, q))
+        number = next_place(places, n, heard, refused, box)
         return None if number is None else self.find(places[number], ())
 
     def find(self, points: Any, pending: Iterable[IndirectQuery]) -> IndirectQuery:

@@ -12,10 +12,12 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 STUBS = ROOT / "skgpb" / "_core"
+SCRIPTS = ["user_classes.py", "user_script.py"]
 
 
-def test_the_users_script_runs():
-    runpy.run_path(str(HERE / "user_script.py"), run_name="__main__")
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_users_scripts_run(script):
+    runpy.run_path(str(HERE / script), run_name="__main__")
 
 
 def test_no_module_is_left_out():
@@ -23,7 +25,11 @@ def test_no_module_is_left_out():
     if not project.is_file():
         pytest.skip("the settings are not beside the tests")
     settings = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["mypy"]
-    assert "exclude" not in settings and settings["files"][0] == "skgpb"
+    assert "exclude" not in settings
+    assert settings["files"] == [
+        "skgpb",
+        *(f"tests/annotations/{name}" for name in sorted(SCRIPTS)),
+    ]
     assert not any(each.get("ignore_errors") for each in settings["overrides"])
 
 
@@ -42,4 +48,15 @@ def test_the_users_script_touches_every_optimizer_and_query():
     kinds = [getattr(skgpb.domains, name) for name in skgpb.domains.__all__]
     queries = [kind.__name__ for kind in kinds if issubclass(kind, skgpb.domains.Query)]
     for name in set(skgpb.__all__) - {"__version__"} | set(queries) - {"PointsQuery"}:
+        assert len(re.findall(rf"\b{name}\b", script)) > 1, name
+
+
+def test_the_users_scripts_touch_every_class_of_the_reference():
+    index = ROOT / "doc" / "api" / "index.rst"
+    if not index.is_file():
+        pytest.skip("the documentation is not beside the tests")
+    script = "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    entries = re.findall(r"^   (?:[a-z_]+\.)*([A-Z]\w+)$", index.read_text(encoding="utf-8"), re.M)
+    assert len(set(entries)) > 70
+    for name in set(entries):
         assert len(re.findall(rf"\b{name}\b", script)) > 1, name

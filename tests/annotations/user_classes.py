@@ -1,0 +1,241 @@
+"""Every public class that ``user_script.py`` leaves out, with the types of what it gives."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, assert_type
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import Ridge
+
+from skgpb import GPOOOptimizer, GPUCBOptimizer
+from skgpb.datasets import Column, PrivateAnswer, PrivateAverages, TableFile, TableFormat
+from skgpb.domains import (
+    Allocation,
+    AllocationSet,
+    Arm,
+    ArmSet,
+    Ball,
+    Balls,
+    BoxCandidates,
+    BoxPartition,
+    Cell,
+    ChebyshevCovering,
+    ContextCell,
+    ContextPartition,
+    EuclideanCovering,
+    FreeCells,
+    MixedBalls,
+    MixedCovering,
+    MixedPartition,
+    PointsQuery,
+    PoolPartition,
+    UndividedPool,
+)
+from skgpb.exceptions import (
+    AllocationWarning,
+    BudgetWarning,
+    EvaluationWarning,
+    LearningWarning,
+    LoadError,
+    NumericalWarning,
+    PrivacyBudgetError,
+    RefinementWarning,
+    ReplayWarning,
+)
+from skgpb.experiments import Experiment, Side
+from skgpb.kernels import (
+    CellIntegral,
+    Columns,
+    ConditionalMean,
+    LowRank,
+    PolicyMean,
+    WindowMean,
+    boxes_from_points,
+)
+from skgpb.model_selection import BanditSearchCV, ParameterSpace
+from skgpb.problems import (
+    AdvertisingBudget,
+    ArmsProblem,
+    GPOOProblem,
+    IndirectBranin,
+    MultiResolutionBranin,
+    gpoo_function,
+)
+from skgpb.surrogate import ConditionalMeanProcess
+from skgpb.surrogate.likelihood import Prior
+from skgpb.testing import OptimizerContract
+
+BOX = np.array([[0.0, 1.0]])
+POINTS = np.linspace(0.0, 1.0, 16)[:, None]
+
+
+def tables(folder: Path) -> None:
+    """Tables, and averages over their columns that protect rows."""
+    path = folder / "table.csv"
+    path.write_text("x,y\n1,2.5\n2,3.5\n", encoding="utf-8")
+    file = TableFile(path, TableFormat(separator=","))
+    assert_type(file.name, str)
+    column = Column("x", "numbers", np.ones(3))
+    assert_type(column.values, np.ndarray)
+    averages = PrivateAverages(
+        np.linspace(0.0, 1.0, 100), (0.0, 1.0), epsilon=1.0, delta=1e-6, random_state=0
+    )
+    assert_type(averages.epsilon, float)
+    answer = averages.answer(np.arange(50), 0.5)
+    assert_type(answer, PrivateAnswer)
+    assert_type(answer.variance, float)
+
+
+def domains() -> None:
+    """What can be asked, without an optimizer."""
+    box = BoxPartition(BOX, 2, (3,))
+    assert_type(box.cell(0), Cell)
+    assert_type(box.max_depth, int)
+    assert_type(PoolPartition(POINTS, 2, 4).cell(0), Cell)
+    assert_type(UndividedPool(POINTS, 4, 1, 1).fewest, int)
+    joint = BoxPartition(np.array([[0.0, 1.0], [0.0, 1.0]]), 2, (1, 3))
+    contexts = ContextPartition(joint, BOX)
+    assert_type(contexts.played(0, np.array([0.5])), ContextCell)
+    for covering in (ChebyshevCovering(1), EuclideanCovering(1)):
+        assert_type(Balls(BOX, covering, None).ball(0), Ball)
+    sides = ParameterSpace.of_bounds({"n": range(1, 9), "kind": ["a", "b"]})
+    assert_type(sides.n_axes, int)
+    assert_type(MixedPartition(sides, 2, (1, 1)).cell(0), Cell)
+    mixed = MixedBalls(MixedCovering(sides), (1, 1), True, sides)
+    assert_type(mixed.ball(0), Ball)
+    arms = ArmSet(POINTS, BOX)
+    assert_type(arms.arm(3), Arm)
+    assert_type(BoxCandidates(BOX, 10, None, 0).bounds, np.ndarray)
+    assert issubclass(FreeCells, ArmSet)
+    allocations = AllocationSet([arms, arms], [np.ones(16), np.ones(16)])
+    assert_type(allocations.allocation([0, 1]), Allocation)
+    assert_type(PointsQuery(POINTS[:2]).points, np.ndarray)
+
+
+def kernels() -> None:
+    """Kinds of feedback, and the posterior of f and of blurred answers."""
+    boxes = np.array([[0.0, 0.5], [0.5, 1.0]])
+    assert_type(CellIntegral(RBF(0.2)).diag(boxes), np.ndarray)
+    assert_type(LowRank(RBF(0.2), POINTS).diag(POINTS), np.ndarray)
+    assert_type(Columns(RBF(0.2), [0]).diag(np.hstack([POINTS, POINTS])), np.ndarray)
+    assert_type(boxes_from_points(POINTS), np.ndarray)
+    window = WindowMean(RBF(0.2), scale=0.1)
+    assert_type(window.queries(POINTS[:3]), np.ndarray)
+    policy = PolicyMean(RBF(0.2), policies=np.full((2, 16), 1 / 16), arms=POINTS)
+    assert_type(policy.points(POINTS[:2]), np.ndarray)
+    learned = ConditionalMean(RBF(0.2), POINTS, POINTS)
+    assert_type(learned.model_noise(), float)
+    process = ConditionalMeanProcess(RBF(0.2), WindowMean(scale=0.1))
+    assert_type(process.condition_query(POINTS[:3], [0.1, 0.2, 0.3]), ConditionalMeanProcess)
+    assert_type(process.sample_y(POINTS, 2), np.ndarray)
+    assert_type(Prior(np.zeros(1), np.ones(1)).center, np.ndarray)
+
+
+def experiments(folder: Path) -> None:
+    """A run in a file."""
+    experiment = Experiment.create(folder / "run.skgpb", {"x": (0.0, 1.0)})
+    assert_type(experiment, Experiment)
+    side: Side = experiment.sides[0]
+    assert_type(side.name, str)
+
+
+def searches() -> None:
+    """The search for settings of an estimator, and the laws of an optimizer."""
+    X, y = np.hstack([POINTS, POINTS**2]), np.sin(5.0 * POINTS[:, 0])
+    search = BanditSearchCV(Ridge(), {"alpha": [0.1, 1.0, 10.0]}, n_iter=3, cv=2, random_state=0)
+    search.fit(X, y)
+    assert_type(search.expected_scores_, np.ndarray)
+    assert_type(search.space_, ParameterSpace)
+    assert issubclass(type("Mine", (OptimizerContract,), {}), OptimizerContract)
+
+
+def problems() -> None:
+    """Problems know their optimum."""
+    problem = gpoo_function(1)
+    assert_type(problem, GPOOProblem)
+    assert_type(ArmsProblem(POINTS, POINTS[:, 0]).values, np.typing.NDArray[np.float64])
+    assert AdvertisingBudget().n_arms == 21
+    rng = np.random.default_rng(0)
+    assert_type(IndirectBranin().pairs(3, rng), tuple[np.ndarray, np.ndarray])
+    assert len(MultiResolutionBranin().pairs(3, rng)) >= 2
+
+
+def errors(folder: Path) -> None:
+    """Warnings and errors that programs tell apart."""
+    kinds: list[type[Warning]] = [
+        AllocationWarning,
+        BudgetWarning,
+        EvaluationWarning,
+        LearningWarning,
+        NumericalWarning,
+        RefinementWarning,
+        ReplayWarning,
+    ]
+    with warnings.catch_warnings():
+        for kind in kinds:
+            warnings.simplefilter("ignore", kind)
+    with suppress(LoadError):
+        GPOOOptimizer.load(folder / "table.csv")
+    assert issubclass(PrivacyBudgetError, Exception)
+
+
+def pictures() -> None:
+    """Displays have their axes; only with matplotlib."""
+    try:
+        import matplotlib
+    except ImportError:
+        return
+    matplotlib.use("Agg")
+    from skgpb.plotting import (
+        CellMapDisplay,
+        ImportanceDisplay,
+        PosteriorDisplay,
+        RegretDisplay,
+        SliceDisplay,
+        TreeDisplay,
+    )
+
+    tree = GPOOOptimizer(RBF(0.2), bounds=BOX, alpha=1e-2, random_state=0)
+    tree.run(lambda cell: float(np.sin(5.0 * cell.points).mean()), 5)
+    arms = GPUCBOptimizer(RBF(0.2), arms=POINTS, alpha=1e-2, random_state=0)
+    arms.run(lambda arm: float(np.sin(5.0 * arm.points).mean()), 5)
+    assert_type(CellMapDisplay.from_optimizer(tree), CellMapDisplay)
+    assert_type(TreeDisplay.from_optimizer(tree), TreeDisplay)
+    assert_type(PosteriorDisplay.from_optimizer(arms), PosteriorDisplay)
+    assert_type(SliceDisplay.from_optimizer(arms).axes_, list[Any])
+    assert_type(RegretDisplay.from_optimizer(arms, optimum=1.0), RegretDisplay)
+    assert_type(ImportanceDisplay.from_optimizer(arms, n_samples=5), ImportanceDisplay)
+    matplotlib.pyplot.close("all")
+
+
+def studies() -> None:
+    """The sampler, only with Optuna."""
+    try:
+        from skgpb.integrations.optuna import GPBanditSampler
+    except ImportError:
+        return
+    assert_type(GPBanditSampler(seed=0), GPBanditSampler)
+
+
+def main() -> None:
+    """Everything."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        tables(folder)
+        experiments(folder)
+        errors(folder)
+    domains()
+    kernels()
+    searches()
+    problems()
+    pictures()
+    studies()
+
+
+if __name__ == "__main__":
+    main()
