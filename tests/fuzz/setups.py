@@ -283,6 +283,8 @@ SETUPS = {
     "EST": Setup(skgpb.ESTOptimizer, **_ON_ARMS),
     "MES": Setup(skgpb.MESOptimizer, **_ON_ARMS),
     "MES-box": Setup(skgpb.MESOptimizer, **_ON_A_BOX),
+    "KG": Setup(skgpb.KGOptimizer, queries=ARMS, **PLAIN),
+    "KG-box": Setup(skgpb.KGOptimizer, **_ON_A_BOX),
     "CMES": WindowSetup(skgpb.CMESOptimizer),
     "CMES-policies": PoliciesSetup(skgpb.CMESOptimizer),
     "CMETS": TreeSetup(skgpb.CMETSOptimizer),
