@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Cells:
     """
 
     #: Names of the constructor's arguments, for files.
-    arguments = ("sizes",)
+    arguments: ClassVar[tuple[str, ...]] = ("sizes",)
 
     def __init__(self, sizes: Any) -> None:
         if isinstance(sizes, list) and not sizes:
@@ -143,13 +143,15 @@ class FreeCells(ArmSet):
         each = max(n // len(sizes), 2 * N_CENTERS)
         fills = len(bounds) <= GRID_DIMENSIONS
         self._n_local = each // LOCAL_SHARE if fills else each
-        self.size_of = np.repeat(np.arange(len(sizes)), each)
+        self.size_of: np.ndarray = np.repeat(np.arange(len(sizes)), each)
         parts = []
         for number in range(len(sizes)):
             shift = np.random.default_rng([*seed, number, 3]).random(len(bounds))
             parts.append(self._placed(spread_points(self.room(number), each, shift), number))
-        self.rows = np.concatenate(parts)
-        self.moving = np.flatnonzero(np.tile(np.arange(each) >= each - self._n_local, len(sizes)))
+        self.rows: np.ndarray = np.concatenate(parts)
+        self.moving: np.ndarray = np.flatnonzero(
+            np.tile(np.arange(each) >= each - self._n_local, len(sizes))
+        )
 
     def room(self, number: int) -> np.ndarray:
         """Box (d, 2) of the centres of cells of a size."""

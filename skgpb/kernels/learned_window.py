@@ -17,7 +17,7 @@ References
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -102,7 +102,7 @@ class RidgeScatter:
         if self.operator.exact:
             self._dual = cho_solve(self.operator.factor, self._targets)
 
-    def __deepcopy__(self, memo: dict) -> Self:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
     def _left_out(self, Y: np.ndarray) -> np.ndarray:

@@ -102,7 +102,7 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
     domain_: ArmSet
     targets_: ArmSet
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "queries": "no_validation",
         "targets": "no_validation",
         "bounds": "no_validation",

@@ -357,8 +357,8 @@ def _rational(s: np.ndarray, mixture: Any) -> tuple[np.ndarray, np.ndarray, np.n
 
 PAIRS: dict[type, type] = {Sum: _Sum, Product: _Product}
 #: Value, slope and derivative by the log of the mixture of a shape, given s.
-SHAPES: dict[type, Callable] = {RBF: _gaussian, RationalQuadratic: _rational}
-MATERN: dict[float, Callable] = {
+SHAPES: dict[type, Callable[..., Any]] = {RBF: _gaussian, RationalQuadratic: _rational}
+MATERN: dict[float, Callable[..., Any]] = {
     0.5: _exponential,
     1.5: _matern_3,
     2.5: _matern_5,
