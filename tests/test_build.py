@@ -32,8 +32,10 @@ def source(tmp_path):
     source = tmp_path / "source"
     core = source / "skgpb" / "_core"
     core.mkdir(parents=True)
-    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
+    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "CITATION.cff"):
         shutil.copy(ROOT / name, source)
+    for page in ROOT.glob("*.md"):
+        shutil.copy(page, source)
     (core / "_tiny.pyx").write_text('include "blas_int.pxi"\ncdef blas_int n = 1\n')
     for package in (core, core.parent):
         (package / "__init__.py").touch()
@@ -102,7 +104,7 @@ def test_read_only_sources_build(source, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_source_distribution_holds_all_that_the_documentation_includes(source, tmp_path):
+def test_the_source_distribution_holds_what_its_pages_include_and_link(source, tmp_path):
     run(source, "setup.py", "sdist", "--dist-dir", str(tmp_path))
     (archive,) = tmp_path.glob("skgpb-*.tar.gz")
     with tarfile.open(archive) as tar:
@@ -115,6 +117,8 @@ def test_the_source_distribution_holds_all_that_the_documentation_includes(sourc
     assert len(included) >= 5
     assert included - {"doc/development/architecture.svg"} <= held  # conf.py draws it
     assert not [name for name in held if name.endswith((".c", ".pxi", ".so"))]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert {link for link in re.findall(r"\]\(([^)/:#]+)\)", readme) if "." in link} <= held
 
 
 def test_every_bound_on_matplotlib_goes_with_numpy_2():
