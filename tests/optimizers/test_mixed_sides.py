@@ -120,7 +120,12 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("cls", "budget"), [(GPOOOptimizer, 40), (GPTreeOptimizer, 60), (GPZoomingOptimizer, 60)]
+    ("cls", "budget"),
+    [
+        (GPOOOptimizer, 40),
+        (GPTreeOptimizer, 60),
+        pytest.param(GPZoomingOptimizer, 60, marks=pytest.mark.slow),
+    ],
 )
 def test_the_best_setting_is_found(cls, budget):
     best = made(cls).run(answer, budget).x
@@ -312,7 +317,9 @@ CONTEXTS = {"temperature": (20, 90), "catalyst": ["A", "B", "C"]}
 ACTIONS = {"salt": loguniform(1e-4, 1e-1), "cycles": range(1, 9)}
 
 
-@pytest.mark.parametrize("feedback", ["center", "average", "integral"])
+@pytest.mark.parametrize(
+    "feedback", ["center", "average", pytest.param("integral", marks=pytest.mark.slow)]
+)
 def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
     optimizer = ContextualGPTreeOptimizer(
         context_bounds=CONTEXTS, bounds=ACTIONS, feedback=feedback, horizon=14, random_state=0
