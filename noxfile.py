@@ -283,10 +283,13 @@ def asv(session: nox.Session) -> None:
     The outcome is a table to read, ``benchmarks/results/asv/compared.txt``; it fails nothing.
     """
     base, *options = session.posargs or ["main"]
+    # Both may move while they are measured.
+    names = [["git", "rev-parse", name] for name in (base, "HEAD")]
+    base, head = (subprocess.check_output(name, text=True).strip() for name in names)
     session.install("asv>=0.6.4", "virtualenv")
     session.chdir("benchmarks")
     session.run("asv", "machine", "--yes")
-    measured = ["--interleave-rounds", "--split", *options, base, "HEAD"]
+    measured = ["--interleave-rounds", "--split", *options, base, head]
     session.run("asv", "continuous", *measured, success_codes=[0, 1])
     with open("results/asv/compared.txt", "w", encoding="utf-8") as table:
-        session.run("asv", "compare", "--split", base, "HEAD", stdout=table)
+        session.run("asv", "compare", "--split", base, head, stdout=table)
