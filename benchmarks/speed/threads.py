@@ -36,7 +36,7 @@ from skgpb import (
 TIMES = (100, 300, 1000, 2000)
 ROUNDS = 100
 # Rounds of each of the eight, which take about as long.
-ROUNDS_OF_EIGHT = (150, 500, 500, 15) * 2
+ROUNDS_OF_EIGHT = (300, 1000, 1000, 30) * 2
 
 
 def play(optimizer: GPOOOptimizer, rounds: int, seed: int) -> None:
