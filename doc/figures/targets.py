@@ -39,6 +39,6 @@ def draw() -> Figure:
         below.plot([left, right], [row, row], color=GREY if wide else BLUE, lw=2)
     below.set(xlabel="x", ylabel="question", yticks=[], xlim=(0, 1))
     below.invert_yaxis()
-    below.text(0.99, 13, "wide, price 1", color=GREY, ha="right", va="center")
-    below.text(0.99, 16, "narrow, price 3", color=BLUE, ha="right", va="center")
+    below.text(0.99, 0.25, "wide, price 1", color=GREY, ha="right", transform=below.transAxes)
+    below.text(0.99, 0.06, "narrow, price 3", color=BLUE, ha="right", transform=below.transAxes)
     return fig
