@@ -307,7 +307,15 @@ def test_a_broken_pool_of_processes_leaves_a_whole_run():
     assert optimizer.run(answer, 3).nfev == 3
 
 
-def test_interrupting_cancels_what_has_not_begun():
+@pytest.fixture
+def interruptible():
+    """Ctrl-C is heard, also where the tests run in the background of a shell, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_interrupting_cancels_what_has_not_begun(interruptible):
     optimizer, evaluated, over = bandit(), [], threading.Event()
 
     def interrupted(query):
