@@ -47,6 +47,7 @@ from benchmarks._common import (
     spawn_seeds,
     write_csv,
 )
+from skgpb.domains.partition import sample_cells
 from skgpb.exceptions import RefinementWarning
 from skgpb.metrics import contextual_regret
 from skgpb.optimizers import ContextualGPTreeOptimizer, GPTreeOptimizer
@@ -122,7 +123,8 @@ def one_run(problem: str, algorithm: str, T: int, seed: int) -> NDArray[np.float
     common = {"alpha": NOISE**2, "horizon": T, "failure_probability": FAILURE_PROBABILITY}
     if algorithm.startswith("GPTree, contextual"):
         beta = "theory" if algorithm.endswith("theory") else 4.0
-        g = cell_deviations(kernel, np.array(box * 2), 2, 64)
+        both = np.array(box * 2)
+        g = cell_deviations(kernel, lambda h: sample_cells(both, 2, h, everywhere=False), 64)
         player = ContextualGPTreeOptimizer(
             kernel,
             context_bounds=box,
