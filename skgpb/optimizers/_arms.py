@@ -26,14 +26,14 @@ import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._tree import TIE_TOLERANCE, first_maximum
+from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.kernels._boxes import check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
-from skgpb.optimizers._first_design import FirstDesign, representatives_of, takes_boxes
+from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posteriors import ArmsPosterior
@@ -191,9 +191,7 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
     def _best(self) -> Arm:
         self._refresh_candidates()
         means, variances = self._gp.posterior.tracked_mean(), self._gp.posterior.tracked_var()
-        # After one answer all that is far from it is expected to be as good.
-        tied = np.flatnonzero(means >= means.max() - TIE_TOLERANCE)
-        return self.domain_.arm(int(tied[first_maximum(-variances[tied])]))
+        return self.domain_.arm(best_known(means, variances))
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> ArmsPosterior:

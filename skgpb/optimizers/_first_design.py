@@ -1,4 +1,4 @@
-"""What searches share that score finitely many rows: a first design, and kernels over boxes."""
+"""What searches share that score finitely many rows: first design, best row, kernels over boxes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb.domains.arms import Arm
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.partition import points_per_axis
@@ -52,6 +53,15 @@ class FirstDesign:
         if self.n_initial is not None:
             return int(self.n_initial)
         return N_INITIAL if self.kernel is None else 0
+
+
+def best_known(means: np.ndarray, variances: np.ndarray) -> int:
+    """Number of the largest mean; of those that tie the one that is known best.
+
+    After one answer all that is far from it is expected to be as good.
+    """
+    tied = np.flatnonzero(means >= means.max() - TIE_TOLERANCE)
+    return int(tied[first_maximum(-variances[tied])])
 
 
 def takes_boxes(kernel: Any) -> bool:

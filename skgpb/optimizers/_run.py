@@ -258,6 +258,11 @@ class PricedRuns(Runs):
 
     _queries: Any
 
+    @property
+    def _least_price(self) -> float:
+        """What the cheapest answer costs."""
+        return self._queries.least_cost
+
     def _price_of(self, query: Any) -> float:
         """What an answer of a query costs."""
         return query.cost
@@ -317,7 +322,7 @@ class PricedRuns(Runs):
         most = budget
         if most is None:
             # Failures cost nothing: so many evaluations are enough, should they all fail.
-            least = self._queries.least_cost
+            least = self._least_price
             most = max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
         result = self._play(
             workers,

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
-from skgpb._core._tree import TIE_TOLERANCE, first_maximum
+from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.cells import Cells, FreeCells
 from skgpb.domains.query import PointsQuery
@@ -25,7 +25,7 @@ from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
-from skgpb.optimizers._first_design import FirstDesign, representatives_of, takes_boxes
+from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._run import PricedRuns
 from skgpb.surrogate.pairs import TrackedAcross
@@ -194,8 +194,7 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
         self._refresh_candidates()
         n, posterior = len(self.domain_), self._gp.posterior
         means, variances = posterior.tracked_mean()[n:], posterior.tracked_var()[n:]
-        tied = np.flatnonzero(means >= means.max() - TIE_TOLERANCE)
-        best = int(tied[first_maximum(-variances[tied])])
+        best = best_known(means, variances)
         if isinstance(self.targets_, FreeCells) and self.targets_.counts is not None:
             sides = self.targets_.sizes[self.targets_.size_of[best]]
             if (sides > 0.0).all():
@@ -266,6 +265,10 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
     def _costs(self) -> np.ndarray:
         return self._prices[self._kinds()]
 
+    @property
+    def _least_price(self) -> float:
+        return float(self._prices.min())
+
     def _price_of(self, query: Arm | PointsQuery) -> float:
         kind = self._kind_of(query)
         return float(self._prices[kind]) if kind >= 0 else 0.0
@@ -286,11 +289,6 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
             targets = self.queries
         return {"queries": self.queries, "targets": targets}
 
-    @property
-    def _own_cells(self) -> bool:
-        """Whether the given kernel takes box descriptors."""
-        return takes_boxes(self.kernel)
-
     def _domain(self) -> np.ndarray | None:
         bounds = super()._domain()
         arrays = {
@@ -301,7 +299,7 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
         if bounds is not None or len(arrays) < 2:
             return bounds
         corners = [
-            np.split(check_boxes(rows, name), 2, axis=1) if self._own_cells else [rows]
+            np.split(check_boxes(rows, name), 2, axis=1) if takes_boxes(self.kernel) else [rows]
             for name, rows in arrays.items()
         ]
         if len({part.shape[1] for parts in corners for part in parts}) > 1:
@@ -315,7 +313,7 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
 
     def _begin(self) -> None:
         d = self.n_features_in_
-        over_cells = self._own_cells or any(
+        over_cells = takes_boxes(self.kernel) or any(
             (each.sides(self.bounds_, self.space_, name) > 0.0).any()
             if isinstance(each, Cells)
             else each is not None and np.shape(each)[1] == 2 * d
@@ -325,7 +323,7 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
         counts = None
         if over_cells:
             counts = representatives_of(kernel, d)
-            if not self._own_cells:
+            if not takes_boxes(self.kernel):
                 kernel = CellAverage(kernel, counts)
         self._start_surrogate(kernel, 2 * d if over_cells else d)
         sets = [
@@ -383,11 +381,6 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
 
     # -- candidates -------------------------------------------------------------------------
 
-    @property
-    def _queries(self) -> Any:
-        """What ``run`` asks of the queries: the price of the cheapest."""
-        return _Prices(float(self._prices.min()))
-
     def _track(self) -> None:
         self._gp.track(np.concatenate([self.domain_.rows, self.targets_.rows]))
         self._across = TrackedAcross(self._gp, len(self.domain_))
@@ -419,8 +412,3 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
             slots = each.move(places, rng)
             self._gp.track(each.rows[slots], first + slots)
             self._across.moved(first + slots)
-
-
-class _Prices:
-    def __init__(self, least_cost: float) -> None:
-        self.least_cost = least_cost
