@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from skgpb import DAGPUCBOptimizer
+from skgpb.feedback import from_rate
 from skgpb.optimizers import GPTSOptimizer, GPUCBOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.problems import AdvertisingBudget
@@ -27,24 +28,29 @@ problem = AdvertisingBudget()
 print(f"best split: {problem.best_allocation}, {problem.optimum:.1f} clicks a day")
 
 # %%
-# Fifteen days
-# ------------
+# Thirty days
+# -----------
 # Every campaign has an optimizer of its own, with the budgets as arms. The kernel says what is
 # known of such campaigns: up to a hundred clicks or so may be had, they change over some eight
 # units of money, and not smoothly, for below a threshold there are none. A smooth kernel (RBF)
 # would be sure of what it has not seen, and wrong.
+#
+# Clicks are counted, and a day with many has more noise than one with few:
+# :func:`~skgpb.feedback.from_rate` says how much. They are told as they are
+# (``stabilize=False``), because it is their sum that counts.
 
 kernel = ConstantKernel(80.0**2) * Matern(8.0, nu=1.5)
-campaign = DAGPUCBOptimizer(kernel, arms=problem.arms, alpha=problem.noise_variance)
+campaign = DAGPUCBOptimizer(kernel, arms=problem.arms, alpha=60.0)  # variance of sixty clicks
 bandit = CombinatorialBandit(
     [("search", campaign), ("social", campaign), ("video", campaign)],
     budget=problem.budget,
     random_state=0,
 )
 rng = np.random.default_rng(0)
-for _ in range(15):
+for _ in range(30):
     split = bandit.ask()
-    bandit.tell(split, problem.observe(split, rng))
+    clicks = rng.poisson(problem.clicks(split.costs))
+    bandit.tell(split, *from_rate(clicks, stabilize=False))
 
 best = bandit.recommend()
 mean, std = bandit.predict(best.points, return_std=True)
@@ -55,8 +61,9 @@ print(
 print(f"its true value is {problem.value(best):.1f} clicks")
 
 # %%
-# What was learned: each response is known to a click where it matters for the split, and hardly
-# elsewhere, as the bands say. Nobody had to find out what a campaign does with the whole budget.
+# What was learned: each response is known to a few clicks where it matters for the split, and
+# hardly elsewhere, as the bands say. Nobody had to find out what a campaign does with the whole
+# budget.
 
 import matplotlib.pyplot as plt
 

@@ -133,3 +133,25 @@ plt.show()
 # %%
 # A few dozen noisy averages, none of fewer than 150 households, were enough to find the richest
 # stretch of the coast among 128 groups. No income of a single household was ever asked for.
+
+# %%
+# A question with yes or no
+# -------------------------
+# Had the office been asked *how many* households of a group earn more than 80 thousand, it would
+# have asked, say, 150 of them, and answered with a number. Its noise depends on the share itself:
+# :func:`~skgpb.feedback.from_counts` turns the two into what has to be told, and
+# :func:`~skgpb.feedback.to_proportion` what is concluded into a share that people read.
+
+from skgpb.feedback import from_counts, to_proportion
+
+rich = GPOOOptimizer(pool=places, min_members=150, random_state=0)
+for _ in range(60):
+    group = rich.ask()
+    asked = rng.choice(group.members, size=150, replace=False)
+    rich.tell(group, *from_counts((income[asked] > 80).sum(), trials=150))
+
+best = rich.recommend()
+mean, std = rich.predict_query(best, return_std=True)
+share, low, high = to_proportion(mean[0], std[0])
+print(f"recommended: a group of which {share:.0%} earn more ({low:.0%} to {high:.0%})")
+print(f"in truth {(income[best.members] > 80).mean():.0%}, of everybody {(income > 80).mean():.0%}")
