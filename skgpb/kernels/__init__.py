@@ -7,6 +7,7 @@ from skgpb.kernels.columns import Columns
 from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.low_rank import LowRank
 from skgpb.kernels.policy_mean import PolicyMean
+from skgpb.kernels.tasks import Tasks
 from skgpb.kernels.window_mean import WindowMean
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ConditionalMean",
     "LowRank",
     "PolicyMean",
+    "Tasks",
     "WindowMean",
     "boxes_from_points",
     "representatives",

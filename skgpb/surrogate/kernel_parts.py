@@ -44,6 +44,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import contains_white_noise
+from skgpb.kernels.tasks import Tasks
 
 # Covariances that are evaluated at once (half a MB, which caches hold with what they are made of),
 # and squared distances along all axes that are kept.
@@ -87,6 +88,9 @@ def part_of(kernel: Kernel, X: np.ndarray) -> Part:
         return _White(kernel.noise_level, kernel.hyperparameter_noise_level.fixed)
     if kind in SHAPES or (kind is Matern and kernel.nu in MATERN):
         return _Radial(kernel, X)
+    if kind is Tasks:
+        x, tasks = kernel.split(X)
+        return _Product(_Mixture(kernel, tasks), part_of(kernel.base, x))
     if isinstance(kernel, CellKernel) and not contains_white_noise(kernel):
         # A mean over a box without volume is the value at a point.
         d = X.shape[1] // 2
@@ -200,6 +204,31 @@ class _White(_Level):
             K = np.zeros((rows.stop - rows.start, stop))
             K[diagonal] = level
             return K, lambda A: np.full(self.size, level * A[diagonal].sum())
+
+        return block
+
+
+class _Mixture:
+    """Covariances of the tasks (n,) of rows, by W and kappa."""
+
+    def __init__(self, kernel: Tasks, tasks: np.ndarray) -> None:
+        self.kernel, self.tasks = clone(kernel), tasks
+        self.size = kernel.n_dims - kernel.base.n_dims
+
+    def at(self, theta: np.ndarray, slopes: bool) -> Block:
+        kernel, tasks = self.kernel, self.tasks
+        kernel.theta = np.concatenate([theta, kernel.base.theta])
+        B, every = kernel.B, np.arange(kernel.n_tasks)
+        by_theta = kernel.mixture_slopes(every)
+
+        def block(rows: slice, stop: int) -> tuple[np.ndarray, Pull]:
+            left, right = tasks[rows], tasks[:stop]
+
+            def pull(A: np.ndarray) -> np.ndarray:
+                total = (left == every[:, None]) @ A @ (right[:, None] == every)
+                return np.tensordot(total, by_theta, 2)
+
+            return B[np.ix_(left, right)], pull
 
         return block
 

@@ -30,6 +30,7 @@ from skgpb.kernels import (
     ConditionalMean,
     LowRank,
     PolicyMean,
+    Tasks,
     WindowMean,
 )
 from skgpb.kernels.evaluator import evaluator_of
@@ -148,6 +149,26 @@ CASES += [
 ]
 
 
+def with_tasks(rows, n_tasks):
+    return np.column_stack([rows, np.random.default_rng(1).integers(0, n_tasks, len(rows))])
+
+
+#: Kernels with hyperparameters of their own beside those of the base.
+OWN = (Tasks,)
+CASES += [
+    Case(Tasks(base, rank, n_tasks=3), with_tasks(POOL[:10], 3), gradient=1e-5)
+    for base, rank in ((FEW[0], 1), (FEW[1], 2), (FEW[3], 0))
+]
+CASES += [
+    Case(Tasks(CellAverage(base, 3), kappa_bounds="fixed"), with_tasks(boxes(2), 2))
+    for base in (FEW[0], FEW[3], LowRank(RBF(0.5, "fixed"), POOL, 1e-4))
+]
+CASES += [
+    Case(CellAverage(Tasks(FEW[0]), (3, 2, 1)), np.insert(boxes(2), [2, 4], 1.0, axis=1)),
+    Case(Tasks(WindowMean(RBF([0.3, 0.5]))), with_tasks(windows(), 2), gradient=1e-5),
+]
+
+
 @pytest.fixture(params=CASES, ids=lambda case: repr(case.kernel)[:90])
 def case(request):
     return copy.deepcopy(request.param)
@@ -190,10 +211,12 @@ def test_hyperparameters_are_those_of_the_base_and_go_round(case):
     kernel = case.kernel
     base = getattr(kernel, "base", None)
     if base is not None:
-        assert_array_equal(kernel.theta, base.theta)
-        assert_array_equal(kernel.bounds, base.bounds)
+        own = kernel.n_dims - base.n_dims
+        assert own == 0 or isinstance(kernel, OWN)
+        assert_array_equal(kernel.theta[own:], base.theta)
+        assert_array_equal(kernel.bounds[own:], base.bounds.reshape(-1, 2))
         names = [f"base__{each.name}" for each in base.hyperparameters]
-        assert [each.name for each in kernel.hyperparameters] == names
+        assert [each.name for each in kernel.hyperparameters if "base__" in each.name] == names
     assert kernel.bounds.shape == (kernel.n_dims, 2)
     theta = kernel.theta + 0.1
     other = kernel.clone_with_theta(theta)
@@ -239,7 +262,11 @@ def test_its_evaluator_agrees_with_it(case):
     assert_allclose(evaluator.cross(joined, E), expected, **tolerance)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not hasattr(case.kernel, "queries")])
+def averages_blocks(kernel):
+    return not any(hasattr(each, "queries") for each in (kernel, getattr(kernel, "base", None)))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if averages_blocks(case.kernel)])
 def test_its_evaluator_averages_blocks_of_rows(case):
     kernel, X = case.kernel, case.rows
     offsets = np.array([0, 1, 4, len(X)])

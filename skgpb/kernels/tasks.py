@@ -1,0 +1,371 @@
+r"""Several functions that resemble each other, told apart by a column.
+
+References
+----------
+.. [Bonilla2008] E. Bonilla, K. M. Chai and C. Williams, "Multi-task Gaussian Process Prediction",
+   NIPS 2007.
+.. [Alvarez2012] M. A. Álvarez, L. Rosasco and N. D. Lawrence, "Kernels for Vector-Valued Functions:
+   a Review", Foundations and Trends in Machine Learning 4 (3), 2012. Section 4.2.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+
+from skgpb.kernels._wrapper import WrapperKernel
+from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, evaluator_of
+
+#: Variance that a task shares with others, and has for itself, where neither W nor kappa is given.
+SHARED, OWN = 0.9, 0.1
+
+
+class Tasks(WrapperKernel):
+    r"""Kernel for several functions at once, the last column of a row being the number of one.
+
+    .. math:: k((x, t), (x', t')) = B_{t t'}\, k_{base}(x, x'), \qquad
+              B = W W^\top + \mathrm{diag}(\kappa)
+
+    Task t is a mixture, with weights :math:`W_t`, of ``rank`` functions that all tasks share, and
+    of one of its own with variance :math:`\kappa_t`: the intrinsic model of coregionalisation
+    [Bonilla2008]_. A cheap simulator beside a dear experiment is a task; so are several traits that
+    are measured on the same plots. Sums of kernels of this class are the linear model
+    [Alvarez2012]_.
+
+    Parameters
+    ----------
+    base : Kernel
+        Kernel over what stands before the last column: points, or the descriptors of any kernel of
+        :mod:`skgpb.kernels`, so that each task can be observed by functionals of its own.
+    rank : int, default=1
+        Number of functions that are shared; 0 makes the tasks independent.
+    n_tasks : int, default=2
+        Number of tasks, which rows call 0, 1, ...
+    W : array-like of shape (n_tasks, rank), default=None
+        Weights of the shared functions, of any sign. None lets tasks share nine tenths of a
+        variance of one.
+    kappa : float or array-like of shape (n_tasks,), default=None
+        Variances of what tasks have for themselves, at least 0. None is a tenth.
+    W_bounds : pair of floats or "fixed", default=(-10.0, 10.0)
+        Where all the weights are learned.
+    kappa_bounds : pair of floats or "fixed", default=(1e-6, 1e2)
+        Where all the variances are learned.
+
+    Notes
+    -----
+    ``theta`` starts with W itself, because weights may be negative, row by row; the logarithms of
+    kappa follow, and then the ``theta`` of the base. Hyperparameters with bounds "fixed" are left
+    out. The scale of B and that of the base are one number: fix either.
+
+    ``Tasks(CellAverage(k))`` and ``CellAverage(Tasks(k))`` are equal; rows of the first,
+    ``[lower, upper, task]``, are shorter, and it is the faster. ``Tasks(Derivative(k))`` and
+    ``Tasks(WeightedSum(k))`` work in the same way.
+
+    White noise in ``base`` is noise of each task in units of :math:`B_{tt}`.
+
+    References
+    ----------
+    .. [Bonilla2008] E. Bonilla, K. M. Chai and C. Williams, "Multi-task Gaussian Process
+       Prediction", NIPS 2007.
+    .. [Alvarez2012] M. A. Álvarez, L. Rosasco and N. D. Lawrence, "Kernels for Vector-Valued
+       Functions: a Review", Foundations and Trends in Machine Learning 4 (3), 2012.
+
+    Examples
+    --------
+    What is known of task 0, from ten answers of task 1 and two of its own:
+
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import OnlineGaussianProcessRegressor
+    >>> from skgpb.kernels import Tasks
+    >>> cheap = np.column_stack([np.linspace(0, 1, 10), np.ones(10)])
+    >>> dear = np.array([[0.2, 0.0], [0.8, 0.0]])
+    >>> X = np.vstack([cheap, dear])
+    >>> y = np.where(X[:, 1] == 1, 0.5, 1.0) * np.sin(5 * X[:, 0])
+    >>> gp = OnlineGaussianProcessRegressor(Tasks(RBF(0.3)), alpha=1e-6).fit(X, y)
+    >>> bool(abs(gp.predict([[0.5, 0.0]])[0] - np.sin(2.5)) < 0.02)
+    True
+    """
+
+    def __init__(
+        self,
+        base: Kernel,
+        rank: int = 1,
+        *,
+        n_tasks: int = 2,
+        W: ArrayLike | None = None,
+        kappa: float | ArrayLike | None = None,
+        W_bounds: Any = (-10.0, 10.0),
+        kappa_bounds: Any = (1e-6, 1e2),
+    ) -> None:
+        self.base = base
+        self.rank = rank
+        self.n_tasks = n_tasks
+        self.W = W
+        self.kappa = kappa
+        self.W_bounds = W_bounds
+        self.kappa_bounds = kappa_bounds
+
+    # --- hyperparameters ---
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """W, kappa and those of the base, in the order of ``theta``."""
+        W, kappa = self.mixture()
+        own = [
+            Hyperparameter(name, "numeric", bounds, max(1, value.size))
+            for name, value, bounds in (
+                ("W", W, self.W_bounds),
+                ("kappa", kappa, self.kappa_bounds),
+            )
+            if value.size
+        ]
+        return own + super().hyperparameters
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Free hyperparameters, shape (p,): W, then logarithms of kappa and those of the base."""
+        W, kappa = self.mixture()
+        with np.errstate(divide="ignore"):
+            parts = [W.ravel(), np.log(kappa)]
+        n_W, n_kappa = self._n_free()
+        return np.concatenate([parts[0][:n_W], parts[1][:n_kappa], self._checked_base().theta])
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        n_W, n_kappa = self._n_free()
+        if n_W:
+            self.W = np.array(theta[:n_W], dtype=np.float64).reshape(self.n_tasks, self.rank)
+        if n_kappa:
+            self.kappa = np.exp(theta[n_W : n_W + n_kappa])
+        self._checked_base().theta = theta[n_W + n_kappa :]
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Bounds of ``theta``, shape (p, 2)."""
+        n_W, n_kappa = self._n_free()
+        limits = [np.empty((0, 2))]
+        if n_W:
+            limits.append(np.tile(np.asarray(self.W_bounds, dtype=np.float64), (n_W, 1)))
+        if n_kappa:
+            limits.append(np.tile(np.log(self.kappa_bounds), (n_kappa, 1)))
+        return np.vstack([*limits, self._checked_base().bounds.reshape(-1, 2)])
+
+    @property
+    def B(self) -> np.ndarray:
+        """Covariances of the tasks, shape (n_tasks, n_tasks)."""
+        W, kappa = self.mixture()
+        return W @ W.T + np.diag(kappa)
+
+    def _n_free(self) -> tuple[int, int]:
+        """How many weights, and how many variances, are learned."""
+        W, kappa = self.mixture()
+        return (
+            0 if _fixed(self.W_bounds) else W.size,
+            0 if _fixed(self.kappa_bounds) else kappa.size,
+        )
+
+    def mixture(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return W (n_tasks, rank) and kappa (n_tasks,), checked."""
+        n, rank = self.n_tasks, self.rank
+        for name, value, least in (("n_tasks", n, 1), ("rank", rank, 0)):
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{name} of Tasks must be an integer >= {least}; got {value!r}.")
+        if self.W is None:
+            W = _first_weights(n, rank)
+        else:
+            W = np.asarray(self.W, dtype=np.float64)
+            if W.shape != (n, rank) or not np.isfinite(W).all():
+                raise ValueError(
+                    f"W of Tasks must hold finite numbers of shape (n_tasks, rank), ({n}, {rank});"
+                    f" got shape {W.shape}."
+                )
+        kappa = OWN if self.kappa is None else np.asarray(self.kappa, dtype=np.float64)
+        if np.shape(kappa) not in ((), (n,)) or not (np.isfinite(kappa) & (kappa >= 0.0)).all():
+            raise ValueError(
+                f"kappa of Tasks must be a finite number >= 0, or one for each of {n} tasks; got"
+                f" {self.kappa!r}."
+            )
+        return W, np.broadcast_to(kappa, (n,)).astype(np.float64)
+
+    # --- rows ---
+
+    def split(self, X: ArrayLike, name: str = "X") -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of the base (n, c - 1) and the numbers of tasks (n,) of rows (n, c)."""
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] < 2:
+            raise ValueError(
+                f"{name} must hold rows of the base with the number of a task in a further column;"
+                f" got an array of shape {X.shape}."
+            )
+        tasks = X[:, -1]
+        known = (tasks >= 0) & (tasks < self.n_tasks) & (tasks == np.floor(tasks))
+        if not known.all():
+            row = int(np.argmin(known))
+            raise ValueError(
+                f"the last column of {name} must hold numbers of tasks, integers from 0 to"
+                f" {self.n_tasks - 1}; row {row} has {float(tasks[row])!r}."
+            )
+        return np.ascontiguousarray(X[:, :-1]), tasks.astype(np.intp)
+
+    # --- covariances ---
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Any:
+        """Return the covariances between rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, c)
+            Rows of the base, with the number of a task in a further column.
+        Y : array-like of shape (m, c), default=None
+            Rows; None means ``X``, with the white noise of the base, if any, on the diagonal.
+        eval_gradient : bool, default=False
+            Whether to return the gradient by ``theta`` as well; only with ``Y=None``.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+        K_gradient : ndarray of shape (n, n, p), only with ``eval_gradient``
+        """
+        base, B = self._checked_base(), self.B
+        x, t = self.split(X)
+        if Y is not None:
+            if eval_gradient:
+                raise ValueError("eval_gradient=True is accepted only with Y=None.")
+            y, u = self.split(Y, "Y")
+            return B[np.ix_(t, u)] * base(x, y)
+        across = B[np.ix_(t, t)]
+        if not eval_gradient:
+            return across * base(x)
+        K, slopes = base(x, eval_gradient=True)
+        own = self.mixture_slopes(t) * K[:, :, None]
+        return across * K, np.concatenate([own, across[:, :, None] * slopes], axis=2)
+
+    def mixture_slopes(self, tasks: np.ndarray) -> np.ndarray:
+        """Derivatives (n, n, q) of the covariances of tasks (n,) by the free of W and kappa."""
+        W, kappa = self.mixture()
+        n_W, n_kappa = self._n_free()
+        slopes = np.zeros((self.n_tasks, self.n_tasks, n_W + n_kappa))
+        if n_W:
+            for t in range(self.n_tasks):
+                columns = slice(t * self.rank, (t + 1) * self.rank)
+                slopes[t, :, columns] += W
+                slopes[:, t, columns] += W
+        for t in range(n_kappa):
+            slopes[t, t, n_W + t] = kappa[t]
+        return slopes[np.ix_(tasks, tasks)]
+
+    def diag(self, X: ArrayLike) -> np.ndarray:
+        """Return the variances of rows (n, c): the diagonal of ``self(X)``."""
+        x, t = self.split(X)
+        return self.B[t, t] * self._checked_base().diag(x)
+
+    def noise_diag(self, X: ArrayLike) -> np.ndarray:
+        """Return the part of ``diag(X)`` that is white noise of the base kernel, shape (n,)."""
+        x, t = self.split(X)
+        evaluator = evaluator_of(self._checked_base(), x.shape[1])
+        return self.B[t, t] * evaluator.noise(evaluator.embed(x))
+
+    def evaluator(self, n_columns: int) -> Evaluator:
+        """Return the two-step evaluation, that of the base with the tasks beside it.
+
+        Parameters
+        ----------
+        n_columns : int
+            Number of columns of the rows.
+        """
+        base = evaluator_of(self._checked_base(), n_columns - 1)
+        if isinstance(base, FeatureEvaluator):
+            return FeatureEvaluator(_TaskFeatures(self, base.features))
+        kind = _RowEvaluator if base.memory == "none" else _WholeEvaluator
+        return kind(self, base)
+
+
+class _RowEvaluator:
+    """A base whose embedding is the rows themselves."""
+
+    memory = "none"
+
+    def __init__(self, kernel: Tasks, base: Any) -> None:
+        self.kernel, self.base, self.B = kernel, base, kernel.B
+
+    def embed(self, rows: np.ndarray, offsets: Any = None) -> np.ndarray:
+        return rows
+
+    def join(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        return np.concatenate([first, second])
+
+    def cross(self, E: np.ndarray, F: np.ndarray) -> np.ndarray:
+        (x, t), (y, u) = self.kernel.split(E), self.kernel.split(F)
+        K = self.base.cross(x, y)
+        K *= self.B[np.ix_(t, u)]
+        return K
+
+    def diag(self, E: np.ndarray) -> np.ndarray:
+        x, t = self.kernel.split(E)
+        return self.B[t, t] * self.base.diag(x)
+
+    def noise(self, E: np.ndarray) -> np.ndarray:
+        x, t = self.kernel.split(E)
+        return self.B[t, t] * self.base.noise(x)
+
+
+class _WholeEvaluator:
+    """A base with an embedding of its own: (tasks, embedding)."""
+
+    memory = "whole"
+
+    def __init__(self, kernel: Tasks, base: Any) -> None:
+        self.kernel, self.base, self.B = kernel, base, kernel.B
+
+    def embed(self, rows: np.ndarray, offsets: Any = None) -> tuple[np.ndarray, Any]:
+        x, t = self.kernel.split(rows)
+        return t, self.base.embed(x)
+
+    def join(self, first: Any, second: Any) -> tuple[np.ndarray, Any]:
+        return np.concatenate([first[0], second[0]]), self.base.join(first[1], second[1])
+
+    def cross(self, E: Any, F: Any) -> np.ndarray:
+        return self.B[np.ix_(E[0], F[0])] * self.base.cross(E[1], F[1])
+
+    def diag(self, E: Any) -> np.ndarray:
+        return self.B[E[0], E[0]] * self.base.diag(E[1])
+
+    def noise(self, E: Any) -> np.ndarray:
+        return self.B[E[0], E[0]] * self.base.noise(E[1])
+
+
+class _TaskFeatures:
+    """Features of a base with finitely many, once for each function that B is made of."""
+
+    def __init__(self, kernel: Tasks, base: Any) -> None:
+        W, kappa = kernel.mixture()
+        self.kernel, self.base = kernel, base
+        self.roots = np.hstack([W, np.diag(np.sqrt(kappa))])  # B is their product
+
+    def means(self, rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return the features (m, r) of means over the runs of rows that begin at ``starts``."""
+        x, t = self.kernel.split(rows)
+        phi = self.base.means(x, np.arange(len(x)))
+        wide = (phi[:, :, None] * self.roots[t][:, None, :]).reshape(len(x), -1)
+        if len(starts) == len(x):
+            return wide
+        sizes = np.diff(np.append(starts, len(x)))
+        return np.add.reduceat(wide, starts, axis=0) / sizes[:, None]
+
+
+def _first_weights(n: int, rank: int) -> np.ndarray:
+    """Weights (n, rank) of tasks that are alike, and whose further functions differ."""
+    at = np.pi * np.outer(np.arange(n) + 0.5, np.arange(rank)) / max(1, n)
+    W = np.cos(at).round(12)  # zeros are zeros
+    return np.sqrt(SHARED) * W / np.linalg.norm(W, axis=1, keepdims=True) if rank else W
+
+
+def _fixed(bounds: Any) -> bool:
+    return isinstance(bounds, str) and bounds == "fixed"
