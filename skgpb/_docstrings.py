@@ -82,6 +82,10 @@ _OF_ARMS = _OF_GAUSSIAN_PROCESSES | _entries(
         ``fit``. A dict gives the sides names: a pair (lower, upper), a distribution of
         ``scipy.stats`` such as ``loguniform``, a range of integers, or a list of numbers or
         categories; queries then have ``params``, see :ref:`named-sides`.
+    context_bounds : array-like of shape (d_c, 2) or dict, default=None
+        Where contexts come from, which are given and not chosen: ``ask(context=...)`` and
+        ``recommend(context=...)``. Rows of ``kernel`` are then [context, arm]. A dict where
+        ``bounds`` is one.
     B : float, default=1.0
         Bound on the norm of f in the reproducing kernel Hilbert space. It is a property of
         the unknown f: in experiments an oracle, in practice a guess.

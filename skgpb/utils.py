@@ -237,6 +237,13 @@ def check_callable_value(function: Any, argument: int, name: str) -> float:
     return number
 
 
+def in_contexts(optimizer: Any) -> bool:
+    """Whether an optimizer is asked what to do in a context."""
+    parameters = optimizer.get_params(deep=False)
+    # The contextual tree may have its contexts from fit.
+    return "n_context" in parameters or parameters.get("context_bounds") is not None
+
+
 def box_around(X: np.ndarray) -> np.ndarray:
     """Bounding box (d, 2) of points; a constant feature gets a side of positive length."""
     lower, upper = X.min(axis=0), X.max(axis=0)

@@ -156,6 +156,31 @@ SLOW = {
 }
 
 
+#: Over arms and boxes, in contexts; see test_contract.py.
+IN_CONTEXTS = {
+    "UCB-box-in-contexts": (GPUCBOptimizer, {"bounds": [(0, 3)], "n_candidates": 40}),
+    "UCB-arms-in-contexts": (
+        GPUCBOptimizer,
+        {"kernel": RBF(0.7), "arms": np.linspace(0, 3, 17)[:, None], "alpha": 0.01},
+    ),
+    "TS-box-in-contexts": (
+        GPTSOptimizer,
+        {"kernel": RBF(0.7), "bounds": [(0, 3)], "alpha": 0.01, "n_candidates": 40},
+    ),
+    "EI-cells-in-contexts": (
+        EIOptimizer,
+        {
+            "kernel": CellAverage(RBF(0.7), 2),
+            "arms": np.column_stack([np.arange(12.0), np.arange(12.0) + 1.0]) / 4,
+            "alpha": 0.01,
+        },
+    ),
+    "MES-box-in-contexts": (MESOptimizer, {"bounds": [(0, 3)], "n_candidates": 40}),
+    "DAGP-arms-in-contexts": (DAGPUCBOptimizer, {"arms": np.linspace(0, 3, 17)[:, None]}),
+}
+SLOW |= {"TS-box-in-contexts", "MES-box-in-contexts", "DAGP-arms-in-contexts"}
+
+
 def some_slow(names):
     """Parameters of a test, those of slow cases marked."""
     return [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in names]

@@ -193,6 +193,51 @@ class TestContextual(OptimizerContract):
         return cases.POOL[:3]
 
 
+class TestArmsInContexts(OptimizerContract):
+    """An arm, or a point of a box, is asked for in a context."""
+
+    context = [0.25]
+
+    @pytest.fixture(autouse=True, params=cases.some_slow(cases.IN_CONTEXTS))
+    def _case(self, request):
+        self.cls, settings = cases.IN_CONTEXTS[request.param]
+        self.settings = {"context_bounds": [(-1, 1)], "random_state": 0} | settings
+
+    def make(self):
+        return self.cls(**self.settings)
+
+    def make_named(self, names):
+        if "bounds" not in self.settings:
+            return None
+        both = names([(-1, 1), (0, 3)])
+        sides = [dict([side]) for side in both.items()]
+        return self.make().set_params(context_bounds=sides[0], bounds=sides[1])
+
+    def ask(self, optimizer, n=None):
+        return optimizer.ask(n, context=self.context)
+
+    def recommend(self, optimizer):
+        return optimizer.recommend(context=self.context)
+
+    def run(self, optimizer, objective, n, **options):
+        return optimizer.run(objective, contexts=[self.context] * n, **options)
+
+    def read(self, optimizer, path):
+        super().read(optimizer, path)
+        optimizer.recommend(context=[-0.75])
+        optimizer.scores()
+        optimizer.predict_arms(return_std=True)
+        optimizer.sample_arms()
+
+    def strangers(self, optimizer):
+        other = self.make().set_params(context_bounds=[(1.5, 2.5)])
+        without = self.make().set_params(context_bounds=None)
+        return [other.ask(context=[2.0]), without.ask(), np.array([0.5, 3.5])]
+
+    def outside(self, optimizer):
+        return cases.POOL[:3]
+
+
 class TestCombinatorial(OptimizerContract):
     """Several campaigns answer at once."""
 

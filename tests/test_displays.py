@@ -324,10 +324,10 @@ def played(cls, d):
         candidates = {"queries": A[:5]} if "queries" in parameters else {}
         opt = cls(bounds=box, random_state=0, **candidates).fit(0.5 * A + 0.2, queries=A)
     else:
-        context = {"context_bounds": box} if "context_bounds" in parameters else {}
+        context = {"context_bounds": box} if "n_context" in parameters else {}
         opt = cls(bounds=box, **context)
     for _ in range(3):
-        query = opt.ask([0.5] * d) if "context_bounds" in parameters else opt.ask()
+        query = opt.ask([0.5] * d) if "n_context" in parameters else opt.ask()
         opt.tell(query, f(getattr(query, "a", query)))
     return opt
 

@@ -99,7 +99,7 @@ KINDS = [
     (blurred, "an input through a blur, or by chance", "CMESOptimizer"),
     (resolutions, "coarse is cheap, fine is dear", "CMETSOptimizer"),
     (pooled, "cells of several sizes", "KGOptimizer"),
-    (contexts, "an action, in a context that comes", "ContextualGPTreeOptimizer"),
+    (contexts, "an action, in a context that comes", "GPUCBOptimizer(context_bounds=...)"),
     (split, "how to split a budget", "CombinatorialBandit"),
     (settings, "the score of hyperparameters", "BanditSearchCV"),
     (at_hand, "nothing: averages are at hand", "OnlineGaussianProcessRegressor"),

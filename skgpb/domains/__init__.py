@@ -4,7 +4,7 @@ from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.balls import Ball, Balls
 from skgpb.domains.cells import Cells, FreeCells
-from skgpb.domains.contexts import ContextCell, ContextPartition
+from skgpb.domains.contexts import ContextArm, ContextArms, ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
 from skgpb.domains.mixed import MixedPartition
@@ -26,6 +26,8 @@ __all__ = [
     "Cell",
     "Cells",
     "ChebyshevCovering",
+    "ContextArm",
+    "ContextArms",
     "ContextCell",
     "ContextPartition",
     "EuclideanCovering",

@@ -192,6 +192,10 @@ class ArmSet:
         d = len(self.bounds)
         return 0.5 * rows[:, :d] + 0.5 * rows[:, -d:]
 
+    def every_row(self) -> np.ndarray:
+        """Rows of all that can be asked, or of some that stand for it."""
+        return self.rows
+
     def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
         """Descriptor rows of what a query observes."""
         if isinstance(query, Arm):
@@ -339,6 +343,14 @@ class BoxCandidates(ArmSet):
             points = self._spread()
         self.rows: np.ndarray = self.rows_of(points)
         return True
+
+    def spread_out(self) -> None:
+        """Choose the set of which a share follows what is known, with no grid before."""
+        if self.space is not None and self.space.discrete:
+            self._lay_out_settings(self.space)
+        else:
+            self.adaptive = True
+            self.rows = self.rows_of(self._spread())
 
     def _spread(self) -> np.ndarray:
         """Points (n_candidates, d) that fill the box evenly."""

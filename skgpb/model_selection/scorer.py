@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.utils import MOST_ROUNDS, Integral, Real, check_numbers, check_size
+from skgpb.utils import MOST_ROUNDS, Integral, Real, check_numbers, check_size, in_contexts
 
 MAX_SEED = np.iinfo(np.int32).max
 
@@ -73,8 +73,8 @@ class BanditScorer:
         optimizer = clone(estimator)
         parameters = optimizer.get_params(deep=False)
         domain = next((name for name in ("pool", "arms") if name in parameters), None)
-        contextual = "context_bounds" in parameters
-        if not isinstance(optimizer, BaseBanditOptimizer) or domain is None or contextual:
+        elsewhere = domain is None or in_contexts(optimizer)
+        if not isinstance(optimizer, BaseBanditOptimizer) or elsewhere:
             raise TypeError(
                 "bandit_scorer needs an optimizer that searches a pool or arms, such as "
                 f"GPOOOptimizer or GPUCBOptimizer, got {estimator!r}"

@@ -34,6 +34,7 @@ from skgpb.utils import (
     Interval,
     StrOptions,
     failed_fits,
+    in_contexts,
     insert_error_scores,
     warn_or_raise_about_fit_failures,
 )
@@ -309,7 +310,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
                 raise ValueError(
                     f"optimizer must not have {name}: it searches the space of param_distributions"
                 )
-        elsewhere = "context_bounds" in parameters or isinstance(engine, BaseIndirectOptimizer)
+        elsewhere = in_contexts(engine) or isinstance(engine, BaseIndirectOptimizer)
         if "bounds" not in parameters or elsewhere:
             raise TypeError(
                 "optimizer must search a box whose queries are settings, as GPOOOptimizer and "

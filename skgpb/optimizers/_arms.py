@@ -29,10 +29,12 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
+from skgpb.domains.contexts import ContextArms
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.kernels._boxes import check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._contexts import ChoiceInContexts, RunsInContexts
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._placement import Sides
@@ -54,10 +56,14 @@ THETA = 0.1
 # Multiplications that moving candidates may take in a round, about a millisecond; and how many move
 # in any case (decision D-D10).
 MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
+# Where nothing is kept from the last round, candidates move so many times in one.
+N_STEPS = 3
 
 
 @with_shared_paragraphs
-class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
+class BaseArmsOptimizer(
+    RunsInContexts, ChoiceInContexts, FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]
+):
     """A rule that scores all arms and pulls the best.
 
     A subclass implements :meth:`acquisition`.
@@ -68,7 +74,8 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
     bounds : array-like of shape (d, 2), default=None
         A box instead of arms, which candidates then stand for, see Notes. With neither it
         comes from ``fit``.
-    alpha, n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
+    context_bounds, alpha, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 
     Attributes
@@ -94,6 +101,13 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
     dimensions, where no such set fills the box, all of them follow the posterior. After some
     hundred answers they move in turn, a few in each round (decision D-D10).
 
+    *Contexts.* With ``context_bounds`` an arm is asked for in a context, ``ask(context=...)``, and
+    rows, kernel and posterior are those of [context, arm]. What is looked at without a context, by
+    :meth:`posterior`, :meth:`scores` and :meth:`predict_arms`, is in the one that was asked last,
+    at first the middle of their box. First arms fill the space of arms whatever their contexts
+    are. Candidates in a box are from the first round on a set that fills it, of which a share
+    follows what is best in the context.
+
     *Batches.* ``ask(n)`` shrinks the standard deviations by the queries that are pending, whose
     values are assumed to be as expected [Desautels2014]_; a batch has no arm twice.
     """
@@ -106,6 +120,7 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
     _parameter_constraints: dict[str, Any] = {
         "arms": "no_validation",
         "bounds": "no_validation",
+        "context_bounds": "no_validation",
         "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -116,6 +131,7 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
@@ -129,6 +145,7 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
         self.kernel = kernel
         self.arms = arms
         self.bounds = bounds
+        self.context_bounds = context_bounds
         self.alpha = alpha
         self.n_candidates = n_candidates
         self.n_initial = n_initial
@@ -168,7 +185,7 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
         arms = self.domain_
         free = np.ones(len(values), dtype=bool)
         for query in self._pending:
-            if query.index >= 0:
+            if query.index >= 0 and arms.slot_of(query) >= 0:
                 free[query.index] = False
             else:
                 # Candidates that follow the posterior may coincide with others.
@@ -192,6 +209,12 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
         self._refresh_candidates()
         means, variances = self._gp.posterior.tracked_mean(), self._gp.posterior.tracked_var()
         return self.domain_.arm(best_known(means, variances))
+
+    def _best_in(self, context: np.ndarray) -> Arm:
+        # What is tracked belongs to the context that was asked last.
+        arms = self._within(context)
+        mean, std = self._gp.moments(arms.rows, std=True)
+        return arms.arm(best_known(mean / self._gp.scale, (std / self._gp.scale) ** 2))
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> ArmsPosterior:
@@ -219,13 +242,17 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
         )
 
     @overload
-    def recommend(self, rule: str | None = None, *, side: None = None) -> Arm: ...
+    def recommend(
+        self, rule: str | None = None, *, side: None = None, context: Any = None
+    ) -> Arm: ...
 
     @overload
-    def recommend(self, rule: str | None = None, *, side: Sides) -> Region: ...
+    def recommend(self, rule: str | None = None, *, side: Sides, context: Any = None) -> Region: ...
 
     @locked
-    def recommend(self, rule: str | None = None, *, side: Sides | None = None) -> Arm | Region:
+    def recommend(
+        self, rule: str | None = None, *, side: Sides | None = None, context: Any = None
+    ) -> Arm | Region:
         """Return the best arm, or the best cell of a size.
 
         Parameters
@@ -236,13 +263,19 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
             In a box, sides of a cell, one for all or one for each: the cell of this size with the
             best average, wherever it lies. Of separate values it is their number, one where a dict
             or a single number does not say. None for an arm.
+        context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
+            Where it is to be best, where there are ``context_bounds``.
 
         Returns
         -------
         query : Arm or Region
         """
-        best = super().recommend(rule)
-        return best if side is None else self._best_placed(side, self._checked_rule(rule))
+        best = super().recommend(rule, context=context)
+        if side is None:
+            return best
+        if self.context_bounds is not None:
+            return self._best_actions(self._checked_context(context), side)
+        return self._best_placed(side, self._checked_rule(rule))
 
     # -- what users and other algorithms read --------------------------------------------------
 
@@ -323,6 +356,9 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
         return takes_boxes(self.kernel)
 
     def _domain(self) -> np.ndarray | None:
+        return self._with_contexts(self._domain_of_arms())
+
+    def _domain_of_arms(self) -> np.ndarray | None:
         if self.arms is None:
             return super()._domain()
         if self.bounds is not None:
@@ -350,14 +386,20 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
         self._start_surrogate(kernel, 2 * d if over_boxes else d)
         self._candidates_at = -1
         self._slope: float | None = None
+        self._entered: tuple[Any, ...] | None = None
+        n = self.n_context_
+        box, counts = self.bounds_[n:], counts and counts[n:]
         if self.arms is not None:
-            self.domain_ = ArmSet(np.array(check_numbers(self.arms, "arms")), self.bounds_, counts)
-            self._track(self.domain_.rows)
+            arms = ArmSet(np.array(check_numbers(self.arms, "arms")), box, counts)
         else:
-            self.domain_ = BoxCandidates(
-                self.bounds_, self.n_candidates, counts, self._seed, self.space_
-            )
+            arms = BoxCandidates(box, self.n_candidates, counts, self._seed, self._actions)
+        if n:
+            arms = ContextArms(arms, self.bounds_, self.space_)
+        self.domain_ = arms
+        if isinstance(arms, BoxCandidates):
             self._refresh_candidates()
+        else:
+            self._track(arms.rows)
 
     def _track(self, rows: np.ndarray, slots: np.ndarray | None = None) -> None:
         """Follow the posterior of these arms, in place of some others or of all."""
@@ -375,7 +417,32 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._condition(X, y)
         self._pairs = TrackedPairs(self._gp)
-        self._candidates_at = -1
+        self._candidates_at, self._entered = -1, None
+
+    # -- contexts -----------------------------------------------------------------------------
+
+    def _enter(self, context: np.ndarray) -> None:
+        """Track the arms in a context: O(n_arms t^2), unless they are tracked already."""
+        arms = self.domain_.within(context)
+        entered = (context.tobytes(), self._round if arms.follows else None)
+        if entered != self._entered:
+            self.domain_ = self._within(context)
+            self._track(self.domain_.rows)
+            self._entered = entered
+
+    def _within(self, context: np.ndarray) -> ContextArms:
+        """The arms in a context, or the candidates of this round."""
+        self._check_candidates()
+        arms = self.domain_.within(context)
+        if not (arms.follows and len(self._gp.observed)):
+            return arms
+        seen = self._rows_of(self._places_seen())
+        rows = np.concatenate([arms.beside(context, arms.actions_of(seen)), arms.rows])
+        rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
+        for _ in range(N_STEPS):
+            arms = arms.following(rows, self._gp.moments(rows), rng)
+            rows = arms.rows
+        return arms
 
     # -- candidates in a box ------------------------------------------------------------------
 
@@ -397,7 +464,7 @@ class BaseArmsOptimizer(FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[A
 
     def _check_candidates(self) -> None:
         """Raise ValueError where their number was changed during the run."""
-        candidates = self.domain_
+        candidates = getattr(self.domain_, "actions", self.domain_)
         if isinstance(candidates, BoxCandidates) and self.n_candidates != candidates.n_candidates:
             raise ValueError(
                 f"n_candidates was {candidates.n_candidates} when this run began and is "
@@ -435,7 +502,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha : %(arms)s
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the uncertainty is multiplied by sqrt(beta).
         "theory" is the algorithm's own; a callable takes the round t, counted from 1.
@@ -454,6 +521,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         beta: str | float | Callable[[int], float] | None = "theory",
         failure_probability: float = 0.1,
@@ -470,6 +538,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             n_candidates=n_candidates,
             n_initial=n_initial,

@@ -263,6 +263,8 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
                 )
             if optimizer.arms is None and optimizer.bounds is not None:
                 raise ValueError(f"the optimizer of {name!r} has bounds=, but needs arms=")
+            if optimizer.context_bounds is not None:
+                raise ValueError(f"the optimizer of {name!r} must have no context_bounds")
             if optimizer.direction != "maximize":
                 raise ValueError(
                     f"the optimizer of {name!r} has direction={optimizer.direction!r}, but what a "

@@ -18,7 +18,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 from math import log, sqrt
@@ -37,9 +37,9 @@ from skgpb.domains import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
-from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
-from skgpb.optimizers._placement import Sides, best_placed, checked_sides
+from skgpb.optimizers._contexts import InContexts
+from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import check_run
 from skgpb.optimizers._tree_search import (
@@ -56,11 +56,6 @@ from skgpb.utils import (
     Integral,
     Interval,
     StrOptions,
-    check_bounds,
-    check_count,
-    check_inside,
-    check_numbers,
-    unchanged_by_errors,
 )
 
 
@@ -73,7 +68,7 @@ class Promise(NamedTuple):
 
 
 @with_shared_paragraphs
-class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
+class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
     r"""Choose an action where circumstances are given and change from round to round (Algorithm 3).
 
     Parameters
@@ -264,13 +259,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         -------
         query : ContextCell or list of ContextCell
         """
-        count = check_count(n)
-        self._ensure_started()
-        context = self._checked_context(context)
-        mine = [query for query in self._asked if np.array_equal(query.context, context)]
-        while len(mine) < count:
-            mine.append(self._ask_for(self._choose, context))
-        return mine[0] if n is None else mine[:count]
+        return self._ask_in(context, n)
 
     @overload
     def recommend(
@@ -304,21 +293,9 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         self._checked_rule(rule)
         self._check_informed()
         context = self._checked_context(context)
-        return self._best(context) if side is None else self._best_actions(context, side)
+        return self._best_in(context) if side is None else self._best_actions(context, side)
 
-    def _best_actions(self, context: np.ndarray, side: Any) -> Region:
-        n, bounds, actions = len(context), self.bounds_[self.n_context_ :], self._actions
-
-        def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-            points = [np.hstack([np.tile(context, (len(cell), 1)), cell]) for cell in cells]
-            return self._gp.moments([self._rows_of(each) for each in points], std=True)
-
-        sides, seen = checked_sides(side, bounds, actions), self._places_seen()[:, n:]
-        best = best_placed(moments, seen, bounds, sides, 0.0, actions)
-        lower, upper = (np.concatenate([context, end]) for end in (best.lower, best.upper))
-        return Region(lower, upper, (1,) * n + best.counts).named(self.space_)
-
-    def _best(self, context: np.ndarray) -> ContextCell:
+    def _best_in(self, context: np.ndarray) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()
         means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
         return self.domain_.played(self._first_best(nodes, means / self._gp.scale), context)
@@ -361,16 +338,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         """
         check_run(objective, callback, on_error, verbose)
         workers = workers_of(executor, n_jobs, objective, on_error)
-        with unchanged_by_errors(self):
-            self._ensure_started()
-            if self._contexts is not None:
-                contexts = self._contexts.points(contexts)
-            given = check_numbers(contexts, "contexts", ensure_2d=False)
-            rows = [self._checked_context(row) for row in given]
-            if not rows:
-                raise ValueError("contexts must hold at least one context")
-        # Contexts do not come back: what an interrupted run left is not evaluated in this one.
-        self._batch = []
+        rows = self._checked_contexts(contexts)
         result = self._play(
             workers,
             len(rows),
@@ -383,34 +351,12 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
             result.message = "all contexts were played"
         return result
 
-    @locked
-    def _ask_each(self, contexts: list[np.ndarray]) -> list[ContextCell]:
-        """One query in each of these contexts, none of which is being evaluated."""
-        queries: list[ContextCell] = []
-        for context in contexts:
-            # Until something is told, ask returns what is being evaluated in this context as well.
-            known = [each for each in self._asked if np.array_equal(each.context, context)]
-            out = [each for each in known if each in self._batch or each in queries]
-            queries += [each for each in self.ask(context, len(out) + 1) if each not in out][:1]
-        return queries
-
     def _result(self, last: ContextCell) -> ContextCell:
         return self.recommend(last.context)
 
-    def _checked_context(self, context: Any) -> np.ndarray:
-        if self._contexts is not None and isinstance(context, Mapping):
-            context = self._contexts.point(context)
-        context = np.atleast_1d(check_numbers(np.atleast_1d(context), "context", ensure_2d=False))
-        if context.shape != (self.n_context_,):
-            raise ValueError(f"context must have shape ({self.n_context_},), got {context.shape}")
-        check_inside(context[None], self.bounds_[: self.n_context_])
-        if self._contexts is not None:
-            context = self._contexts.snapped(context[None])[0]
-        return context + 0.0  # -0.0 and 0.0 are one context
-
     # -- Algorithm 3 ------------------------------------------------------------------------
 
-    def _choose(self, context: np.ndarray) -> ContextCell:
+    def _choose_in(self, context: np.ndarray) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""
         t = self._round + 1 + len(self._pending)
         self._follow_horizon(t)
@@ -455,7 +401,7 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
         )
 
     def _choice_of(self, query: ContextCell) -> tuple:
-        return self._choose, self._checked_context(query.context)
+        return self._choose_in, self._checked_context(query.context)
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Promise]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
@@ -501,31 +447,13 @@ class ContextualGPTreeOptimizer(AdaptiveTree[ContextCell]):
 
     # -- state ------------------------------------------------------------------------------
 
-    def _make_space(self) -> ParameterSpace | None:
-        actions = self._actions = super()._make_space()
-        self._contexts = self._checked_space(self.context_bounds, "context_bounds")
-        if (actions is None) != (self._contexts is None):
-            raise ValueError(
-                "give the sides of both context_bounds and bounds names, or of neither"
-            )
-        if actions is None or self._contexts is None:
-            return None
-        if not set(self.bounds).isdisjoint(self.context_bounds):
-            raise ValueError("the sides of context_bounds and bounds must have different names")
-        return ParameterSpace.of_bounds({**self.context_bounds, **self.bounds})
-
     def _domain(self) -> np.ndarray | None:
         if (self.bounds is None) != (self.context_bounds is None):
             raise ValueError(
                 "pass both context_bounds and bounds, or neither: fit then takes both from X, "
                 "whose first n_context columns are contexts"
             )
-        if self.bounds is None:
-            return None
-        if self.space_ is not None:
-            return self.space_.bounds
-        contexts = check_bounds(self.context_bounds, "context_bounds")
-        return np.concatenate([contexts, check_bounds(self.bounds)])
+        return None if self.bounds is None else self._joint_bounds()
 
     def _resolved_n_context(self) -> int:
         if self._contexts is not None:

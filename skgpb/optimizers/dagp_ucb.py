@@ -40,7 +40,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha : %(arms)s
     weights : {"integral", "sampling", "joint"} or callable, default="integral"
         w_t: the integral of equation 36, exact to about 1e-12; its estimate from draws of
         independent marginals (Algorithm 2); the share of *joint* posterior draws in which an
@@ -102,6 +102,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         weights: str | Callable[[ArmsPosterior], np.ndarray] = "integral",
         n_draws: int = 1000,
@@ -121,6 +122,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             beta=beta,
             failure_probability=failure_probability,

@@ -32,7 +32,7 @@ class EIOptimizer(BaseArmsOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha : %(arms)s
     xi : float, default=0.0
         Margin by which the incumbent, the largest posterior mean of all arms, is to be
         exceeded, in units of the reward.
@@ -76,6 +76,7 @@ class EIOptimizer(BaseArmsOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         xi: float = 0.0,
         n_candidates: int = 500,
@@ -91,6 +92,7 @@ class EIOptimizer(BaseArmsOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             n_candidates=n_candidates,
             n_initial=n_initial,

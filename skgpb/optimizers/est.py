@@ -34,7 +34,7 @@ class ESTOptimizer(BaseArmsOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha : %(arms)s
     optimum : float, default=None
         The best value of f where it is known, in units of the reward; None to estimate it.
     n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
@@ -73,6 +73,7 @@ class ESTOptimizer(BaseArmsOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         optimum: float | None = None,
         n_candidates: int = 500,
@@ -88,6 +89,7 @@ class ESTOptimizer(BaseArmsOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             n_candidates=n_candidates,
             n_initial=n_initial,

@@ -33,7 +33,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha, B, R, information_gain : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha, B, R, information_gain : %(arms)s
     beta : "theory", float or callable, default=1.0
         Factor of the posterior *variance* of the draw. 1 is Thompson sampling; "theory" is
         v_t^2 = (B + R / sqrt(alpha) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of
@@ -90,6 +90,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         B: float = 1.0,
         R: float | None = None,
@@ -109,6 +110,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             beta=beta,
             failure_probability=failure_probability,

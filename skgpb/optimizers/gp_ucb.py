@@ -36,7 +36,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha : %(arms)s
     beta : "theory", float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
@@ -78,6 +78,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         beta: str | float | Callable[[int], float] | None = None,
         failure_probability: float = 0.1,
@@ -94,6 +95,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             beta=beta,
             failure_probability=failure_probability,

@@ -34,7 +34,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha, B, R, information_gain : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha, B, R, information_gain : %(arms)s
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
         above; a callable takes the round t, counted from 1.
@@ -80,6 +80,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         B: float = 1.0,
         R: float | None = None,
@@ -99,6 +100,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             beta=beta,
             failure_probability=failure_probability,

@@ -31,7 +31,7 @@ class MESOptimizer(BaseArmsOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha : %(arms)s
     optimum : float, default=None
         f*, the largest value of f, where it is known, in units of the reward; None to draw it.
     max_values : {"draws", "gumbel"}, default="draws"
@@ -78,6 +78,7 @@ class MESOptimizer(BaseArmsOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         optimum: float | None = None,
         max_values: str = "draws",
@@ -95,6 +96,7 @@ class MESOptimizer(BaseArmsOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             n_candidates=n_candidates,
             n_initial=n_initial,

@@ -32,7 +32,7 @@ class PIOptimizer(BaseArmsOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha : %(arms)s
     xi : float, default=0.01
         Margin by which the incumbent, the largest posterior mean of all arms, is to be
         exceeded, in units of the reward.
@@ -78,6 +78,7 @@ class PIOptimizer(BaseArmsOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         xi: float = 0.01,
         n_candidates: int = 500,
@@ -93,6 +94,7 @@ class PIOptimizer(BaseArmsOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             n_candidates=n_candidates,
             n_initial=n_initial,

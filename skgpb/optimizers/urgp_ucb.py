@@ -34,7 +34,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, alpha : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha : %(arms)s
     weights : {"own", "mean", "sum"}, default="own"
         Whose standard deviation counts: the arm's own (Kronecker's delta, as printed: a GP-UCB
         with a smaller bonus, which performs well), the mean over all arms, or the sum, which
@@ -83,6 +83,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         *,
         arms: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         alpha: float | None = None,
         weights: str = "own",
         covariance: str = "auto",
@@ -101,6 +102,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
             kernel,
             arms=arms,
             bounds=bounds,
+            context_bounds=context_bounds,
             alpha=alpha,
             beta=beta,
             failure_probability=failure_probability,

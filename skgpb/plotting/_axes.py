@@ -14,7 +14,7 @@ from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
 from skgpb.domains.space import Axis, Quantile, Span
 from skgpb.inspection import check_is_single, feature_names_of
-from skgpb.utils import Integral, check_numbers
+from skgpb.utils import Integral, check_numbers, in_contexts
 
 # Colour of what is recommended, in every display: vermilion, which people who do not tell red
 # from green still tell from the blue, green and yellow of the others.
@@ -45,7 +45,7 @@ def check_has_posterior(optimizer: Any) -> None:
 
 def recommendation_of(optimizer: Any) -> Any:
     """What an optimizer recommends, None where that needs a context or an answer."""
-    if "context_bounds" in optimizer.get_params(deep=False):
+    if in_contexts(optimizer):
         return None
     try:
         return optimizer.recommend()

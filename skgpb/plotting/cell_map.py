@@ -24,6 +24,7 @@ from skgpb.plotting._axes import (
     recommendation_of,
     sides_of,
 )
+from skgpb.utils import in_contexts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +137,7 @@ class CellMapDisplay:
         has_cells = "a tree search with a Gaussian process has cells with a posterior"
         check_has_cells(optimizer, has_cells, posterior=True)
         if recommended is None:
-            if "context_bounds" in optimizer.get_params(deep=False):
+            if in_contexts(optimizer):
                 raise ValueError("recommended must be given: what is best depends on the context")
             recommended = recommendation_of(optimizer)
         tree, cell_of = optimizer.tree_, optimizer.domain_.cell

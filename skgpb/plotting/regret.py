@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.inspection import check_is_single
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.plotting._axes import ink_of, make_axes
-from skgpb.utils import check_numbers, check_reward
+from skgpb.utils import check_numbers, check_reward, in_contexts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -208,7 +208,7 @@ class RegretDisplay:
 
 def _estimated_optimum(optimizer: Any) -> float:
     """Estimated mean reward of the recommendation."""
-    if "context_bounds" in optimizer.get_params(deep=False):
+    if in_contexts(optimizer):
         raise ValueError("optimum must be given: what is best depends on the context")
     best = optimizer.recommend()
     # What the indirect ones recommend is a point, no query of theirs.

@@ -259,7 +259,7 @@ class _Gain:
         self._kernel = clone(optimizer.surrogate_.kernel_)
         self._d = optimizer.n_features_in_
         self._greedy: GreedyInformationGain | None = None
-        self._arms = optimizer.surrogate_.process_.tracked.rows.copy()
+        self._arms = optimizer.domain_.every_row().copy()
         self._alpha = optimizer.alpha_ / optimizer.surrogate_.process_.scale**2
         if isinstance(self._spec, str) and self._spec == "order":
             _stationary_parts(self._kernel)

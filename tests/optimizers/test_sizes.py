@@ -46,7 +46,7 @@ def started(name, **parameters):
     accepted = cls().get_params(deep=False)
     if "query_bounds" in accepted:
         parameters |= {"bounds": [(0, 1)], "query_bounds": [(0, 1)]}
-    elif "context_bounds" in accepted:
+    elif "n_context" in accepted:
         parameters |= {"context_bounds": [(0, 1)], "bounds": [(0, 1)]}
     else:
         parameters |= {"bounds": [(0, 1), (0, 1)]}
@@ -62,7 +62,7 @@ def test_sizes_that_cannot_work_are_refused_first(name, parameter, size):
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=parameter):
-            optimizer.ask(*[0.5] * ("context_bounds" in optimizer.get_params()))
+            optimizer.ask(*[0.5] * ("n_context" in optimizer.get_params()))
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()

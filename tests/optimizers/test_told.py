@@ -27,7 +27,7 @@ def made(cls, names=None):
     box = [(0.0, 1.0)] * 2 if names is None else dict.fromkeys(names, (0.0, 1.0))
     if "query_bounds" in inspect.signature(cls).parameters:
         return cls(bounds=[(0.0, 1.0)] * 2, query_bounds=box, random_state=0)
-    if "context_bounds" in inspect.signature(cls).parameters:
+    if "n_context" in inspect.signature(cls).parameters:
         parts = [box[:1], box[1:]] if names is None else [{n: (0.0, 1.0)} for n in names]
         return cls(context_bounds=parts[0], bounds=parts[1])
     return cls(bounds=box)
