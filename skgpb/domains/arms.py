@@ -14,7 +14,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from skgpb.domains.candidates import GRID_DIMENSIONS, even_grid, points_near, spread_points
+from skgpb.domains.candidates import (
+    GRID_DIMENSIONS,
+    even_grid,
+    largest_first,
+    points_near,
+    spread_points,
+)
 from skgpb.domains.first_design import first_members, first_points, next_place
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
@@ -389,7 +395,7 @@ class BoxCandidates(ArmSet):
         start = self._next or 0
         moved = self.n_candidates - n_local + (start + np.arange(n_moved)) % n_local
         self._next = (start + n_moved) % n_local
-        order = np.argsort(-values, kind="stable")[: 2 * N_CENTERS]
+        order = largest_first(values, 2 * N_CENTERS)
         best = np.clip(points[order], *self.bounds.T)
         distinct: dict[bytes, np.ndarray] = {}
         for point in best + 0.0:  # which makes one zero of two
@@ -397,9 +403,11 @@ class BoxCandidates(ArmSet):
         new = centers = np.array(list(distinct.values())[: min(N_CENTERS, n_local)])
         if n_moved < n_local:
             places = self.places_of(self.rows)
-            known = (places[:, np.newaxis] == centers).all(axis=2)
-            known[moved] = False
-            new = centers[~known.any(axis=0)][:n_moved]
+            places[moved] = np.nan
+            # Hardly any candidate shares a coordinate with a center of another place.
+            rows, which = np.nonzero(places[:, :1] == centers[:, 0])
+            known = which[(places[rows] == centers[which]).all(axis=1)]
+            new = np.delete(centers, known, axis=0)[:n_moved]
         around = points_near(self.bounds, centers, n_moved - len(new), rng)
         local = np.concatenate([new, around])
         if self.space is not None:

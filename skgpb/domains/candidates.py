@@ -54,3 +54,11 @@ def points_near(
     points = centers[np.arange(n) % len(centers)]
     points = points + side * scale * rng.standard_normal((n, len(bounds)))
     return np.clip(points, bounds[:, 0], bounds[:, 1])
+
+
+def largest_first(values: np.ndarray, n: int) -> np.ndarray:
+    """Numbers of the n largest values, largest first; of equal ones the first comes first."""
+    if n >= len(values):
+        return np.argsort(-values, kind="stable")
+    among = np.flatnonzero(values >= np.partition(values, -n)[-n])
+    return among[np.argsort(-values[among], kind="stable")][:n]

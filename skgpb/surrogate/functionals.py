@@ -131,6 +131,15 @@ class Functionals:
             if known is not None:
                 self._memory.put([i], known)
 
+    def put_all(self, slots: np.ndarray, other: Functionals) -> None:
+        """Put all functionals of another list into some slots, in turn, as :meth:`put` does."""
+        single = self._blocks is None and other.offsets is None
+        if single and self._memory is None and slots.max(initial=-1) < self._n:
+            self._buffer[slots] = other.rows
+            return
+        for i, slot in enumerate(slots.tolist()):
+            self.put(slot, other, i)
+
     def one(self, i: int) -> Functionals:
         """Return functional i by itself, to be read and not to grow."""
         block = self[i]

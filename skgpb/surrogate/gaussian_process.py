@@ -293,8 +293,7 @@ class GaussianProcess:
         if len(self.tracked) == 0 and np.array_equal(numbers, np.arange(len(new))):
             self.tracked.extend(new)
         else:
-            for i, slot in enumerate(numbers.tolist()):
-                self.tracked.put(slot, new, i)
+            self.tracked.put_all(numbers, new)
         self._report_losses()
 
     def tracked_moments(self) -> tuple[np.ndarray, np.ndarray]:
