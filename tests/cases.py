@@ -24,6 +24,7 @@ from skgpb.optimizers import (
     GPTSOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    IDSOptimizer,
     IGPUCBOptimizer,
     IndirectEIOptimizer,
     IndirectMESOptimizer,
@@ -119,6 +120,11 @@ CASES = {
     "KG-cells": (
         KGOptimizer,
         {"queries": Cells([0.3, 0.6]), "targets": Cells((0.3, 0.5)), "n_candidates": 40},
+    ),
+    "IDS": (IDSOptimizer, {"bounds": None, "queries": ARMS, "cost": COSTS, "alpha": 0.01 * COSTS}),
+    "IDS-cells": (
+        IDSOptimizer,
+        {"queries": Cells([0.3, 0.6]), "targets": Cells(0.3), "n_candidates": 40, "gap": "query"},
     ),
 }
 

@@ -17,6 +17,10 @@ from skgpb._core._entropy import information
 
 # Probabilities at which a Gumbel law meets the distribution of the maximum.
 LOWER, MEDIAN, UPPER = 0.25, 0.5, 0.75
+# Standard deviations of an answer up to this one carry no information (decision D-C3).
+KNOWN = 1e-9
+# Largest share of a variance that an answer explains, also where it has no noise.
+LARGEST_SHARE = 1.0 - 1e-9
 
 
 def max_value_entropy(mean: np.ndarray, std: np.ndarray, max_values: np.ndarray) -> np.ndarray:
@@ -47,6 +51,44 @@ def max_value_entropy(mean: np.ndarray, std: np.ndarray, max_values: np.ndarray)
         np.ascontiguousarray(a, dtype=np.float64) for a in (mean, std, max_values)
     )
     return information(mean, std, max_values, 0.0)
+
+
+def linear_information(
+    covariance: np.ndarray,
+    std: np.ndarray,
+    noise: np.ndarray | float,
+    variance: np.ndarray | float,
+) -> np.ndarray:
+    r"""Information about f* in the part of it that is linear in the answer, in nats.
+
+    Of what is normal together with the answers, as any linear functional of f, it is all of it.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n,)
+        Posterior covariance of g(a) and f*.
+    std : ndarray of shape (n,)
+        Posterior standard deviation of the noiseless answers g(a).
+    noise : float or ndarray of shape (n,)
+        Noise variance of the answers.
+    variance : float or ndarray of shape (n,)
+        Posterior variance of f*.
+
+    Returns
+    -------
+    information : ndarray of shape (n,)
+        At least 0, and 0 where ``std`` is below 1e-9 or ``variance`` is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> linear_information(np.array([0.5, 0.5, 0.0]), np.ones(3), np.array([0.0, 3.0, 0.0]), 1.0)
+    array([0.14384104, 0.03226926, 0.        ])
+    """
+    total = (std**2 + noise) * variance
+    known = (std <= KNOWN) | (total <= 0.0)
+    share = covariance**2 / np.where(known, 1.0, total)
+    return np.where(known, 0.0, -0.5 * np.log1p(-np.minimum(share, LARGEST_SHARE)))
 
 
 def gumbel_max_values(

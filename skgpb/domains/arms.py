@@ -226,6 +226,9 @@ class ArmSet:
                 f"{self.rows.shape[1]} columns)"
             )
 
+    def __contains__(self, query: object) -> bool:
+        return isinstance(query, Arm) and self._knows(query)
+
     def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
         """Largest prior standard deviation of a slope, over the unit cube.
 

@@ -13,6 +13,7 @@ from skgpb.optimizers.gp_ts import GPTSOptimizer
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.optimizers.gp_zooming import GPZoomingOptimizer
 from skgpb.optimizers.gpoo import GPOOOptimizer
+from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.igp_ucb import IGPUCBOptimizer
 from skgpb.optimizers.indirect_baselines import (
     IndirectEIOptimizer,
@@ -39,6 +40,7 @@ __all__ = [
     "GPTreeOptimizer",
     "GPUCBOptimizer",
     "GPZoomingOptimizer",
+    "IDSOptimizer",
     "IGPUCBOptimizer",
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",

@@ -20,7 +20,7 @@ from skgpb._core._posterior import Posterior
 from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.cells import Cells, FreeCells
-from skgpb.domains.query import PointsQuery
+from skgpb.domains.query import PointsQuery, Query
 from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
@@ -85,6 +85,10 @@ class TargetsPosterior:
     def covariance(self) -> np.ndarray:
         """Posterior covariances (n_queries, n_targets)."""
         return self._across.covariance(self._expected)
+
+    def covariance_of_target(self, number: int) -> np.ndarray:
+        """Posterior covariances of one target with all targets, shape (n_targets,)."""
+        return self._across.among_others(self._expected, number)
 
 
 class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
@@ -278,6 +282,16 @@ class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm
         if alpha is None and np.ndim(self.alpha):
             noise = self._noises_of([target])[0]
         return query, target, value, noise
+
+    def _checked_queries(self, queries: Any) -> list[Any]:
+        """Check what is to be predicted: targets as well, which perhaps cannot be asked."""
+        checked: list[Any] = []
+        for query in [queries] if isinstance(queries, Query) else self._points_of(queries):
+            if query in self.targets_:
+                checked.append(query)
+            else:
+                checked += super()._checked_queries([query])
+        return checked
 
     # -- domain -----------------------------------------------------------------------------
 

@@ -47,16 +47,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._entropy import information
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.acquisition.entropy import gumbel_max_values
+from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer, BaseQuerySetOptimizer
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
-
-# Standard deviations of g up to this one carry no information (decision D-C3).
-KNOWN = 1e-9
-# Largest share of the variance of f* that an answer explains: it is estimated from draws.
-LARGEST_SHARE = 1.0 - 1e-9
 
 
 class SamplesMaximum(BaseIndirectOptimizer[Asked]):
@@ -336,39 +331,6 @@ def conditional_max_value_entropy(
     if noise is not None:
         noise = np.ascontiguousarray(np.broadcast_to(noise, mean.shape), dtype=np.float64)
     return information(mean, std, max_values, KNOWN, noise)
-
-
-def linear_information(
-    covariance: np.ndarray, std: np.ndarray, noise: np.ndarray | float, variance: float
-) -> np.ndarray:
-    r"""Information about f* in the part of it that is linear in the answer, in nats.
-
-    Parameters
-    ----------
-    covariance : ndarray of shape (n,)
-        Posterior covariance of g(a) and f*.
-    std : ndarray of shape (n,)
-        Posterior standard deviation of the noiseless answers g(a).
-    noise : float or ndarray of shape (n,)
-        Noise variance of the answers.
-    variance : float
-        Posterior variance of f*.
-
-    Returns
-    -------
-    information : ndarray of shape (n,)
-        At least 0, and 0 where ``std`` is below 1e-9 or ``variance`` is 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> linear_information(np.array([0.5, 0.5, 0.0]), np.ones(3), np.array([0.0, 3.0, 0.0]), 1.0)
-    array([0.14384104, 0.03226926, 0.        ])
-    """
-    total = (std**2 + noise) * variance
-    known = (std <= KNOWN) | (total <= 0.0)
-    share = covariance**2 / np.where(known, 1.0, total)
-    return np.where(known, 0.0, -0.5 * np.log1p(-np.minimum(share, LARGEST_SHARE)))
 
 
 def refined_maxima(draws: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

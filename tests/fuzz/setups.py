@@ -285,6 +285,8 @@ SETUPS = {
     "MES-box": Setup(skgpb.MESOptimizer, **_ON_A_BOX),
     "KG": Setup(skgpb.KGOptimizer, queries=ARMS, **PLAIN),
     "KG-box": Setup(skgpb.KGOptimizer, **_ON_A_BOX),
+    "IDS": Setup(skgpb.IDSOptimizer, queries=ARMS, **PLAIN),
+    "IDS-box": Setup(skgpb.IDSOptimizer, gap="query", **_ON_A_BOX),
     "CMES": WindowSetup(skgpb.CMESOptimizer),
     "CMES-policies": PoliciesSetup(skgpb.CMESOptimizer),
     "CMETS": TreeSetup(skgpb.CMETSOptimizer),

@@ -8,7 +8,7 @@ from reference.kg import NaiveKG
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import KGOptimizer
-from skgpb.domains import Cells
+from skgpb.domains import Arm, Cells
 from skgpb.kernels import CellAverage, boxes_from_points
 
 POINTS = np.linspace(0, 1, 23)[:, None]
@@ -126,6 +126,17 @@ def test_cells_of_the_sizes_are_asked_and_found():
     assert best.upper - best.lower == pytest.approx(0.17)
     top = 6.5 * np.pi / 7  # where sin(7 x) is 1, and a cell of this size fits around it
     assert abs(best.center[0] - top) < 0.05
+
+
+def test_what_is_found_may_be_none_of_what_can_be_asked():
+    optimizer, _ = made("boxes")
+    result = optimizer.run(lambda cell: f(cell.points), budget=5)
+    assert result.fun == optimizer.predict_query(result.x)[0]
+    both = optimizer.predict_query([optimizer.ask(), result.x, [0.5]])
+    assert both[1] == pytest.approx(result.fun) and len(set(both)) == 3
+    other = Arm(3, np.array([0.123, 0.456]), result.x.counts)
+    with pytest.raises(ValueError, match="not one of this optimizer's arms"):
+        optimizer.predict_query([other])
 
 
 def test_the_price_decides_between_equals():

@@ -1,0 +1,110 @@
+"""Information-directed sampling by the definition: refits, and all mixtures of all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def moments(kernel, rows, told, rewards, alphas):
+    """Posterior mean and covariance of the functionals ``rows``, given answers about ``told``."""
+    if not len(told):
+        return np.zeros(len(rows)), kernel(rows)
+    C = np.linalg.inv(kernel(told) + np.diag(alphas))
+    across = kernel(rows, told)
+    return across @ C @ np.array(rewards), kernel(rows) - across @ C @ across.T
+
+
+def least_ratio(gap, gain):
+    """The smallest E[gap]^2 / E[gain] over mixtures of two, on a grid that is made finer."""
+    best = np.inf
+    for i in range(len(gap)):
+        low, high = np.zeros(len(gap)), np.ones(len(gap))
+        for _ in range(9):
+            share = low + (high - low) * np.linspace(0, 1, 21)[:, None]
+            expected = share * gap[i] + (1 - share) * gap
+            told = share * gain[i] + (1 - share) * gain
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(told > 0, expected**2 / told, np.inf)
+            best = min(best, ratio.min())
+            at = np.take_along_axis(share, ratio.argmin(axis=0)[None], 0)[0]
+            step = (high - low) / 20
+            low, high = np.maximum(at - step, low), np.minimum(at + step, high)
+    return best
+
+
+def first(values):
+    """The first of the largest."""
+    return int(np.argmax(np.array(values) >= max(values) - 1e-9))
+
+
+class NaiveIDS:
+    """Bounds on gaps, information and the least ratio; refits from all answers."""
+
+    def __init__(self, kernel, queries, targets, cost, alpha, beta, gap, information):
+        self.kernel, self.queries, self.targets = kernel, queries, targets
+        self.cost, self.alpha, self.beta = cost, alpha, beta
+        self.gap, self.information = gap, information
+        self.told, self.rewards = [], []
+
+    def moments(self, rows, *more):
+        """Those of ``rows``; also after answers to further queries, which change no mean."""
+        told = [*self.told, *more]
+        X, alphas = self.queries[told], self.alpha[told]
+        mean = moments(
+            self.kernel, rows, X[: len(self.told)], self.rewards, alphas[: len(self.told)]
+        )
+        return mean[0], moments(self.kernel, rows, X, np.zeros(len(told)), alphas)[1]
+
+    def rivals(self):
+        """The best target, the one that may be most above it, and by how much."""
+        mean, cov = self.moments(self.targets)
+        best = max(
+            np.flatnonzero(mean >= mean.max() - 1e-9),
+            key=lambda x: (-round(cov[x, x], 9), -x),
+        )
+        bounds = [
+            mean[x] - mean[best] + np.sqrt(self.beta * self.variance(cov, x, best))
+            if self.variance(cov, x, best) > 1e-14
+            else -np.inf
+            for x in range(len(mean))
+        ]
+        return best, first(bounds), max(0.0, max(bounds))
+
+    @staticmethod
+    def variance(cov, i, j):
+        return max(0.0, cov[i, i] + cov[j, j] - 2 * cov[i, j])
+
+    def gaps(self):
+        n = len(self.queries)
+        if self.gap == "decision":
+            return np.full(n, self.rivals()[2])
+        mean, cov = self.moments(np.vstack([self.queries, self.targets]))
+        gaps = [
+            max(
+                mean[x] - mean[a] + np.sqrt(self.beta * self.variance(cov, x, a))
+                for x in range(n, len(mean))
+            )
+            for a in range(n)
+        ]
+        return np.maximum(gaps, 0.0)
+
+    def gains(self):
+        """Logarithm of the share of a variance that every answer leaves."""
+        best, rival, _ = self.rivals()
+        out = []
+        for a in range(len(self.queries)):
+            if self.information == "full":
+                own = self.moments(self.queries[a : a + 1])[1][0, 0]
+                out.append(0.5 * np.log1p(own / self.alpha[a]))
+                continue
+            before, after = (self.moments(self.targets, *more)[1] for more in ((), (a,)))
+            left = self.variance(after, rival, best) / self.variance(before, rival, best)
+            out.append(-0.5 * np.log(left))
+        return np.array(out)
+
+    def ratio(self):
+        return least_ratio(self.gaps(), self.gains() / self.cost)
+
+    def tell(self, i, reward):
+        self.told.append(i)
+        self.rewards.append(reward)
