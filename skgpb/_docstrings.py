@@ -60,6 +60,15 @@ _OF_GAUSSIAN_PROCESSES = _entries(
         Whether large or small rewards are sought. All that is told, predicted and recorded has
         the user's sign; rules (``acquisition``) and ``surrogate_`` know the reward with its sign
         changed where it is to be small.
+    B : float, default=1.0
+        Bound on the norm of f in the reproducing kernel Hilbert space of ``kernel``. It is a
+        property of the unknown f: in experiments an oracle, in practice a guess.
+    R : float, default=None
+        The noise is R-sub-Gaussian, in units of the reward: that of an answer with a noise variance
+        of its own in proportion. None stands for sqrt(alpha), which Gaussian noise is.
+    misspecification : float, default=0.0
+        epsilon, in units of the reward: f differs by at most so much from a function of norm at
+        most ``B``.
     history_ : structured ndarray
         What was told.
     n_features_in_ : int
@@ -86,12 +95,6 @@ _OF_ARMS = _OF_GAUSSIAN_PROCESSES | _entries(
         Where contexts come from, which are given and not chosen: ``ask(context=...)`` and
         ``recommend(context=...)``. Rows of ``kernel`` are then [context, arm]. A dict where
         ``bounds`` is one.
-    B : float, default=1.0
-        Bound on the norm of f in the reproducing kernel Hilbert space. It is a property of
-        the unknown f: in experiments an oracle, in practice a guess.
-    R : float, default=None
-        The noise is R-sub-Gaussian, in units of the reward. None stands for sqrt(alpha),
-        which Gaussian noise is.
     information_gain : {"greedy", "order"}, float or callable, default="greedy"
         gamma_t: a bound computed from the kernel and the arms, the order formula of the
         kernel with constants dropped (for linear, RBF and Matern kernels), or any number or

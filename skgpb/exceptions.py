@@ -48,6 +48,10 @@ class ApproximationWarning(UserWarning):
     """An approximation is less accurate than it was asked to be; the message says by how much."""
 
 
+class GuaranteeWarning(UserWarning):
+    """What is said to hold with a probability rests on something that is not so, or not known."""
+
+
 class LoadError(ValueError):
     """A file holds no run that can be continued; the message says why.
 

@@ -32,6 +32,7 @@ def commands() -> list[str]:
 #: Options with which a command takes seconds, beside ``--runs 1 --seed 1``; several for several.
 SMALLEST: dict[str, list[str]] = {
     "calibration": ["--answers 10"],
+    "coverage": ["--rounds 2"],
     "nothing_known": ["--budget 3"],
     "papers.contextual": ["--contexts 3"],
     "papers.dagp_fig1": [""],

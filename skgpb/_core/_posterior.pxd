@@ -15,6 +15,7 @@ cdef class Posterior:
     cdef double[::1] work            # scratch
     cdef double repeat_square        # sum of (y_i - y)^2 / (noise_i + noise) over merges
     cdef double repeat_log           # sum of log(2 pi (noise_i + noise)) over merges
+    cdef readonly double gain        # 1/2 log det(Q / diag(noise)), of every answer
     cdef double largest              # prior variance, of all functionals so far
     cdef readonly double clipped     # variance below zero, beyond rounding; 0 if there was none
     cdef readonly double doubtful    # error of a mean, beyond its deviation; 0 if there was none

@@ -30,6 +30,10 @@ factor M is known in closed form. With s_k = 1 - sum_{l<=k} p_l^2,
 so that M^-1 v is a prefix sum. Everything above row i stays: a repeat costs O((n + m)(n - i)),
 which is O(n + m) for the functional that was added last, and memory follows the number of
 distinct functionals. The downdate is well conditioned because s_n >= a / (a_i + a).
+
+*The information gain* 1/2 log det(I + K / noise) of all answers, repeats included, grows by
+1/2 log(1 + var(psi) / noise) with each of them, which every update has at hand. It is infinite
+once an answer has no noise.
 """
 
 from libc.math cimport M_PI, fabs, log, sqrt
@@ -124,6 +128,7 @@ cdef class Posterior:
         self.m = 0
         self.repeat_square = 0.0
         self.repeat_log = 0.0
+        self.gain = 0.0
         self.largest = self.clipped = self.doubtful = 0.0
         self.L = np.zeros((0, 0))
         self.z = np.zeros(0)
@@ -273,6 +278,7 @@ cdef class Posterior:
         self.y[n] = y
         self.noise[n] = noise
         self.count[n] = 1
+        self.gain += log(pivot) - 0.5 * log(noise)
         self._suspect(k_tracked[slot], noise, pivot, zn)
         if m * n >= RELEASED:
             with nogil:
@@ -349,6 +355,7 @@ cdef class Posterior:
                 self.y[n + i] = y[i]
                 self.noise[n + i] = noise[i]
                 self.count[n + i] = n_answers[i]
+                self.gain += log(self.L[n + i, n + i]) - 0.5 * log(noise[i])
                 self.z[n + i] = y[i] - (dot(n, &self.L[n + i, 0], &self.z[0]) if n else 0.0)
             trsv_lower(b, &self.L[n, n], ld, &self.z[n])
             for i in range(b):
@@ -404,6 +411,8 @@ cdef class Posterior:
         if s < 0.0:
             return False
         if total > 0.0:
+            # 1 + var(psi_i) / noise, of what this answer finds
+            self.gain += 0.5 * log(s * total / noise)
             # cov(phi, psi_i) = noise_i v_phi . g and var(psi_i) + noise = s_n total
             gain = old / (s * total)
             surprise = y - (self.y[i] - old * dot(w, g, &self.z[i]))
@@ -534,7 +543,7 @@ cdef class Posterior:
             "noise": np.array(self.noise[:n]), "count": np.array(self.count[:n]),
             "V": np.array(self.V[:m, :n]), "mean": np.array(self.mean[:m]),
             "var": np.array(self.var[:m]), "repeat_square": self.repeat_square,
-            "repeat_log": self.repeat_log, "largest": self.largest,
+            "repeat_log": self.repeat_log, "gain": self.gain, "largest": self.largest,
         }
 
     def __setstate__(self, state):
@@ -556,6 +565,7 @@ cdef class Posterior:
             np.asarray(self.var)[:m] = state["var"]
         self.repeat_square = state["repeat_square"]
         self.repeat_log = state["repeat_log"]
+        self.gain = state["gain"]
         self.largest = state["largest"]
 
 

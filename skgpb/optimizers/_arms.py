@@ -37,6 +37,7 @@ from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._contexts import ChoiceInContexts, RunsInContexts
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._norm_bound import NormBoundedOptimizer
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.surrogate.pairs import TrackedPairs
@@ -591,3 +592,14 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             f"beta='theory' is not known for {type(self).__name__}: pass a number or a function of "
             "the round, or define theory_beta(t, n_arms)"
         )
+
+
+class NormBoundedUCBOptimizer(NormBoundedOptimizer[Arm], BaseUCBOptimizer):
+    """A rule of upper confidence bounds that knows of a width for every f of a norm."""
+
+    @locked
+    def exploration(self, posterior: ArmsPosterior) -> float:
+        """Return beta_t: given, what the theory says, or a width that holds for bounded norms."""
+        if isinstance(self.beta, str) and self.beta == "rkhs":
+            return self._norm_beta()
+        return super().exploration(posterior)

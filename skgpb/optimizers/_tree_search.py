@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from skgpb.kernels._cell import CellKernel
 from skgpb.kernels.evaluator import contains_white_noise
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
-from skgpb.optimizers._gaussian import SupportedRegionOptimizer
+from skgpb.optimizers._region_search import SupportedRegionOptimizer
 from skgpb.optimizers._variation import largest_within, never_increasing
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -240,13 +239,6 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
                 stacklevel=5,
             )
 
-    # -- the variation within cells ---------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def _log_cells(self) -> float:
-        """Logarithm of M, the number of cells that a tree may have above its deepest leaves."""
-
     # -- state ------------------------------------------------------------------------------
 
     def _begin_checks(self, d: int) -> None:
@@ -279,13 +271,14 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
             return base
         return base if isinstance(base, LowRank) else LowRank(base, self.pool)
 
+    # -- the variation within cells ---------------------------------------------------------
+
     def _diameter(self) -> np.ndarray:
         """delta(h) for h = 0..max_depth + 1, in normalised units (decision D-A15)."""
         if self.diameter != "kernel":
             return given_diameter(self.diameter, self.max_depth_ + 2) / self._gp.scale
-        quantile = sqrt(2.0 * (self._log_cells - log(self.failure_probability)))
         g = [self._largest_deviation(depth) for depth in range(self.max_depth_ + 2)]
-        return quantile * never_increasing(np.array(g))
+        return self._deviations_within * never_increasing(np.array(g))
 
     def _largest_deviation(self, depth: int) -> float:
         """Largest prior sd of f(x) minus the query, over a sample of cells of a depth."""

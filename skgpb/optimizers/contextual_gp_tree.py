@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
-from math import log, sqrt
+from math import sqrt
 from os import PathLike
 from typing import Any, NamedTuple, Self, overload
 
@@ -42,12 +42,7 @@ from skgpb.optimizers._contexts import InContexts
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import check_run
-from skgpb.optimizers._tree_search import (
-    check_diameter,
-    checked_depth,
-    given_diameter,
-    tree_arrays,
-)
+from skgpb.optimizers._tree_search import check_diameter, checked_depth, given_diameter, tree_arrays
 from skgpb.optimizers._variation import cell_deviations, covariance_of_points
 from skgpb.optimizers._workers import workers_of
 from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTree
@@ -109,10 +104,10 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         is refined before each evaluation, with a
         :class:`~skgpb.exceptions.RefinementWarning`. Where more would be, the candidate with
         the largest upper confidence bound is played.
-    beta : "theory", float or callable, default="theory"
+    beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*, as for
         :class:`GPTreeOptimizer`.
-    failure_probability : %(regions)s
+    B, R, misspecification, failure_probability : %(regions)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
 
     Attributes
@@ -204,6 +199,9 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         max_depth: int | None = None,
         max_active: int = 10_000,
         beta: str | float | Callable[[int], float] = "theory",
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
@@ -226,6 +224,9 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         self.max_depth = max_depth
         self.max_active = max_active
         self.beta = beta
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
         self.failure_probability = failure_probability
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
@@ -520,8 +521,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         prior, stationary = covariance_of_points(kernel, self.space_), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self.diameter == "kernel":
-            quantile = sqrt(2.0 * (self._log_cells - log(self.failure_probability)))
-            self._delta = quantile * self._g
+            self._delta = self._deviations_within * self._g
         elif self.diameter == "theory":
             self._delta = self._claim_2(self._g)
         else:

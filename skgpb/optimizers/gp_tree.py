@@ -32,8 +32,8 @@ from skgpb.domains.partition import deepest_level, sample_cells
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.optimizers._base import Q
-from skgpb.optimizers._gaussian import RegionSearchOptimizer
 from skgpb.optimizers._horizon import Horizon
+from skgpb.optimizers._region_search import RegionSearchOptimizer
 from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
 from skgpb.optimizers._variation import (
     cell_deviations,
@@ -103,7 +103,7 @@ class AdaptiveTree(Horizon, RegionSearchOptimizer[Q]):
         return self._constants.beta(self.failure_probability)
 
     @property
-    def _log_cells(self) -> float:
+    def _log_regions(self) -> float:
         return self._constants.log_cells
 
     def _find_constants(self, kernel: Callable, given: int | None) -> int:
@@ -185,11 +185,13 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         Guard against refining breadth first. Once the tree has as many leaves at most one cell
         is refined before each evaluation, with a
         :class:`~skgpb.exceptions.RefinementWarning`; 1 makes it so from the start.
-    beta : "theory", float or callable, default="theory"
+    beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows Claim 1 and
-        Remark 8: 2 (log(1/theta) + log(2 h_max n) + log(n K h_max)); a callable takes the
-        round t, counted from 1.
-    failure_probability, optimizer, n_restarts_optimizer, relearn, normalize_y : %(regions)s
+        Remark 8: 2 (log(1/theta) + log(2 h_max n) + log(n K h_max)). "rkhs" is valid for all cells
+        at once and any f of norm at most ``B`` (:doc:`/user_guide/guarantees`). A callable takes
+        the round t, counted from 1.
+    B, R, misspecification, failure_probability : %(regions)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y : %(regions)s
     direction, random_state : %(regions)s
 
     Attributes
@@ -253,6 +255,9 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         min_members: int = 1,
         max_active: int = 1000,
         beta: str | float | Callable[[int], float] = "theory",
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
@@ -275,6 +280,9 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         self.min_members = min_members
         self.max_active = max_active
         self.beta = beta
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
         self.failure_probability = failure_probability
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer

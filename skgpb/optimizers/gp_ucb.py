@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import union_bound_beta
 from skgpb.locks import locked
-from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.optimizers._arms import NormBoundedUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 
 # Where the kernel is learned: chosen on one half of ``benchmarks.suite`` (decision D-D9).
@@ -26,7 +26,7 @@ BETA = 2.0
 
 
 @with_shared_paragraphs
-class GPUCBOptimizer(BaseUCBOptimizer):
+class GPUCBOptimizer(NormBoundedUCBOptimizer):
     r"""Find the best setting, or arm, from noisy values; begin here for values at points.
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Srinivas2010]_.
@@ -37,11 +37,13 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     Parameters
     ----------
     kernel, arms, bounds, context_bounds, alpha : %(arms)s
-    beta : "theory", float or callable, default=None
+    beta : {"theory", "rkhs"}, float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
-        2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
+        2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box. "rkhs" is valid everywhere at
+        once for any f of norm at most ``B`` (:doc:`/user_guide/guarantees`). A callable takes the
         round t, counted from 1. None stands for 2 where ``kernel`` is None, the best known,
         and for "theory" where a kernel is given.
+    B, R, misspecification : %(arms)s
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
@@ -69,7 +71,7 @@ class GPUCBOptimizer(BaseUCBOptimizer):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        "beta": [*BaseUCBOptimizer._parameter_constraints["beta"], None],
+        "beta": [*NormBoundedUCBOptimizer._parameter_constraints["beta"], None],
     }
 
     def __init__(
@@ -81,6 +83,9 @@ class GPUCBOptimizer(BaseUCBOptimizer):
         context_bounds: Any = None,
         alpha: float | None = None,
         beta: str | float | Callable[[int], float] | None = None,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
         failure_probability: float = 0.1,
         n_candidates: int = 500,
         n_initial: int | None = None,
@@ -108,6 +113,9 @@ class GPUCBOptimizer(BaseUCBOptimizer):
             direction=direction,
             random_state=random_state,
         )
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
 
     @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:

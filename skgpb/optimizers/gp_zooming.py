@@ -37,8 +37,8 @@ from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
 from skgpb.locks import locked
-from skgpb.optimizers._gaussian import SupportedRegionOptimizer
 from skgpb.optimizers._horizon import Horizon
+from skgpb.optimizers._region_search import SupportedRegionOptimizer
 from skgpb.optimizers._variation import (
     claim_2,
     covariance_of_points,
@@ -108,10 +108,12 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         At most so many balls; 1,000 of them at once, the others in step with the evaluations.
         Where more would be needed, balls are evaluated instead of shrunk, before the first
         evaluation with a :class:`~skgpb.exceptions.RefinementWarning`.
-    beta : "theory", float or callable, default="theory"
+    beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows the proof of
-        Claim 6, see Notes; a callable takes the round t, counted from 1.
-    failure_probability, optimizer, n_restarts_optimizer, relearn : %(regions)s
+        Claim 6, see Notes; "rkhs" is valid for all balls at once and any f of norm at most ``B``
+        (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
+    B, R, misspecification, failure_probability : %(regions)s
+    optimizer, n_restarts_optimizer, relearn : %(regions)s
     normalize_y : bool, default=False
         Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
         their spread. ``alpha`` and a given ``variation`` stay in units of the reward.
@@ -205,6 +207,9 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         r_min: float | None = None,
         max_active: int = 5000,
         beta: str | float | Callable[[int], float] = "theory",
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
@@ -225,6 +230,9 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         self.r_min = r_min
         self.max_active = max_active
         self.beta = beta
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
         self.failure_probability = failure_probability
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
@@ -334,10 +342,10 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     def _theory_beta(self, t: int) -> float:
         """Claim 6."""
         u = log(1.0 / self.failure_probability)
-        return 2.0 * (u + log(2.0 * self.horizon_) + self._log_balls)
+        return 2.0 * (u + log(2.0 * self.horizon_) + self._log_regions)
 
     @property
-    def _log_balls(self) -> float:
+    def _log_regions(self) -> float:
         """Logarithm of M, more balls than there can ever be."""
         return min(self.n_features_in_ * self.max_depth_ * log(2.0), log(self.max_active))
 
@@ -375,8 +383,8 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
             return 2.0 * claim_2(g, 4**d, d, self.failure_probability)
-        quantile = sqrt(2.0 * (self._log_balls - log(self.failure_probability)))
-        return quantile * never_increasing(np.array([self._deviation(r) for r in radii]))
+        g = never_increasing(np.array([self._deviation(r) for r in radii]))
+        return self._deviations_within * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:
         """Largest prior sd of f(y) minus the answer to a ball, or f at its centre; y inside.

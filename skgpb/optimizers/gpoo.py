@@ -67,10 +67,12 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         in line 6 being the one before the reward of the round, or after it. "posterior" reads
         it after the reward and tests every leaf, so that no evaluation is spent on a cell that
         its neighbours have made known.
-    beta : "theory", float or callable, default="theory"
+    beta : {"theory", "rkhs"}, float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is Lemma 1,
-        2 log(M pi^2 t^2 / (6 theta)) with M = sum_{h <= max_depth} K^h; a callable takes the
-        round t, counted from 1.
+        2 log(M pi^2 t^2 / (6 theta)) with M = sum_{h <= max_depth} K^h. "rkhs" is valid for all
+        cells at once and any f of norm at most ``B`` (:doc:`/user_guide/guarantees`). A callable
+        takes the round t, counted from 1.
+    B, R, misspecification : %(regions)s
     failure_probability : float, default=0.1
         theta of Lemma 1, in (0, 1).
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
@@ -94,6 +96,9 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     deeper: the union bound over the M cells of the tree that Lemma 1 takes as well. Where the
     kernel is stationary one cell tells of all; otherwise a sample of cells does. In a pool x is a
     member, of a sample of cells.
+
+    With beta="rkhs" B takes the place of the square root: by the inequality of Cauchy and Schwarz
+    no f of that norm varies more.
 
     *Recommendation.* ``recommend("paper")`` is, among the split cells of the deepest level that
     has any, the one with the highest posterior mean.
@@ -139,6 +144,9 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         min_members: int = 1,
         expansion: str = "posterior",
         beta: str | float | Callable[[int], float] = "theory",
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
         failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
@@ -159,6 +167,9 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         self.min_members = min_members
         self.expansion = expansion
         self.beta = beta
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
         self.failure_probability = failure_probability
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
@@ -185,15 +196,16 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
         mean, var = self._observe(query, slot, reward, alpha)
+        known = self._norm_beta() if self.beta == "rkhs" else beta
         expand = slot >= 0 and self.domain_.splittable(node)
         if expand:
             before = self.expansion == "before"  # decision D-A2
-            width2 = var if before else self._gp.posterior.tracked_at(slot)[1]
-            expand = sqrt(beta * width2) <= self._delta[depth]
+            width2 = beta * var if before else known * self._gp.posterior.tracked_at(slot)[1]
+            expand = sqrt(width2) <= self._delta[depth]
         if expand:
             self._expand(node)
         if self.expansion == "posterior":
-            self._expand_known(beta)
+            self._expand_known(known)
         if node >= 0:
             self._tree.record(node, reward)
         self._record(query, reward, mean, var, expand)
@@ -232,11 +244,11 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         return firsts
 
     @property
-    def _log_cells(self) -> float:
+    def _log_regions(self) -> float:
         K = self._tree.n_children
         return log((K ** (self.domain_.max_depth + 1) - 1) // (K - 1))
 
     def _theory_beta(self, t: int) -> float:
         """Lemma 1 (decision D-A6)."""
-        constant = self._log_cells + log(pi**2 / (6.0 * self.failure_probability))
+        constant = self._log_regions + log(pi**2 / (6.0 * self.failure_probability))
         return 2.0 * (constant + 2.0 * log(t))

@@ -17,14 +17,14 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.locks import locked
-from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.optimizers._arms import NormBoundedUCBOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.surrogate.information_gain import information_gain_function, norm_bound_beta
 from skgpb.utils import Interval, Real, StrOptions
 
 
 @with_shared_paragraphs
-class IGPUCBOptimizer(BaseUCBOptimizer):
+class IGPUCBOptimizer(NormBoundedUCBOptimizer):
     r"""GP-UCB for an f whose norm has a known bound: to study its theory.
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
@@ -34,10 +34,12 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, context_bounds, alpha, B, R, information_gain : %(arms)s
-    beta : "theory", float or callable, default="theory"
+    kernel, arms, bounds, context_bounds, alpha, B, R, misspecification : %(arms)s
+    information_gain : %(arms)s
+    beta : {"theory", "rkhs"}, float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
-        above; a callable takes the round t, counted from 1.
+        above; "rkhs" is tighter, with the information gain of what was told in the place of the
+        largest (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
@@ -65,8 +67,6 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        "B": [Interval(Real, 0, None, closed="left")],
-        "R": [Interval(Real, 0, None, closed="left"), None],
         "information_gain": [
             StrOptions({"greedy", "order"}),
             Interval(Real, 0, None, closed="left"),
@@ -84,6 +84,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         alpha: float | None = None,
         B: float = 1.0,
         R: float | None = None,
+        misspecification: float = 0.0,
         information_gain: str | float | Callable[[int], float] = "greedy",
         beta: str | float | Callable[[int], float] = "theory",
         failure_probability: float = 0.1,
@@ -115,6 +116,7 @@ class IGPUCBOptimizer(BaseUCBOptimizer):
         )
         self.B = B
         self.R = R
+        self.misspecification = misspecification
         self.information_gain = information_gain
 
     @locked

@@ -233,15 +233,7 @@ def norm_bound_beta(optimizer: Any, gain: float, log_odds: float) -> float:
     -------
     beta : float
     """
-    if optimizer.R is None or optimizer.R == 0.0:
-        share = float(optimizer.R is None)  # Gaussian noise has R = sqrt(alpha)
-    elif optimizer.alpha == 0.0:
-        raise ValueError(
-            f"R={optimizer.R!r} with alpha=0 leaves the width of beta='theory' unbounded; pass the "
-            "noise variance as alpha, R=0 or R=None"
-        )
-    else:
-        share = optimizer.R / sqrt(optimizer.alpha_)
+    share = noise_share(optimizer)
     width = optimizer.B + share * sqrt(2.0 * (gain + 1.0 + log_odds))
     if not width * width < np.inf:
         raise ValueError(
@@ -249,6 +241,18 @@ def norm_bound_beta(optimizer: Any, gain: float, log_odds: float) -> float:
             "that its square is not finite"
         )
     return width * width
+
+
+def noise_share(optimizer: Any) -> float:
+    """R / sqrt(alpha), where Gaussian noise has R = sqrt(alpha): what ``R=None`` stands for."""
+    if optimizer.R is None or optimizer.R == 0.0:
+        return float(optimizer.R is None)
+    if optimizer.alpha == 0.0:
+        raise ValueError(
+            f"R={optimizer.R!r} with alpha=0 leaves the width of beta={optimizer.beta!r} unbounded;"
+            " pass the noise variance as alpha, R=0 or R=None"
+        )
+    return optimizer.R / sqrt(optimizer.alpha_)
 
 
 class _Gain:

@@ -1,0 +1,139 @@
+"""What optimizers share that know a bound on the norm of f: widths that hold for everything."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb.exceptions import GuaranteeWarning
+from skgpb.kernels import LowRank
+from skgpb.locks import locked
+from skgpb.optimizers._base import Q
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.surrogate.information_gain import noise_share
+from skgpb.surrogate.widths import norm_beta, norm_ends
+from skgpb.utils import Interval, Real, StrOptions
+
+
+class NormBoundedOptimizer(GaussianProcessOptimizer[Q]):
+    """A search for an f of norm at most ``B``, which may be guided by that: ``beta="rkhs"``."""
+
+    beta: Any
+    B: float
+    R: float | None
+    misspecification: float
+    failure_probability: float
+
+    _parameter_constraints: dict[str, Any] = {
+        "beta": [StrOptions({"theory", "rkhs"}), Interval(Real, 0, None, closed="left"), callable],
+        "B": [Interval(Real, 0, None, closed="left")],
+        "R": [Interval(Real, 0, None, closed="left"), None],
+        "misspecification": [Interval(Real, 0, None, closed="left")],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def _norm_beta(self) -> float:
+        """Factor of the variance that ``beta="rkhs"`` stands for, after what was told."""
+        return norm_beta(self._gp, *self._norm_bound())
+
+    def _norm_bound(self) -> tuple[float, float, float, float]:
+        B, delta = float(self.B), float(self.failure_probability)
+        return B, noise_share(self), delta, float(self.misspecification)
+
+    @property
+    def _unfounded(self) -> str | None:
+        """Why the widths of a bounded norm are no guarantee, None where they are one."""
+        if self._standardizes:
+            return "the answers are scaled by their own spread"
+        if self.optimizer is not None and self.surrogate_.kernel_.n_dims:
+            return "hyperparameters are learned from the answers"
+        if self.alpha is None:
+            return "the noise is learned from the answers (pass alpha)"
+        if isinstance(self.surrogate_.kernel_, LowRank):
+            return "the kernel is approximated by features"
+        return None
+
+    @property
+    @locked
+    def widths_hold_(self) -> bool:
+        """Whether all that the intervals rest on, ``B``, ``R`` and ``kernel`` aside, is so."""
+        check_is_fitted(self, "surrogate_")
+        return self._unfounded is None
+
+    def _warn_if_unfounded(self) -> None:
+        if self._unfounded is not None:
+            warnings.warn(
+                f"widths of an f of norm B={self.B!r} are no guarantee here: {self._unfounded}",
+                GuaranteeWarning,
+                stacklevel=5,
+            )
+
+    def _start_surrogate(self, *args: Any) -> None:
+        super()._start_surrogate(*args)
+        if isinstance(self.beta, str) and self.beta == "rkhs":
+            self._warn_if_unfounded()
+
+    # -- intervals --------------------------------------------------------------------------
+
+    @locked
+    def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Interval in which f lies at points, for all points and all rounds at once.
+
+        With a probability of at least 1 - ``failure_probability`` f is within these ends everywhere
+        and whenever they are asked for, however queries were chosen, if its norm is at most ``B``
+        and the noise is as ``R`` says (:mod:`skgpb.surrogate.widths`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Points, as for :meth:`predict`.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples,)
+
+        Warns
+        -----
+        GuaranteeWarning
+            Where hyperparameters, the noise or the scale are learned from the answers, by which the
+            guarantee is lost, or where no f of this norm fits the answers.
+        """
+        check_is_fitted(self, "bounds_")
+        return self._ends(self._rows_of(self._checked_points_of(X)))
+
+    @locked
+    def predict_query(
+        self, queries: Any, return_std: bool = False, *, interval: bool = False
+    ) -> Any:
+        """Posterior of what queries observe, without the noise of an answer.
+
+        Parameters
+        ----------
+        queries : query or list of queries
+            Those of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
+            of which the average is meant.
+        return_std, interval : bool, default=False
+            At most one of them.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_queries,)
+        std : ndarray of shape (n_queries,), only if ``return_std``
+        lower, upper : ndarray of shape (n_queries,), only if ``interval``
+            Ends that hold for all queries, points and rounds at once, see :meth:`interval`.
+        """
+        if not interval:
+            return super().predict_query(queries, return_std)
+        if return_std:
+            raise ValueError("at most one of return_std and interval can be asked for")
+        check_is_fitted(self, "bounds_")
+        blocks = [self._block(query) for query in self._checked_queries(queries)]
+        return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
+
+    def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
+        self._warn_if_unfounded()
+        lower, upper = norm_ends(self._gp, blocks, *self._norm_bound())
+        return (-upper, -lower) if self._minimizes else (lower, upper)

@@ -1,0 +1,239 @@
+r"""Widths within which every linear functional of f lies, at once and at all times.
+
+f has norm at most B in the reproducing kernel Hilbert space of the prior covariance k. Answers are
+y_i = phi_i(f) + eps_i with phi_i and a variance alpha_i chosen before the answer comes, in whatever
+way, and eps_i is rho sqrt(alpha_i)-sub-Gaussian given what was answered before. With mu_t the
+posterior mean for noise variances alpha_i, and V_t = I + sum_i phi_i phi_i^T / alpha_i,
+
+.. math:: \|f - \mu_t\|_{V_t}^2 \le \beta_t = B^2 + 2 \rho^2 (\gamma_t + \log(1 / \delta))
+
+at all times t with probability 1 - delta, where gamma_t = 1/2 log det V_t is the information gain
+of these very answers. A functional phi moves over that ball by sqrt(beta_t) times its posterior
+standard deviation, so that |phi(f) - phi(mu_t)| <= sqrt(beta_t) sd_t(phi) for all of them: points,
+averages over cells, windows. No union is taken, neither over them nor over rounds.
+
+*Why.* For every g the products of exp((eps_i (phi_i(g - f)) - phi_i(g - f)^2 / 2) / (rho^2
+alpha_i)) are a supermartingale that starts at one, and so is their average over g from the
+Gaussian process of covariance rho^2 k. By Ville's inequality it stays below 1 / delta, which reads
+
+.. math:: \sum_i (y_i - \phi_i(f))^2 / \alpha_i \le y^T Q^{-1} y + 2 \rho^2 (\gamma_t +
+          \log(1 / \delta)),    Q = K + \mathrm{diag}(\alpha).
+
+Completing the square, the sum of these squares and of f's own squared norm is y^T Q^-1 y +
+\|f - mu_t\|_V^2. The two together give beta_t: the sum of two squares, where the triangle
+inequality [AbbasiYadkori2013]_ [Chowdhury2017]_ gives the square of their sum. It is the analytic
+bound of [Flynn2024]_. Their dual bound uses the two inequalities as they are, and is tighter for
+most functionals (:func:`norm_ends`).
+
+Noise variances may differ. Answers about the same functional may be merged, by which neither mu_t
+nor V_t changes. k and c k have the same functions, of norms that differ by sqrt(c). A larger alpha
+than the noise is (rho < 1) regularises more, and the factor of a smaller gain falls
+[Whitehouse2023]_; see :func:`regularization_order`.
+
+*A kernel that is wrong by epsilon.* If not f but some f_0 within epsilon of it has norm at most B
+and the functionals are averages, answers are about f_0 with an error of at most epsilon each, which
+moves mu_t by at most epsilon sqrt(sum_i 1 / alpha_i) in the norm of V_t [Bogunovic2021]_:
+
+.. math:: |\phi(f) - \phi(\mu_t)| \le (\sqrt{\beta_t} + \epsilon \sqrt{\textstyle\sum_i 1 /
+          \alpha_i}) \, sd_t(\phi) + \epsilon.
+
+References
+----------
+.. [AbbasiYadkori2013] Y. Abbasi-Yadkori, "Online Learning for Linearly Parametrized Control
+   Problems", PhD thesis, University of Alberta, 2013. Theorem 3.11.
+.. [Chowdhury2017] S. R. Chowdhury and A. Gopalan, "On Kernelized Multi-armed Bandits", ICML
+   2017. Theorem 2.
+.. [Bogunovic2021] I. Bogunovic and A. Krause, "Misspecified Gaussian Process Bandit
+   Optimization", NeurIPS 2021.
+.. [Whitehouse2023] J. Whitehouse, Z. S. Wu and A. Ramdas, "On the Sublinear Regret of GP-UCB",
+   NeurIPS 2023.
+.. [Flynn2024] H. Flynn and D. Reeb, "Tighter Confidence Bounds for Sequential Kernel Regression",
+   2024.
+"""
+
+from __future__ import annotations
+
+import warnings
+from math import inf, log, sqrt
+
+import numpy as np
+
+from skgpb.exceptions import GuaranteeWarning
+from skgpb.surrogate.functionals import Functionals
+from skgpb.surrogate.gaussian_process import GaussianProcess
+
+# Weights of the norm against the answers that the dual bound tries; 1 is that of beta_t.
+WEIGHTS = np.geomspace(1e-4, 1e4, 81)
+# Beyond so many distinct functionals, whose Gram matrix it decomposes, it is left out.
+MOST_DECOMPOSED = 2000
+
+
+def gain_of(gp: GaussianProcess) -> float:
+    """Information gain of all answers that have noise, 1/2 log det(I + K / noise)."""
+    gain = gp.posterior.gain
+    if gain < inf:
+        return gain
+    # Answers without noise have no part in it.
+    noise = gp.posterior.noises()
+    noisy = np.flatnonzero(noise > 0.0)
+    root = np.sqrt(noise[noisy])
+    K = gp.covariance(gp.observed, gp.observed)[np.ix_(noisy, noisy)] / np.outer(root, root)
+    return 0.5 * float(np.linalg.slogdet(np.eye(len(noisy)) + K)[1])
+
+
+def norm_beta(
+    gp: GaussianProcess,
+    B: float,
+    share: float,
+    failure_probability: float,
+    misspecification: float = 0.0,
+) -> float:
+    """Factor of the variance within which all functionals lie, see the module.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        What was observed.
+    B : float
+        Bound on the norm of f, in units of the process.
+    share : float
+        rho: noise of variance alpha is share * sqrt(alpha)-sub-Gaussian.
+    failure_probability : float
+        delta, in (0, 1).
+    misspecification : float, default=0.0
+        epsilon, in the user's units.
+
+    Returns
+    -------
+    beta : float
+    """
+    gain = gain_of(gp)
+    # Answers without information have no part in the mean, and so has their noise.
+    beta = B * B + (2.0 * share**2 * (gain - log(failure_probability)) if gain > 0.0 else 0.0)
+    if misspecification > 0.0 and len(gp.observed):
+        with np.errstate(divide="ignore"):
+            precision = float((1.0 / gp.posterior.noises()).sum())
+        width = sqrt(beta) + misspecification / gp.scale * sqrt(precision)
+        beta = width * width
+    if not beta < inf:
+        raise ValueError(
+            f"the width for B={B:g} and misspecification={misspecification:g} is not finite; with "
+            "a misspecification every answer needs a noise variance alpha > 0"
+        )
+    return beta
+
+
+def norm_ends(
+    gp: GaussianProcess,
+    blocks: np.ndarray | list[np.ndarray],
+    B: float,
+    share: float,
+    failure_probability: float,
+    misspecification: float = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Lower and upper ends of an interval for each functional, all of which hold at once.
+
+    The extremes of phi(f) over the f of norm at most B whose squared distance to the answers is
+    at most what the module says. For every weight lambda > 0 of the norm, mu and sd are those of
+    noise variances lambda alpha_i, and
+
+    .. math:: |\phi(f) - \phi(\mu_\lambda)| \le \sqrt{b(\lambda)} \, sd_\lambda(\phi), \quad
+              b(\lambda) = B^2 + (y^T Q^{-1} y + 2 \rho^2 (\gamma + \log(1 / \delta))) / \lambda
+              - y^T Q_\lambda^{-1} y,
+
+    which at lambda = 1 is the interval of :func:`norm_beta`. The best of several weights is taken
+    for each end. One eigendecomposition, O(t^3), then O(t) for every functional and weight.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        What was observed.
+    blocks : ndarray of shape (n, n_columns) or list of ndarray of shape (n_rows, n_columns)
+        Descriptor rows of the functionals.
+    B, share, failure_probability, misspecification : float
+        As for :func:`norm_beta`.
+
+    Returns
+    -------
+    lower, upper : ndarray of shape (n,)
+        In the user's units.
+    """
+    width = sqrt(norm_beta(gp, B, share, failure_probability, misspecification))
+    mean, std = gp.moments(blocks, std=True)
+    ends = mean - width * std, mean + width * std
+    noise = gp.posterior.noises()
+    if misspecification > 0.0:
+        return ends[0] - misspecification, ends[1] + misspecification
+    if not 0 < len(noise) <= MOST_DECOMPOSED or not noise.min() > 0.0:
+        return ends
+    several = _functionals(gp, blocks)
+    dual = dual_ends(
+        gp.covariance(gp.observed, gp.observed),
+        noise,
+        gp.posterior.targets(),
+        gp.covariance(several, gp.observed),
+        gp.variance(several),
+        B * B,
+        2.0 * share**2 * (gain_of(gp) - log(failure_probability)),
+    )
+    if dual is None:
+        warnings.warn(
+            f"no function of norm B={B:g} fits the answers with a probability of "
+            f"{failure_probability:g} or more: B or the noise is larger than said, and these "
+            "intervals need not hold",
+            GuaranteeWarning,
+            stacklevel=4,
+        )
+        return ends
+    lower, upper = (each * gp.scale + gp.offset for each in dual)
+    return np.maximum(lower, ends[0]), np.minimum(upper, ends[1])
+
+
+def dual_ends(
+    gram: np.ndarray,
+    noise: np.ndarray,
+    answers: np.ndarray,
+    covariance: np.ndarray,
+    variance: np.ndarray,
+    norm2: float,
+    excess: float,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Ends of :func:`norm_ends` from covariances alone, None where nothing fits the answers.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (t, t)
+        Prior covariances of what was observed.
+    noise, answers : ndarray of shape (t,)
+        Noise variances > 0, and the answers.
+    covariance, variance : ndarray of shape (n, t) and (n,)
+        Prior covariances of the functionals with what was observed, and their variances.
+    norm2 : float
+        B^2.
+    excess : float
+        2 rho^2 (gamma + log(1 / delta)).
+
+    Returns
+    -------
+    lower, upper : ndarray of shape (n,)
+    """
+    root = np.sqrt(noise)
+    values, vectors = np.linalg.eigh(gram / np.outer(root, root))
+    values = np.maximum(values, 0.0)[:, None]
+    along = (answers / root @ vectors)[:, None]
+    # y^T Q^-1 y / lambda - y^T Q_lambda^-1 y, without cancellation
+    surplus = along**2 * values * (1.0 - WEIGHTS) / ((values + 1.0) * (values + WEIGHTS))
+    squares = norm2 + (excess + surplus.sum(axis=0)) / WEIGHTS
+    if squares.min() < 0.0:
+        return None
+    shares = 1.0 / (values + WEIGHTS)
+    rows = (covariance / root) @ vectors
+    half = np.sqrt(squares * np.maximum(variance[:, None] - rows**2 @ shares, 0.0))
+    mean = rows @ (along * shares)
+    return (mean - half).max(axis=1), (mean + half).min(axis=1)
+
+
+def _functionals(gp: GaussianProcess, blocks: np.ndarray | list[np.ndarray]) -> Functionals:
+    if isinstance(blocks, np.ndarray):
+        return Functionals.of_rows(blocks)
+    return Functionals.of(blocks, gp.n_columns)

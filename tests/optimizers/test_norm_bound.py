@@ -1,0 +1,200 @@
+"""Optimizers that know a bound on the norm of f: beta="rkhs" and the intervals that hold."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from skgpb import (
+    ContextualGPTreeOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+    IGPUCBOptimizer,
+)
+from skgpb.exceptions import GuaranteeWarning
+
+KERNEL = Matern(0.3, nu=1.5)
+SETTINGS = {"alpha": 0.04, "beta": "rkhs", "B": 2.0, "random_state": 0}
+CLASSES = [
+    GPUCBOptimizer,
+    IGPUCBOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPZoomingOptimizer,
+    ContextualGPTreeOptimizer,
+]
+
+
+def make(cls, kernel=KERNEL, **settings):
+    settings = SETTINGS | settings
+    if cls is ContextualGPTreeOptimizer:
+        settings["context_bounds"] = [(0, 1)]
+    return cls(kernel, bounds=[(0, 1)], **settings)
+
+
+def asked(opt, t):
+    context = ([t % 3 / 2],) if isinstance(opt, ContextualGPTreeOptimizer) else ()
+    return opt.ask(*context)
+
+
+def naive_beta(blocks, noises, share=1.0, delta=0.1):
+    K = np.array([[KERNEL(a, b).mean() for b in blocks] for a in blocks])
+    gain = 0.5 * np.linalg.slogdet(np.eye(len(K)) + K / np.array(noises)[:, None])[1]
+    return 4.0 + 2.0 * share**2 * (gain + np.log(1.0 / delta))
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_the_width_is_that_of_all_answers_after_every_round(cls):
+    rng = np.random.default_rng(0)
+    feedback = {} if "UCB" in cls.__name__ else {"feedback": "average", "n_representatives": 3}
+    opt = make(cls, **feedback)
+    blocks, noises = [], []
+    for t in range(15):
+        query = asked(opt, t)
+        alpha = [None, 0.01, 0.3][t % 3]
+        opt.tell(query, np.sin(5 * np.asarray(query)).mean() + 0.1 * rng.normal(), alpha=alpha)
+        blocks.append(np.asarray(query))
+        noises.append(alpha or 0.04)
+        found = opt.exploration(opt.posterior()) if "UCB" in cls.__name__ else opt._beta(t + 2)
+        assert_allclose(found, naive_beta(blocks, noises), atol=1e-8)
+    assert opt.widths_hold_
+
+
+def test_noise_is_counted_in_units_of_what_gaussian_noise_is():
+    opt = make(GPUCBOptimizer, R=0.6, failure_probability=0.01)
+    opt.tell([0.3], 0.5)
+    beta = naive_beta([np.array([[0.3]])], [0.04], 0.6 / 0.2, 0.01)
+    assert_allclose(opt.exploration(opt.posterior()), beta)
+    exact = make(GPUCBOptimizer, alpha=0.0, R=0.6)
+    exact.start()
+    with pytest.raises(ValueError, match=r"R=0.6 with alpha=0 leaves the width"):
+        exact.interval([[0.5]])
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_intervals_of_points_and_queries(cls):
+    up, down = make(cls), make(cls, direction="minimize")
+    for t in range(8):
+        query = asked(up, t)
+        assert query == asked(down, t)
+        value = np.cos(7 * np.asarray(query)).mean()
+        up.tell(query, value)
+        down.tell(query, -value)
+    X = np.linspace(0, 1, 7)[:, None] * np.ones(up.n_features_in_)
+    lower, upper = up.interval(X)
+    mean, std = up.predict(X, return_std=True)
+    half = np.sqrt(up._norm_beta()) * std
+    assert (lower < upper).all()
+    assert (mean - half <= lower + 1e-12).all() and (upper <= mean + half + 1e-12).all()
+    assert_array_equal(down.interval(X), [-upper, -lower])
+    points = [X[:1], X[2:4]]
+    mean, lower, upper = up.predict_query(points, interval=True)
+    assert_array_equal(mean, up.predict_query(points))
+    assert_allclose([lower[0], upper[0]], np.ravel(up.interval(X[:1])), atol=1e-9)
+    assert lower[1] >= up.interval(X[2:4])[0].min() - 1e-9
+    with pytest.raises(ValueError, match="at most one of return_std and interval"):
+        up.predict_query(points, return_std=True, interval=True)
+
+
+def test_looking_at_intervals_changes_nothing():
+    runs = [make(GPOOOptimizer), make(GPOOOptimizer)]
+    for _ in range(10):
+        first, second = (opt.ask() for opt in runs)
+        assert first == second
+        for opt in runs:
+            opt.tell(first, np.sin(4 * first.center).item())
+        runs[0].interval([[0.2], [0.9]])
+
+
+def test_an_error_of_the_kernel_widens_the_intervals():
+    right, wrong = make(GPUCBOptimizer), make(GPUCBOptimizer, misspecification=0.1)
+    for x in (0.1, 0.5, 0.8):
+        right.tell([x], x)
+        wrong.tell([x], x)
+    beta = (np.sqrt(right._norm_beta()) + 0.1 * np.sqrt(3 / 0.04)) ** 2
+    assert_allclose(wrong.exploration(wrong.posterior()), beta)
+    mean, std = wrong.predict([[0.3]], return_std=True)
+    lower, upper = wrong.interval([[0.3]])
+    assert_allclose(
+        [lower, upper], [mean - np.sqrt(beta) * std - 0.1, mean + np.sqrt(beta) * std + 0.1]
+    )
+
+
+@pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
+def test_functions_of_bounded_norm_vary_by_no_more_within_a_region(cls):
+    opt, wide = make(cls), make(cls, B=4.0)
+    opt.start()
+    wide.start()
+    name = "_variation" if cls is GPZoomingOptimizer else "_delta"
+    delta = getattr(opt, name)
+    assert_allclose(getattr(wide, name), 2.0 * delta)
+    # f(0) - f(1/2), or less the average, has at most norm 2 times this distance of functionals
+    query = opt.domain_.ball(0) if cls is GPZoomingOptimizer else opt.domain_.cell(0)
+    points, edge = np.asarray(query), np.zeros((1, 1))
+    distance2 = 1.0 + KERNEL(points).mean() - 2.0 * KERNEL(points, edge).mean()
+    assert delta[0] >= 2.0 * np.sqrt(distance2) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"kernel": None}, "scaled by their own spread"),
+        ({"normalize_y": True}, "scaled by their own spread"),
+        ({"optimizer": "fmin_l_bfgs_b"}, "hyperparameters are learned"),
+        ({"alpha": None}, r"noise is learned from the answers \(pass alpha\)"),
+    ],
+)
+def test_what_is_learned_is_no_guarantee(settings, reason):
+    opt = make(GPUCBOptimizer, **settings)
+    with pytest.warns(GuaranteeWarning, match=f"no guarantee here: .*{reason}"):
+        opt.start()
+    assert not opt.widths_hold_
+    opt.tell([0.2], 0.3)
+    with pytest.warns(GuaranteeWarning, match=reason):
+        lower, upper = opt.interval([[0.4]])
+    assert lower < upper
+    # where the search is not guided by it nothing is said before it is asked for
+    quiet = make(GPUCBOptimizer, **settings, beta=4.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GuaranteeWarning)
+        quiet.start()
+
+
+def test_a_pool_by_features_is_an_approximation():
+    pool = np.random.default_rng(0).random((600, 1))
+    opt = GPOOOptimizer(RBF(0.3), pool=pool, feedback="integral", alpha=0.01)
+    assert not opt.start().widths_hold_
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, pytest.param(GPOOOptimizer, marks=pytest.mark.slow)])
+def test_intervals_hold_for_everything_at_all_times(cls):
+    n, rounds, delta = 25, 8, 0.1
+    points = [np.array([[x]]) for x in np.linspace(0, 1, 11)]
+    cells = [np.linspace(a, b, 4)[:, None] for a, b in ((0, 0.25), (0.3, 0.5), (0, 1))]
+    broken = narrow = 0
+    for seed in range(n):
+        rng = np.random.default_rng(seed)
+        centers, weights = rng.random((4, 1)), rng.normal(size=4)
+        weights *= 2.0 / np.sqrt(weights @ KERNEL(centers) @ weights)
+        truth = np.array([(KERNEL(x, centers) @ weights).mean() for x in points + cells])
+        opt, error = make(cls, failure_probability=delta), 0.0
+        for _ in range(rounds):
+            query = opt.ask()
+            value = (KERNEL(np.asarray(query), centers) @ weights).mean()
+            opt.tell(query, value + 0.2 * rng.normal())
+            _, lower, upper = opt.predict_query(points + cells, interval=True)
+            middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+            error = max(error, (np.abs(truth - middle) / half).max())
+        broken += error > 1.0
+        narrow += error > 0.5
+    # Runs are independent, each broken with a probability of at most delta: more than this many
+    # have one of less than 1e-6. At half of the width nearly all of them would be.
+    assert broken <= binom.ppf(1.0 - 1e-6, n, delta)
+    assert narrow > binom.ppf(1.0 - 1e-6, n, delta)

@@ -1,0 +1,181 @@
+"""Widths for functions of bounded norm, against the definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+
+from skgpb.exceptions import GuaranteeWarning
+from skgpb.surrogate import GaussianProcess
+from skgpb.surrogate.widths import gain_of, norm_beta, norm_ends
+
+KERNEL = 1.3 * Matern(0.3, nu=1.5)
+DELTA = 0.1
+
+
+def covariance(blocks, others, kernel=KERNEL):
+    return np.array([[kernel(a, b).mean() for b in others] for a in blocks])
+
+
+def observed(seed=0, n=20, kernel=KERNEL, scale=1.0):
+    """A process told of points and averages, some again, each with a noise of its own.
+
+    Yields the process, what was observed so far, one answer each, and the noise variances.
+    """
+    rng = np.random.default_rng(seed)
+    known = [rng.random((int(rng.integers(1, 5)), 1)) for _ in range(8)]
+    gp = GaussianProcess(kernel, 1)
+    gp.set_units(0.0, scale)
+    gp.track(known)
+    blocks, noises, answers = [], [], []
+    for _ in range(n):
+        slot = int(rng.integers(12))
+        noise, y = float(rng.uniform(0.01, 0.3)), float(rng.normal())
+        if slot < 8:
+            block = known[slot]
+            gp.observe_tracked(slot, y, noise)
+        else:
+            block = rng.random((2, 1))
+            gp.observe(block, y, noise)
+        blocks.append(block)
+        noises.append(noise)
+        answers.append(y)
+        yield gp, blocks, np.array(noises), np.array(answers)
+
+
+def naive_gain(K, noises):
+    return 0.5 * np.linalg.slogdet(np.eye(len(K)) + K / noises[:, None])[1]
+
+
+def test_the_gain_is_that_of_all_answers_after_every_one():
+    for gp, blocks, noises, _ in observed():
+        # repeats are merged, which must not change it
+        expected = naive_gain(covariance(blocks, blocks), noises)
+        assert_allclose(gp.posterior.gain, expected, atol=1e-8)
+    assert len(gp.observed) < len(blocks)
+    assert gp.copy().posterior.gain == gp.posterior.gain
+
+
+def test_the_gain_follows_answers_told_at_once_and_hyperparameters():
+    rng = np.random.default_rng(1)
+    X, y, noises = rng.random((12, 1)), rng.normal(size=12), rng.uniform(0.1, 0.2, 12)
+    X[5] = X[2]
+    gp = GaussianProcess(RBF(0.2), 1)
+    gp.observe_all(X[:6], y[:6], noises[:6])
+    gp.observe_all(X[4:], y[4:], noises[4:])
+    both = np.r_[0:6, 4:12]
+    assert_allclose(gp.posterior.gain, naive_gain(RBF(0.2)(X[both]), noises[both]), atol=1e-8)
+    other = gp.relearned(np.log([0.5]), gp.merged(), 0.0, 1.0)
+    assert_allclose(other.posterior.gain, naive_gain(RBF(0.5)(X[both]), noises[both]), atol=1e-8)
+
+
+def test_white_noise_is_noise():
+    gp = GaussianProcess(RBF(0.2) + WhiteKernel(0.3), 1)
+    X = np.linspace(0, 1, 5)[:, None]
+    gp.observe_all(X, X[:, 0], np.full(5, 0.1))
+    assert_allclose(gp.posterior.gain, naive_gain(RBF(0.2)(X), np.full(5, 0.4)), atol=1e-8)
+
+
+def test_answers_without_noise_have_no_part_in_the_gain():
+    X, noises = np.linspace(0, 1, 5)[:, None], np.array([0.1, 0.0, 0.2, 0.0, 0.1])
+    gp = GaussianProcess(RBF(0.2), 1)
+    gp.observe_all(X, X[:, 0], noises)
+    noisy = noises > 0.0
+    assert_allclose(gain_of(gp), naive_gain(RBF(0.2)(X[noisy]), noises[noisy]), atol=1e-8)
+    exact = GaussianProcess(RBF(0.2), 1)
+    exact.observe_all(X, X[:, 0], np.zeros(5))
+    assert norm_beta(exact, 2.0, 1.0, DELTA) == 4.0
+    with pytest.raises(ValueError, match="misspecification every answer needs a noise variance"):
+        norm_beta(exact, 2.0, 1.0, DELTA, 0.1)
+
+
+@pytest.mark.parametrize("scale", [1.0, 7.0])
+def test_the_width(scale):
+    for gp, _, noises, _ in observed(scale=scale):
+        gain = gp.posterior.gain
+        excess = 2.0 * 1.5**2 * (gain + np.log(1.0 / DELTA))
+        assert_allclose(norm_beta(gp, 2.0, 1.5, DELTA), 4.0 + excess)
+        wrong = np.sqrt(4.0 + excess) + 0.3 / scale * np.sqrt((scale**2 / noises).sum())
+        assert_allclose(norm_beta(gp, 2.0, 1.5, DELTA, 0.3), wrong**2)
+
+
+def test_nothing_is_known_but_the_norm_before_the_first_answer():
+    gp = GaussianProcess(KERNEL, 1)
+    lower, upper = norm_ends(gp, np.array([[0.2]]), 2.0, 1.0, DELTA)
+    assert_allclose([lower[0], upper[0]], [-2.0 * np.sqrt(1.3), 2.0 * np.sqrt(1.3)])
+
+
+def test_the_dual_ends_are_extremes_under_both_constraints():
+    # f is a combination of what was observed and of what is asked for: all else has norm only.
+    *_, (gp, blocks, noises, y) = observed(3, n=6)
+    asked = [np.array([[0.5]]), np.array([[0.1], [0.3]])]
+    lower, upper = norm_ends(gp, asked, 2.0, 1.0, DELTA)
+    gain = gp.posterior.gain
+    Q = covariance(blocks, blocks) + np.diag(noises)
+    most = y @ np.linalg.solve(Q, y) + 2.0 * (gain + np.log(1.0 / DELTA))
+    for i, phi in enumerate(asked):
+        span = [*blocks, phi]
+        K = covariance(span, span)
+        root = np.linalg.cholesky(K + 1e-10 * np.eye(len(K)))
+
+        def norm2(c):
+            return 4.0 - c @ c
+
+        def distance2(c, root=root):
+            return most - ((y - (root @ c)[:-1]) ** 2 / noises).sum()
+
+        limits = [{"type": "ineq", "fun": norm2}, {"type": "ineq", "fun": distance2}]
+        for sign, end in ((1.0, lower[i]), (-1.0, upper[i])):
+            start = np.linalg.lstsq(root, np.append(y, 0.0), rcond=None)[0]
+            start *= 1.0 / max(1.0, np.linalg.norm(start))
+            found = minimize(
+                lambda c, s=sign, root=root: s * (root @ c)[-1],
+                start,
+                constraints=limits,
+                options={"maxiter": 500},
+            )
+            assert found.success
+            # weights of the norm are tried at ten values a decade
+            assert sign * end <= found.fun + 1e-6
+            assert_allclose(sign * end, found.fun, atol=0.01 * (upper[i] - lower[i]))
+
+
+def test_the_dual_ends_lie_within_those_of_the_ball():
+    asked = [np.array([[x]]) for x in np.linspace(0, 1, 21)]
+    for gp, *_ in observed(4, n=15):
+        lower, upper = norm_ends(gp, asked, 3.0, 1.0, DELTA)
+        mean, std = gp.moments(asked, std=True)
+        width = np.sqrt(norm_beta(gp, 3.0, 1.0, DELTA)) * std
+        assert (lower >= mean - width).all() and (upper <= mean + width).all()
+    assert (upper - lower).sum() < 0.95 * 2.0 * width.sum()
+
+
+def test_a_norm_that_no_answer_fits_is_told():
+    gp = GaussianProcess(RBF(0.2), 1)
+    for _ in range(20):
+        gp.observe(np.array([[0.5]]), 5.0, 0.01)
+    asked = np.array([[0.5], [0.9]])
+    with pytest.warns(GuaranteeWarning, match="no function of norm B=1 fits the answers"):
+        lower, upper = norm_ends(gp, asked, 1.0, 1.0, DELTA)
+    mean, std = gp.moments(asked, std=True)
+    width = np.sqrt(norm_beta(gp, 1.0, 1.0, DELTA))
+    assert_allclose([lower, upper], [mean - width * std, mean + width * std])
+
+
+def test_an_error_of_the_kernel_is_within_the_width():
+    # Without noise all that is wrong is an error of epsilon, here against f wherever it is seen.
+    rng = np.random.default_rng(5)
+    grid, X = np.linspace(0, 1, 51)[:, None], rng.random((30, 1))
+    centers, weights = rng.random((3, 1)), rng.normal(size=3)
+    weights *= 2.0 / np.sqrt(weights @ KERNEL(centers) @ weights)
+    epsilon, gp = 0.2, GaussianProcess(KERNEL, 1)
+    for sign in (1.0, -1.0):
+        wrong = sign * epsilon * np.where(X[:, 0] < 0.5, 1.0, -1.0)
+        gp = GaussianProcess(KERNEL, 1)
+        gp.observe_all(X, KERNEL(X, centers) @ weights + wrong, rng.uniform(0.01, 0.1, 30))
+        truth = KERNEL(grid, centers) @ weights - sign * epsilon
+        lower, upper = norm_ends(gp, grid, 2.0, 0.0, DELTA, epsilon)
+        assert (lower <= truth).all() and (truth <= upper).all()
