@@ -173,7 +173,9 @@ def test_a_pool_by_features_is_an_approximation():
     assert not opt.start().widths_hold_
 
 
-@pytest.mark.parametrize("cls", [GPUCBOptimizer, pytest.param(GPOOOptimizer, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "cls", [GPUCBOptimizer, pytest.param(GPOOOptimizer, marks=pytest.mark.slow)]
+)
 def test_intervals_hold_for_everything_at_all_times(cls):
     n, rounds, delta = 25, 8, 0.1
     points = [np.array([[x]]) for x in np.linspace(0, 1, 11)]
