@@ -261,10 +261,8 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
                     f"the optimizer of {name!r} must be one over finite arms, such as "
                     f"DAGPUCBOptimizer, got {optimizer!r}"
                 )
-            if optimizer.arms is None and optimizer.bounds is not None:
-                raise ValueError(f"the optimizer of {name!r} has bounds=, but needs arms=")
-            if optimizer.context_bounds is not None:
-                raise ValueError(f"the optimizer of {name!r} must have no context_bounds")
+            if optimizer.bounds is not None or optimizer.context_bounds is not None:
+                raise ValueError(f"the optimizer of {name!r} has bounds, but needs arms= alone")
             if optimizer.direction != "maximize":
                 raise ValueError(
                     f"the optimizer of {name!r} has direction={optimizer.direction!r}, but what a "
