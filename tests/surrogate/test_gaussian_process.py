@@ -234,6 +234,15 @@ def test_what_is_tracked_may_be_replaced_and_appended():
     assert_array_equal(twin.tracked_moments(), gp.tracked_moments())
 
 
+def test_points_that_are_tracked_may_be_replaced():
+    gp, points = GaussianProcess(RBF(0.4), n_columns=2), RNG.random((6, 2))
+    gp.observe(points[:1], 1.0, 0.1)
+    gp.track(points[:4])
+    gp.track(points[4:], [2, 0])
+    assert_array_equal(gp.tracked.rows, points[[5, 1, 4, 3]])
+    assert_allclose(gp.tracked_moments(), gp.moments(points[[5, 1, 4, 3]], std=True), rtol=1e-9)
+
+
 def test_a_slot_that_is_filled_anew_is_another_functional():
     gp, twin = observed(), observed(tracked=False)
     gp.observe_tracked(0, 4.0, 0.2)
