@@ -478,11 +478,15 @@ class BaseIndirectOptimizer(
         mean : ndarray of shape (n,)
         std : ndarray of shape (n,), only if ``return_std``
         """
+        A = self._checked_rows_asked(A)
+        return self._signed_moments(self.surrogate_.predict_query(A, return_std=return_std))
+
+    def _checked_rows_asked(self, A: Any) -> np.ndarray:
+        """Rows (n, q) of queries, or of rows."""
         check_is_fitted(self, "bounds_")
         A = self._rows_asked(A)
         rows = [each.a if isinstance(each, IndirectQuery) else each for each in A]
-        A = check_numbers(rows if len(rows) else A, "A")
-        return self._signed_moments(self.surrogate_.predict_query(A, return_std=return_std))
+        return check_numbers(rows if len(rows) else A, "A")
 
 
 class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):

@@ -12,13 +12,13 @@ from skgpb.exceptions import GuaranteeWarning
 from skgpb.kernels import LowRank
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._gaussian import GaussianProcessOptimizer, LearningOptimizer
 from skgpb.surrogate.information_gain import noise_share
 from skgpb.surrogate.widths import norm_beta, norm_ends
 from skgpb.utils import Interval, Real, StrOptions
 
 
-class NormBoundedOptimizer(GaussianProcessOptimizer[Q]):
+class NormBounded(LearningOptimizer[Q]):
     """A search for an f of norm at most ``B``, which may be guided by that: ``beta="rkhs"``."""
 
     beta: Any
@@ -37,7 +37,7 @@ class NormBoundedOptimizer(GaussianProcessOptimizer[Q]):
 
     def _norm_beta(self) -> float:
         """Factor of the variance that ``beta="rkhs"`` stands for, after what was told."""
-        return norm_beta(self._gp, *self._norm_bound())
+        return norm_beta(self.surrogate_.process_, *self._norm_bound())
 
     def _norm_bound(self) -> tuple[float, float, float, float]:
         B, delta = float(self.B), float(self.failure_probability)
@@ -71,11 +71,6 @@ class NormBoundedOptimizer(GaussianProcessOptimizer[Q]):
                 stacklevel=5,
             )
 
-    def _start_surrogate(self, *args: Any) -> None:
-        super()._start_surrogate(*args)
-        if isinstance(self.beta, str) and self.beta == "rkhs":
-            self._warn_if_unfounded()
-
     # -- intervals --------------------------------------------------------------------------
 
     @locked
@@ -102,7 +97,25 @@ class NormBoundedOptimizer(GaussianProcessOptimizer[Q]):
             guarantee is lost, or where no f of this norm fits the answers.
         """
         check_is_fitted(self, "bounds_")
-        return self._ends(self._rows_of(self._checked_points_of(X)))
+        return self._ends(self._functionals_at(self._checked_points_of(X)))
+
+    def _functionals_at(self, points: np.ndarray) -> np.ndarray:
+        """Descriptor rows of f at points (n, d), as the process knows them."""
+        return self._rows_of(points)
+
+    def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
+        self._warn_if_unfounded()
+        lower, upper = norm_ends(self.surrogate_.process_, blocks, *self._norm_bound())
+        return (-upper, -lower) if self._minimizes else (lower, upper)
+
+
+class NormBoundedOptimizer(NormBounded[Q], GaussianProcessOptimizer[Q]):
+    """The same where queries are functionals of the process itself."""
+
+    def _start_surrogate(self, *args: Any) -> None:
+        super()._start_surrogate(*args)
+        if isinstance(self.beta, str) and self.beta == "rkhs":
+            self._warn_if_unfounded()
 
     @locked
     def predict_query(
@@ -132,8 +145,3 @@ class NormBoundedOptimizer(GaussianProcessOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         blocks = [self._block(query) for query in self._checked_queries(queries)]
         return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
-
-    def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
-        self._warn_if_unfounded()
-        lower, upper = norm_ends(self._gp, blocks, *self._norm_bound())
-        return (-upper, -lower) if self._minimizes else (lower, upper)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
-from math import isnan
+from math import isnan, sqrt
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,21 @@ from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.kernels.evaluator import origin_of
+from skgpb.locks import locked
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
+from skgpb.optimizers._norm_bound import NormBounded
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
-from skgpb.utils import MOST_POINTS, Integral, Interval, Real, box_around, check_callable_value
+from skgpb.utils import (
+    MOST_POINTS,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    box_around,
+    check_callable_value,
+)
 
 # Improvement that the probability of improvement asks for, in standard deviations of the answers:
 # with none the rule stays where it is.
@@ -276,7 +286,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
 
 
 @with_shared_paragraphs
-class IndirectUCBOptimizer(BaseIndirectBaseline):
+class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
     """Upper confidence bounds on indirect answers, to compare CMES with.
 
     It asks where the upper confidence bound of g is highest, and recommends where f is largest.
@@ -290,9 +300,13 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It is counted but does not
         change the choice.
-    beta : float or callable, default=4.0
+    beta : "rkhs", float or callable, default=4.0
         Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
-        round t, counted from 1.
+        round t, counted from 1. "rkhs" is valid for all queries at once and any f of norm at most
+        ``B`` (:doc:`/user_guide/guarantees`), with mean and deviation of the process on f.
+    B, R, misspecification : %(indirect)s
+    failure_probability : float, default=0.1
+        delta of "rkhs" and of the intervals, in (0, 1).
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
@@ -309,7 +323,7 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        "beta": [Interval(Real, 0, None, closed="left"), callable],
+        "beta": [StrOptions({"rkhs"}), Interval(Real, 0, None, closed="left"), callable],
     }
 
     def __init__(
@@ -330,7 +344,11 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
         alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
-        beta: float | Callable[[int], float] = 4.0,
+        beta: str | float | Callable[[int], float] = 4.0,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -362,6 +380,24 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
             random_state=random_state,
         )
         self.beta = beta
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
+        self.failure_probability = failure_probability
+
+    def _best_by_rule(self) -> IndirectQuery:
+        if self.beta != "rkhs":
+            return super()._best_by_rule()
+        width, expected = sqrt(self._norm_beta()), self._expected()
+
+        def score(A: np.ndarray | None, costs: np.ndarray) -> np.ndarray:
+            if A is None:
+                mean, std = expected.predict_query_tracked(return_std=True)
+            else:
+                mean, std = expected.predict_query(A, return_std=True)
+            return mean + width * std
+
+        return self._most_valuable(score, search=not self._pending)
 
     def _round_state(self) -> float:
         t = self._round + len(self._pending) + 1
@@ -372,6 +408,47 @@ class IndirectUCBOptimizer(BaseIndirectBaseline):
 
     def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
         return value
+
+    # -- widths of a bounded norm, which are those of the process on f ---------------------------
+
+    def _begun(self) -> None:
+        super()._begun()
+        if self.beta == "rkhs":
+            self._warn_if_unfounded()
+
+    @property
+    def _unfounded(self) -> str | None:
+        if self.surrogate_.model_noise_ > 0.0:
+            return "what a query averages is learned from pairs"
+        return super()._unfounded
+
+    def _functionals_at(self, points: np.ndarray) -> np.ndarray:
+        return self.surrogate_.kernel_.points(points)
+
+    @locked
+    def predict_query(self, A: Any, return_std: bool = False, *, interval: bool = False) -> Any:
+        """Posterior of g, the noiseless answers.
+
+        Parameters
+        ----------
+        A : array-like of shape (n, q) or list of n queries
+            Rows, or queries as they are asked.
+        return_std, interval : bool, default=False
+            At most one of them.
+
+        Returns
+        -------
+        mean : ndarray of shape (n,)
+        std : ndarray of shape (n,), only if ``return_std``
+        lower, upper : ndarray of shape (n,), only if ``interval``
+            Ends that hold for all queries, points and rounds at once, see :meth:`interval`.
+        """
+        mean = super().predict_query(A, return_std)
+        if not interval:
+            return mean
+        if return_std:
+            raise ValueError("at most one of return_std and interval can be asked for")
+        return mean, *self._ends(self.surrogate_.kernel_.queries(self._checked_rows_asked(A)))
 
 
 @with_shared_paragraphs

@@ -98,6 +98,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         Observations are centred and divided by these; 0 and 1 unless ``normalize_y``.
     n_observations_ : int
         Number of answers and values observed.
+    process_ : GaussianProcess
+        The posterior, over rows of ``kernel_``.
 
     Notes
     -----
@@ -132,7 +134,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    _gp: GaussianProcess
+    process_: GaussianProcess
     _level: float | None  # noise variance to be learned, in units of the scaled targets
 
     def __init__(
@@ -194,7 +196,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             rows, prior = self._tracked_rows[slot : slot + 1], self._tracked_prior[slot]
             values, noises = self._checked(rows, z, alpha)
             (residual,), (noise,) = values - prior, self._noises(noises, True)
-            self._gp.observe_tracked(slot, float(residual), float(noise))
+            self.process_.observe_tracked(slot, float(residual), float(noise))
             self._seen.append((rows.copy(), values, noises, np.ones(1, dtype=bool)))
             return self
 
@@ -252,8 +254,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         self._prepared()
         if self.n_observations_:
             return self._adopt(self.kernel_.theta, self._level, (center, scale))
-        if hasattr(self, "_gp"):
-            self._gp.set_units(center, scale)
+        if hasattr(self, "process_"):
+            self.process_.set_units(center, scale)
         return self
 
     @locked
@@ -310,14 +312,12 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     @locked
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw f at points X (n, d) from the joint posterior, shape (n, n_samples)."""
-        mean, cov = self.predict(X, return_cov=True)
-        return joint_draws(mean, cov, n_samples, random_state)
+        return joint_draws(*self.predict(X, return_cov=True), n_samples, random_state)
 
     @locked
     def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
-        mean, cov = self.predict_query(A, return_cov=True)
-        return joint_draws(mean, cov, n_samples, random_state)
+        return joint_draws(*self.predict_query(A, return_cov=True), n_samples, random_state)
 
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
         """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
@@ -355,7 +355,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     @locked
     def log_marginal_likelihood_value_(self) -> float:
         """Log marginal likelihood of everything observed, in units of the scaled targets."""
-        return self._gp.posterior.log_marginal_likelihood()
+        return self.process_.posterior.log_marginal_likelihood()
 
     # -- tracked points and queries ---------------------------------------------------------
 
@@ -416,7 +416,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
                 self._roots[queries] = PivotedRoot(*self._columns(queries))
             root = self._roots[queries]
             mean = self._tracked_moments(slice(None), False)
-            draws = root.draws(self._gp.posterior.tracked_rows(), n_samples, random_state)
+            draws = root.draws(self.process_.posterior.tracked_rows(), n_samples, random_state)
             draws = mean[: len(draws), None] + draws * self.scale_
             n = len(self.X_tracked_)
             return (draws[:n], draws[n:]) if queries else draws
@@ -439,7 +439,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         points, weights = np.asarray(points), np.asarray(weights)
         if A is not None:
             return weights @ self.covariance(self.X_tracked_[points], A)
-        gp, n = self._gp, len(self.X_tracked_)
+        gp, n = self.process_, len(self.X_tracked_)
         rows, V = gp.tracked.rows, gp.posterior.tracked_rows()
         prior = gp.covariance(Functionals.of_rows(rows[n:]), Functionals.of_rows(rows[points]))
         return (prior @ weights - V[n:] @ (V[points].T @ weights)) * self.scale_**2
@@ -456,9 +456,9 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             Their noise variances, as in :meth:`condition_query`.
         """
         rows = self._prepared().queries(one_or_more(A, "A"))
-        _, noises = self._checked(rows, np.zeros(len(rows)), alpha)
+        noises = self._noises(self._checked(rows, np.zeros(len(rows)), alpha)[1], True)
         out = copy(self)
-        out.__dict__["_gp"] = self._gp.imagine(list(rows[:, None]), self._noises(noises, True))
+        vars(out)["process_"] = self.process_.imagine(list(rows[:, None]), noises)
         return out
 
     # -- inside -----------------------------------------------------------------------------
@@ -483,13 +483,13 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     @locked
     def center_(self) -> float:
         """What observations are centred with."""
-        return self._gp.offset if hasattr(self, "_gp") else 0.0
+        return self.process_.offset if hasattr(self, "process_") else 0.0
 
     @property
     def scale_(self) -> float:
         """What observations are divided by."""
         with self._lock:
-            return self._gp.scale if hasattr(self, "_gp") else 1.0
+            return self.process_.scale if hasattr(self, "process_") else 1.0
 
     def _residuals(self) -> list[np.ndarray]:
         """Observations without the prior mean."""
@@ -500,7 +500,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         center, scale = units
         rows, alphas, asked = (np.concatenate([part[i] for part in self._seen]) for i in (0, 2, 3))
         y = (np.concatenate(self._residuals()) - center) / scale
-        numbers, first = numbered(rows, merge=not self._gp.white)
+        numbers, first = numbered(rows, merge=not self.process_.white)
         fixed = None if self.model_noise == "auto" else float(self.model_noise) / scale**2
         own_noise = OwnNoise(self.kernel_, asked, fixed)
         return ScaledSamples(numbers, y, alphas / scale**2), rows[first], own_noise
@@ -509,8 +509,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """Condition on everything afresh; nothing changes if that fails."""
         samples, _, own_noise = self._samples(units)
         merged = samples.merged(np.nan if level is None else level, own_noise(theta)[0])
-        self._gp = self._gp.relearned(theta, merged, *units)
-        self.kernel_ = self._gp.kernel
+        self.process_ = self.process_.relearned(theta, merged, *units)
+        self.kernel_ = self.process_.kernel
         self._level, self._own_share = level, float(self.kernel_.model_noise())
         self._roots = {}
         return self
@@ -527,17 +527,17 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     def _ready(self, rows: np.ndarray) -> GaussianProcess:
         """Return the process, made at the first rows, which say how many columns there are."""
-        if not hasattr(self, "_gp"):
-            self._gp = GaussianProcess(self.kernel_, rows.shape[1])
+        if not hasattr(self, "process_"):
+            self.process_ = GaussianProcess(self.kernel_, rows.shape[1])
             if self.alpha is None and self._level is None:
                 typical = 1.0 if self.normalize_y else float(self.kernel_.diag(rows).mean())
                 self.assume_noise(typical or 1.0)
-        elif rows.shape[1] != self._gp.n_columns:
+        elif rows.shape[1] != self.process_.n_columns:
             raise ValueError(
-                f"rows have {rows.shape[1]} columns, not {self._gp.n_columns} as before: the"
+                f"rows have {rows.shape[1]} columns, not {self.process_.n_columns} as before: the"
                 " number of coordinates changed"
             )
-        return self._gp
+        return self.process_
 
     def _prior(self, rows: np.ndarray) -> np.ndarray:
         """Prior means of functionals (n,)."""
@@ -583,7 +583,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return (result[0] + prior, result[1]) if std or cov else result + prior
 
     def _tracked_moments(self, part: slice, return_std: bool) -> Any:
-        mean, std = self._gp.tracked_moments()
+        mean, std = self.process_.tracked_moments()
         mean = mean[part] + self._tracked_prior[part]
         return (mean, std[part]) if return_std else mean
 
@@ -593,7 +593,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             base, X = self.kernel_.base, near(self.kernel_.base, self.X_tracked_)
             variances = base.diag(X) - noise_of_points(base, X)
             return lambda p: base(X, X[p : p + 1].copy())[:, 0], variances
-        gp, tracked = self._gp, self._gp.tracked
+        gp, tracked = self.process_, self.process_.tracked
         return lambda p: gp.covariance(tracked, tracked.one(p))[:, 0], gp.variance(tracked)
 
     def _state(self) -> dict[str, Any]:

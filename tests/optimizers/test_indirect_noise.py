@@ -118,7 +118,7 @@ def test_answers_with_their_own_noise_keep_it(cls):
     own = [alpha for _, _, alpha in optimizer._answers]
     assert own[20] == 7.0
     assert np.isnan(own[:20] + own[21:]).all()
-    gpr, process = optimizer.surrogate_._gp, optimizer.surrogate_
+    gpr, process = optimizer.surrogate_.process_, optimizer.surrogate_
     noises = gpr.posterior.noises() * optimizer.surrogate_.scale_**2
     # Three queries were asked twice: their noise is halved.
     assert_allclose(noises[:3], optimizer.alpha_ / 2)

@@ -17,8 +17,10 @@ from skgpb import (
     GPUCBOptimizer,
     GPZoomingOptimizer,
     IGPUCBOptimizer,
+    IndirectUCBOptimizer,
 )
 from skgpb.exceptions import GuaranteeWarning
+from skgpb.kernels import WindowMean
 
 KERNEL = Matern(0.3, nu=1.5)
 SETTINGS = {"alpha": 0.04, "beta": "rkhs", "B": 2.0, "random_state": 0}
@@ -200,3 +202,44 @@ def test_intervals_hold_for_everything_at_all_times(cls):
     # have one of less than 1e-6. At half of the width nearly all of them would be.
     assert broken <= binom.ppf(1.0 - 1e-6, n, delta)
     assert narrow > binom.ppf(1.0 - 1e-6, n, delta)
+
+
+def indirect(**settings):
+    window = WindowMean(scale=0.1)
+    settings = SETTINGS | settings
+    return IndirectUCBOptimizer(RBF(0.2), conditional=window, bounds=[(0, 1)], **settings)
+
+
+def test_indirect_answers_have_widths_for_f_and_for_what_is_asked():
+    opt, kernel = indirect(n_candidates=20), WindowMean(RBF(0.2), scale=0.1)
+    rows, noises = [], []
+    for t in range(10):
+        query = opt.ask()
+        if rows:
+            # the largest upper end of the ball, over g as the process on f has it
+            mean, std = opt.predict_query(opt.ask().a[None], return_std=True)
+            A = np.linspace(0, 1, 20)[:, None]
+            means, stds = opt.predict_query(A, return_std=True)
+            width = np.sqrt(opt._norm_beta())
+            assert mean + width * std >= (means + width * stds).max() - 1e-6
+        opt.tell(query, np.sin(5 * query.a[0]), alpha=[None, 0.1][t % 2])
+        rows.append(kernel.queries(query.a[None])[0])
+        noises.append([0.04, 0.1][t % 2])
+        gain = 0.5 * np.linalg.slogdet(np.eye(t + 1) + kernel(np.array(rows)) / noises)[1]
+        assert_allclose(opt._norm_beta(), 4.0 + 2.0 * (gain + np.log(10.0)), atol=1e-8)
+    lower, upper = opt.interval([[0.2], [0.7]])
+    mean, std = opt.predict([[0.2], [0.7]], return_std=True)
+    width = np.sqrt(opt._norm_beta())
+    assert (mean - width * std <= lower + 1e-12).all() and (lower < upper).all()
+    mean, lower, upper = opt.predict_query([[0.5]], interval=True)
+    assert lower < mean < upper
+    assert opt.widths_hold_
+
+
+def test_a_conditional_that_is_learned_is_no_guarantee():
+    rng = np.random.default_rng(0)
+    A = rng.random((40, 1))
+    opt = IndirectUCBOptimizer(RBF(0.2), alpha=0.01, beta="rkhs", random_state=0)
+    with pytest.warns(GuaranteeWarning, match="learned from pairs"):
+        opt.fit(A + 0.05 * rng.normal(size=(40, 1)), queries=A)
+    assert not opt.widths_hold_

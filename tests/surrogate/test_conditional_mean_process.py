@@ -255,7 +255,7 @@ def test_draws_resolve_a_grid_with_few_pivots():
     process.sample_tracked(1)
     factor, pivots = process._roots[False].factor, process._roots[False].pivots
     assert len(pivots) < 80
-    V = process._gp.posterior.tracked_rows()
+    V = process.process_.posterior.tracked_rows()
     B = solve_triangular(factor[pivots], V[pivots], lower=True)
     covariance = factor @ (np.eye(len(pivots)) - B @ B.T) @ factor.T
     assert_allclose(covariance, process.predict(grid, return_cov=True)[1], atol=3e-4**1.5)
@@ -287,7 +287,7 @@ def test_repeated_answers_are_merged_exactly(setting):
         process.condition_query(A[1], z)
     single = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.1, model_noise=0.0)
     single.condition_query(A[1], 0.5)
-    assert process._gp.posterior.n == 1 and process.n_observations_ == 3
+    assert process.process_.posterior.n == 1 and process.n_observations_ == 3
     assert_allclose(process.predict(P), single.predict(P), atol=1e-12)
     assert_allclose(process.predict_tracked(), single.predict(P), atol=1e-12)
 
@@ -297,7 +297,7 @@ def test_model_noise_is_for_answers_only():
     process = ConditionalMeanProcess(RBF(0.5), conditional, alpha=0.1, model_noise=0.4)
     assert process.noise_of() == 0.5 and process.noise_of(0.2) == pytest.approx(0.6)
     process.condition_query([0.5, 0.5], 1.0).condition_point([0.2, 0.2], 1.0)
-    assert_allclose(process._gp.posterior.noises(), [0.5, 0.1])
+    assert_allclose(process.process_.posterior.noises(), [0.5, 0.1])
     for known in (WindowMean(scale=0.1), PolicyMean(policies=POLICIES, arms=ARMS)):
         assert ConditionalMeanProcess(RBF(0.5), known).model_noise_ == 0.0
 
@@ -396,7 +396,7 @@ def test_units_stay_where_the_first_answers_are_not_taken(setting, monkeypatch):
         raise np.linalg.LinAlgError
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(process._gp), "observe_all", fail)
+        patch.setattr(type(process.process_), "observe_all", fail)
         with pytest.raises(np.linalg.LinAlgError):
             process.condition_query(A, 7.0 + A[:, 0])
     assert (process.center_, process.scale_) == (0.0, 1.0)
@@ -425,8 +425,8 @@ def test_rows_are_embedded_once():
     process = ConditionalMeanProcess(RBF(0.5), conditional)
     A, P = RNG.uniform(size=(50, 2)), RNG.uniform(size=(40, 2))
     process.track(P, A)
-    sizes, embed = [], process._gp._evaluator.embed
-    process._gp._evaluator.embed = lambda rows: sizes.append(len(rows)) or embed(rows)
+    sizes, embed = [], process.process_._evaluator.embed
+    process.process_._evaluator.embed = lambda rows: sizes.append(len(rows)) or embed(rows)
     for i in range(6):
         process.condition_tracked(3 * i, 0.1 * i)
     assert max(sizes) == 1
