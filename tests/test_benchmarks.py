@@ -51,6 +51,7 @@ SMALLEST: dict[str, list[str]] = {
     "peers": [
         "--average-runs 1 --evaluations 3 --times 20 --dimensions 2 --sides 0.25 --methods skgpb"
     ],
+    "price_of_width": ["--budget 4"],
     "privacy": ["--epsilon 1"],
     "region": ["--budget 5"],
     "search_cv": [

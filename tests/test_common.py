@@ -374,6 +374,7 @@ BAD_PARAMETERS = {
     "covariance": ["x", None],
     "B": [-1.0, "1"],
     "R": [-1.0, "one"],
+    "context_bounds": ["unit", [(1.0, 0.0)], [(0.0, np.nan)], [0.0, 1.0]],
     "misspecification": [-1.0, "0.1", None, np.nan],
     "information_gain": ["x", -1.0, lambda t: np.nan],
     "xi": [-1.0, None],
