@@ -19,14 +19,17 @@ from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._placement import best_placed, checked_sides
+from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess, Samples
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
     GROWTH,
     NOISE,
+    SHARE,
     Likelihood,
     Prior,
+    ScaledSamples,
     check_restarts,
     default_kernel,
     default_prior,
@@ -377,8 +380,16 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         if self._learned_at < FIRST_LEARNING or not (free or learns_noise):
             return found
         of_noise, limits = noise_prior(self._unit()) if learns_noise else (None, None)
-        covariance = covariance_of_functionals(kernel, gp.observed, free, gp.origin)
-        objective = Likelihood(covariance, scaled, prior, of_noise)
+
+        def likelihood(functionals: Functionals, samples: ScaledSamples) -> Likelihood:
+            covariance = covariance_of_functionals(kernel, functionals, free, gp.origin)
+            return Likelihood(covariance, samples, prior, of_noise)
+
+        objective, n = likelihood(gp.observed, scaled), len(gp.observed)
+        share = None
+        if n > 2 * SHARE:
+            chosen = np.arange(SHARE) * n // SHARE
+            share = likelihood(gp.observed.chosen(chosen), scaled.about(chosen))
         noise = log(self._noise) if learns_noise else 0.0
         theta, bounds = (kernel.theta, kernel.bounds) if free else (np.empty(0), np.empty((0, 2)))
         starts = [(theta, noise)]
@@ -393,7 +404,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             starts += [(start, noise) for start in further]
         # With priors the place where a search gets stuck is good enough, and often the best.
         warn = prior is None
-        best, level = objective.maximum(starts, bounds, limits, self.optimizer, warn)
+        best, level = objective.maximum(starts, bounds, limits, self.optimizer, warn, share)
         if free:
             found["theta"] = best
         if learns_noise:

@@ -150,6 +150,12 @@ class Functionals:
                 out.remember(self._memory.evaluator, known)
         return out
 
+    def chosen(self, numbers: np.ndarray) -> Functionals:
+        """Return the functionals of some numbers, to be read and not to grow."""
+        if self._blocks is None:
+            return Functionals.of_rows(self._buffer[numbers])
+        return Functionals.of([self._blocks[i] for i in numbers.tolist()], self.n_columns)
+
     def first(self, n: int) -> Functionals:
         """Return the first n functionals, to be read and not to grow."""
         return self if n == self._n else self._slice(0, n)

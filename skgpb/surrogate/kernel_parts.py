@@ -49,6 +49,8 @@ from skgpb.kernels.tasks import Tasks
 # Covariances that are evaluated at once (half a MB, which caches hold with what they are made of),
 # and squared distances along all axes that are kept.
 AT_ONCE = 2**16
+# Squares of differences lose at most six of sixteen digits where coordinates are below this.
+WIDE = 1e3
 # Derivatives of a kernel that has no closed form here are found at once up to so many (512 MB).
 MANY = 2**26
 
@@ -287,20 +289,29 @@ class _Radial:
             s = (weights @ gaps).reshape(n, n)
             return lambda rows, stop: (s, lambda M: weights * (gaps @ M.ravel()))
         Z = self.X / scale
+        shares = _shares if np.abs(Z).max(initial=0.0) < WIDE else _shares_one_by_one
 
         def of_block(rows: slice, stop: int) -> tuple[np.ndarray, Callable]:
-            return cdist(Z[rows], Z[:stop], "sqeuclidean"), lambda M: np.array(
-                [_share(M, z[rows], z[:stop]) for z in Z.T]
-            )
+            x, y = Z[rows], Z[:stop]
+            return cdist(x, y, "sqeuclidean"), lambda M: shares(M, x, y)
 
         return of_block
 
 
-def _share(M: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
-    """sum_ij M_ij (x_i - y_j)^2."""
-    gap = np.subtract.outer(x, y)
-    gap *= gap
-    return float(np.einsum("ij,ij->", M, gap))
+def _shares(M: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """sum_ij M_ij (x_ik - y_jk)^2 for every axis k, as products of matrices."""
+    squares = M.sum(axis=1) @ (x * x) + M.sum(axis=0) @ (y * y)
+    return squares - 2.0 * np.einsum("ik,ik->k", x, M @ y)
+
+
+def _shares_one_by_one(M: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The same where the squares of coordinates are so large that their differences cancel."""
+    found = np.empty(x.shape[1])
+    for k in range(len(found)):
+        gap = np.subtract.outer(x[:, k], y[:, k])
+        gap *= gap
+        found[k] = np.einsum("ij,ij->", M, gap)
+    return found
 
 
 class _Own:

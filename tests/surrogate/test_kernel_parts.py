@@ -168,3 +168,17 @@ def test_length_scales_of_another_number_of_axes_are_refused():
     X, y = data(20)
     with pytest.raises(ValueError, match="Anisotropic kernel must have the same number"):
         OnlineGaussianProcessRegressor(1.0 * RBF([0.5, 0.5]), alpha=0.1).fit(X, y)
+
+
+@pytest.mark.parametrize("wide", [np.inf, 0.0], ids=["products", "one by one"])
+def test_shares_of_axes_are_sums_over_pairs(wide, monkeypatch):
+    """Both ways of the derivatives by length scales, for more points than are kept in pairs."""
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "WIDE", wide)
+    monkeypatch.setattr(skgpb.surrogate.kernel_parts, "AT_ONCE", 64)
+    rng = np.random.default_rng(7)
+    points, kernel = rng.random((20, 3)), Matern([0.2, 0.5, 3.0], nu=2.5)
+    inner = rng.normal(size=(20, 20))
+    inner += inner.T
+    K, contract = covariances(kernel, points)(kernel.theta)
+    _, gradient = kernel(points, eval_gradient=True)
+    assert_allclose(contract(inner), np.tensordot(inner, gradient, 2), rtol=1e-10)

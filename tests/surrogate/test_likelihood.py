@@ -42,6 +42,7 @@ from skgpb.surrogate.likelihood import (
     most_probable,
     next_learning,
     noise_prior,
+    promising,
 )
 
 SQUARE = np.array([[0.0, 1.0], [0.0, 2.0]])
@@ -235,12 +236,14 @@ def test_the_default_kernel_scales_with_the_sides_and_the_dimension():
     assert np.isfinite(default_kernel(SQUARE).bounds).all()
 
 
-def test_most_probable_is_the_better_of_two_hills():
-    def hills(x):
-        one, two = norm.pdf(x[0], -2.0), 2.0 * norm.pdf(x[0], 3.0, 0.7)
-        slope = -one * (x[0] + 2.0) - two * (x[0] - 3.0) / 0.49
-        return float(one + two), np.array([slope])
+def hills(x):
+    """Two of them, at -2 and, more than twice as high, at 3."""
+    one, two = norm.pdf(x[0], -2.0), 2.0 * norm.pdf(x[0], 3.0, 0.7)
+    slope = -one * (x[0] + 2.0) - two * (x[0] - 3.0) / 0.49
+    return float(one + two), np.array([slope])
 
+
+def test_most_probable_is_the_better_of_two_hills():
     bounds = np.array([[-5.0, 5.0]])
     starts = [np.array([-1.5]), np.array([2.5])]
     assert most_probable(hills, starts[:1], bounds)[0] == pytest.approx(-2.0, abs=1e-2)
@@ -375,6 +378,40 @@ def test_parameters_that_change_in_mid_run_do_not_corrupt_it(name, before, after
     assert np.isfinite(mean).all() and np.isfinite(std).all()
     assert (np.diff(optimizer.history_["round"]) == 1).all()
     assert np.isfinite(optimizer.history_["std"]).all()
+
+
+def test_further_starts_are_promising_where_their_hill_is_higher():
+    bounds, left, right = np.array([[-5.0, 5.0]]), np.array([-1.5]), np.array([2.5])
+    same, higher = promising(hills, [left, np.array([-2.5]), right], bounds, None)
+    assert same is left
+    assert higher[0] == pytest.approx(3.0, abs=1e-2)
+    assert promising(hills, [right, left], bounds, None) == [right]
+
+
+def test_of_many_answers_a_share_says_which_starts_are_searched_from(monkeypatch):
+    """The same is found with all starts, in fewer evaluations of all answers."""
+    rng = np.random.default_rng(3)
+    points = rng.random((420, 2))
+    values = np.sin(5.0 * points).sum(axis=1) + 0.1 * rng.normal(size=420)
+    sizes, evaluate = [], Likelihood.__call__
+
+    def spy(self, x):
+        sizes.append(len(self._samples.y))
+        return evaluate(self, x)
+
+    monkeypatch.setattr(Likelihood, "__call__", spy)
+    searches = {}
+    for share in (200, 420):
+        monkeypatch.setattr(skgpb.optimizers._gaussian, "SHARE", share)
+        sizes.clear()
+        optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, random_state=0)
+        optimizer.fit(points, values)
+        searches[share] = sizes.count(420), sizes.count(200), optimizer.surrogate_.kernel_.theta
+    (few, tried, theta), (many, _, expected) = searches[200], searches[420]
+    assert few < 0.6 * many
+    assert tried > 0
+    # Searches stop where a step gains less than a millionth.
+    assert_allclose(theta, expected, atol=0.05)
 
 
 @pytest.mark.parametrize(
