@@ -60,9 +60,9 @@ LEAST_NOISE = 1e-10
 ENOUGH = 1e-6
 # Hyperparameters are not learned from fewer observations.
 FIRST_LEARNING = 4
-# Further starts are first tried on so many functionals where there are twice as many, and searched on
-# from where they end so much higher than the first (decision D-H20): a tenth of a unit of log density
-# says nothing.
+# Further starts are first tried on so many functionals where there are twice as many, and searched
+# on from where they end so much higher than the first (decision D-H20): a tenth of a unit of log
+# density says nothing.
 SHARE, HIGHER = 200, 0.1
 # Growth of the number of observations after which they are learned again.
 GROWTH = {"growing": 1.25, "doubling": 2.0}
@@ -523,7 +523,6 @@ def most_probable(
     ``warn`` says whether a search that stopped early is worth a ConvergenceWarning. ``optimizer``
     has the signature of scikit-learn's: it minimises ``obj_func(x, eval_gradient)``.
     """
-
     best, highest = starts[0], -np.inf
     for start in starts:
         x, value = _climbed(objective, start, bounds, optimizer, warn)

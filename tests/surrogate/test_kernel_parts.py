@@ -179,6 +179,6 @@ def test_shares_of_axes_are_sums_over_pairs(wide, monkeypatch):
     points, kernel = rng.random((20, 3)), Matern([0.2, 0.5, 3.0], nu=2.5)
     inner = rng.normal(size=(20, 20))
     inner += inner.T
-    K, contract = covariances(kernel, points)(kernel.theta)
+    _, contract = covariances(kernel, points)(kernel.theta)
     _, gradient = kernel(points, eval_gradient=True)
     assert_allclose(contract(inner), np.tensordot(inner, gradient, 2), rtol=1e-10)
