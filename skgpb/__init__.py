@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         MESOptimizer,
         PIOptimizer,
         StoOOOptimizer,
+        Stop,
         URGPUCBOptimizer,
     )
     from skgpb.optimizers.combinatorial import CombinatorialBandit
@@ -65,6 +66,7 @@ __all__ = [
     "OnlineGaussianProcessRegressor",
     "PIOptimizer",
     "StoOOOptimizer",
+    "Stop",
     "URGPUCBOptimizer",
     "__version__",
 ]

@@ -1,6 +1,7 @@
 """Bandit optimizers, one file for each algorithm."""
 
 from skgpb.optimizers._arms import BaseUCBOptimizer
+from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._variation import variation_bound
 from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.cmets import CMETSOptimizer
@@ -50,6 +51,7 @@ __all__ = [
     "MESOptimizer",
     "PIOptimizer",
     "StoOOOptimizer",
+    "Stop",
     "URGPUCBOptimizer",
     "variation_bound",
 ]

@@ -22,9 +22,11 @@ import numpy as np
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
+from skgpb.optimizers._gap import GapOfArms
 from skgpb.optimizers._placement import best_placed, checked_sides
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import Runs, check_run
+from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import workers_of
 from skgpb.utils import check_bounds, check_count, check_inside, check_numbers, unchanged_by_errors
 
@@ -134,7 +136,7 @@ class InContexts:
         return np.concatenate([contexts, check_bounds(self.bounds)])
 
 
-class ChoiceInContexts(InContexts):
+class ChoiceInContexts(GapOfArms, InContexts):
     """The same of an optimizer that is asked without contexts where it has no ``context_bounds``.
 
     Its domain has a set for every context (``within``); only the present one is tracked.
@@ -246,6 +248,7 @@ class RunsInContexts(Runs):
         on_error: str = "record",
         checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
+        stop: Stop | Callable[[Any], Any] | None = None,
     ) -> RunResult:
         """Ask, evaluate and tell ``budget`` times, or for one context after the other.
 
@@ -255,7 +258,7 @@ class RunsInContexts(Runs):
             Takes a query and returns its noisy reward, or None where the evaluation failed.
         budget : int, default=None
             Number of evaluations, at least 1; failed ones count. Not with ``contexts``.
-        callback, progress, n_jobs, executor, on_error, checkpoint, verbose
+        callback, progress, n_jobs, executor, on_error, checkpoint, verbose, stop
             As in the other optimizers; contexts that are played side by side begin in their
             order.
         contexts : array-like of shape (n, d_c), or (n,) where d_c = 1, default=None
@@ -267,7 +270,7 @@ class RunsInContexts(Runs):
         result : scipy.optimize.OptimizeResult
             As in the other optimizers; ``x`` is the recommended query, for the last context.
         """
-        options: dict[str, Any] = {"checkpoint": checkpoint, "verbose": verbose}
+        options: dict[str, Any] = {"checkpoint": checkpoint, "verbose": verbose, "stop": stop}
         if self._without_context(contexts):
             return super().run(
                 objective,
@@ -293,4 +296,5 @@ class RunsInContexts(Runs):
             callback,
             self._progress(len(rows), bar=progress, verbose=verbose),
             checkpoint,
+            stop=stop,
         )

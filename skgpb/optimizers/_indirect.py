@@ -33,6 +33,7 @@ from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._gap import GapOfPoints
 from skgpb.optimizers._gaussian import LearningOptimizer, usable
 from skgpb.optimizers._recommended import RecommendsPoints
 from skgpb.optimizers._run import PricedRuns
@@ -68,7 +69,12 @@ Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
 class BaseIndirectOptimizer(
-    PricedRuns, NamedQueries, RecommendsPoints, LearningOptimizer[Asked], FreeChoice[Asked]
+    GapOfPoints,
+    PricedRuns,
+    NamedQueries,
+    RecommendsPoints,
+    LearningOptimizer[Asked],
+    FreeChoice[Asked],
 ):
     """Ask for conditional expectations of f, recommend where f itself is largest.
 

@@ -17,6 +17,7 @@ from skgpb.domains.query import Region
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice, Q
+from skgpb.optimizers._gap import GapOfRegions
 from skgpb.optimizers._norm_bound import NormBoundedOptimizer
 from skgpb.optimizers._placement import Sides
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
@@ -94,7 +95,7 @@ class RegionSearchOptimizer(NormBoundedOptimizer[Q]):
         return sqrt(2.0 * (self._log_regions - log(self.failure_probability)))
 
 
-class SupportedRegionOptimizer(RegionSearchOptimizer[Q], FreeChoice[Q]):
+class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoice[Q]):
     """A region search whose recommendation may be finer than what was asked.
 
     The domain lists the regions known so far (``front``), and those inside some (``finer``).

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Self
+
 import numpy as np
 from scipy.optimize import OptimizeResult
 
@@ -23,12 +26,36 @@ class RunResult(OptimizeResult):
         Whether anything is known.
     message : str
         Why the run ended.
+    gap : float
+        How much better than ``x`` the best may be, see ``gap`` of the optimizer: at most this much
+        with probability 1 - delta, that of ``stop`` or else 0.95. It is computed from the state in
+        which the run ended, when it is first read.
     """
+
+    def with_gap(self, compute: Callable[[], float]) -> Self:
+        """Return this result, with the function that computes its gap."""
+        vars(self)["compute"] = compute
+        return self
+
+    def __missing__(self, key: str) -> Any:
+        """Compute what is only computed where somebody reads it."""
+        if key != "gap" or "compute" not in vars(self):
+            raise KeyError(key)
+        self["gap"] = vars(self).pop("compute")()
+        return self["gap"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the gap and not the posterior that it is computed from."""
+        if "compute" in vars(self):
+            self["gap"]
+        return type(self), (dict(self),)
 
     def __repr__(self) -> str:
         """Lines that say what was found, what it rests on and why the run ended."""
         rewards = np.asarray(self.history["reward"], dtype=np.float64)
         lines = [("recommended", repr(self.x)), ("estimated mean", f"{self.fun:.6g}")]
+        if "compute" in vars(self) or "gap" in self:
+            lines += [("best is at most", f"{self.gap:.3g} better")] * bool(np.isfinite(self.gap))
         failed = f", {self.nfail} of them failed" if self.nfail else ""
         lines.append(("evaluations", f"{self.nfev}{failed}"))
         if "cost" in self:

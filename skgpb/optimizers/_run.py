@@ -14,7 +14,9 @@ import numpy as np
 
 from skgpb.exceptions import EvaluationWarning
 from skgpb.optimizers._callbacks import WRAPPED, FollowedRuns, with_callbacks
+from skgpb.optimizers._gap import Gaps
 from skgpb.optimizers._result import RunResult
+from skgpb.optimizers._stop import DELTA, Stop
 from skgpb.optimizers._workers import Arrivals, Batches, workers_of
 from skgpb.progress import Progress
 from skgpb.utils import Integral, Real, check_size
@@ -43,7 +45,7 @@ def check_budget(budget: Any) -> int:
     return int(budget)
 
 
-class Loop(FollowedRuns):
+class Loop(Gaps, FollowedRuns):
     """What plays an optimizer that can be asked and told."""
 
     # What it needs of the class that it is mixed into.
@@ -83,20 +85,23 @@ class Loop(FollowedRuns):
         progress: Progress,
         checkpoint: str | os.PathLike[str] | None = None,
         enough: Callable[[Iterable[Any]], bool] = lambda out: False,
+        stop: Stop | Callable[[Any], Any] | None = None,
     ) -> RunResult:
         """Play the loop of ``run``.
 
         ``ask(begun, most)`` returns at most so many queries, and ``enough(out)`` says whether
         these need not be followed by others, when they will have been answered.
         """
+        self._check_stop(stop)
         self._ensure_started()
         if checkpoint is not None:
             self.save(checkpoint)
         done = failed = in_a_row = 0
-        stopped, last = False, None
+        ended: str | None = None
+        last = None
         task = self._begin_task(budget)
         with progress, workers:
-            while done < budget and not stopped and (workers.out or not enough(())):
+            while done < budget and not ended and (workers.out or not enough(())):
                 while due := self._due(workers, done, budget, ask, enough):
                     workers.begin(due)
                     task.begin(due)
@@ -114,9 +119,8 @@ class Loop(FollowedRuns):
                     progress.told(reward, error)
                     if checkpoint is not None and query is answers[-1][0]:
                         self.save(checkpoint)
-                    stopped = task.end(query, reward)
-                    stopped |= callback is not None and callback(self) is True
-                    if stopped or enough(()):
+                    ended = self._why_ended(task.end(query, reward), callback, stop)
+                    if ended or enough(()):
                         if checkpoint is not None:
                             self.save(checkpoint)
                         break
@@ -136,8 +140,8 @@ class Loop(FollowedRuns):
         best, message = None, f"nothing is known: all {done} evaluations failed"
         if self._informed:
             best = self._result(last)
-            message = "stopped by the callback" if stopped else "the budget is spent"
-        return RunResult(
+            message = ended or "the budget is spent"
+        result = RunResult(
             x=best,
             fun=np.nan if best is None else self._value_of(best),
             nfev=done,
@@ -146,6 +150,20 @@ class Loop(FollowedRuns):
             success=best is not None,
             message=message,
         )
+        return result.with_gap(self._gap_later(best, getattr(stop, "delta", DELTA)))
+
+    def _why_ended(
+        self: Any,
+        called_back: bool,
+        callback: Callable[[Any], Any] | None,
+        stop: Stop | Callable[[Any], Any] | None,
+    ) -> str | None:
+        """What ends the run after an answer, None if nothing does."""
+        if called_back or (callback is not None and callback(self) is True):
+            return "stopped by the callback"
+        if stop is not None and self._informed and self._stops(stop):
+            return str(getattr(stop, "message", "stop returned True"))
+        return None
 
     def _due(
         self: Any,
@@ -193,6 +211,7 @@ class Runs(Loop):
         on_error: str = "record",
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
+        stop: Stop | Callable[[Any], Any] | None = None,
     ) -> RunResult:
         """Ask, evaluate and tell ``budget`` times, continuing from the present state.
 
@@ -232,14 +251,18 @@ class Runs(Loop):
             1 prints one line of progress, with the last and the best answer and the time left, 2
             a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
             any case, at level INFO, and failures as warnings.
+        stop : Stop or callable, default=None
+            When enough is known, :class:`~skgpb.Stop`; or any function of the optimizer that
+            returns True where the run is to end after an answer.
 
         Returns
         -------
         result : scipy.optimize.OptimizeResult
             Printed, it says what was found: ``x`` (the recommended query), ``fun`` (its posterior
             or empirical mean), ``nfev``, ``nfail`` (how many of these failed), ``history`` (see
-            ``history_``), ``success`` and ``message``. Where all evaluations failed and nothing
-            was known before, ``success`` is False, ``x`` None and ``fun`` NaN.
+            ``history_``), ``success``, ``message`` and ``gap``, how much better the best may be
+            (see :meth:`gap`, computed when it is first read). Where all evaluations failed and
+            nothing was known before, ``success`` is False, ``x`` None and ``fun`` NaN.
         """
         budget = check_budget(budget)
         check_run(objective, callback, on_error, verbose)
@@ -250,6 +273,7 @@ class Runs(Loop):
             callback,
             self._progress(budget, bar=progress, verbose=verbose),
             checkpoint,
+            stop=stop,
         )
 
 
@@ -280,6 +304,7 @@ class PricedRuns(Runs):
         on_error: str = "record",
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
+        stop: Stop | Callable[[Any], Any] | None = None,
     ) -> RunResult:
         """Ask, evaluate and tell until enough is evaluated or spent, from the present state.
 
@@ -290,7 +315,7 @@ class PricedRuns(Runs):
         budget : int, default=None
             Number of evaluations, at least 1; failed ones count. None for any number, which
             ``max_cost`` then limits.
-        callback, progress, n_jobs, executor, on_error, checkpoint, verbose
+        callback, progress, n_jobs, executor, on_error, checkpoint, verbose, stop
             As in the other optimizers; with ``max_cost`` progress is that of the cost spent.
         max_cost : float, default=None
             Cost to be spent, > 0. The last query may overshoot it. Failures cost nothing.
@@ -332,6 +357,7 @@ class PricedRuns(Runs):
             self._progress(**shown, bar=progress, verbose=verbose),
             checkpoint,
             enough,
+            stop,
         )
         result.cost = self.spent_ - start
         return result

@@ -26,6 +26,7 @@ from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
+from skgpb.optimizers._gap import GapOfTargets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._run import PricedRuns
 from skgpb.surrogate.pairs import TrackedAcross
@@ -91,7 +92,9 @@ class TargetsPosterior:
         return self._across.among_others(self._expected, number)
 
 
-class BaseTargetsOptimizer(PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]):
+class BaseTargetsOptimizer(
+    GapOfTargets, PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]
+):
     """A rule that asks the query that is worth most of its price, to find the best target.
 
     A subclass implements :meth:`acquisition`.

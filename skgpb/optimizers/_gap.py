@@ -1,0 +1,230 @@
+"""How far a recommendation may be from the best there is: what each family compares it with.
+
+What is recommended is one of some functionals of f, its rivals are the others. Where these are too
+many to list, finitely many stand for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb.domains.arms import Arm, BoxCandidates
+from skgpb.domains.candidates import spread_points
+from skgpb.locks import locked
+from skgpb.optimizers._stop import DELTA, Stop, check_share
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.shortfall import Shortfall
+
+# Regions, or points, that stand for all of a box at least, besides those of the search.
+N_SPREAD = 256
+# Regions that are refined at each level below these, and points of an indirect search.
+BEAM, N_POINTS = 16, 256
+# Distinguishes the random stream of a gap from all others of a run.
+STREAM = 0x676170
+
+#: Computes a shortfall of a state that is kept.
+Later = Callable[[], Shortfall]
+
+
+class Gaps:
+    """``gap`` of what is recommended; NaN unless a family says what its rivals are."""
+
+    # What it needs of the class that it is mixed into.
+    _lock: Any
+    _seed: int
+    _history: list[Any]
+    _check_informed: Callable[[], None]
+    recommend: Callable[..., Any]
+
+    @property
+    def _has_rivals(self) -> bool:
+        """Whether what is recommended can be compared with what else could have been."""
+        return False
+
+    @locked
+    def gap(self, delta: float = DELTA) -> float:
+        """How much better than the recommendation the best may be, as far as is known.
+
+        The best is at most this much better with probability 1 - delta, in the posterior of all
+        that could have been recommended, drawn jointly. Where these are the regions or the points
+        of a box, finitely many stand for all. Hyperparameters count as known: where they were
+        learned from few answers the gap is too small, see :ref:`stopping`.
+
+        Parameters
+        ----------
+        delta : float, default=0.05
+            In (0, 1).
+
+        Returns
+        -------
+        gap : float
+            In units of the reward, at least 0; NaN where the best depends on a context, and for
+            searches without a posterior.
+        """
+        delta = check_share(delta, "delta")
+        check_is_fitted(self, "bounds_")
+        self._check_informed()
+        return self._gap_later(self.recommend(), delta)() if self._has_rivals else float("nan")
+
+    def _check_stop(self, stop: Any) -> None:
+        """Raise unless this can be ``stop`` of ``run``."""
+        if isinstance(stop, Stop) and not self._has_rivals:
+            raise ValueError(
+                f"{type(self).__name__} cannot say how far its recommendation is from the best: "
+                f"stop must be a function of the optimizer or None, got {stop!r}"
+            )
+        if stop is not None and not isinstance(stop, Stop) and not callable(stop):
+            raise TypeError(
+                f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
+            )
+
+    def _stops(self, stop: Stop | Callable[[Any], Any]) -> bool:
+        """Whether a run may stop now."""
+        if not isinstance(stop, Stop):
+            return stop(self) is True
+        with self._lock:
+            risks = stop.risks(len(self._history))
+            later = None if risks is None else self._shortfall(self.recommend())
+            if risks is None or later is None:
+                return False
+            rng = self._gap_stream()
+        return later().is_within(stop.epsilon, *risks, rng)
+
+    def _gap_later(self, best: Any, delta: float) -> Gap:
+        """Return the gap of the present state, to be computed when it is asked for."""
+        later = None if best is None or not self._has_rivals else self._shortfall(best)
+        return Gap(later, delta, None if later is None else self._gap_stream())
+
+    def _shortfall(self, best: Any) -> Later | None:
+        """How far the recommendation is below the best, as is known now; None if no one can say.
+
+        What is returned is independent of what is told from now on.
+        """
+        return None
+
+    def _gap_stream(self) -> np.random.Generator:
+        """Random numbers of their own, the same whenever this state is looked at."""
+        return np.random.default_rng([self._seed, len(self._history), STREAM])
+
+
+class GapOfArms(Gaps):
+    """Arms against each other; in a box the candidates and points that fill it."""
+
+    # What it needs of the class that it is mixed into.
+    domain_: Any
+    _gp: GaussianProcess
+    _rows_of: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    def _has_rivals(self) -> bool:
+        return getattr(self, "context_bounds", None) is None
+
+    def _shortfall(self, best: Any) -> Later:
+        return Rivals(self._gp.copy(), self._rival_rows(), self._block_of_best(best))
+
+    def _block_of_best(self, best: Any) -> np.ndarray:
+        """Rows of what is recommended, an arm or a region."""
+        return self.domain_.block_of(best) if isinstance(best, Arm) else self._rows_of(best.points)
+
+    def _rival_rows(self) -> np.ndarray:
+        arms = self.domain_
+        if not (isinstance(arms, BoxCandidates) and arms.adaptive):
+            return arms.rows.copy()
+        points = spread_points(arms.bounds, N_SPREAD, np.full(len(arms.bounds), 0.5))
+        if arms.space is not None:
+            points = arms.space.snapped(points)
+        return np.concatenate([arms.rows, arms.rows_of(points)])
+
+
+class GapOfTargets(GapOfArms):
+    """Targets against each other."""
+
+    targets_: Any
+
+    def _rival_rows(self) -> np.ndarray:
+        return self.targets_.rows.copy()
+
+
+class GapOfRegions(Gaps):
+    """Regions as fine as may be recommended: so many that fill the box, and finer ones."""
+
+    @property
+    def _has_rivals(self) -> bool:
+        return True
+
+    # What it needs of the class that it is mixed into.
+    domain_: Any
+    _gp: GaussianProcess
+    _finest: int
+    _block: Callable[[Any], np.ndarray]
+
+    def _shortfall(self, best: Any) -> Later:
+        return Refined(self._gp.copy(), self.domain_.copy(), self._finest, self._block(best))
+
+
+class GapOfPoints(Gaps):
+    """Points at which f is largest, against those of the largest upper bounds."""
+
+    @property
+    def _has_rivals(self) -> bool:
+        return True
+
+    # What it needs of the class that it is mixed into.
+    surrogate_: Any
+
+    def _shortfall(self, best: Any) -> Later:
+        mean, std = self.surrogate_.predict_tracked(return_std=True)
+        some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_POINTS]
+        points = np.concatenate([self.surrogate_.X_tracked_[some], np.atleast_2d(best)])
+        mean, cov = self.surrogate_.predict(points, return_cov=True)
+        return lambda: Shortfall.of_moments(mean, cov)
+
+
+class Gap:
+    """A gap that is computed when it is called."""
+
+    def __init__(self, later: Later | None, delta: float, rng: np.random.Generator | None) -> None:
+        self._later, self._delta, self._rng = later, delta, rng
+
+    def __call__(self) -> float:
+        """Compute it, NaN where nobody can say."""
+        if self._later is None or self._rng is None:
+            return float("nan")
+        return self._later().quantile(self._delta, self._rng)
+
+
+class Rivals:
+    """Finitely many rows against one functional."""
+
+    def __init__(self, gp: GaussianProcess, rows: np.ndarray, best: np.ndarray) -> None:
+        self._gp, self._rows, self._best = gp, rows, best
+
+    def __call__(self) -> Shortfall:
+        """Compute it."""
+        blocks = [self._rows[i : i + 1] for i in range(len(self._rows))]
+        return Shortfall.of_process(self._gp, [*blocks, self._best])
+
+
+class Refined:
+    """Regions of a domain and finer ones against one of them."""
+
+    def __init__(self, gp: GaussianProcess, domain: Any, finest: int, best: np.ndarray) -> None:
+        self._gp, self._domain, self._finest, self._best = gp, domain, finest, best
+
+    def __call__(self) -> Shortfall:
+        """Refine all until they are many, then those that may be best, and compute it."""
+        regions, finest = self._domain.copy(), self._finest
+        front, blocks = regions.front(finest), []
+        while front:
+            new = [regions.block(each) for each in front]
+            blocks += new
+            if len(front) >= N_SPREAD:
+                mean, std = self._gp.moments(new, std=True)
+                order = np.argsort(-(mean + 3.0 * std), kind="stable")
+                front = [front[i] for i in order[:BEAM]]
+            front = regions.finer(front, finest)
+        return Shortfall.of_process(self._gp, [*blocks, self._best])

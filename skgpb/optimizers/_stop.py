@@ -1,0 +1,103 @@
+"""When a run may stop, because enough is known.
+
+References
+----------
+.. [Wilson2024] J. Wilson, "Stopping Bayesian Optimization with Probabilistic Regret Bounds",
+   NeurIPS 2024.
+"""
+
+from __future__ import annotations
+
+from math import floor, log, pi
+from typing import Any
+
+from skgpb.utils import Real
+
+# Probability with which a gap may be larger than it is said to be, unless one is named.
+DELTA = 0.05
+
+# Checks are made each time that so much more was told than at the last.
+GROWTH = 1.1
+# Share of delta that the posterior may spend; what is left is for the draws that estimate it.
+OF_THE_POSTERIOR = 0.8
+
+
+def check_share(value: Any, name: str) -> float:
+    """Return a probability in (0, 1), or raise."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must be a number in (0, 1), got {value!r}")
+    return float(value)
+
+
+class Stop:
+    """Stop when the recommendation is within epsilon of the best, with probability 1 - delta.
+
+    The rule of [Wilson2024]_: the posterior of all that could be recommended is drawn jointly, as
+    often as it takes to say whether the best of a draw is further than epsilon from what would be
+    recommended with probability at most delta. Errors of the draws are part of delta, whatever the
+    number of checks. They are made whenever a tenth more was told than at the last.
+
+    Parameters
+    ----------
+    epsilon : float
+        How much better than the recommendation the best may be, in units of the reward, > 0.
+    delta : float, default=0.05
+        Probability, in (0, 1), with which it may be better than that.
+
+    Notes
+    -----
+    The claim is as good as the model. It holds for functions that are drawn from the prior; where
+    hyperparameters are learned it is too bold as long as answers are few, see :ref:`stopping`.
+    A stop never changes the queries of a run, and has random numbers of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import GPUCBOptimizer, Stop
+    >>> rng = np.random.default_rng(0)
+    >>> def noisy(arm):
+    ...     return float(np.sin(5 * arm.points).sum() + 0.1 * rng.normal())
+    >>> opt = GPUCBOptimizer(RBF(0.2), arms=np.linspace(0, 1, 101)[:, None], alpha=0.1**2)
+    >>> result = opt.run(noisy, budget=500, stop=Stop(epsilon=0.1))
+    >>> result.nfev < 50, result.gap < 0.1
+    (True, True)
+    >>> result.message
+    'within 0.1 of the best with probability 0.95'
+    """
+
+    def __init__(self, epsilon: float, delta: float = DELTA) -> None:
+        number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
+        if not number or not 0.0 < epsilon < float("inf"):
+            raise ValueError(f"epsilon must be a finite number > 0, got {epsilon!r}")
+        self.epsilon = float(epsilon)
+        self.delta = check_share(delta, "delta")
+
+    @property
+    def message(self) -> str:
+        """Why a run ended that this has stopped."""
+        return f"within {self.epsilon:g} of the best with probability {1.0 - self.delta:g}"
+
+    def risks(self, n: int) -> tuple[float, float] | None:
+        """What the posterior and its draws may spend of delta after n answers.
+
+        Parameters
+        ----------
+        n : int
+            Number of answers told.
+
+        Returns
+        -------
+        risks : tuple of two floats, or None
+            Their probabilities of being wrong; None where no check is due.
+        """
+        # Checks are counted by what was told, so that a run that is resumed makes the same ones.
+        check = floor(log(n) / log(GROWTH)) if n else -1
+        if check < 0 or (n > 1 and check == floor(log(n - 1) / log(GROWTH))):
+            return None
+        share = 6.0 / (pi * (check + 1)) ** 2  # of which the sum over all checks is one
+        of_draws = (1.0 - OF_THE_POSTERIOR) * self.delta * share
+        return OF_THE_POSTERIOR * self.delta, of_draws
+
+    def __repr__(self) -> str:
+        return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g})"

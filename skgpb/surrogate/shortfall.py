@@ -1,0 +1,206 @@
+r"""How far one functional of f may be below the best of several, as a posterior knows it.
+
+References
+----------
+.. [Wilson2024] J. Wilson, "Stopping Bayesian Optimization with Probabilistic Regret Bounds",
+   NeurIPS 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+
+import numpy as np
+from scipy.special import betaincinv, ndtr, ndtri
+
+from skgpb.roots import pivoted_cholesky
+from skgpb.surrogate.functionals import Functionals
+from skgpb.surrogate.gaussian_process import GaussianProcess
+
+# Draws of a test: so many at first, then twice as many in all until it is decided or given up.
+FIRST_DRAWS, MOST_DRAWS = 256, 2**14
+# Draws of a quantile.
+QUANTILE_DRAWS = 2048
+# Rivals that could be ahead with no more than this share of delta, all together, are not drawn.
+LEFT_OUT = 0.01
+# Beyond so many a sum of probabilities stands for the joint one.
+MOST_RIVALS = 10_000
+# Variance, as a share of the largest, that draws may leave out.
+NEGLIGIBLE = 1e-6
+# Numbers that are drawn at once (32 MB).
+BLOCK = 2**22
+
+
+class Shortfall:
+    """Posterior of the largest of some differences, each of a rival to one that was chosen.
+
+    Parameters
+    ----------
+    mean, var : ndarray of shape (n,)
+        Posterior moments of rival minus chosen.
+    columns : callable
+        Takes numbers of rivals, an array of shape (k,); returns a function that takes i and returns
+        the covariances (k,) of these differences with the i-th of them.
+
+    Examples
+    --------
+    Two rivals of the same mean, each known to one unit:
+
+    >>> import numpy as np
+    >>> from skgpb.surrogate.shortfall import Shortfall
+    >>> gap = Shortfall(np.zeros(2), np.ones(2), lambda some: lambda i: np.eye(len(some))[i])
+    >>> rng = np.random.default_rng(0)
+    >>> bool(abs(gap.quantile(0.05, rng) - 1.955) < 0.1)  # ndtri(sqrt(0.95))
+    True
+    >>> gap.is_within(3.0, 0.05, 0.01, rng)
+    True
+    """
+
+    def __init__(
+        self,
+        mean: np.ndarray,
+        var: np.ndarray,
+        columns: Callable[[np.ndarray], Callable[[int], np.ndarray]],
+    ) -> None:
+        self.mean = mean
+        self.std: np.ndarray = np.sqrt(np.maximum(var, 0.0))
+        self._columns = columns
+
+    @classmethod
+    def of_process(cls, gp: GaussianProcess, blocks: list[np.ndarray]) -> Shortfall:
+        """Return that of the last of some functionals; in the user's units, O(n t^2) for n."""
+        functionals = Functionals.of(blocks, gp.n_columns)
+        last, scale = functionals.one(len(blocks) - 1), gp.scale
+        V = gp.covariance(functionals, gp.observed)
+        mean = V @ gp.posterior.weights()
+        gp.posterior.solve_rows(V)
+        prior = gp.variance(functionals)
+        shared = gp.covariance(functionals, last)[:, 0] - V @ V[-1]
+        own = prior - np.einsum("ij,ij->i", V, V)
+
+        def columns(some: np.ndarray) -> Callable[[int], np.ndarray]:
+            chosen = Functionals.of([functionals[i] for i in some.tolist()], gp.n_columns)
+            known, beside = V[some], shared[some]
+
+            def column(i: int) -> np.ndarray:
+                c = gp.covariance(chosen, chosen.one(i))[:, 0] - known @ known[i]
+                return (c + own[-1] - beside - beside[i]) * scale**2
+
+            return column
+
+        var = own + own[-1] - 2.0 * shared
+        return cls((mean - mean[-1]) * scale, var * scale**2, columns)
+
+    @classmethod
+    def of_moments(cls, mean: np.ndarray, cov: np.ndarray) -> Shortfall:
+        """Return that of the last of some functionals, given their moments (n,) and (n, n)."""
+        C = cov - cov[-1] - cov[:, -1:] + cov[-1, -1]
+        return cls(mean - mean[-1], np.diag(C), lambda some: lambda i: C[some, some[i]])
+
+    def ahead(self, epsilon: float) -> np.ndarray:
+        """Probability (n,) that each rival is more than epsilon above what was chosen."""
+        margin = self.mean - epsilon
+        known = self.std == 0.0
+        ratio = np.divide(margin, self.std, out=np.zeros_like(margin), where=~known)
+        return np.where(known, margin > 0.0, ndtr(ratio))
+
+    def is_within(
+        self, epsilon: float, delta: float, risk: float, rng: np.random.Generator
+    ) -> bool:
+        """Whether nothing is more than epsilon above, with probability 1 - delta.
+
+        A test with as many draws as it takes, after [Wilson2024]_: where the sum of the rivals'
+        probabilities, or the largest of them, does not decide, joint draws are counted until the
+        exact binomial bound does.
+
+        Parameters
+        ----------
+        epsilon : float
+            In units of the differences.
+        delta : float
+            In (0, 1).
+        risk : float
+            Probability, in (0, 1), with which the draws may say so and it is not so.
+        rng : numpy.random.Generator
+            Of the draws.
+
+        Returns
+        -------
+        within : bool
+            False also where it is too close for ``MOST_DRAWS`` draws to tell.
+        """
+        ahead = self.ahead(epsilon)
+        if ahead.max() > delta:
+            return False
+        if ahead.sum() <= delta:
+            return True
+        some, missing = self._in_play(ahead, delta)
+        if len(some) > MOST_RIVALS:
+            return False
+        draw = self._sampler(some)
+        stages = ceil(np.log2(MOST_DRAWS / FIRST_DRAWS)) + 1
+        n = failures = 0
+        while n < MOST_DRAWS:
+            more = max(FIRST_DRAWS, n)
+            failures += int((draw(more, rng) > epsilon).sum())
+            n += more
+            if _upper(failures, n, risk / stages) + missing <= delta:
+                return True
+            if 1.0 - _upper(n - failures, n, risk / stages) > delta:
+                return False
+        return False
+
+    def quantile(self, delta: float, rng: np.random.Generator) -> float:
+        """Number, at least 0, above which the largest difference is with probability delta."""
+        # The largest exceeds whatever one of them does.
+        least = max(0.0, float((self.mean + ndtri(1.0 - delta) * self.std).max()))
+        some, missing = self._in_play(self.ahead(least), delta)
+        if not len(some):
+            return least
+        if len(some) > MOST_RIVALS:
+            return self._union_quantile(delta, least)
+        drawn = np.sort(self._sampler(some)(QUANTILE_DRAWS, rng))
+        rank = min(QUANTILE_DRAWS, ceil((1.0 - delta + missing) * QUANTILE_DRAWS))
+        return max(least, float(drawn[rank - 1]))
+
+    def _in_play(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
+        """Numbers of the rivals that have to be drawn, and the probability that is left out."""
+        order = np.argsort(ahead, kind="stable")
+        sums = np.cumsum(ahead[order])
+        n = int(np.searchsorted(sums, LEFT_OUT * delta, side="right"))
+        return np.sort(order[n:]), float(sums[n - 1]) if n else 0.0
+
+    def _sampler(self, some: np.ndarray) -> Callable[[int, np.random.Generator], np.ndarray]:
+        """Draws of the largest of some differences."""
+        mean, var = self.mean[some], self.std[some] ** 2
+        negligible = NEGLIGIBLE * float(var.max())
+        factor, _, _ = pivoted_cholesky(
+            self._columns(some), var, len(some), lambda left: left.max() <= negligible
+        )
+        root = factor.T
+
+        def some_draws(n: int, rng: np.random.Generator) -> np.ndarray:
+            return (mean + rng.standard_normal((n, len(root))) @ root).max(axis=1)
+
+        def draw(n: int, rng: np.random.Generator) -> np.ndarray:
+            size = max(1, BLOCK // len(some))
+            return np.concatenate([some_draws(min(size, n - i), rng) for i in range(0, n, size)])
+
+        return draw
+
+    def _union_quantile(self, delta: float, least: float) -> float:
+        """An upper bound of the quantile, from the sum of the rivals' probabilities."""
+        most = float((self.mean - ndtri(delta / len(self.mean)) * self.std).max())
+        for _ in range(60):
+            middle = 0.5 * (least + most)
+            if self.ahead(middle).sum() <= delta:
+                most = middle
+            else:
+                least = middle
+        return most
+
+
+def _upper(failures: int, n: int, risk: float) -> float:
+    """Exact upper bound, of confidence 1 - risk, on the probability of a failure."""
+    return 1.0 if failures == n else float(betaincinv(failures + 1, n - failures, 1.0 - risk))

@@ -1,0 +1,192 @@
+"""When a run may stop: gap, Stop and stop= of run."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from skgpb import (
+    CMESOptimizer,
+    CMETSOptimizer,
+    ContextualGPTreeOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+    KGOptimizer,
+    StoOOOptimizer,
+    Stop,
+)
+from skgpb.domains import Cells
+
+ARMS = np.linspace(0, 1, 61)[:, None]
+RBF2 = RBF(0.2)
+
+
+def noisy(seed=0):
+    rng = np.random.default_rng(seed)
+
+    def answer(query):
+        return float(np.sin(5 * np.asarray(query)).mean() + 0.1 * rng.normal())
+
+    return answer
+
+
+MAKERS = {
+    "arms": lambda: GPUCBOptimizer(RBF2, arms=ARMS, alpha=0.01, random_state=0),
+    "box": lambda: GPUCBOptimizer(RBF2, bounds=[(0, 1)], alpha=0.01, random_state=0),
+    "named": lambda: GPUCBOptimizer(
+        bounds={"x": (0.0, 1.0), "n": [1, 2, 3]}, alpha=0.01, random_state=0
+    ),
+    "cells": lambda: GPOOOptimizer(
+        RBF2, bounds=[(0, 1)], alpha=0.01, n_representatives=3, max_depth=6, random_state=0
+    ),
+    "pool": lambda: GPOOOptimizer(RBF2, pool=ARMS, alpha=0.01, random_state=0),
+    "tree": lambda: GPTreeOptimizer(RBF2, bounds=[(0, 1)], alpha=0.01, beta=4.0, random_state=0),
+    "balls": lambda: GPZoomingOptimizer(
+        RBF2, bounds=[(0, 1)], alpha=0.01, beta=4.0, random_state=0
+    ),
+    "targets": lambda: KGOptimizer(
+        RBF2, queries=Cells([0.1, 0.3]), targets=Cells(0.1), bounds=[(0, 1)], alpha=0.01,
+        n_candidates=60, random_state=0,
+    ),
+    "rows": lambda: KGOptimizer(RBF2, queries=ARMS, targets=ARMS[::3], alpha=0.01, random_state=0),
+    "indirect": lambda: CMESOptimizer(RBF2, bounds=[(0, 1)], n_points=50, random_state=0),
+    "windows": lambda: CMETSOptimizer(RBF2, bounds=[(0, 1)], n_points=50, random_state=0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_family_says_how_far_it_may_be(name):
+    opt = MAKERS[name]()
+    answer = (lambda q: noisy()(q.points)) if name == "named" else noisy()
+    result = opt.run(answer, budget=8)
+    gap = result.gap
+    assert gap == opt.gap() >= 0.0
+    assert np.isfinite(gap)
+    assert opt.gap(0.3) <= gap <= opt.gap(0.001)
+
+
+def test_gap_is_that_of_the_state_in_which_the_run_ended():
+    opt = MAKERS["arms"]()
+    first = opt.run(noisy(), budget=3)
+    later = opt.run(noisy(1), budget=30)
+    alone = MAKERS["arms"]().run(noisy(), budget=3)
+    assert first.gap == alone.gap > later.gap
+
+
+def test_result_pickles_with_its_gap_and_without_the_posterior():
+    result = MAKERS["cells"]().run(noisy(), budget=5)
+    again = pickle.loads(pickle.dumps(result))
+    assert again.gap == result.gap
+    assert len(pickle.dumps(result)) < 20_000
+    assert again.message == result.message
+    assert "best is at most" in repr(again)
+    assert "never" not in result
+    with pytest.raises(AttributeError):
+        result.never  # noqa: B018
+
+
+def test_reading_changes_no_run():
+    read, left = MAKERS["arms"](), MAKERS["arms"]()
+    answer, same = noisy(), noisy()
+    for _ in range(6):
+        a, b = read.ask(), left.ask()
+        assert a == b
+        read.tell(a, answer(a))
+        left.tell(b, same(b))
+        assert read.gap() == read.gap()
+
+
+def test_stopped_run_is_the_beginning_of_the_whole_one():
+    stopped, whole = MAKERS["cells"](), MAKERS["cells"]()
+    result = stopped.run(noisy(), budget=200, stop=Stop(0.3, 0.1))
+    assert 1 < result.nfev < 100
+    assert result.message == "within 0.3 of the best with probability 0.9"
+    assert result.gap < 0.3
+    history = whole.run(noisy(), budget=result.nfev).history
+    np.testing.assert_array_equal(result.history, history)
+
+
+def test_minimised_rewards_have_the_same_gap():
+    up, down = MAKERS["arms"](), MAKERS["arms"]().set_params(direction="minimize")
+    answer, same = noisy(), noisy()
+    a = up.run(answer, budget=9)
+    b = down.run(lambda q: -same(q), budget=9)
+    assert a.gap == b.gap
+
+
+def test_a_function_of_the_optimizer_stops_as_well():
+    opt = MAKERS["arms"]()
+    result = opt.run(noisy(), budget=50, stop=lambda opt: len(opt.history_) == 4)
+    assert (result.nfev, result.message) == (4, "stop returned True")
+
+
+def test_what_costs_stops_as_well():
+    result = MAKERS["rows"]().run(noisy(), max_cost=100.0, stop=Stop(0.5, 0.2))
+    assert result.cost < 100.0
+    assert result.message == "within 0.5 of the best with probability 0.8"
+
+
+def test_searches_without_a_posterior_cannot_say():
+    opt = StoOOOptimizer(bounds=[(0, 1)], random_state=0)
+    assert np.isnan(opt.run(noisy(), budget=3).gap)
+    with pytest.raises(ValueError, match="StoOOOptimizer cannot say how far"):
+        opt.run(noisy(), budget=3, stop=Stop(0.1))
+    assert len(opt.history_) == 3
+    by_context = ContextualGPTreeOptimizer(
+        RBF2, bounds=[(0, 1)], context_bounds=[(0, 1)], alpha=0.01, random_state=0
+    )
+    assert np.isnan(by_context.run(noisy(), [[0.2], [0.4]]).gap)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan, True, "much"])
+def test_epsilon_is_a_positive_number(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be a finite number > 0"):
+        Stop(epsilon)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, True, None])
+def test_delta_is_a_probability(delta):
+    with pytest.raises(ValueError, match=r"delta must be a number in \(0, 1\)"):
+        Stop(0.1, delta)
+
+
+def test_stop_is_checked_before_anything_begins():
+    opt = MAKERS["arms"]()
+    with pytest.raises(TypeError, match="stop must be a Stop"):
+        opt.run(noisy(), budget=3, stop=0.1)
+    assert not hasattr(opt, "bounds_")
+
+
+def test_risks_of_all_checks_are_no_more_than_delta():
+    stop = Stop(0.1, 0.2)
+    risks = [stop.risks(n) for n in range(1, 5000)]
+    due = [each for each in risks if each is not None]
+    assert stop.risks(0) is None
+    assert len(due) < 100
+    assert {model for model, _ in due} == {0.2 * 0.8}
+    assert 0.2 * 0.8 + sum(draws for _, draws in due) <= 0.2
+
+
+def test_the_claim_holds_on_draws_from_the_prior():
+    """In 20 functions at delta = 0.2; of as many as may fail, four standard errors."""
+    delta, epsilon, kernel = 0.2, 0.25, Matern(0.3, nu=1.5)
+    root = np.linalg.cholesky(kernel(ARMS) + 1e-10 * np.eye(len(ARMS)))
+    failed = stopped = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 5])
+        f = root @ rng.normal(size=len(ARMS))
+        opt = GPUCBOptimizer(kernel, arms=ARMS, alpha=0.04, beta=4.0, random_state=seed)
+        result = opt.run(
+            lambda arm, f=f, rng=rng: float(f[arm.index] + 0.2 * rng.normal()),
+            budget=100,
+            stop=Stop(epsilon, delta),
+        )
+        stopped += result.nfev < 100
+        failed += result.nfev < 100 and f.max() - f[result.x.index] > epsilon
+    assert stopped > 15
+    assert failed <= stopped * delta + 4 * np.sqrt(stopped * delta * (1 - delta))
