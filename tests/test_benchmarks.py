@@ -69,6 +69,7 @@ SMALLEST: dict[str, list[str]] = {
     "speed.small_rounds": [""],
     "speed.threads": ["--times 5 --eight 1"],
     "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
+    "stopping": [""],
     "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random"],
 }
 CASES = [(name, options) for name, several in SMALLEST.items() for options in several]

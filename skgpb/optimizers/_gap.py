@@ -27,7 +27,7 @@ BEAM, N_POINTS = 16, 256
 STREAM = 0x676170
 
 #: Computes a shortfall of a state that is kept.
-Later = Callable[[], Shortfall]
+Later = Any
 
 
 class Gaps:
@@ -39,6 +39,11 @@ class Gaps:
     _history: list[Any]
     _check_informed: Callable[[], None]
     recommend: Callable[..., Any]
+    failure_probability: float
+    _n_fitted: int
+    _learns: bool
+    _minimizes: bool
+    _ends: Callable[[Any], tuple[np.ndarray, np.ndarray]]
 
     @property
     def _has_rivals(self) -> bool:
@@ -77,6 +82,14 @@ class Gaps:
                 f"{type(self).__name__} cannot say how far its recommendation is from the best: "
                 f"stop must be a function of the optimizer or None, got {stop!r}"
             )
+        if isinstance(stop, Stop) and stop.rule == "interval":
+            if not hasattr(self, "interval"):
+                raise ValueError(f"{type(self).__name__} has no intervals: rule must be 'draws'")
+            if self.failure_probability > stop.delta:
+                raise ValueError(
+                    f"intervals fail with failure_probability={self.failure_probability!r}, which "
+                    f"must be at most delta={stop.delta:g} of {stop!r}"
+                )
         if stop is not None and not isinstance(stop, Stop) and not callable(stop):
             raise TypeError(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
@@ -87,10 +100,14 @@ class Gaps:
         if not isinstance(stop, Stop):
             return stop(self) is True
         with self._lock:
-            risks = stop.risks(len(self._history))
+            risks = stop.risks(len(self._history) + self._n_fitted, self._learns)
             later = None if risks is None else self._shortfall(self.recommend())
             if risks is None or later is None:
                 return False
+            if stop.rule == "interval":
+                lower, upper = self._ends(later.blocks())
+                better = upper[-1] - lower.min() if self._minimizes else upper.max() - lower[-1]
+                return bool(better <= stop.epsilon)
             rng = self._gap_stream()
         return later().is_within(stop.epsilon, *risks, rng)
 
@@ -180,8 +197,8 @@ class GapOfPoints(Gaps):
         mean, std = self.surrogate_.predict_tracked(return_std=True)
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_POINTS]
         points = np.concatenate([self.surrogate_.X_tracked_[some], np.atleast_2d(best)])
-        mean, cov = self.surrogate_.predict(points, return_cov=True)
-        return lambda: Shortfall.of_moments(mean, cov)
+        moments = self.surrogate_.predict(points, return_cov=True)
+        return AtPoints(*moments, getattr(self, "_functionals_at", lambda X: [])(points))
 
 
 class Gap:
@@ -203,20 +220,38 @@ class Rivals:
     def __init__(self, gp: GaussianProcess, rows: np.ndarray, best: np.ndarray) -> None:
         self._gp, self._rows, self._best = gp, rows, best
 
+    def blocks(self) -> list[np.ndarray]:
+        """Descriptor rows of the rivals, and last of what is recommended."""
+        return [*(self._rows[i : i + 1] for i in range(len(self._rows))), self._best]
+
     def __call__(self) -> Shortfall:
         """Compute it."""
-        blocks = [self._rows[i : i + 1] for i in range(len(self._rows))]
-        return Shortfall.of_process(self._gp, [*blocks, self._best])
+        return Shortfall.of_process(self._gp, self.blocks())
 
 
-class Refined:
+class AtPoints:
+    """Points against the last of them, of which the moments are known."""
+
+    def __init__(self, mean: np.ndarray, cov: np.ndarray, functionals: Any) -> None:
+        self._mean, self._cov, self._functionals = mean, cov, functionals
+
+    def blocks(self) -> Any:
+        """Return functionals of f, the last what is recommended."""
+        return self._functionals
+
+    def __call__(self) -> Shortfall:
+        """Compute it."""
+        return Shortfall.of_moments(self._mean, self._cov)
+
+
+class Refined(Rivals):
     """Regions of a domain and finer ones against one of them."""
 
     def __init__(self, gp: GaussianProcess, domain: Any, finest: int, best: np.ndarray) -> None:
         self._gp, self._domain, self._finest, self._best = gp, domain, finest, best
 
-    def __call__(self) -> Shortfall:
-        """Refine all until they are many, then those that may be best, and compute it."""
+    def blocks(self) -> list[np.ndarray]:
+        """Refine all regions until they are many, then those that may be best."""
         regions, finest = self._domain.copy(), self._finest
         front, blocks = regions.front(finest), []
         while front:
@@ -227,4 +262,4 @@ class Refined:
                 order = np.argsort(-(mean + 3.0 * std), kind="stable")
                 front = [front[i] for i in order[:BEAM]]
             front = regions.finer(front, finest)
-        return Shortfall.of_process(self._gp, [*blocks, self._best])
+        return [*blocks, self._best]

@@ -11,13 +11,15 @@ from __future__ import annotations
 from math import floor, log, pi
 from typing import Any
 
-from skgpb.utils import Real
+from skgpb.utils import Real, check_size
 
 # Probability with which a gap may be larger than it is said to be, unless one is named.
 DELTA = 0.05
 
 # Checks are made each time that so much more was told than at the last.
 GROWTH = 1.1
+# Answers before the first check, where hyperparameters are learned.
+FIRST_WHERE_LEARNED = 30
 # Share of delta that the posterior may spend; what is left is for the draws that estimate it.
 OF_THE_POSTERIOR = 0.8
 
@@ -43,6 +45,14 @@ class Stop:
         How much better than the recommendation the best may be, in units of the reward, > 0.
     delta : float, default=0.05
         Probability, in (0, 1), with which it may be better than that.
+    min_answers : int, default=None
+        No check is made before so many answers. None stands for 30 where hyperparameters or the
+        noise are learned, and for 1 otherwise.
+    rule : {"draws", "interval"}, default="draws"
+        "draws" is the rule above. "interval" waits until no upper end of an interval is more than
+        epsilon above the lower end of the recommendation's, which holds for every f of norm at most
+        ``B`` and not on average over the prior, and needs many more answers. Only for optimizers
+        with ``interval``, whose ``failure_probability`` must be at most delta.
 
     Notes
     -----
@@ -66,38 +76,53 @@ class Stop:
     'within 0.1 of the best with probability 0.95'
     """
 
-    def __init__(self, epsilon: float, delta: float = DELTA) -> None:
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float = DELTA,
+        *,
+        min_answers: int | None = None,
+        rule: str = "draws",
+    ) -> None:
         number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
         if not number or not 0.0 < epsilon < float("inf"):
             raise ValueError(f"epsilon must be a finite number > 0, got {epsilon!r}")
         self.epsilon = float(epsilon)
         self.delta = check_share(delta, "delta")
+        if rule not in ("draws", "interval"):
+            raise ValueError(f"rule must be 'draws' or 'interval', got {rule!r}")
+        self.rule = rule
+        self.min_answers = None if min_answers is None else check_size(min_answers, "min_answers")
 
     @property
     def message(self) -> str:
         """Why a run ended that this has stopped."""
         return f"within {self.epsilon:g} of the best with probability {1.0 - self.delta:g}"
 
-    def risks(self, n: int) -> tuple[float, float] | None:
+    def risks(self, n: int, learned: bool = False) -> tuple[float, float] | None:
         """What the posterior and its draws may spend of delta after n answers.
 
         Parameters
         ----------
         n : int
-            Number of answers told.
+            Number of answers.
+        learned : bool, default=False
+            Whether hyperparameters or the noise are learned from them.
 
         Returns
         -------
         risks : tuple of two floats, or None
             Their probabilities of being wrong; None where no check is due.
         """
+        if n < (self.min_answers or (FIRST_WHERE_LEARNED if learned else 1)):
+            return None
         # Checks are counted by what was told, so that a run that is resumed makes the same ones.
-        check = floor(log(n) / log(GROWTH)) if n else -1
-        if check < 0 or (n > 1 and check == floor(log(n - 1) / log(GROWTH))):
+        check = floor(log(n) / log(GROWTH))
+        if n > 1 and check == floor(log(n - 1) / log(GROWTH)):
             return None
         share = 6.0 / (pi * (check + 1)) ** 2  # of which the sum over all checks is one
         of_draws = (1.0 - OF_THE_POSTERIOR) * self.delta * share
         return OF_THE_POSTERIOR * self.delta, of_draws
 
     def __repr__(self) -> str:
-        return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g})"
+        return f"Stop(epsilon={self.epsilon:g}, delta={self.delta:g}, rule={self.rule!r})"

@@ -16,11 +16,13 @@ from skgpb import (
     GPTreeOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    IndirectUCBOptimizer,
     KGOptimizer,
     StoOOOptimizer,
     Stop,
 )
 from skgpb.domains import Cells
+from skgpb.kernels import WindowMean
 
 ARMS = np.linspace(0, 1, 61)[:, None]
 RBF2 = RBF(0.2)
@@ -119,6 +121,17 @@ def test_minimised_rewards_have_the_same_gap():
     assert a.gap == b.gap
 
 
+def test_what_is_learned_waits_for_answers():
+    assert Stop(0.1).risks(29, learned=True) is None
+    assert Stop(0.1).risks(31, learned=True) == Stop(0.1).risks(31)
+    assert Stop(0.1, min_answers=5).risks(6, learned=True) is not None
+    assert Stop(0.1, min_answers=5).risks(4) is None
+    learned = GPUCBOptimizer(arms=ARMS, random_state=0)
+    assert learned.run(noisy(), budget=100, stop=Stop(2.0, 0.3)).nfev == 31
+    learned = GPUCBOptimizer(arms=ARMS, random_state=0)
+    assert learned.run(noisy(), budget=100, stop=Stop(2.0, 0.3, min_answers=12)).nfev < 31
+
+
 def test_a_function_of_the_optimizer_stops_as_well():
     opt = MAKERS["arms"]()
     result = opt.run(noisy(), budget=50, stop=lambda opt: len(opt.history_) == 4)
@@ -141,6 +154,43 @@ def test_searches_without_a_posterior_cannot_say():
         RBF2, bounds=[(0, 1)], context_bounds=[(0, 1)], alpha=0.01, random_state=0
     )
     assert np.isnan(by_context.run(noisy(), [[0.2], [0.4]]).gap)
+
+
+def test_intervals_stop_when_no_end_is_above():
+    opt = GPUCBOptimizer(
+        RBF2, arms=ARMS, alpha=0.01, B=2.0, beta="rkhs", failure_probability=0.05, random_state=0
+    )
+    stop = Stop(0.5, 0.05, rule="interval")
+    result = opt.run(noisy(), budget=300, stop=stop)
+    assert result.message == stop.message
+    lower, upper = opt.interval(ARMS)
+    assert upper.max() - lower[result.x.index] <= 0.5
+    down = GPUCBOptimizer(
+        RBF2, arms=ARMS, alpha=0.01, B=2.0, beta="rkhs", failure_probability=0.05,
+        direction="minimize", random_state=0,
+    )  # fmt: skip
+    answer = noisy()
+    assert down.run(lambda q: -answer(q), budget=300, stop=stop).nfev == result.nfev
+    drawn = MAKERS["arms"]().run(noisy(), budget=300, stop=Stop(0.5, 0.05))
+    assert drawn.nfev <= result.nfev < 300
+
+
+def test_points_of_an_indirect_search_have_intervals():
+    opt = IndirectUCBOptimizer(
+        RBF2, conditional=WindowMean(RBF2, 0.05), bounds=[(0, 1)], n_points=40, alpha=0.01, B=2.0,
+        beta="rkhs", random_state=0,
+    )  # fmt: skip
+    result = opt.run(noisy(), budget=60, stop=Stop(1.5, 0.1, rule="interval"))
+    assert result.nfev < 60
+
+
+def test_intervals_are_asked_only_of_those_that_have_them():
+    with pytest.raises(ValueError, match=r"must be at most delta=0\.05"):
+        MAKERS["arms"]().run(noisy(), budget=3, stop=Stop(0.5, 0.05, rule="interval"))
+    with pytest.raises(ValueError, match="KGOptimizer has no intervals"):
+        MAKERS["rows"]().run(noisy(), budget=3, stop=Stop(0.5, 0.05, rule="interval"))
+    with pytest.raises(ValueError, match="rule must be 'draws' or 'interval'"):
+        Stop(0.5, 0.05, rule="bounds")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, np.inf, np.nan, True, "much"])
