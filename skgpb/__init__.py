@@ -29,12 +29,14 @@ if TYPE_CHECKING:
         IndirectEIOptimizer,
         IndirectMESOptimizer,
         IndirectPIOptimizer,
+        IndirectTargetsOptimizer,
         IndirectUCBOptimizer,
         KGOptimizer,
         MESOptimizer,
         PIOptimizer,
         StoOOOptimizer,
         Stop,
+        TargetsOptimizer,
         URGPUCBOptimizer,
     )
     from skgpb.optimizers.combinatorial import CombinatorialBandit
@@ -60,6 +62,7 @@ __all__ = [
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
+    "IndirectTargetsOptimizer",
     "IndirectUCBOptimizer",
     "KGOptimizer",
     "MESOptimizer",
@@ -67,6 +70,7 @@ __all__ = [
     "PIOptimizer",
     "StoOOOptimizer",
     "Stop",
+    "TargetsOptimizer",
     "URGPUCBOptimizer",
     "__version__",
 ]

@@ -29,11 +29,13 @@ from skgpb.optimizers import (
     IndirectEIOptimizer,
     IndirectMESOptimizer,
     IndirectPIOptimizer,
+    IndirectTargetsOptimizer,
     IndirectUCBOptimizer,
     KGOptimizer,
     MESOptimizer,
     PIOptimizer,
     StoOOOptimizer,
+    TargetsOptimizer,
     URGPUCBOptimizer,
 )
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
@@ -122,6 +124,7 @@ CASES = {
         {"queries": Cells([0.3, 0.6]), "targets": Cells((0.3, 0.5)), "n_candidates": 40},
     ),
     "IDS": (IDSOptimizer, {"bounds": None, "queries": ARMS, "cost": COSTS, "alpha": 0.01 * COSTS}),
+    "own-rule": (TargetsOptimizer, {"rule": "ids", "queries": Cells(0.4), "n_candidates": 40}),
     "IDS-cells": (
         IDSOptimizer,
         {"queries": Cells([0.3, 0.6]), "targets": Cells(0.3), "n_candidates": 40, "gap": "query"},
@@ -260,7 +263,7 @@ LISTED = WINDOW | {"query_bounds": None, "queries": np.linspace(0, 1, 11)[:, Non
 POLICIES = np.exp(-0.5 * (np.arange(9)[:, None] - np.arange(0, 9, 2)) ** 2)
 POLICIES /= POLICIES.sum(axis=1, keepdims=True)
 POLICY_MEAN = PolicyMean(policies=POLICIES, arms=along(np.linspace(0, 1, 5)[:, None]))
-LEARNED = {"n_candidates": 15, "information": "noisy"}
+LEARNED = {"n_candidates": 15}
 
 # Settings and, where p(x | a) is learned, that ``fit`` gets the pairs.
 INDIRECT = {
@@ -271,10 +274,14 @@ INDIRECT = {
     "CMES-gumbel": (CMESOptimizer, LISTED | {"max_values": "gumbel", "optimizer": None}),
     "CMES-points": (CMESOptimizer, {"n_candidates": 20}),
     "CMES-operator": (CMESOptimizer, {"conditional": ConditionalMean(X=POINTS, A=PAIRED)}),
-    "CMES-pairs": (CMESOptimizer, LEARNED, "pairs"),
+    "CMES-pairs": (CMESOptimizer, LEARNED | {"information": "noisy"}, "pairs"),
     "CMES-policies": (CMESOptimizer, {"bounds": None, "conditional": POLICY_MEAN}),
     "CMES-unknown-noise": (CMESOptimizer, WINDOW | {"alpha": None}),
-    "CMES-pairs-unknown-noise": (CMESOptimizer, LEARNED | {"alpha": None}, "pairs"),
+    "CMES-pairs-unknown-noise": (
+        CMESOptimizer,
+        LEARNED | {"information": "noisy", "alpha": None},
+        "pairs",
+    ),
     "CMETS": (CMETSOptimizer, {"query_bounds": [(0, 1)], "location": along}),
     "CMETS-pairs": (CMETSOptimizer, {"max_depth": 4}, "pairs"),
     "CMETS-unknown-noise": (
@@ -286,6 +293,8 @@ INDIRECT = {
     "PI": (IndirectPIOptimizer, WINDOW),
     "UCB": (IndirectUCBOptimizer, WINDOW),
     "MES-indirect": (IndirectMESOptimizer, WINDOW),
+    "KG-indirect": (IndirectTargetsOptimizer, WINDOW),
+    "IDS-pairs": (IndirectTargetsOptimizer, LEARNED | {"rule": "ids"}, "pairs"),
 }
 
 

@@ -24,6 +24,7 @@ from skgpb.optimizers.indirect_baselines import (
 )
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import MESOptimizer
+from skgpb.optimizers.own_rule import IndirectTargetsOptimizer, TargetsOptimizer
 from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.stooo import StoOOOptimizer
 from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
@@ -46,12 +47,14 @@ __all__ = [
     "IndirectEIOptimizer",
     "IndirectMESOptimizer",
     "IndirectPIOptimizer",
+    "IndirectTargetsOptimizer",
     "IndirectUCBOptimizer",
     "KGOptimizer",
     "MESOptimizer",
     "PIOptimizer",
     "StoOOOptimizer",
     "Stop",
+    "TargetsOptimizer",
     "URGPUCBOptimizer",
     "variation_bound",
 ]

@@ -29,6 +29,8 @@ from skgpb.optimizers._first_design import FirstDesign, best_known, representati
 from skgpb.optimizers._gap import GapOfTargets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._run import PricedRuns
+from skgpb.roots import joint_draws
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.pairs import TrackedAcross
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
 
@@ -89,7 +91,69 @@ class TargetsPosterior:
 
     def covariance_of_target(self, number: int) -> np.ndarray:
         """Posterior covariances of one target with all targets, shape (n_targets,)."""
-        return self._across.among_others(self._expected, number)
+        return self._across.among_others(self._expected, np.array([number]))[0]
+
+    def draws(self, n_draws: int) -> np.ndarray:
+        """Joint draws of all targets, shape (n_draws, n_targets)."""
+        covariance = self._across.among_others(self._expected, np.arange(len(self.target_mean)))
+        seed = int(self.rng.integers(2**31))
+        return joint_draws(self.target_mean, covariance, n_draws, seed).T
+
+
+class IndirectTargetsPosterior(TargetsPosterior):
+    """The same of questions a and points x, from a conditional mean process that tracks both."""
+
+    def __init__(
+        self,
+        process: ConditionalMeanProcess,
+        noise: np.ndarray,
+        cost: np.ndarray,
+        t: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self._process = process
+        self.offset, self.scale = process.center_, process.scale_
+        query_mean, query_std = process.predict_query_tracked(return_std=True)
+        target_mean, target_std = process.predict_tracked(return_std=True)
+        self.query_mean, self.target_mean = (
+            (mean - self.offset) / self.scale for mean in (query_mean, target_mean)
+        )
+        self.query_var, self.target_var = (
+            (std / self.scale) ** 2 for std in (query_std, target_std)
+        )
+        self.query_noise = process.noise_of(noise) / self.scale**2
+        self.cost = cost
+        self.t, self.rng = t, rng
+        self._covariance: np.ndarray | None = None
+        self._among: np.ndarray | None = None
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances (n_queries, n_targets)."""
+        if self._covariance is None:
+            X, A = self._process.X_tracked_, self._process.A_tracked_
+            found = self._process.covariance(X, A).T / self.scale**2
+            self._covariance = np.ascontiguousarray(found)
+        return self._covariance
+
+    def covariance_of_target(self, number: int) -> np.ndarray:
+        """Posterior covariances of one target with all targets, shape (n_targets,)."""
+        if self._among is None:
+            _, found = self._process.predict(self._process.X_tracked_, return_cov=True)
+            self._among = found / self.scale**2
+        return self._among[number]
+
+    def draws(self, n_draws: int) -> np.ndarray:
+        """Joint draws of all targets, shape (n_draws, n_targets)."""
+        seed = int(self.rng.integers(2**31))
+        return (self._process.sample_tracked(n_draws, seed).T - self.offset) / self.scale
+
+
+def worth_asking(values: np.ndarray, posterior: TargetsPosterior) -> np.ndarray:
+    """Return the values of queries; or how unknown each is, where none is worth asking."""
+    if np.isfinite(values).any():
+        return values
+    return posterior.query_var / posterior.cost
 
 
 class BaseTargetsOptimizer(
@@ -175,10 +239,7 @@ class BaseTargetsOptimizer(
 
     def _best_by_rule(self) -> Arm:
         posterior = self.posterior()
-        values = self.acquisition(posterior)
-        if not np.isfinite(values).any():
-            # No answer could change what is recommended: ask what is known least.
-            values = posterior.query_var / posterior.cost
+        values = worth_asking(self.acquisition(posterior), posterior)
         free = np.ones(len(values), dtype=bool)
         for query in self._pending:
             free &= (self.domain_.rows != query.descriptor).any(axis=1)

@@ -154,14 +154,13 @@ class TrackedAcross:
         self._stale = np.empty(0, dtype=np.intp)
         return self.known
 
-    def among_others(self, expected: Posterior, number: int) -> np.ndarray:
-        """Posterior covariances (m - n_first,) of one of the others with all of them. O(m t)."""
+    def among_others(self, expected: Posterior, numbers: np.ndarray) -> np.ndarray:
+        """Posterior covariances (k, m - n_first) of some of the others with all of them."""
         gp, n = self.gp, self.n_first
-        slot = np.array([n + number])
-        others = Functionals.of_rows(gp.tracked.rows[n:])
-        row = gp.covariance(gp.tracked.one(n + number), others)
-        subtract_explained(expected, row, slot, n)
-        return row[0]
+        rows = gp.tracked.rows
+        K = gp.covariance(Functionals.of_rows(rows[n + numbers]), Functionals.of_rows(rows[n:]))
+        subtract_explained(expected, K, n + numbers, n)
+        return K
 
     def _afresh(self, expected: Posterior) -> np.ndarray:
         K = self._prior_covariance().copy()

@@ -290,6 +290,8 @@ SETUPS = {
     "CMES": WindowSetup(skgpb.CMESOptimizer),
     "CMES-policies": PoliciesSetup(skgpb.CMESOptimizer),
     "CMETS": TreeSetup(skgpb.CMETSOptimizer),
+    "own-rule": Setup(skgpb.TargetsOptimizer, queries=ARMS, **PLAIN),
+    "own-rule-indirect": WindowSetup(skgpb.IndirectTargetsOptimizer, rule="ids"),
     "indirect-EI": WindowSetup(skgpb.IndirectEIOptimizer),
     "indirect-PI": WindowSetup(skgpb.IndirectPIOptimizer),
     "indirect-UCB": WindowSetup(skgpb.IndirectUCBOptimizer),
