@@ -186,8 +186,30 @@ IN_CONTEXTS = {
     ),
     "MES-box-in-contexts": (MESOptimizer, {"bounds": [(0, 3)], "n_candidates": 40}),
     "DAGP-arms-in-contexts": (DAGPUCBOptimizer, {"arms": np.linspace(0, 3, 17)[:, None]}),
+    "KG-cells-in-contexts": (
+        KGOptimizer,
+        {
+            "kernel": RBF(0.7),
+            "queries": Cells([1.0, 0.4]),
+            "cost": [1.0, 2.0],
+            "targets": Cells(0.4),
+            "bounds": [(0, 3)],
+            "alpha": [0.01, 0.02],
+            "n_candidates": 40,
+        },
+    ),
+    "KG-rows-in-contexts": (
+        KGOptimizer,
+        {"kernel": RBF(0.7), "queries": np.linspace(0, 3, 17)[:, None], "alpha": 0.01},
+    ),
+    "IDS-box-in-contexts": (IDSOptimizer, {"bounds": [(0, 3)], "n_candidates": 40}),
 }
-SLOW |= {"TS-box-in-contexts", "MES-box-in-contexts", "DAGP-arms-in-contexts"}
+SLOW |= {
+    "IDS-box-in-contexts",
+    "TS-box-in-contexts",
+    "MES-box-in-contexts",
+    "DAGP-arms-in-contexts",
+}
 
 
 def some_slow(names):

@@ -96,11 +96,11 @@ class ContextCell(_InContext, Cell):
 
 
 class ContextArms(ArmSet):
-    """Arms, or candidates in a box of actions, in one context: rows [context, action].
+    """Arms, candidates in a box of actions or cells, in one context: rows [context, action].
 
     Parameters
     ----------
-    actions : ArmSet or BoxCandidates
+    actions : ArmSet, BoxCandidates or FreeCells
         What can be played in any context.
     bounds : ndarray of shape (d_c + d_a, 2)
         Box of contexts and actions together.
@@ -169,6 +169,20 @@ class ContextArms(ArmSet):
         contexts = spread_points(box, each, np.full(n, 0.5))
         return np.concatenate([self.beside(context, self.actions.rows) for context in contexts])
 
+    def around(self, places: np.ndarray, rng: np.random.Generator) -> Self:
+        """Return cells in this context of which some lie at and around ``places`` (k, d_a)."""
+        out, moved = copy(self), copy(self.actions)
+        moved.move(places, rng)
+        out.rows = self.beside(self.context, moved.rows)
+        return out
+
+    def action_of(self, query: Arm | PointsQuery) -> Arm | PointsQuery:
+        """Return what is played in a query, whatever its context."""
+        if isinstance(query, Arm):
+            row = self.actions_of(query.descriptor[None])[0]
+            return Arm(query.index, row, self.actions.counts)
+        return PointsQuery(query.points[:, self.n_context :])
+
     def actions_of(self, rows: np.ndarray) -> np.ndarray:
         """Rows of actions, in rows [context, action]."""
         parts = np.split(rows, 1 if self.counts is None else 2, axis=1)
@@ -203,9 +217,8 @@ class ContextArms(ArmSet):
         if not np.array_equal(query.context, query.upper[:n]):
             return False
         check_inside(query.context[None], self.bounds[:n])
-        row = self.actions_of(query.descriptor[None])[0]
         try:
-            self.actions.resolve(Arm(query.index, row, self.actions.counts))
+            self.actions.resolve(self.action_of(query))
         except ValueError:
             return False
         return True

@@ -25,7 +25,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._gap import GapOfArms
 from skgpb.optimizers._placement import best_placed, checked_sides
 from skgpb.optimizers._result import RunResult
-from skgpb.optimizers._run import Runs, check_run
+from skgpb.optimizers._run import PricedRuns, Runs, check_run
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import workers_of
 from skgpb.utils import check_bounds, check_count, check_inside, check_numbers, unchanged_by_errors
@@ -69,8 +69,33 @@ class InContexts:
             queries += [each for each in asked if each not in out][:1]
         return queries
 
+    def _turns(
+        self: Any,
+        objective: Any,
+        contexts: Any,
+        callback: Any,
+        progress: bool,
+        n_jobs: int | None,
+        executor: Executor | None,
+        on_error: str,
+        checkpoint: Any,
+        verbose: int,
+    ) -> tuple[Any, ...]:
+        """What ``_play`` is to be given to play one context after the other."""
+        check_run(objective, callback, on_error, verbose)
+        workers = workers_of(executor, n_jobs, objective, on_error)
+        rows = self._checked_contexts(contexts)
+
+        def ask(begun: int, most: int) -> list[Any]:
+            return self._ask_each(rows[begun : begun + most])
+
+        shown = self._progress(len(rows), bar=progress, verbose=verbose)
+        return workers, len(rows), ask, callback, shown, checkpoint
+
     def _checked_contexts(self: Any, contexts: Any) -> list[np.ndarray]:
         """Check the contexts of a run, in the order in which they arrive."""
+        if contexts is None:
+            raise ValueError("contexts must be given where there are context_bounds, got None")
         with unchanged_by_errors(self):
             self._ensure_started()
             if self._contexts is not None:
@@ -223,7 +248,7 @@ class ChoiceInContexts(GapOfArms, InContexts):
         if self.context_bounds is None:
             return actions
         if actions is None:
-            raise ValueError("pass bounds or arms with context_bounds")
+            raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
         if self.space_ is not None:
             self.n_context_ = self._contexts.n_axes
             return actions
@@ -270,7 +295,68 @@ class RunsInContexts(Runs):
         result : scipy.optimize.OptimizeResult
             As in the other optimizers; ``x`` is the recommended query, for the last context.
         """
-        options: dict[str, Any] = {"checkpoint": checkpoint, "verbose": verbose, "stop": stop}
+        common: dict[str, Any] = {
+            "executor": executor,
+            "on_error": on_error,
+            "checkpoint": checkpoint,
+            "verbose": verbose,
+        }
+        if self._without_context(contexts):
+            return super().run(objective, budget, callback, progress, n_jobs, stop=stop, **common)
+        if budget is not None and contexts is not None:
+            raise ValueError(f"budget must be None where there are contexts, got {budget!r}")
+        turns = self._turns(objective, contexts, callback, progress, n_jobs, *common.values())
+        return self._play(*turns, stop=stop)
+
+
+class PricedRunsInContexts(PricedRuns):
+    """The same where queries have costs."""
+
+    def run(
+        self: Any,
+        objective: Callable[[Any], float],
+        budget: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        progress: bool = False,
+        n_jobs: int | None = None,
+        *,
+        max_cost: float | None = None,
+        contexts: Any = None,
+        executor: Executor | None = None,
+        on_error: str = "record",
+        checkpoint: str | PathLike[str] | None = None,
+        verbose: int = 0,
+        stop: Stop | Callable[[Any], Any] | None = None,
+    ) -> RunResult:
+        """Ask, evaluate and tell until enough is evaluated or spent, or in some contexts.
+
+        Parameters
+        ----------
+        objective : callable
+            Takes a query and returns its noisy answer.
+        budget : int, default=None
+            Number of evaluations, at least 1; failed ones count. None for any number, which
+            ``max_cost`` then limits.
+        callback, progress, n_jobs, executor, on_error, checkpoint, verbose, stop
+            As in the other optimizers; with ``max_cost`` progress is that of the cost spent.
+        max_cost : float, default=None
+            Cost to be spent, > 0. The last query may overshoot it. Failures cost nothing.
+        contexts : array-like of shape (n, d_c), or (n,) where d_c = 1, default=None
+            Where there are ``context_bounds``, the contexts in the order in which they arrive,
+            instead of ``budget`` and ``max_cost``; where sides have names also a DataFrame or a
+            list of dicts.
+
+        Returns
+        -------
+        result : scipy.optimize.OptimizeResult
+            As in the other optimizers, and ``cost``, what was spent.
+        """
+        common: dict[str, Any] = {
+            "executor": executor,
+            "on_error": on_error,
+            "checkpoint": checkpoint,
+            "verbose": verbose,
+        }
         if self._without_context(contexts):
             return super().run(
                 objective,
@@ -278,23 +364,17 @@ class RunsInContexts(Runs):
                 callback,
                 progress,
                 n_jobs,
-                executor=executor,
-                on_error=on_error,
-                **options,
+                max_cost=max_cost,
+                stop=stop,
+                **common,
             )
-        check_run(objective, callback, on_error, verbose)
-        if contexts is None:
-            raise ValueError("contexts must be given where there are context_bounds, got None")
-        if budget is not None:
-            raise ValueError(f"budget must be None where there are contexts, got {budget!r}")
-        workers = workers_of(executor, n_jobs, objective, on_error)
-        rows = self._checked_contexts(contexts)
-        return self._play(
-            workers,
-            len(rows),
-            lambda begun, most: self._ask_each(rows[begun : begun + most]),
-            callback,
-            self._progress(len(rows), bar=progress, verbose=verbose),
-            checkpoint,
-            stop=stop,
-        )
+        if contexts is not None and not (budget is None and max_cost is None):
+            raise ValueError(
+                "budget and max_cost must be None where there are contexts, got "
+                f"{budget!r} and {max_cost!r}"
+            )
+        turns = self._turns(objective, contexts, callback, progress, n_jobs, *common.values())
+        start = self.spent_
+        result = self._play(*turns, stop=stop)
+        result.cost = self.spent_ - start
+        return result

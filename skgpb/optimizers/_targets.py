@@ -20,15 +20,16 @@ from skgpb._core._posterior import Posterior
 from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.cells import Cells, FreeCells
+from skgpb.domains.contexts import ContextArms
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._contexts import ChoiceInContexts, PricedRunsInContexts
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gap import GapOfTargets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
-from skgpb.optimizers._run import PricedRuns
 from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.pairs import TrackedAcross
@@ -36,6 +37,8 @@ from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
 
 # Of the best targets so many are followed by the cells that stand for a box.
 N_FOLLOWED = 5
+# In a context, of which nothing is kept from the last round, they move so many times.
+N_STEPS = 3
 
 
 class TargetsPosterior:
@@ -157,11 +160,17 @@ def worth_asking(values: np.ndarray, posterior: TargetsPosterior) -> np.ndarray:
 
 
 class BaseTargetsOptimizer(
-    GapOfTargets, PricedRuns, FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]
+    GapOfTargets,
+    PricedRunsInContexts,
+    ChoiceInContexts,
+    FirstDesign,
+    GaussianProcessOptimizer[Arm],
+    FreeChoice[Arm],
 ):
     """A rule that asks the query that is worth most of its price, to find the best target.
 
-    A subclass implements :meth:`acquisition`.
+    A subclass implements :meth:`acquisition`. In a context both queries and targets are in it, and
+    what is looked at without one is in the context that was asked last, as for rules over arms.
     """
 
     _query_type = Arm
@@ -177,6 +186,7 @@ class BaseTargetsOptimizer(
         "queries": "no_validation",
         "targets": "no_validation",
         "bounds": "no_validation",
+        "context_bounds": "no_validation",
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "cost": ["array-like", None],
         "n_candidates": [Interval(Integral, 20, MOST_POINTS, closed="both")],
@@ -190,6 +200,7 @@ class BaseTargetsOptimizer(
         queries: Any = None,
         targets: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
         n_candidates: int = 500,
@@ -205,6 +216,7 @@ class BaseTargetsOptimizer(
         self.queries = queries
         self.targets = targets
         self.bounds = bounds
+        self.context_bounds = context_bounds
         self.cost = cost
         self.alpha = alpha
         self.n_candidates = n_candidates
@@ -263,11 +275,24 @@ class BaseTargetsOptimizer(
         n, posterior = len(self.domain_), self._gp.posterior
         means, variances = posterior.tracked_mean()[n:], posterior.tracked_var()[n:]
         best = best_known(means, variances)
-        if isinstance(self.targets_, FreeCells) and self.targets_.counts is not None:
-            sides = self.targets_.sizes[self.targets_.size_of[best]]
-            if (sides > 0.0).all():
-                return self._best_placed(sides, "posterior")
-        return self.targets_.arm(best)
+        sides = self._sides_of(best)
+        return self.targets_.arm(best) if sides is None else self._best_placed(sides, "posterior")
+
+    def _best_in(self, context: np.ndarray) -> Any:
+        # What is tracked belongs to the context that was asked last.
+        _, targets = self._within(context)
+        mean, std = self._gp.moments(targets.rows, std=True)
+        best = best_known(mean / self._gp.scale, (std / self._gp.scale) ** 2)
+        sides = self._sides_of(best)
+        return targets.arm(best) if sides is None else self._best_actions(context, sides)
+
+    def _sides_of(self, target: int) -> np.ndarray | None:
+        """Sides of a target that may lie anywhere, None for any other."""
+        targets = without_contexts(self.targets_)
+        if not isinstance(targets, FreeCells) or targets.counts is None:
+            return None
+        sides = targets.sizes[targets.size_of[target]]
+        return sides if (sides > 0.0).all() else None
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> TargetsPosterior:
@@ -315,12 +340,14 @@ class BaseTargetsOptimizer(
 
     def _kinds(self) -> np.ndarray:
         """Which of the given prices and noise variances holds for each query."""
-        domain = self.domain_
+        domain = without_contexts(self.domain_)
         return domain.size_of if isinstance(domain, FreeCells) else np.arange(len(domain))
 
     def _kind_of(self, query: Arm | PointsQuery) -> int:
         """The same of one query, -1 for what is none of the queries."""
         domain = self.domain_
+        if isinstance(domain, ContextArms):
+            query, domain = domain.action_of(query), domain.actions
         return (
             domain.number_of_size(query) if isinstance(domain, FreeCells) else domain.slot_of(query)
         )
@@ -368,6 +395,9 @@ class BaseTargetsOptimizer(
         return {"queries": self.queries, "targets": targets}
 
     def _domain(self) -> np.ndarray | None:
+        return self._with_contexts(self._domain_of_rows())
+
+    def _domain_of_rows(self) -> np.ndarray | None:
         bounds = super()._domain()
         arrays = {
             name: check_numbers(value, name)
@@ -390,25 +420,30 @@ class BaseTargetsOptimizer(
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
 
     def _begin(self) -> None:
-        d = self.n_features_in_
+        n, self._box = self.n_context_, self.bounds_[self.n_context_ :]
+        d = len(self._box)
         over_cells = takes_boxes(self.kernel) or any(
-            (each.sides(self.bounds_, self.space_, name) > 0.0).any()
+            (each.sides(self._box, self._actions, name) > 0.0).any()
             if isinstance(each, Cells)
             else each is not None and np.shape(each)[1] == 2 * d
             for name, each in self._given.items()
         )
-        kernel = self._prior_kernel(d, smooth=over_cells)
+        kernel = self._prior_kernel(n + d, smooth=over_cells)
         counts = None
-        if over_cells:
+        if takes_boxes(self.kernel):
+            counts = representatives_of(kernel, n + d)[n:]
+        elif over_cells:
             counts = representatives_of(kernel, d)
-            if not takes_boxes(self.kernel):
-                kernel = CellAverage(kernel, counts)
-        self._start_surrogate(kernel, 2 * d if over_cells else d)
+            kernel = CellAverage(kernel, (1,) * n + counts)
+        self._start_surrogate(kernel, 2 * (n + d) if over_cells else n + d)
         sets = [
             self._set_of(name, each, counts, number)
             for number, (name, each) in enumerate(self._given.items())
         ]
+        if n:
+            sets = [ContextArms(each, self.bounds_, self.space_) for each in sets]
         self.domain_, self.targets_ = sets
+        self._entered: tuple[Any, ...] | None = None
         self._prices = self._numbers_per_kind("cost", self.cost, 1.0)
         if np.ndim(self.alpha):
             self._alphas = self._numbers_per_kind("alpha", self.alpha, 0.0)
@@ -420,11 +455,11 @@ class BaseTargetsOptimizer(
 
     def _set_of(self, name: str, given: Any, counts: tuple[int, ...] | None, number: int) -> ArmSet:
         """Return the set that a parameter stands for."""
-        bounds, d = self.bounds_, self.n_features_in_
+        bounds, d, space = self._box, len(self._box), self._actions
         if given is None or isinstance(given, Cells):
-            sizes = np.zeros((1, d)) if given is None else given.sides(bounds, self.space_, name)
+            sizes = np.zeros((1, d)) if given is None else given.sides(bounds, space, name)
             seed = [self._seed, number]
-            return FreeCells(sizes, bounds, self.n_candidates, counts, seed, self.space_)
+            return FreeCells(sizes, bounds, self.n_candidates, counts, seed, space)
         rows = np.array(check_numbers(given, name))
         if rows.shape[1] == d and counts is not None:
             rows = boxes_from_points(rows)
@@ -438,11 +473,11 @@ class BaseTargetsOptimizer(
         corners = rows.reshape(-1, d)
         if not ((corners >= bounds[:, 0]) & (corners <= bounds[:, 1])).all():
             raise ValueError(f"{name} has rows outside the bounds {bounds.tolist()}")
-        return ArmSet(rows, bounds, counts, self.space_)
+        return ArmSet(rows, bounds, counts, space)
 
     def _numbers_per_kind(self, name: str, given: Any, default: float) -> np.ndarray:
         """Check a parameter with a number for every query, or for every size of cells."""
-        domain = self.domain_
+        domain = without_contexts(self.domain_)
         n, each = len(domain), "query"
         if isinstance(domain, FreeCells):
             n, each = len(domain.sizes), "size of cells"
@@ -469,7 +504,7 @@ class BaseTargetsOptimizer(
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._condition(X, y)
         self._across = TrackedAcross(self._gp, len(self.domain_))
-        self._candidates_at = -1
+        self._candidates_at, self._entered = -1, None
 
     def _refresh_candidates(self) -> None:
         """Let cells that stand for a box follow the best targets, once in a round."""
@@ -483,10 +518,45 @@ class BaseTargetsOptimizer(
         self._candidates_at = self._round
         rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
         means = self._gp.posterior.tracked_mean()[len(self.domain_) :]
-        best = np.argsort(-means, kind="stable")[: 4 * N_FOLLOWED]
-        places = self.targets_.places_of(self.targets_.rows[best])
-        places = places[np.sort(np.unique(places, axis=0, return_index=True)[1])[:N_FOLLOWED]]
+        places = best_places(self.targets_, means)
         for first, each in moving:
             slots = each.move(places, rng)
             self._gp.track(each.rows[slots], first + slots)
             self._across.moved(first + slots)
+
+    # -- contexts -----------------------------------------------------------------------------
+
+    def _enter(self, context: np.ndarray) -> None:
+        """Track queries and targets in a context, unless they are tracked already."""
+        follow = any(isinstance(each.actions, FreeCells) for each in (self.domain_, self.targets_))
+        entered = (context.tobytes(), self._round if follow else None)
+        if entered != self._entered:
+            self.domain_, self.targets_ = self._within(context)
+            self._track()
+            self._entered = entered
+
+    def _within(self, context: np.ndarray) -> tuple[ContextArms, ContextArms]:
+        """Queries and targets in a context, of which cells follow the best targets there."""
+        queries, targets = self.domain_.within(context), self.targets_.within(context)
+        if not len(self._gp.observed):
+            return queries, targets
+        rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
+        for _ in range(N_STEPS):
+            places = best_places(targets, self._gp.moments(targets.rows))[:, self.n_context_ :]
+            queries, targets = (
+                each.around(places, rng) if isinstance(each.actions, FreeCells) else each
+                for each in (queries, targets)
+            )
+        return queries, targets
+
+
+def without_contexts(arms: ArmSet) -> ArmSet:
+    """What can be played, whatever the context."""
+    return arms.actions if isinstance(arms, ContextArms) else arms
+
+
+def best_places(targets: ArmSet, means: np.ndarray) -> np.ndarray:
+    """Where the best targets lie, points or centres, at most N_FOLLOWED of them."""
+    best = np.argsort(-means, kind="stable")[: 4 * N_FOLLOWED]
+    places = targets.places_of(targets.rows[best])
+    return places[np.sort(np.unique(places, axis=0, return_index=True)[1])[:N_FOLLOWED]]

@@ -41,10 +41,8 @@ from skgpb.locks import locked
 from skgpb.optimizers._contexts import InContexts
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._result import RunResult
-from skgpb.optimizers._run import check_run
 from skgpb.optimizers._tree_search import check_diameter, checked_depth, given_diameter, tree_arrays
 from skgpb.optimizers._variation import cell_deviations, covariance_of_points
-from skgpb.optimizers._workers import workers_of
 from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTree
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -337,18 +335,10 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
             ``x`` (the recommended query for the last context), ``fun`` (its posterior mean),
             ``nfev``, ``nfail``, ``history``, ``success`` and ``message``.
         """
-        check_run(objective, callback, on_error, verbose)
-        workers = workers_of(executor, n_jobs, objective, on_error)
-        rows = self._checked_contexts(contexts)
-        result = self._play(
-            workers,
-            len(rows),
-            lambda begun, most: self._ask_each(rows[begun : begun + most]),
-            callback,
-            self._progress(len(rows), bar=progress, verbose=verbose),
-            checkpoint,
-        )
-        if result.success and result.nfev == len(rows):
+        common = (callback, progress, n_jobs, executor, on_error, checkpoint, verbose)
+        turns = self._turns(objective, contexts, *common)
+        result = self._play(*turns)
+        if result.success and result.nfev == turns[1]:
             result.message = "all contexts were played"
         return result
 

@@ -96,6 +96,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
         What is to be found, in the same forms.
     bounds : array-like of shape (d, 2) or dict, default=None
         The box. With neither rows nor ``bounds`` it comes from ``fit``.
+    context_bounds : %(arms)s
     cost : array-like, default=None
         Prices, above 0: one for each row of ``queries``, or for each size of its cells. None
         stands for 1.
@@ -182,6 +183,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
         queries: Any = None,
         targets: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
         beta: float | Callable[[int], float] = 4.0,
@@ -202,6 +204,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
             queries=queries,
             targets=targets,
             bounds=bounds,
+            context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
             n_candidates=n_candidates,

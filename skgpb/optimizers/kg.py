@@ -42,6 +42,7 @@ class KGOptimizer(BaseTargetsOptimizer):
     bounds : array-like of shape (d, 2) or dict, default=None
         The box. With neither rows nor ``bounds`` it comes from ``fit``. A dict gives the sides
         names, see :ref:`named-sides`.
+    context_bounds : %(arms)s
     cost : array-like, default=None
         Prices, above 0: one for each row of ``queries``, or for each size of its cells. None
         stands for 1.

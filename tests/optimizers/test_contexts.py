@@ -17,11 +17,12 @@ from skgpb import (
     GPTSOptimizer,
     GPUCBOptimizer,
     IGPUCBOptimizer,
+    KGOptimizer,
     MESOptimizer,
     PIOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.domains import ContextArm
+from skgpb.domains import Cells, ContextArm
 from skgpb.kernels import CellAverage, Columns
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
@@ -257,6 +258,76 @@ def test_the_information_gain_counts_all_contexts():
     assert gains[1] > 2.0 * gains[0]
 
 
+# Targets ---------------------------------------------------------------------------------------
+
+
+def test_the_gain_in_a_context_is_that_of_its_own_targets():
+    kernel = CellAverage(RBF([0.5, 0.3]), 5)
+    singles = np.column_stack([np.arange(12), np.arange(1, 13)]) / 12
+    pools = np.column_stack([np.arange(10), np.arange(3, 13)]) / 12
+    optimizer = KGOptimizer(
+        kernel, queries=pools, targets=singles, context_bounds=[(0, 1)], alpha=ALPHA
+    )
+    rng = np.random.default_rng(0)
+    play(optimizer, rng.uniform(size=6))
+    query = optimizer.ask(context=0.3)
+    told = optimizer.history_["descriptor"]
+    y = optimizer.history_["reward"]
+
+    def inside(rows):
+        lower, upper = np.split(rows, 2, axis=1)
+        context = np.full_like(lower, 0.3)
+        return np.hstack([context, lower, context, upper])
+
+    queries, targets = inside(pools), inside(singles)
+    every = np.concatenate([queries, targets])
+    gram = kernel(told) + ALPHA * np.eye(len(told))
+    solved = np.linalg.solve(gram, kernel(told, every))
+    mean = solved.T @ y
+    cov = kernel(every) - kernel(every, told) @ solved
+    n = len(queries)
+    # The expected rise by quadrature over the answer, 4,001 points to ten deviations.
+    z = np.linspace(-10.0, 10.0, 4001)
+    weights = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi) * (z[1] - z[0])
+    gains = []
+    for i in range(n):
+        slope = cov[i, n:] / np.sqrt(cov[i, i] + ALPHA)
+        rise = (mean[n:] + z[:, None] * slope).max(axis=1) - mean[n:].max()
+        gains.append(weights @ rise)
+    posterior_ = optimizer.posterior(pending=[])
+    np.testing.assert_allclose(posterior_.target_mean, mean[n:], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(posterior_.covariance, cov[:n, n:], rtol=0, atol=1e-8)
+    assert query.index == int(np.argmax(gains))
+    np.testing.assert_allclose(
+        np.exp(optimizer.acquisition(posterior_)), gains, rtol=0, atol=1e-5 * max(gains)
+    )
+
+
+def test_cells_of_several_prices_are_asked_and_one_is_wanted_in_each_context():
+    optimizer = KGOptimizer(
+        queries=Cells([0.3, 0.1]),
+        cost=[1, 2],
+        alpha=[0.01, 0.02],
+        targets=Cells(0.1),
+        bounds=[(0, 1)],
+        context_bounds=[(0, 1)],
+        n_candidates=60,
+        random_state=0,
+    )
+    contexts = np.random.default_rng(1).uniform(size=30)
+    result = optimizer.run(f, contexts=contexts)
+    assert result.cost == optimizer.spent_
+    sizes = optimizer.history_["descriptor"]
+    sizes = sizes[:, 3] - sizes[:, 1]
+    assert result.cost == (sizes > 0.2).sum() + 2 * (sizes < 0.2).sum()
+    for context in (0.25, 0.5, 0.75):
+        best = optimizer.recommend(context=context)
+        np.testing.assert_allclose(best.upper - best.lower, [0.0, 0.1], atol=1e-12)
+        assert abs(best.center[1] - context) < 0.12
+    with pytest.raises(ValueError, match="budget and max_cost must be None"):
+        optimizer.run(f, contexts=contexts, max_cost=3.0)
+
+
 # What is refused -------------------------------------------------------------------------------
 
 
@@ -279,7 +350,7 @@ def test_contexts_that_cannot_be_are_refused(call, message):
 
 
 def test_parameters_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="bounds or arms"):
+    with pytest.raises(ValueError, match="the domain of actions"):
         GPUCBOptimizer(context_bounds=[(0, 1)]).ask(context=0.5)
     with pytest.raises(ValueError, match="context_bounds"):
         GPUCBOptimizer(bounds=[(0, 1)], context_bounds=[(1, 0)]).ask(context=0.5)
