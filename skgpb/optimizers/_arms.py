@@ -34,7 +34,7 @@ from skgpb.domains.query import PointsQuery, Region
 from skgpb.kernels._boxes import check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
-from skgpb.optimizers._contexts import ChoiceInContexts, RunsInContexts
+from skgpb.optimizers._contexts import ArmsInContexts, RunsInContexts
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._norm_bound import NormBoundedOptimizer
@@ -57,13 +57,11 @@ THETA = 0.1
 # Multiplications that moving candidates may take in a round, about a millisecond; and how many move
 # in any case (decision D-D10).
 MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
-# Where nothing is kept from the last round, candidates move so many times in one.
-N_STEPS = 3
 
 
 @with_shared_paragraphs
 class BaseArmsOptimizer(
-    RunsInContexts, ChoiceInContexts, FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]
+    RunsInContexts, ArmsInContexts, FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]
 ):
     """A rule that scores all arms and pulls the best.
 
@@ -210,12 +208,6 @@ class BaseArmsOptimizer(
         self._refresh_candidates()
         means, variances = self._gp.posterior.tracked_mean(), self._gp.posterior.tracked_var()
         return self.domain_.arm(best_known(means, variances))
-
-    def _best_in(self, context: np.ndarray) -> Arm:
-        # What is tracked belongs to the context that was asked last.
-        arms = self._within(context)
-        mean, std = self._gp.moments(arms.rows, std=True)
-        return arms.arm(best_known(mean / self._gp.scale, (std / self._gp.scale) ** 2))
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> ArmsPosterior:
@@ -419,31 +411,6 @@ class BaseArmsOptimizer(
         super()._condition(X, y)
         self._pairs = TrackedPairs(self._gp)
         self._candidates_at, self._entered = -1, None
-
-    # -- contexts -----------------------------------------------------------------------------
-
-    def _enter(self, context: np.ndarray) -> None:
-        """Track the arms in a context: O(n_arms t^2), unless they are tracked already."""
-        arms = self.domain_.within(context)
-        entered = (context.tobytes(), self._round if arms.follows else None)
-        if entered != self._entered:
-            self.domain_ = self._within(context)
-            self._track(self.domain_.rows)
-            self._entered = entered
-
-    def _within(self, context: np.ndarray) -> ContextArms:
-        """The arms in a context, or the candidates of this round."""
-        self._check_candidates()
-        arms = self.domain_.within(context)
-        if not (arms.follows and len(self._gp.observed)):
-            return arms
-        seen = self._rows_of(self._places_seen())
-        rows = np.concatenate([arms.beside(context, arms.actions_of(seen)), arms.rows])
-        rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
-        for _ in range(N_STEPS):
-            arms = arms.following(rows, self._gp.moments(rows), rng)
-            rows = arms.rows
-        return arms
 
     # -- candidates in a box ------------------------------------------------------------------
 

@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from skgpb.domains.contexts import ContextArms
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
+from skgpb.optimizers._first_design import best_known
 from skgpb.optimizers._gap import GapOfArms
 from skgpb.optimizers._placement import best_placed, checked_sides
 from skgpb.optimizers._result import RunResult
@@ -29,6 +31,9 @@ from skgpb.optimizers._run import PricedRuns, Runs, check_run
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import workers_of
 from skgpb.utils import check_bounds, check_count, check_inside, check_numbers, unchanged_by_errors
+
+# Candidates move so many times in a round where nothing is kept from the last one.
+N_STEPS = 3
 
 
 class InContexts:
@@ -255,6 +260,39 @@ class ChoiceInContexts(GapOfArms, InContexts):
         contexts = check_bounds(self.context_bounds, "context_bounds")
         self.n_context_ = len(contexts)
         return np.concatenate([contexts, actions])
+
+
+class ArmsInContexts(ChoiceInContexts):
+    """The same of an optimizer over arms or a box."""
+
+    def _best_in(self: Any, context: np.ndarray) -> Any:
+        # What is tracked belongs to the context that was asked last.
+        arms = self._within(context)
+        mean, std = self._gp.moments(arms.rows, std=True)
+        return arms.arm(best_known(mean / self._gp.scale, (std / self._gp.scale) ** 2))
+
+    def _enter(self: Any, context: np.ndarray) -> None:
+        """Track the arms in a context: O(n_arms t^2), unless they are tracked already."""
+        arms = self.domain_.within(context)
+        entered = (context.tobytes(), self._round if arms.follows else None)
+        if entered != self._entered:
+            self.domain_ = self._within(context)
+            self._track(self.domain_.rows)
+            self._entered = entered
+
+    def _within(self: Any, context: np.ndarray) -> ContextArms:
+        """The arms in a context, or the candidates of this round."""
+        self._check_candidates()
+        arms = self.domain_.within(context)
+        if not (arms.follows and len(self._gp.observed)):
+            return arms
+        seen = self._rows_of(self._places_seen())
+        rows = np.concatenate([arms.beside(context, arms.actions_of(seen)), arms.rows])
+        rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
+        for _ in range(N_STEPS):
+            arms = arms.following(rows, self._gp.moments(rows), rng)
+            rows = arms.rows
+        return arms
 
 
 class RunsInContexts(Runs):

@@ -26,7 +26,7 @@ from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
-from skgpb.optimizers._contexts import ChoiceInContexts, PricedRunsInContexts
+from skgpb.optimizers._contexts import N_STEPS, ChoiceInContexts, PricedRunsInContexts
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gap import GapOfTargets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
@@ -37,8 +37,6 @@ from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
 
 # Of the best targets so many are followed by the cells that stand for a box.
 N_FOLLOWED = 5
-# In a context, of which nothing is kept from the last round, they move so many times.
-N_STEPS = 3
 
 
 class TargetsPosterior:
