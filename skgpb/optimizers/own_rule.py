@@ -61,6 +61,7 @@ class TargetsOptimizer(BaseTargetsOptimizer):
         What can be asked and what is to be found, in the forms that KGOptimizer takes.
     bounds : array-like of shape (d, 2) or dict, default=None
         The box. With neither rows nor ``bounds`` it comes from ``fit``.
+    context_bounds : %(arms)s
     cost : array-like, default=None
         Prices, above 0: one for each row of ``queries``, or for each size of its cells. None
         stands for 1.
@@ -135,6 +136,7 @@ class TargetsOptimizer(BaseTargetsOptimizer):
         queries: Any = None,
         targets: Any = None,
         bounds: Any = None,
+        context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
         n_candidates: int = 500,
@@ -151,6 +153,7 @@ class TargetsOptimizer(BaseTargetsOptimizer):
             queries=queries,
             targets=targets,
             bounds=bounds,
+            context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
             n_candidates=n_candidates,
