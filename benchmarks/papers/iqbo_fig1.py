@@ -16,6 +16,8 @@ and amplitudes by marginal likelihood for every method, answers standardised.
 - "CMES, published" is eq. 7 with the conditional mean operator of eq. 5 and no noise of its own.
 - EI, PI, UCB and MES choose queries by a Gaussian process on g and recommend by the posterior of f
   under eq. 5, as the paper describes them.
+- "KG" and "IDS" are other rules on the model of the default CMES, the knowledge gradient and
+  information-directed sampling. The paper does not have them.
 - "..., default model" are the same queries, with the recommendation under the model of the default
   CMES. The paper does not have these rows; they say which part of a difference is the query.
 
@@ -60,6 +62,7 @@ from skgpb.optimizers.indirect_baselines import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.optimizers.own_rule import IndirectTargetsOptimizer
 from skgpb.problems.indirect import IndirectBranin
 
 N_PAIRS = 500
@@ -72,7 +75,10 @@ METHODS = {
     "PI": IndirectPIOptimizer,
     "UCB": IndirectUCBOptimizer,
     "MES": IndirectMESOptimizer,
+    "KG": IndirectTargetsOptimizer,
+    "IDS": IndirectTargetsOptimizer,
 }
+RULES = {"KG": "kg", "IDS": "ids"}
 BASELINES = ("EI", "PI", "UCB", "MES")
 # Rows of --variants: which model, and further parameters of CMESOptimizer.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -94,7 +100,9 @@ def build(method: str, problem: IndirectBranin, models: dict[str, Any], seed: in
     if method in VARIANTS:
         model, settings = VARIANTS[method]
     else:
-        model = "default" if method == "CMES" else "published"
+        model = "default" if method == "CMES" or method in RULES else "published"
+    if method in RULES:
+        settings = {"rule": RULES[method], "n_points": 400}
     settings = {"model_noise": 0.0, **settings}
     return cls(
         conditional=models[model],
@@ -210,6 +218,8 @@ COLORS = {
     "PI": "#8e44ad",
     "UCB": "#2a9d56",
     "MES": "#7f7f7f",
+    "KG": "#c0392b",
+    "IDS": "#17becf",
 }
 
 

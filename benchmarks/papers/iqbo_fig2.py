@@ -11,8 +11,9 @@ centre of the domain and has no instant regret.
 
 Settings of the paper: a quadtree of depth 6, cost 0.5 log2(1 / d) with d = 2^-(depth + 1), noise
 standard deviation 0.5 / cost. Answers average f over a Gaussian of standard deviation 0.5 / cost
-around the image of the cell's centre. CMETS chooses among all depths, the others among the 4,096
-leaves, which cost 3.5 each.
+around the image of the cell's centre. CMETS chooses among all depths, and so do the knowledge
+gradient (KG) and information-directed sampling (IDS), which the paper does not have, the others
+among the 4,096 leaves, which cost 3.5 each.
 
 - "known": p(x | a) is known to the model.
 - "learned": it comes from 500 pairs; for CMETS of all depths, with the scale as a column of a.
@@ -61,6 +62,7 @@ from skgpb.optimizers.indirect_baselines import (
     IndirectPIOptimizer,
     IndirectUCBOptimizer,
 )
+from skgpb.optimizers.own_rule import IndirectTargetsOptimizer
 from skgpb.problems.indirect import IndirectBranin, MultiResolutionBranin
 
 N_PAIRS = 500
@@ -73,12 +75,24 @@ FLAT = {
     "UCB": IndirectUCBOptimizer,
     "MES": IndirectMESOptimizer,
 }
-METHODS = ("CMETS", "CMETS, literal", *FLAT)
+RULES = {"KG": "kg", "IDS": "ids"}
+METHODS = ("CMETS", "CMETS, literal", *RULES, *FLAT)
 KINDS = ("simple", "instant")
 STEP = 0.5
 REPORTED = (2.5, 5, 10, 15, 20, 30, 40)
 AXIS = (np.arange(2**MAX_DEPTH) + 0.5) / 2**MAX_DEPTH
 LEAVES = np.stack(np.meshgrid(AXIS, AXIS, indexing="ij"), -1).reshape(-1, 2)
+
+
+def centers(depth: int) -> NDArray[np.float64]:
+    """Return the centres of the cells of a depth."""
+    axis = (np.arange(2**depth) + 0.5) / 2**depth
+    return np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
+
+
+def depth_of(a: NDArray[np.float64]) -> int:
+    """Return the depth of a cell, given as [centre, scale]: the scale is 1 / (depth + 1)."""
+    return round(1.0 / a[-1]) - 1
 
 
 def noise_variances(problem: MultiResolutionBranin) -> list[float]:
@@ -107,6 +121,8 @@ def build(method: str, known: bool, problem: MultiResolutionBranin, rng: Any, se
             X, A = problem.pairs(N_PAIRS, rng)
             optimizer.fit(X, queries=A)
         return optimizer
+    if method in RULES:
+        return all_depths(method, known, problem, rng, common)
     scale = problem.level_scale(MAX_DEPTH)
     if known:
         conditional = WindowMean(scale=scale, location=problem.location)
@@ -118,6 +134,30 @@ def build(method: str, known: bool, problem: MultiResolutionBranin, rng: Any, se
         queries=LEAVES,
         alpha=variances[MAX_DEPTH],
         cost=problem.cost(MAX_DEPTH),
+        **common,
+    )
+
+
+def all_depths(
+    method: str, known: bool, problem: MultiResolutionBranin, rng: Any, common: dict[str, Any]
+) -> IndirectTargetsOptimizer:
+    """Return the optimizer of a rule that may ask every cell of the tree."""
+    cells = [
+        np.column_stack([c, np.full(len(c), problem.level_scale(depth))])
+        for depth, c in enumerate(map(centers, range(MAX_DEPTH + 1)))
+    ]
+    if known:
+        conditional = WindowMean(location=problem.location)
+    else:
+        X, A = problem.pairs(N_PAIRS, rng)
+        conditional = learned_conditional(X, A, "auto", None, scaled=True)
+    return IndirectTargetsOptimizer(
+        RULES[method],
+        conditional=conditional,
+        queries=np.concatenate(cells),
+        n_points=400,
+        alpha=lambda a: problem.level_noise_std(depth_of(a)) ** 2,
+        cost=lambda a: problem.cost(depth_of(a)),
         **common,
     )
 
@@ -150,11 +190,14 @@ def regret_curves(
 
 
 def as_cell(query: Any) -> Any:
-    """Return a query as a cell; those of flat methods are leaves."""
+    """Return a query as a cell; those of flat methods are leaves, and others bring their scale."""
     if hasattr(query, "depth"):
         return query
-    half = 0.5 / 2**MAX_DEPTH
-    return SimpleNamespace(depth=MAX_DEPTH, lower=query.a - half, upper=query.a + half)
+    depth, center = MAX_DEPTH, query.a
+    if len(query.a) > 2:
+        depth, center = depth_of(query.a), query.a[:-1]
+    half = 0.5 / 2**depth
+    return SimpleNamespace(depth=depth, lower=center - half, upper=center + half)
 
 
 def print_tables(curves: dict[tuple, NDArray[np.float64]], budget: float) -> None:
@@ -212,6 +255,8 @@ COLORS = {
     "PI": "#8e44ad",
     "UCB": "#2a9d56",
     "MES": "#7f7f7f",
+    "KG": "#c0392b",
+    "IDS": "#17becf",
 }
 
 

@@ -53,6 +53,25 @@ def max_value_entropy(mean: np.ndarray, std: np.ndarray, max_values: np.ndarray)
     return information(mean, std, max_values, 0.0)
 
 
+def maximisers(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the largest values of joint draws, and how often each of them has it.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (k, n)
+        Joint draws of n functionals, one a row.
+
+    Returns
+    -------
+    places : ndarray of int, shape (p,)
+        Their numbers, in order.
+    weights : ndarray of shape (p,)
+        Shares of the draws, of sum 1.
+    """
+    places, counts = np.unique(draws.argmax(axis=1), return_counts=True)
+    return places, counts / counts.sum()
+
+
 def linear_information(
     covariance: np.ndarray,
     std: np.ndarray,

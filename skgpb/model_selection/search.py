@@ -305,7 +305,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         else:
             engine = clone(self.optimizer)
         parameters = engine.get_params(deep=False)
-        for name in ("arms", "pool"):
+        for name in ("arms", "pool", "queries", "targets"):
             if parameters.get(name) is not None:
                 raise ValueError(
                     f"optimizer must not have {name}: it searches the space of param_distributions"

@@ -47,7 +47,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._entropy import information
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information
+from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information, maximisers
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer, BaseQuerySetOptimizer
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
@@ -256,8 +256,8 @@ class MaxValueInformation:
             return
         draws: Any = posterior.sample_tracked(n_max_values, random_state=int(rng.integers(2**31)))
         if self.joint:
-            self.places, counts = np.unique(draws.argmax(axis=0), return_counts=True)
-            self.weights, self.samples = counts / counts.sum(), draws.max(axis=0)
+            self.places, self.weights = maximisers(draws.T)
+            self.samples = draws.max(axis=0)
         else:
             self.samples = draws.max(axis=0) if shape is None else refined_maxima(draws, shape)
 

@@ -1,4 +1,9 @@
-r"""MES: the arm that tells most about the largest value.
+r"""MES: the arm that tells most about the largest value, and the same over queries and targets.
+
+Eq. 6 truncates what is asked at a sample of f*, which says something where arms are what is to be
+found. Where queries and targets are apart :func:`largest_target_information` takes the dependence
+of an answer and f*, the largest value of a target, from the joint posterior, as the module of CMES
+explains: the covariance of both is that of the answer with the maximisers of joint draws.
 
 References
 ----------
@@ -15,11 +20,20 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
+from skgpb.acquisition.entropy import (
+    gumbel_max_values,
+    linear_information,
+    max_value_entropy,
+    maximisers,
+)
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers._posteriors import ArmsPosterior
+from skgpb.optimizers._targets import TargetsPosterior
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
+
+# Samples of the largest value of a target.
+N_MAX_VALUES = 100
 
 
 @with_shared_paragraphs
@@ -45,6 +59,10 @@ class MESOptimizer(BaseArmsOptimizer):
     Attributes
     ----------
     surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
+
+    See Also
+    --------
+    TargetsOptimizer : With ``rule="mes"`` it asks one kind of thing to find the best of another.
 
     Notes
     -----
@@ -126,3 +144,30 @@ class MESOptimizer(BaseArmsOptimizer):
         if self.max_values == "draws":
             return posterior.draws(self.n_max_values).max(axis=1)
         return gumbel_max_values(posterior.mean, posterior.std, self.n_max_values, posterior.rng)
+
+
+def largest_target_information(posterior: TargetsPosterior) -> np.ndarray:
+    """Logarithm of what an answer tells linearly of the largest value of a target, per unit cost.
+
+    Parameters
+    ----------
+    posterior : TargetsPosterior
+        What is known of all queries and targets.
+
+    Returns
+    -------
+    values : ndarray of shape (n_queries,)
+        -inf where an answer tells nothing.
+    """
+    draws = posterior.draws(N_MAX_VALUES)
+    places, weights = maximisers(draws)
+    var, noise = posterior.query_var, posterior.query_noise
+    unit = float(max(var.max(), posterior.target_var.max())) or 1.0
+    told = linear_information(
+        posterior.covariance[:, places] @ weights / unit,
+        np.sqrt(var / unit),
+        noise / unit,
+        draws.max(axis=1).var() / unit,
+    )
+    with np.errstate(divide="ignore"):
+        return np.log(told / posterior.cost)

@@ -25,15 +25,20 @@ from skgpb.optimizers._targets import (
 )
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.kg import KGOptimizer
+from skgpb.optimizers.mes import largest_target_information
 from skgpb.utils import StrOptions
 
-RULES: dict[str, type[BaseTargetsOptimizer]] = {"kg": KGOptimizer, "ids": IDSOptimizer}
+RULES: dict[str, Callable[[TargetsPosterior], np.ndarray]] = {
+    "kg": lambda posterior: KGOptimizer().acquisition(posterior),
+    "ids": lambda posterior: IDSOptimizer().acquisition(posterior),
+    "mes": largest_target_information,
+}
 
 
 def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
     """Return what a rule says of all queries, or raise ValueError."""
     if not callable(rule):
-        return RULES[rule]().acquisition(posterior)
+        return RULES[rule](posterior)
     values = np.asarray(rule(posterior), dtype=np.float64)
     n = len(posterior.query_mean)
     if values.shape != (n,) or np.isnan(values).any():
@@ -50,11 +55,13 @@ class TargetsOptimizer(BaseTargetsOptimizer):
 
     Parameters
     ----------
-    rule : {"kg", "ids"} or callable, default="kg"
+    rule : {"kg", "ids", "mes"} or callable, default="kg"
         Says what each query is worth: a function that takes a posterior of queries and targets
         (see Notes) and returns an array of shape (n_queries,), of which the largest is asked.
-        Prices are the function's business. The names stand for the rules of
-        :class:`~skgpb.KGOptimizer` and :class:`~skgpb.IDSOptimizer`.
+        Prices are the function's business. "kg" and "ids" stand for the rules of
+        :class:`~skgpb.KGOptimizer` and :class:`~skgpb.IDSOptimizer`, "mes" for what an answer tells
+        of the largest value of a target, from joint draws of the targets: max-value entropy search
+        as CMES's ``information="joint"`` has it.
     kernel : Kernel, default=None
         As in KGOptimizer.
     queries, targets : Cells, array-like or None, default=None
@@ -183,10 +190,10 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
 
     Parameters
     ----------
-    rule : {"kg", "ids"} or callable, default="kg"
+    rule : {"kg", "ids", "mes"} or callable, default="kg"
         Says what each query is worth, of which the largest is asked: the knowledge gradient,
-        information-directed sampling, or a function as :class:`~skgpb.TargetsOptimizer` takes it.
-        ``IDSOptimizer(beta=9).acquisition`` is one.
+        information-directed sampling, the information about the largest value, or a function as
+        :class:`~skgpb.TargetsOptimizer` takes it. ``IDSOptimizer(beta=9).acquisition`` is one.
     kernel, query_kernel, conditional, operator, bounds, queries, query_bounds : %(indirect)s
     n_candidates : int, default=500
         About how many rows of a box stand for all that can be asked.

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb import IDSOptimizer, IndirectTargetsOptimizer, KGOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
 from skgpb.kernels import WindowMean
+from skgpb.optimizers.mes import N_MAX_VALUES
 
 POINTS = np.linspace(0, 1, 13)[:, None]
 SETTINGS = {"queries": POINTS, "targets": POINTS[::2] + 0.01, "alpha": 0.01, "random_state": 0}
@@ -63,6 +64,36 @@ def test_a_name_stands_for_the_rule_of_a_class(name, cls):
     for result in results[1:]:
         np.testing.assert_array_equal(result.history, results[0].history)
         assert result.x == results[0].x
+
+
+def test_information_about_the_largest_target_is_that_of_the_joint_posterior():
+    """By the covariances with the maximiser of every draw, one after the other."""
+    optimizer = TargetsOptimizer("mes", RBF(0.2), cost=np.linspace(1, 2, 13), **SETTINGS)
+    told, rewards = [], []
+    for _ in range(4):
+        rows = np.vstack([POINTS, SETTINGS["targets"]])
+        cov = moments(RBF(0.2), rows, POINTS[told], rewards, 0.01)[1]
+        draws = optimizer.posterior().draws(N_MAX_VALUES)
+        across = np.mean([cov[:13, 13 + np.argmax(draw)] for draw in draws], axis=0)
+        share = across**2 / (np.diag(cov)[:13] + 0.01) / np.var(draws.max(axis=1))
+        expected = -0.5 * np.log(1 - share) / np.linspace(1, 2, 13)
+        values = optimizer.acquisition(optimizer.posterior())
+        np.testing.assert_allclose(np.exp(values), expected, rtol=1e-6, atol=1e-9)
+        query = optimizer.ask()
+        assert expected[query.index] >= expected.max() * (1 - 1e-6)
+        optimizer.tell(query, f(query.points))
+        told.append(query.index)
+        rewards.append(f(query.points))
+    assert optimizer.recommend() in optimizer.targets_
+
+
+def test_information_about_the_largest_of_one_target_is_that_about_the_target():
+    optimizer = TargetsOptimizer("mes", RBF(0.2), queries=POINTS, targets=[[0.31]], alpha=0.01)
+    posterior = optimizer.posterior()
+    share = posterior.covariance[:, 0] ** 2 / (1.01 * 1.0)
+    # The variance is that of 100 draws: five of its standard deviations, sqrt(2 / 100).
+    close = np.exp(optimizer.acquisition(posterior)) / (-0.5 * np.log(1 - share))
+    assert np.all(np.abs(close[share < 0.1] - 1) < 5 * np.sqrt(2 / 100))
 
 
 def test_what_the_function_prefers_is_asked_until_nothing_is_worth_it():

@@ -9,7 +9,7 @@ def moments(kernel, rows, told, rewards, alphas):
     """Posterior mean and covariance of the functionals ``rows``, given answers about ``told``."""
     if not len(told):
         return np.zeros(len(rows)), kernel(rows)
-    C = np.linalg.inv(kernel(told) + np.diag(alphas))
+    C = np.linalg.inv(kernel(told) + np.diag(np.broadcast_to(alphas, len(told))))
     across = kernel(rows, told)
     return across @ C @ np.array(rewards), kernel(rows) - across @ C @ across.T
 
