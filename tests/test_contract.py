@@ -43,6 +43,10 @@ class TestTreesBallsAndArms(OptimizerContract):
     def outside(self, optimizer):
         return cases.POOL[:3] if cases.has_model(optimizer) else None
 
+    def recommend(self, optimizer):
+        self.best = optimizer.recommend()
+        return self.best
+
     def read(self, optimizer, path):
         super().read(optimizer, path)
         parameters = cases.parameters_of(optimizer.recommend)
@@ -51,9 +55,7 @@ class TestTreesBallsAndArms(OptimizerContract):
             optimizer.recommend("posterior", depth=2)
             optimizer.recommend("paper")
         if cases.has_model(optimizer):
-            best = optimizer.recommend()
-            optimizer.predict_query([best, best], return_std=True)
-        if cases.has_model(optimizer):
+            optimizer.predict_query([self.best, self.best], return_std=True)
             optimizer.predict(cases.GRID, return_cov=True)
             optimizer.sample_y(cases.GRID, 2)
         for method in ("scores", "predict_arms", "sample_arms"):
