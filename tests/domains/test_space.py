@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -171,7 +172,9 @@ def test_a_kernel_that_is_given_is_kept():
     assert (engine.surrogate_.process_.offset, engine.surrogate_.process_.scale) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("engine", [GPUCBOptimizer, GPOOOptimizer])
+@pytest.mark.parametrize(
+    "engine", [GPUCBOptimizer, partial(GPOOOptimizer, diameter=(1.0, 0.7))], ids=["arms", "tree"]
+)
 def test_the_kernel_of_settings_is_learned_under_its_prior(engine):
     space = ParameterSpace({"a": uniform(0, 1), "b": randint(0, 9)})
     X = RNG.uniform(size=(9, 2))

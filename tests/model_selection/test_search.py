@@ -425,7 +425,7 @@ def test_it_finds_the_maximum_of_a_mixed_conditional_space():
         GPOOOptimizer(diameter=(1.0, 0.7)),
         GPOOOptimizer(diameter=(1.0, 0.7), n_representatives=2),
         GPUCBOptimizer(n_candidates=50),
-        GPZoomingOptimizer(horizon=200, variation=(1.0, 0.5)),
+        pytest.param(GPZoomingOptimizer(horizon=200, variation=(1.0, 0.5)), marks=pytest.mark.slow),
         StoOOOptimizer(diameter=(1.0, 0.7)),
     ],
     ids=["GPOO", "GPOO-average", "GP-UCB", "zooming", "StoOO"],

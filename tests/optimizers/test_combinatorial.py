@@ -417,13 +417,16 @@ def test_scale_of_the_rewards_does_not_change_rules_about_improvement():
         scaled.tell(allocation, factor * rewards + shift)
 
 
-@parametrize_with_checks(
-    [
-        CombinatorialBandit([GPUCBOptimizer()], budget=1.0, costs=0.0),
-        CombinatorialBandit([("only", DAGPUCBOptimizer())], budget=1.0, costs=0.0, random_state=0),
-    ]
-)
+@parametrize_with_checks([CombinatorialBandit([GPUCBOptimizer()], budget=1.0, costs=0.0)])
 def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [CombinatorialBandit([("only", DAGPUCBOptimizer())], budget=1.0, costs=0.0, random_state=0)]
+)
+def test_scikit_learn_estimator_checks_of_named_campaigns(estimator, check):
     check(estimator)
 
 

@@ -116,7 +116,7 @@ def assert_same_posterior(rounds, history, context=""):
 
 
 @pytest.mark.parametrize("expansion", ["before", "after"])
-@pytest.mark.parametrize("S", [1, 4, 10])
+@pytest.mark.parametrize("S", [1, 4, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
 def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expansion, n_seeds):
@@ -195,7 +195,14 @@ def test_integral_feedback_follows_algorithm_1(d, n_children, n_seeds):
     assert 3 * n_seeds * 2 < n_expanded < 2 * n_seeds * (N_ROUNDS - 1)
 
 
-@pytest.mark.parametrize("feedback", ["center", "average", "integral"])
+@pytest.mark.parametrize(
+    "feedback",
+    [
+        pytest.param("center", marks=pytest.mark.slow),
+        "average",
+        pytest.param("integral", marks=pytest.mark.slow),
+    ],
+)
 def test_three_dimensions_and_four_children(feedback):
     d, kernel = 3, 0.5 * RBF([1.0, 0.8, 2.5])
     posterior = posterior_for(

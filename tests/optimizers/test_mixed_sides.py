@@ -91,7 +91,9 @@ def test_gpoo_does_what_a_naive_reference_does():
 
 
 @pytest.mark.parametrize("cls", SEARCHES)
-@pytest.mark.parametrize("feedback", ["center", "average", "integral"])
+@pytest.mark.parametrize(
+    "feedback", ["center", "average", pytest.param("integral", marks=pytest.mark.slow)]
+)
 def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
     optimizer = made(cls, feedback=feedback, direction="minimize")
     for query in cases.play(optimizer, 6, lambda query: -answer(query)):
@@ -123,7 +125,7 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
     ("cls", "budget"),
     [
         (GPOOOptimizer, 40),
-        (GPTreeOptimizer, 60),
+        pytest.param(GPTreeOptimizer, 60, marks=pytest.mark.slow),
         pytest.param(GPZoomingOptimizer, 60, marks=pytest.mark.slow),
     ],
 )
@@ -259,7 +261,13 @@ def brute_force(optimizer, sides, n=24):
 @pytest.mark.parametrize(
     "cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer, GPUCBOptimizer]
 )
-@pytest.mark.parametrize("size", [{"temperature": 12}, {"temperature": 12, "cycles": 3}])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param({"temperature": 12}, marks=pytest.mark.slow),
+        {"temperature": 12, "cycles": 3},
+    ],
+)
 def test_the_best_cell_of_a_size_has_values_as_well(cls, size):
     bounds = {name: side for name, side in SIDES.items() if name != "salt"}
     optimizer = made(cls, bounds=bounds)
@@ -318,7 +326,8 @@ ACTIONS = {"salt": loguniform(1e-4, 1e-1), "cycles": range(1, 9)}
 
 
 @pytest.mark.parametrize(
-    "feedback", ["center", "average", pytest.param("integral", marks=pytest.mark.slow)]
+    "feedback",
+    ["center", *(pytest.param(f, marks=pytest.mark.slow) for f in ("average", "integral"))],
 )
 def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
     optimizer = ContextualGPTreeOptimizer(

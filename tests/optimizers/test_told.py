@@ -18,6 +18,13 @@ OPTIMIZERS = [
     for name in skgpb.optimizers.__all__
     if inspect.isclass(value := getattr(skgpb.optimizers, name)) and not name.startswith("Base")
 ]
+#: Those of indirect queries take points alike; one of them stands for the others by default.
+ALIKE = {"IndirectEIOptimizer", "IndirectPIOptimizer", "IndirectMESOptimizer"}
+TAKING_POINTS = [
+    pytest.param(cls, marks=pytest.mark.slow if cls.__name__ in ALIKE else ())
+    for cls in OPTIMIZERS
+    if cls is not CMETSOptimizer
+]
 X = np.random.default_rng(0).uniform(size=(7, 2))
 Y = X.sum(axis=1)
 
@@ -33,7 +40,7 @@ def made(cls, names=None):
     return cls(bounds=box)
 
 
-@pytest.mark.parametrize("cls", [c for c in OPTIMIZERS if c is not CMETSOptimizer])
+@pytest.mark.parametrize("cls", TAKING_POINTS)
 def test_rows_told_at_once_are_points_told_one_by_one(cls):
     one_by_one = made(cls)
     for point, value in zip(X, Y, strict=True):
@@ -46,7 +53,7 @@ def test_rows_told_at_once_are_points_told_one_by_one(cls):
         assert_allclose(history["mean"], expected["mean"])
 
 
-@pytest.mark.parametrize("cls", [c for c in OPTIMIZERS if c is not CMETSOptimizer])
+@pytest.mark.parametrize("cls", TAKING_POINTS)
 def test_tables_and_dicts_are_told_by_name(cls):
     expected = made(cls).tell(X, Y).history_["descriptor"]
     dicts = [{"north": b, "east": a} for a, b in X]
