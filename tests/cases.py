@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import skgpb.optimizers
-from skgpb.domains import Cells
+from skgpb.domains import Cells, Fidelities
 from skgpb.kernels import CellAverage, ConditionalMean, PolicyMean, WindowMean
 from skgpb.optimizers import (
     CMESOptimizer,
@@ -129,6 +129,10 @@ CASES = {
     "IDS-cells": (
         IDSOptimizer,
         {"queries": Cells([0.3, 0.6]), "targets": Cells(0.3), "n_candidates": 40, "gap": "query"},
+    ),
+    "KG-fidelities": (
+        KGOptimizer,
+        {"queries": Fidelities(2), "cost": [1.0, 0.1], "n_candidates": 40, "alpha": 0.01},
     ),
 }
 

@@ -33,6 +33,7 @@ def commands() -> list[str]:
 SMALLEST: dict[str, list[str]] = {
     "calibration": ["--answers 10"],
     "coverage": ["--rounds 2"],
+    "fidelities": ["--methods skgpb"],
     "nothing_known": ["--budget 3"],
     "papers.contextual": ["--contexts 3"],
     "papers.dagp_fig1": [""],

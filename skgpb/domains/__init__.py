@@ -6,6 +6,7 @@ from skgpb.domains.balls import Ball, Balls
 from skgpb.domains.cells import Cells, FreeCells
 from skgpb.domains.contexts import ContextArm, ContextArms, ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
+from skgpb.domains.fidelities import Fidelities, FidelityArm
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
 from skgpb.domains.mixed import MixedPartition
 from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
@@ -31,6 +32,8 @@ __all__ = [
     "ContextCell",
     "ContextPartition",
     "EuclideanCovering",
+    "Fidelities",
+    "FidelityArm",
     "FreeCells",
     "IndirectCell",
     "IndirectQuery",

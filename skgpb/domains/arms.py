@@ -156,7 +156,11 @@ class ArmSet:
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row."""
-        return Arm(slot, self.rows[slot].copy(), self.counts).named(self.space)
+        return self.query_of(slot, self.rows[slot].copy())
+
+    def query_of(self, index: int, row: np.ndarray) -> Arm:
+        """Return the query that a row (n_columns,) describes."""
+        return Arm(index, row, self.counts).named(self.space)
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, n_columns) of points (n, d)."""

@@ -129,6 +129,9 @@ class FreeCells(ArmSet):
         The number of the size of each.
     """
 
+    #: What has a price and a noise variance of its own.
+    kind = "size of cells"
+
     def __init__(
         self,
         sizes: np.ndarray,
@@ -181,7 +184,7 @@ class FreeCells(ArmSet):
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for cells come and go."""
-        return Arm(-1, self.rows[slot].copy(), self.counts).named(self.space)
+        return self.query_of(-1, self.rows[slot].copy())
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
         """Of n cells that fill the box, of all sizes in turn, the one farthest from ``known``."""
@@ -193,14 +196,17 @@ class FreeCells(ArmSet):
         i = self._next_place(places, n, known, failed)
         if i is None:
             return None
-        row = self._placed(places[i : i + 1], int(numbers[i]))[0]
-        return Arm(-1, row, self.counts).named(self.space)
+        return self.query_of(-1, self._placed(places[i : i + 1], int(numbers[i]))[0])
 
     def number_of_size(self, query: Arm | PointsQuery) -> int:
         """Return the number of the size of a query, -1 if it has none of the sizes."""
+        return self.nearest_size(query, np.arange(len(self.sizes)))
+
+    def nearest_size(self, query: Arm | PointsQuery, numbers: np.ndarray) -> int:
+        """Return which of some sizes (k,) a query has, -1 if none of them."""
         side = self.bounds[:, 1] - self.bounds[:, 0]
         lower, upper = np.split(query.box, 2)
-        away = (np.abs(self.sizes - (upper - lower)) / side).max(axis=1)
+        away = (np.abs(self.sizes[numbers] - (upper - lower)) / side).max(axis=1)
         nearest = int(np.argmin(away))
         return nearest if away[nearest] <= SAME_SIZE else -1
 

@@ -150,7 +150,9 @@ class SavedRuns:
             if document["class"] not in known:
                 raise ValueError(f"it holds a {document['class']}, not a {cls.__name__}")
             cls = known[document["class"]]
-            kinds = [*_with_subclasses(cls._query_type), PointsQuery, Arm, Cells]
+            kinds: list[type] = [PointsQuery]
+            for each in (cls._query_type, Arm, Cells):
+                kinds += _with_subclasses(each)
             reader = Reader(arrays, kinds, _with_subclasses(SavedRuns))
             omitted = {present_name(cls, name) for name in document["omitted"]}
             missing = sorted(omitted - set(parameters))

@@ -27,6 +27,7 @@ from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._contexts import N_STEPS, ChoiceInContexts, PricedRunsInContexts
+from skgpb.optimizers._fidelities import OverFidelities
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gap import GapOfTargets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
@@ -158,6 +159,7 @@ def worth_asking(values: np.ndarray, posterior: TargetsPosterior) -> np.ndarray:
 
 
 class BaseTargetsOptimizer(
+    OverFidelities,
     GapOfTargets,
     PricedRunsInContexts,
     ChoiceInContexts,
@@ -416,6 +418,7 @@ class BaseTargetsOptimizer(
     def _begin_checks(self, d: int) -> None:
         if isinstance(self.kernel, CompoundKernel):
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
+        self._check_fidelities()
 
     def _begin(self) -> None:
         n, self._box = self.n_context_, self.bounds_[self.n_context_ :]
@@ -433,7 +436,9 @@ class BaseTargetsOptimizer(
         elif over_cells:
             counts = representatives_of(kernel, d)
             kernel = CellAverage(kernel, (1,) * n + counts)
-        self._start_surrogate(kernel, 2 * (n + d) if over_cells else n + d)
+        kernel = self._over_fidelities(kernel, counts)
+        n_columns = (2 * (n + d) if over_cells else n + d) + (self._n_tasks > 0)
+        self._start_surrogate(kernel, n_columns)
         sets = [
             self._set_of(name, each, counts, number)
             for number, (name, each) in enumerate(self._given.items())
@@ -457,7 +462,8 @@ class BaseTargetsOptimizer(
         if given is None or isinstance(given, Cells):
             sizes = np.zeros((1, d)) if given is None else given.sides(bounds, space, name)
             seed = [self._seed, number]
-            return FreeCells(sizes, bounds, self.n_candidates, counts, seed, space)
+            layout = (sizes, bounds, self.n_candidates, counts, seed, space)
+            return self._free_set(given, *layout)
         rows = np.array(check_numbers(given, name))
         if rows.shape[1] == d and counts is not None:
             rows = boxes_from_points(rows)
@@ -471,14 +477,14 @@ class BaseTargetsOptimizer(
         corners = rows.reshape(-1, d)
         if not ((corners >= bounds[:, 0]) & (corners <= bounds[:, 1])).all():
             raise ValueError(f"{name} has rows outside the bounds {bounds.tolist()}")
-        return ArmSet(rows, bounds, counts, space)
+        return self._row_set(rows, bounds, counts, space)
 
     def _numbers_per_kind(self, name: str, given: Any, default: float) -> np.ndarray:
         """Check a parameter with a number for every query, or for every size of cells."""
         domain = without_contexts(self.domain_)
         n, each = len(domain), "query"
         if isinstance(domain, FreeCells):
-            n, each = len(domain.sizes), "size of cells"
+            n, each = len(domain.sizes), domain.kind
         if given is None:
             return np.full(n, default)
         numbers = check_numbers(given, name, ensure_2d=False)

@@ -29,10 +29,11 @@ class KGOptimizer(BaseTargetsOptimizer):
     ----------
     kernel : Kernel, default=None
         Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``, or
-        one of ``skgpb.kernels`` over the rows of ``queries`` and ``targets``. None learns one with
+        one of ``skgpb.kernels`` over the rows of ``queries`` and ``targets``. With ``Fidelities``
+        one over points is that of the truth, and a sum of ``Tasks`` says all. None learns one with
         a scale for every side, in units of the rewards' spread
         (:mod:`skgpb.surrogate.likelihood`).
-    queries : Cells, array-like of shape (n_queries, n_columns) or None, default=None
+    queries : Cells, Fidelities, array-like of shape (n_queries, n_columns) or None, default=None
         What can be asked: cells of some sizes wherever they lie in ``bounds``, or finitely many
         rows, points (d columns), boxes (2 d columns, [lower, upper]) or descriptors that
         ``kernel`` takes. None stands for all points of ``bounds``.

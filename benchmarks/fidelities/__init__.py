@@ -1,0 +1,1 @@
+"""A cheap function beside a dear one: ``python -m benchmarks.fidelities``."""

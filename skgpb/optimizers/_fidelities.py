@@ -1,0 +1,107 @@
+"""Queries of a function and of cheaper likenesses of it: rows, prior, what is told and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.domains.arms import ArmSet
+from skgpb.domains.cells import FreeCells
+from skgpb.domains.fidelities import Fidelities, FidelityArms, FreeFidelities
+from skgpb.kernels import CellAverage
+from skgpb.locks import locked
+from skgpb.optimizers._first_design import takes_boxes
+from skgpb.surrogate.likelihood import Prior
+from skgpb.surrogate.tasks import around, over_tasks, prior_over_tasks, slow_kernel, takes_tasks
+from skgpb.utils import check_numbers
+
+
+class OverFidelities:
+    """What an optimizer over queries and targets does where ``queries`` are fidelities."""
+
+    # What it needs of the class that it is mixed into.
+    kernel: Kernel | None
+    queries: Any
+    bounds_: np.ndarray
+
+    @property
+    def _n_tasks(self) -> int:
+        """Number of fidelities; 0 where there is one function alone."""
+        return self.queries.n if isinstance(self.queries, Fidelities) else 0
+
+    def _check_fidelities(self: Any) -> None:
+        if self._n_tasks and self.context_bounds is not None:
+            raise ValueError(
+                "context_bounds must be None where queries are Fidelities; got "
+                f"{self.context_bounds!r}"
+            )
+
+    def _over_fidelities(self, kernel: Kernel, counts: tuple[int, ...] | None) -> Kernel:
+        """Return the kernel over rows with a column for the fidelity, where there are several."""
+        if not self._n_tasks:
+            return kernel
+        if self.kernel is not None and takes_tasks(self.kernel):
+            if counts is not None and not takes_boxes(self.kernel):
+                raise ValueError(
+                    f"cells of {self.queries!r} need a kernel over rows [lower, upper, fidelity]: "
+                    f"Tasks(CellAverage(kernel), n_tasks={self._n_tasks}); got {self.kernel!r}"
+                )
+            return clone(self.kernel)
+        slow = slow_kernel(self.bounds_, smooth=counts is not None)
+        slow = slow if counts is None else CellAverage(slow, counts)
+        make = over_tasks if self.kernel is None else around
+        return make(kernel, slow, self._n_tasks)
+
+    def _default_prior(self: Any) -> Prior:
+        prior, n = super()._default_prior(), self._n_tasks  # type: ignore[misc]
+        return prior_over_tasks(prior, n) if n else prior
+
+    def _free_set(self, given: Any, *layout: Any) -> FreeCells:
+        """Points or cells that stand for all of some sizes, the first of ``layout``."""
+        if not self._n_tasks:
+            return FreeCells(*layout)
+        of_truth = np.zeros(len(layout[0]), dtype=np.intp)
+        tasks = given.tasks if isinstance(given, Fidelities) else of_truth
+        return FreeFidelities(*layout, tasks, self._n_tasks)
+
+    def _row_set(self, rows: np.ndarray, *layout: Any) -> ArmSet:
+        """Rows of points or boxes, which are of the function itself."""
+        if not self._n_tasks:
+            return ArmSet(rows, *layout)
+        return FidelityArms(np.column_stack([rows, np.zeros(len(rows))]), *layout)
+
+    def _as_query(self: Any, points: Any) -> Any:
+        domain = self.domain_
+        if isinstance(domain, FreeFidelities) and not isinstance(points, Mapping):
+            found = domain.told(check_numbers(points, "query", ensure_2d=False))
+            if found is not None:
+                return found
+        return super()._as_query(points)  # type: ignore[misc]
+
+    def _places_seen(self: Any) -> np.ndarray:
+        if not self._n_tasks:
+            return super()._places_seen()  # type: ignore[misc]
+        return self.domain_.places_of(self._gp.observed.rows)
+
+    @property
+    @locked
+    def history_(self: Any) -> np.ndarray:
+        """Every observation told since the start, a structured array.
+
+        Fields: ``round`` (from 1), ``descriptor`` (2 d,), the box [lower, upper] around what
+        was observed, ``reward``, ``mean`` and ``std`` of the query before the observation, and
+        ``expanded``, which is False; with :class:`~skgpb.domains.Fidelities` also ``task``.
+        """
+        history = super().history_  # type: ignore[misc]
+        if not self._n_tasks:
+            return history
+        told = [event[1] for event in self._log if event[0] == "tell"]
+        out = np.empty(len(history), dtype=[*history.dtype.descr, ("task", np.intp)])
+        for name in history.dtype.names:
+            out[name] = history[name]
+        out["task"] = [getattr(query, "task", 0) for query in told]
+        return out

@@ -1,0 +1,139 @@
+"""A function and cheaper likenesses of it: what is asked, priced, told, kept and found."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import KGOptimizer
+from skgpb.domains import Cells, Fidelities, FidelityArm
+from skgpb.kernels import CellAverage, Tasks
+
+BOX = [(2.0, 3.0)]
+
+
+def truth(points):
+    return float(-((points - 2.3) ** 2).mean())
+
+
+def answer(query):
+    value = truth(query.points)
+    return value if query.task == 0 else 0.5 * value + 0.1 * float(query.points.mean()) - 1.0
+
+
+def made(**settings):
+    settings = {"queries": Fidelities(2), "cost": [1.0, 0.1], "random_state": 0} | settings
+    return KGOptimizer(bounds=BOX, **settings)
+
+
+def test_likenesses_are_asked_where_they_are_cheap_and_the_truth_is_found():
+    opt = made()
+    opt.run(answer, max_cost=9.0)
+    tasks = opt.history_["task"]
+    assert 0 < (tasks == 0).sum() < (tasks == 1).sum()
+    assert opt.spent_ == pytest.approx(np.where(tasks == 0, 1.0, 0.1).sum())
+    best = opt.recommend()
+    assert isinstance(best, FidelityArm) and best.task == 0
+    assert abs(best.points[0, 0] - 2.3) < 0.05
+    # Points stand for the truth.
+    at = np.array([[2.3], [2.8]])
+    assert_allclose(opt.predict(at), [0.0, -0.25], atol=0.03)
+    asked = [FidelityArm(-1, np.array([2.3, task])) for task in (0.0, 1.0)]
+    assert_allclose(opt.predict_query(asked), [0.0, 0.1 * 2.3 - 1.0], atol=0.03)
+
+
+def test_a_likeness_as_dear_as_the_truth_is_hardly_asked():
+    opt = made(cost=[1.0, 1.0], n_initial=6)
+    opt.run(answer, budget=14)
+    later = opt.history_["task"][6:]
+    assert (later == 0).sum() > (later == 1).sum()
+
+
+def test_cells_of_each_fidelity_have_prices_and_noise_of_their_own():
+    opt = made(
+        queries=Fidelities(2, [0.1, 0.3]),
+        targets=Cells(0.2),
+        cost=[4.0, 2.0, 0.4, 0.2],
+        alpha=[4e-4, 3e-4, 2e-4, 1e-4],
+        n_candidates=80,
+    )
+    opt.run(answer, budget=14)
+    history = opt.history_
+    widths = np.diff(history["descriptor"], axis=1)[:, 0]
+    prices = {(0, 0.1): 4.0, (0, 0.3): 2.0, (1, 0.1): 0.4, (1, 0.3): 0.2}
+    kinds = zip(history["task"].tolist(), widths.round(6).tolist(), strict=True)
+    assert opt.spent_ == pytest.approx(sum(prices[kind] for kind in kinds))
+    best = opt.recommend()
+    assert best.upper - best.lower == pytest.approx(0.2)
+    assert abs(best.center[0] - 2.3) < 0.1
+    assert_allclose(opt.posterior().query_noise[-1] * opt.posterior().scale ** 2, 1e-4)
+
+
+def test_data_of_both_fidelities_are_told_with_the_fidelity_behind_the_point():
+    X = np.array([[2.1, 0.0], [2.5, 1.0], [2.9, 1.0]])
+    at_once, one_by_one = made(n_initial=0), made(n_initial=0)
+    at_once.tell(X, [0.1, 0.2, 0.3])
+    for x, y in zip(X, [0.1, 0.2, 0.3], strict=True):
+        one_by_one.tell(x, y)
+    for opt in (at_once, one_by_one):
+        assert_array_equal(opt.history_["task"], [0, 1, 1])
+        assert opt.spent_ == pytest.approx(1.2)
+    assert at_once.ask() == one_by_one.ask()
+    # Without a fidelity a point is of the truth.
+    assert at_once.tell([2.2], 0.1).history_["task"][-1] == 0
+
+
+@pytest.mark.parametrize("task", [2.0, -1.0, 0.5])
+def test_a_fidelity_that_there_is_not_is_named(task):
+    opt = made().start()
+    with pytest.raises(ValueError, match="an integer from 0 to 1"):
+        opt.tell([2.5, task], 0.1)
+    assert not len(opt.history_)
+
+
+@pytest.mark.parametrize("keep", ["pickle", "file"])
+def test_a_run_goes_on_from_a_file_as_it_would_have(keep, tmp_path):
+    opt = made(n_initial=4)
+    opt.run(answer, budget=6)
+    if keep == "pickle":
+        twin = pickle.loads(pickle.dumps(opt))
+    else:
+        opt.save(tmp_path / "run")
+        twin = KGOptimizer.load(tmp_path / "run")
+    assert twin.queries == opt.queries
+    assert twin.ask() == opt.ask()
+    assert_array_equal(twin.history_, opt.history_)
+
+
+def test_named_sides_and_the_fidelity_are_shown():
+    opt = KGOptimizer(queries=Fidelities(3), bounds={"t": (20, 90)}, random_state=0)
+    query = opt.ask()
+    assert repr(query) == f"FidelityArm(t={query.params['t']:.6g}, task={query.task})"
+    assert repr(Fidelities(3)) == "Fidelities(3)"
+    assert repr(Fidelities(2, [0.1, 0.2])) == "Fidelities(2, [0.1, 0.2])"
+
+
+def test_a_given_kernel_is_that_of_the_truth_or_says_all():
+    opt = made(kernel=2.0 * RBF(0.3), alpha=1e-4).start()
+    assert_allclose(opt.predict([[2.5]], return_std=True)[1], np.sqrt(2.0))
+    assert opt.surrogate_.kernel_.n_dims == 2  # how likenesses resemble it is not learned
+    kernel = Tasks(CellAverage(RBF(0.3), 3))
+    opt = made(kernel=kernel, targets=Cells(0.1), alpha=1e-4)
+    assert len(opt.ask().points) == 1 and opt.surrogate_.kernel_ == kernel
+    with pytest.raises(ValueError, match=r"Tasks\(CellAverage\(kernel\), n_tasks=2\)"):
+        made(kernel=Tasks(RBF(0.3)), targets=Cells(0.1)).start()
+
+
+@pytest.mark.parametrize("n", [0, 1.5, True, "a"])
+def test_a_wrong_number_of_fidelities_is_named(n):
+    with pytest.raises(ValueError, match="n of Fidelities must be an integer >= 1"):
+        Fidelities(n)
+
+
+def test_fidelities_in_contexts_are_refused():
+    with pytest.raises(ValueError, match="context_bounds must be None where queries are Fid"):
+        made(context_bounds=[(0, 1)]).start()
