@@ -18,7 +18,7 @@ INDEX = Path(__file__).parents[1] / "doc" / "api" / "index.rst"
 ESTIMATORS = [
     BanditSearchCV,
     ConditionalMeanProcess,
-    *(getattr(skgpb, name) for name in skgpb.__all__ if name != "__version__"),
+    *(getattr(skgpb, name) for name in skgpb.__all__ if name not in ("Stop", "__version__")),
 ]
 
 

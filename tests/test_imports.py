@@ -18,7 +18,7 @@ FLOORS = [
     "kernels",
     "domains acquisition surrogate persistence",
     "optimizers",
-    "datasets feedback inspection metrics model_selection testing",
+    "datasets feedback inspection metrics model_selection testing theory",
     "experiments integrations plotting problems",
     "app",
     "cli",

@@ -30,6 +30,7 @@ from skgpb import (
     OnlineGaussianProcessRegressor,
     PIOptimizer,
     StoOOOptimizer,
+    Stop,
     URGPUCBOptimizer,
 )
 from skgpb.domains import (
@@ -69,6 +70,7 @@ def cells() -> None:
     gpoo = GPOOOptimizer(RBF(0.2), bounds=BOX, alpha=1e-4)
     tree = GPTreeOptimizer(RBF(0.2), bounds=BOX, alpha=1e-4)
     stooo = StoOOOptimizer(bounds=BOX)
+    assert_type(gpoo.run(average, 3, stop=Stop(0.1, delta=0.1)).nfev, Any)
     for optimizer in (gpoo, tree):
         cell = optimizer.ask()
         assert_type(cell, Cell)
@@ -78,6 +80,8 @@ def cells() -> None:
         assert_type(optimizer.tell(cell, average(cell)).ask(2), list[Cell])
         assert_type(optimizer.recommend(), Cell)
         assert_type(optimizer.recommend(side=0.5), Region)
+        assert_type(optimizer.gap(0.1), float)
+        optimizer.run(average, 2, stop=Stop(0.1, delta=0.1))
     assert_type(gpoo.tell(gpoo.ask(), 0.5, alpha=0.1), GPOOOptimizer)
     assert_type(stooo.tell(stooo.ask(), 0.5).ask(), Cell)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import loguniform
+from sklearn.base import BaseEstimator
 
 import skgpb.optimizers
 from skgpb import CMETSOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
@@ -16,7 +17,9 @@ from skgpb.optimizers.combinatorial import CombinatorialBandit
 OPTIMIZERS = [
     value
     for name in skgpb.optimizers.__all__
-    if inspect.isclass(value := getattr(skgpb.optimizers, name)) and not name.startswith("Base")
+    if inspect.isclass(value := getattr(skgpb.optimizers, name))
+    and issubclass(value, BaseEstimator)
+    and not name.startswith("Base")
 ]
 #: Those of indirect queries take points alike; one of them stands for the others by default.
 ALIKE = {"IndirectEIOptimizer", "IndirectPIOptimizer", "IndirectMESOptimizer"}
