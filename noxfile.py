@@ -234,7 +234,7 @@ def dist(session: nox.Session) -> None:
     session.install("validate-pyproject>=0.24", "packaging", "trove-classifiers")
     session.run("validate-pyproject", "pyproject.toml")
     sdist, built, source = distributions(session)
-    # The last two points are an address and an e-mail, without which nothing is released.
+    # The last two points are an address for mail, without which nothing is released.
     points = 10 if os.environ.get("GITHUB_REF_TYPE") == "tag" else 8
     session.run("pyroma", f"--min={points}", str(sdist))
     session.run("check-wheel-contents", str(built))

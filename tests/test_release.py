@@ -75,6 +75,16 @@ def test_every_file_names_the_same_version():
     assert versions == versions[:1] * 3
 
 
+def test_addresses_lead_to_pages_of_the_documentation():
+    urls = tomllib.loads(read("pyproject.toml"))["project"]["urls"]
+    base = urls["Documentation"]
+    assert f"documentation: {base}\n" in read("recipe/recipe.yaml")
+    for address in set(urls.values()) - {base}:
+        page = address.removeprefix(base).removesuffix(".html")
+        if address.startswith(base):
+            assert read(f"doc{page}.rst")
+
+
 def test_the_recipe_asks_for_what_the_package_asks_for():
     project = tomllib.loads(read("pyproject.toml"))
     recipe = read("recipe/recipe.yaml")
