@@ -22,7 +22,38 @@ N_DRAWN = 256
 FACTORS = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 31)])
 
 
-class ArmsPosterior:
+class QueriesAreTargets:
+    """What rules over queries and targets look at, where these are the same."""
+
+    # What it needs of the class that it is mixed into.
+    mean: np.ndarray
+    var: np.ndarray
+    noise: np.ndarray
+
+    @property
+    def query_mean(self) -> np.ndarray:
+        """Posterior means (n_arms,)."""
+        return self.mean
+
+    @property
+    def query_var(self) -> np.ndarray:
+        """Posterior variances (n_arms,)."""
+        return self.var
+
+    @property
+    def query_noise(self) -> np.ndarray:
+        """Noise variances (n_arms,)."""
+        return self.noise
+
+    @property
+    def cost(self) -> np.ndarray:
+        """Ones: what arms cost is the affair of a budget."""
+        return np.ones(len(self.mean))
+
+    target_mean, target_var = query_mean, query_var
+
+
+class ArmsPosterior(QueriesAreTargets):
     """Posterior of all arms before a round: all that the rule of an algorithm looks at.
 
     Values are in units of the surrogate, where the prior is the kernel: those of the rewards
@@ -79,6 +110,15 @@ class ArmsPosterior:
         """Joint draws of all arms, shape (n_draws, n_arms), given what was told."""
         return self._pairs.draws(n_draws, self.rng)
 
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances of all pairs (n_arms, n_arms)."""
+        return self._pairs.covariance(self._expected, self._pulled, self._noise)
+
+    def covariance_of_target(self, number: int) -> np.ndarray:
+        """Posterior covariances (n_arms,) of one arm with all."""
+        return self._pairs.rows(self._expected, np.array([number]))[0]
+
     def own_reduction(self) -> np.ndarray:
         """S_t(x, x), the fall of an arm's own standard deviation by a pull, shape (n_arms,)."""
         return own_reduction(self.std, self.noise)
@@ -126,7 +166,7 @@ def _keeps_covariance(covariance: str, n_arms: int) -> bool:
     return covariance == "full" or (covariance == "auto" and n_arms <= FULL_BY_DEFAULT)
 
 
-class AllocationsPosterior:
+class AllocationsPosterior(QueriesAreTargets):
     """Posterior of the allocations worth looking at, in the place of an :class:`ArmsPosterior`.
 
     Their totals are normal with the sums of the campaigns' means and variances. They are in units
@@ -154,6 +194,7 @@ class AllocationsPosterior:
         self.var = (std**2)[columns].sum(axis=1) / unit**2
         self.std = np.sqrt(self.var)
         self.noise = noise[columns].sum(axis=1) / unit**2
+        self._posteriors = posteriors
         # The best allocation of every draw is among the choices: its maximum is exact.
         self._drawn = (drawn[:, columns].sum(axis=2) - zero) / unit
 
@@ -161,6 +202,18 @@ class AllocationsPosterior:
     def n_arms(self) -> int:
         """Number of allocations."""
         return len(self.choices)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances of the totals of all pairs (n_arms, n_arms)."""
+        total = np.zeros((self.n_arms, self.n_arms))
+        for posterior, arms in zip(self._posteriors, self.choices.T, strict=True):
+            total += (posterior.scale / self.scale) ** 2 * posterior.covariance[np.ix_(arms, arms)]
+        return total
+
+    def covariance_of_target(self, number: int) -> np.ndarray:
+        """Posterior covariances (n_arms,) of one total with all."""
+        return self.covariance[number]
 
     def draws(self, n_draws: int) -> np.ndarray:
         """Joint draws, shape (n_draws, n_arms), the same again beyond the first 256."""

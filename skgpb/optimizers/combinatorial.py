@@ -31,6 +31,7 @@ from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllocationWarning
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer, BaseUCBOptimizer
+from skgpb.optimizers._arms_by_rule import over_arms
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._campaigns import NamedCampaigns
 from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
@@ -60,9 +61,8 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     - *DAGP-UCB* weighs the arms of a campaign by the probability that the *best allocation*
       contains them, estimated by drawing the posterior and solving the knapsack again and again
       (section 6.3 of [Nuara2020]_).
-    - *Rules about improvement or the largest value* (EI, PI, EST, MES, and rules of your own)
-      do not add up over campaigns. They are applied to allocations, whose total value is normal
-      as well; see Notes.
+    - *Other rules* (EI, PI, EST, MES, rules over queries such as KG and IDS, and your own) do not
+      add up over campaigns. They compare allocations, whose totals are normal as well; see Notes.
 
     Which class is for which problem: :ref:`which-class`.
 
@@ -252,7 +252,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         return self._log + failures
 
     def _checked_optimizers(self) -> list[tuple[str, BaseArmsOptimizer]]:
-        named = self._members()
+        named = [(name, over_arms(name, optimizer)) for name, optimizer in self._members()]
         if not named:
             raise ValueError("optimizers must hold at least one optimizer")
         for name, optimizer in named:
@@ -276,7 +276,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
                 "names of campaigns must be different, not empty, without '__' and none of "
                 f"{sorted(own)}; got {names}"
             )
-        classes = {type(optimizer) for _, optimizer in named}
+        classes = {type(getattr(optimizer, "rule", optimizer)) for _, optimizer in named}
         if len(classes) > 1 and not all(issubclass(cls, BaseUCBOptimizer) for cls in classes):
             raise ValueError(
                 "rules that do not add up over campaigns, such as EI, need one class for all "
