@@ -333,26 +333,31 @@ def played(cls, d):
 
 
 #: One of each kind; the displays know no other differences.
+#: In how many dimensions one of each kind is drawn by default.
 DRAWN_BY_DEFAULT = {
-    CMESOptimizer,
-    CMETSOptimizer,
-    ContextualGPTreeOptimizer,
-    EIOptimizer,
-    GPOOOptimizer,
-    GPTreeOptimizer,
-    GPZoomingOptimizer,
-    StoOOOptimizer,
+    CMESOptimizer: (1, 2),
+    CMETSOptimizer: (2,),
+    ContextualGPTreeOptimizer: (1,),
+    EIOptimizer: (2,),
+    GPOOOptimizer: (1, 2),
+    GPTreeOptimizer: (2,),
+    GPZoomingOptimizer: (1, 2),
+    StoOOOptimizer: (2,),
 }
 
 
-@pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize(
-    "cls",
+    ("cls", "d"),
     [
-        pytest.param(cls, marks=() if cls in DRAWN_BY_DEFAULT else pytest.mark.slow)
+        pytest.param(
+            cls,
+            d,
+            id=f"{cls.__name__}-{d}",
+            marks=() if d in DRAWN_BY_DEFAULT.get(cls, ()) else pytest.mark.slow,
+        )
         for cls in OPTIMIZERS
+        for d in (1, 2)
     ],
-    ids=lambda cls: cls.__name__,
 )
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_every_optimizer_is_drawn_or_refused_in_plain_words(display, cls, d):

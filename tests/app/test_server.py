@@ -37,6 +37,11 @@ def test_it_listens_here_only_and_ends_without_a_word_of_complaint(tmp_path):
     idle.close()
     assert served.process.returncode == 0
     assert "everything is saved" in served.said and served.errors == ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for a process alone")
+def test_an_app_that_was_only_looked_at_says_that_nothing_was_begun(tmp_path):
     with Served(tmp_path / "new.skgpb") as served:
         pass
     assert "no experiment was begun" in served.said and served.errors == ""

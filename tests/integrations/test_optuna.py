@@ -37,6 +37,11 @@ else:
     class TestOptunasOwnSuite(
         BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
     ):
+        # All pairs of six distributions.
+        test_sample_relative_numerical = pytest.mark.slow(
+            RelativeSamplerTestCase.test_sample_relative_numerical
+        )
+
         @pytest.fixture
         def sampler(self):
             return lambda: GPBanditSampler(n_startup_trials=0)

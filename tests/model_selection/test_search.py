@@ -42,13 +42,16 @@ def searching(estimator, **space):
     return BanditSearchCV(estimator, space, n_iter=2, cv=2, error_score="raise", random_state=0)
 
 
-@parametrize_with_checks(
-    [
-        searching(Ridge(), alpha=[0.1, 1.0]),
-        searching(Pipeline([("pca", PCA()), ("lr", LogisticRegression())]), lr__C=[0.1, 1.0]),
-    ]
-)
+@parametrize_with_checks([searching(Ridge(), alpha=[0.1, 1.0])])
 def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [searching(Pipeline([("pca", PCA()), ("lr", LogisticRegression())]), lr__C=[0.1, 1.0])]
+)
+def test_scikit_learn_estimator_checks_of_classifiers(estimator, check):
     check(estimator)
 
 

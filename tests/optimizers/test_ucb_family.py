@@ -78,7 +78,9 @@ def play(optimizer, n_rounds, seed=0):
 # The naive references ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    "kernel", ["linear", "RBF", pytest.param("Matern", marks=pytest.mark.slow)]
+)
 def test_arms_pulled_equal_the_naive_reference(member, kernel, n_seeds):
     """50 rounds of several functions, fixed noise and fixed draws."""
     K = KERNELS[kernel](ARMS)
