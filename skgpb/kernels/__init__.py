@@ -8,6 +8,7 @@ from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.low_rank import LowRank
 from skgpb.kernels.policy_mean import PolicyMean
 from skgpb.kernels.tasks import Tasks
+from skgpb.kernels.weighted_sum import WeightedSum
 from skgpb.kernels.window_mean import WindowMean
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "LowRank",
     "PolicyMean",
     "Tasks",
+    "WeightedSum",
     "WindowMean",
     "boxes_from_points",
     "representatives",

@@ -31,6 +31,7 @@ from skgpb.kernels import (
     LowRank,
     PolicyMean,
     Tasks,
+    WeightedSum,
     WindowMean,
 )
 from skgpb.kernels.evaluator import evaluator_of
@@ -168,6 +169,14 @@ CASES += [
     Case(Tasks(WindowMean(RBF([0.3, 0.5]))), with_tasks(windows(), 2), gradient=1e-5),
 ]
 
+SETS = RNG.integers(0, 4, 60)
+SIGNS = RNG.normal(size=60)
+for base in FEW:
+    for weights in (None, SIGNS):
+        kernel = WeightedSum(base, QUERIES, SETS, weights)
+        rows = np.vstack((kernel.queries([0, 3, 1, 3]), kernel.points(QUERIES[[5, 5, 9]])))
+        CASES.append(Case(kernel, rows, psd=1e-12, rtol=1e-11, gradient=1e-5))
+
 
 @pytest.fixture(params=CASES, ids=lambda case: repr(case.kernel)[:90])
 def case(request):
@@ -297,6 +306,9 @@ MOVED = {
         base, o + _grid(30, 1, 0), o + _grid(30, 1, 1), n_landmarks=8
     ),
     "policies": lambda base, o: PolicyMean(base, np.full((9, 30), 1 / 30), o + _grid(30, 1, 0)),
+    "weighted sums": lambda base, o: WeightedSum(
+        base, o + _grid(36, 1, 0), np.repeat(np.arange(9), 4)
+    ),
     "low rank": lambda base, o: LowRank(base, o + _grid(30, 1, 0)),
 }
 
@@ -310,7 +322,11 @@ def test_covariances_of_what_lies_far_from_zero_are_those_near_it(name, base):
         kernel, X = MOVED[name](base, origin), origin + _grid(30, 1, 0)[:9]
         if name == "low rank":
             return kernel(X), kernel.diag(X), kernel(X, eval_gradient=True)[1]
-        asked = np.arange(9.0)[:, None] if name == "policies" else origin + _grid(9, 1, 2)
+        asked = (
+            np.arange(9.0)[:, None]
+            if name in ("policies", "weighted sums")
+            else origin + _grid(9, 1, 2)
+        )
         rows = np.vstack([kernel.points(X), kernel.queries(asked)])
         return kernel(rows), kernel.diag(rows), kernel(rows, eval_gradient=True)[1]
 

@@ -1,0 +1,247 @@
+r"""Feedback that is a weighted sum of f over some points: districts, contrasts, coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
+from skgpb.kernels._support import BLOCK_SIZE, Support, SupportEvaluator, SupportRows
+
+#: What stands in the last column of the row of a point.
+POINT = -1.0
+
+
+class WeightedSum(IndirectKernel):
+    r"""Kernel for answers that are weighted sums of f over points, with weights of any sign.
+
+    .. math:: k(A, B) = \sum_{i \in A} \sum_{j \in B} w_i\, w_j\, k_{base}(x_i, x_j)
+
+    for sets A and B of points, which are as many as there are ``groups``, each of any size: the
+    average over a district weighted by its population, the difference of two places, a Fourier
+    coefficient by quadrature. Points of f and sets can be mixed.
+
+    Parameters
+    ----------
+    base : Kernel, default=None
+        Kernel of f, over points with d coordinates. Its hyperparameters are this kernel's.
+    X : array-like of shape (n_points, d), default=None
+        Points of all sets, one below the other.
+    groups : array-like of shape (n_points,), default=None
+        Of which set each point is: numbers or names. A point of several sets is there several
+        times. None for one set of all points.
+    weights : array-like of shape (n_points,), default=None
+        Their weights in the sum, as they are: nothing is divided by their total. None averages
+        over each set.
+
+    Notes
+    -----
+    Rows are ``[x_1..x_d, number]``: that of a set holds its number, in the order of the sorted
+    ``groups``, behind its centre, which is only there to be looked at; that of a point holds -1.
+    :meth:`queries` and :meth:`points` write them.
+
+    The covariances of all sets are found once for each theta, by N^2 evaluations of the base for N
+    points; from then on a pair of sets costs nothing, and a point N evaluations.
+
+    White noise in ``base`` is noise of f at each point of a set: it adds ``sum_i w_i^2
+    noise_level`` to the diagonal of ``K(X)``, and nothing between sets.
+
+    Examples
+    --------
+    Two counties with their populations, and by how much one is above the other:
+
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import OnlineGaussianProcessRegressor
+    >>> from skgpb.kernels import WeightedSum
+    >>> towns = np.array([[0.1], [0.2], [0.3], [0.7], [0.9]])
+    >>> county = np.array(["East", "East", "East", "West", "West"])
+    >>> people = np.array([3.0, 1.0, 1.0, 4.0, 1.0])
+    >>> share = people / 5.0  # both have five
+    >>> both = np.where(county == "West", 1.0, -1.0)
+    >>> kernel = WeightedSum(
+    ...     RBF(0.3),
+    ...     np.concatenate([towns, towns]),
+    ...     np.concatenate([county, np.full(5, "gap")]),
+    ...     np.concatenate([share, share * both]),
+    ... )
+    >>> gp = OnlineGaussianProcessRegressor(kernel, alpha=1e-6, optimizer=None)
+    >>> gp = gp.fit(kernel.queries(["East", "gap"]), [1.0, 0.5])
+    >>> gp.predict(kernel.queries(["West"])).round(3)
+    array([1.5])
+    >>> gp.predict(kernel.points([[0.1]])).shape  # f in one town
+    (1,)
+    """
+
+    def __init__(
+        self,
+        base: Kernel | None = None,
+        X: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+    ) -> None:
+        self.base = base
+        self.X = X
+        self.groups = groups
+        self.weights = weights
+
+    def queries(self, A: ArrayLike) -> np.ndarray:
+        """Return the rows of sets, given by what ``groups`` calls them, (n,) or (n, 1)."""
+        labels, _, _ = self._sets()
+        asked = np.asarray(A)
+        if asked.ndim == 2 and asked.shape[1] == 1:
+            asked = asked[:, 0]
+        if asked.ndim != 1:
+            raise ValueError(f"A must name sets, shape (n,) or (n, 1); got shape {asked.shape}.")
+        known = np.isin(asked, labels)
+        if not known.all():
+            raise ValueError(
+                f"A must name sets among groups, {_some(labels)}; got"
+                f" {asked[int(np.argmin(known))].item()!r}."
+            )
+        return self._rows_of_queries(np.searchsorted(labels, asked).astype(np.float64)[:, None])
+
+    def _rows_of_points(self, X: np.ndarray) -> np.ndarray:
+        """Rows of f at points X (n, d)."""
+        return np.column_stack([X, np.full(len(X), POINT)])
+
+    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        """Rows of sets by their numbers A (n, 1)."""
+        _, points, R = self._sets()
+        sizes = abs(R)
+        total = sizes.sum(axis=1)
+        centers = (sizes @ points) / np.where(total > 0.0, total, 1.0)[:, None]
+        numbers = A[:, 0].astype(np.intp)
+        return np.column_stack([centers[numbers], A[:, 0]])
+
+    def mean_of(self, rows: np.ndarray, mean: Callable) -> np.ndarray:
+        """Return the functionals of a known function, shape (n,)."""
+        _, points, R = self._sets()
+        asked = rows[:, -1] != POINT
+        values = np.empty(len(rows))
+        if asked.any():
+            values[asked] = (R @ mean(points))[rows[asked, -1].astype(np.intp)]
+        if not asked.all():
+            values[~asked] = mean(np.ascontiguousarray(rows[~asked, :-1]))
+        return values
+
+    def _check_rows(self, rows: np.ndarray, name: str) -> None:
+        labels, points, _ = self._sets()
+        if rows.shape[1] != points.shape[1] + 1:
+            raise ValueError(
+                f"{name} must hold rows [point, number of a set], {points.shape[1] + 1} columns, as"
+                f" written by points or queries; got {rows.shape[1]}."
+            )
+        last = rows[:, -1]
+        known = (last == POINT) | ((last >= 0) & (last < len(labels)) & (last == np.floor(last)))
+        if not known.all():
+            raise ValueError(
+                f"the last column of {name} must hold -1, a point, or the number of a set, from 0"
+                f" to {len(labels) - 1}; row {int(np.argmin(known))} has"
+                f" {float(last[int(np.argmin(known))])!r}."
+            )
+
+    def _make_evaluator(self, n_columns: int) -> SetEvaluator:
+        _, points, R = self._sets()
+        base = self._checked_base()
+        return SetEvaluator(base, _Sets(points, R, base))
+
+    def _sets(self) -> tuple[np.ndarray, np.ndarray, csr_array]:
+        """What the sets are called, distinct points (N, d), and the weights (n_sets, N)."""
+        if self.X is None:
+            raise ValueError("WeightedSum needs X, the points of all sets.")
+        every = as_points(self.X, "X")
+        n = len(every)
+        groups = np.zeros(n, dtype=np.intp) if self.groups is None else np.asarray(self.groups)
+        if groups.shape != (n,) or groups.dtype.kind not in "iufbUS":
+            raise ValueError(
+                f"groups must hold a number or a name for each of {n} points; got"
+                f" {groups.dtype.name} of shape {groups.shape}."
+            )
+        labels, number = np.unique(groups, return_inverse=True)
+        if self.weights is None:
+            weights = 1.0 / np.bincount(number)[number]
+        else:
+            weights = as_points(np.reshape(self.weights, (-1, 1)), "weights")[:, 0]
+            if len(weights) != n:
+                raise ValueError(
+                    f"weights must hold a number for each of {n} points; got {len(weights)}."
+                )
+        distinct, place = np.unique(every, axis=0, return_inverse=True)
+        R = csr_array((weights, (number, place.ravel())), shape=(len(labels), len(distinct)))
+        return labels, distinct, R
+
+
+class _Sets(Support):
+    """Distinct points of all sets; an answer has one coefficient, the number of its set."""
+
+    def __init__(self, points: np.ndarray, R: csr_array, base: Kernel) -> None:
+        super().__init__(points, base)
+        self.R = R
+
+    def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return which rows are sets, the other points, and the numbers of sets (n, 1)."""
+        asked = rows[:, -1] != POINT
+        points = np.ascontiguousarray(rows[~asked, :-1])
+        if self.origin is not None:
+            points -= self.origin
+        return asked, points, rows[asked, -1:]
+
+    def compress(self, K: np.ndarray) -> np.ndarray:
+        """Return K R' (n, n_sets) for K (n, N)."""
+        return (self.R @ K.T).T
+
+    def gram(self, base: Kernel) -> np.ndarray:
+        """Return the covariances of sets (n_sets, n_sets), noiseless, in blocks of the base."""
+        n = len(self.points)
+        step = max(1, BLOCK_SIZE // n)
+        K = np.zeros((self.R.shape[0],) * 2)
+        for start in range(0, n, step):
+            part = slice(start, start + step)
+            # a copy: base(X, X) would be recognised as one set by some kernels
+            block = base(self.points[part].copy(), self.points)
+            K += self.R[:, part] @ self.compress(block)
+        return 0.5 * (K + K.T)
+
+    def expand(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return the weights (n, N) of the points in answers."""
+        return self.R[coefficients[:, 0].astype(np.intp)].toarray()
+
+    def query_noise(self, base: Kernel, coefficients: np.ndarray) -> np.ndarray:
+        """Return the white noise of f that is left in each answer (n,)."""
+        noise = self.R.power(2) @ noise_of_points(base, self.points)
+        return noise[coefficients[:, 0].astype(np.intp)]
+
+
+class SetEvaluator(SupportEvaluator):
+    """The same where an answer has the number of a set instead of coefficients."""
+
+    def cross(self, E: SupportRows, F: SupportRows) -> np.ndarray:
+        """Return the covariances (n, m)."""
+        mine, theirs = (each.coefficients[:, 0].astype(np.intp) for each in (E, F))
+        K = np.empty((len(E), len(F)))
+        if len(E.points) and len(F.points):
+            # a copy: base(X, X) would be recognised as one set by some kernels
+            K[np.ix_(~E.asked, ~F.asked)] = self.base(E.points, F.points.copy())
+        K[np.ix_(~E.asked, F.asked)] = E.features[:, theirs]
+        K[np.ix_(E.asked, ~F.asked)] = F.features[:, mine].T
+        K[np.ix_(E.asked, F.asked)] = self.gram[np.ix_(mine, theirs)]
+        return K
+
+    def diag(self, E: SupportRows) -> np.ndarray:
+        """Return the variances (n,)."""
+        out = np.empty(len(E))
+        if len(E.points):
+            out[~E.asked] = self.base.diag(E.points) - self.noise(E)[~E.asked]
+        numbers = E.coefficients[:, 0].astype(np.intp)
+        out[E.asked] = self._nonnegative(self.gram[numbers, numbers])
+        return out
+
+
+def _some(labels: np.ndarray) -> str:
+    shown = ", ".join(repr(each.item()) for each in labels[:5])
+    return shown + (", ..." if len(labels) > 5 else "")

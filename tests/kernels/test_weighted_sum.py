@@ -1,0 +1,147 @@
+"""Weighted sums of any sign against sums written out and quadrature, and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import erf
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+
+from skgpb import KGOptimizer, OnlineGaussianProcessRegressor
+from skgpb.kernels import CellAverage, Tasks, WeightedSum, representatives
+
+RNG = np.random.default_rng(0)
+X = RNG.random((25, 2))
+NAMES = np.array(["north", "south", "west"])[RNG.integers(0, 3, 25)]
+WEIGHTS = RNG.normal(size=25)
+
+
+def test_it_is_the_sum_written_out():
+    base = 0.7 * Matern([0.3, 0.8], nu=2.5)
+    kernel = WeightedSum(base, X, NAMES, WEIGHTS)
+    names, points = ["west", "north", "west"], RNG.random((2, 2))
+    rows = np.vstack([kernel.queries(names), kernel.points(points)])
+    sums = np.array([np.where(name == NAMES, WEIGHTS, 0.0) for name in names])
+    weights = np.block([[sums, np.zeros((3, 2))], [np.zeros((2, 25)), np.eye(2)]])
+    every = np.vstack([X, points])
+    assert_allclose(kernel(rows), weights @ base(every) @ weights.T, rtol=1e-11, atol=1e-14)
+
+
+def test_points_of_a_cell_are_its_average_and_a_point_may_be_in_several_sets():
+    cells = [([0.0, 0.1], [0.4, 0.5]), ([0.2, 0.1], [0.6, 0.5])]  # which have points in common
+    points = [representatives(*cell, 4) for cell in cells]
+    kernel = WeightedSum(RBF(0.4), np.concatenate(points), np.repeat([7, 9], 16))
+    boxes = np.array([np.concatenate(cell) for cell in cells])
+    assert_allclose(kernel(kernel.queries([7, 9])), CellAverage(RBF(0.4), 4)(boxes), rtol=1e-12)
+
+
+def test_fourier_coefficients_by_quadrature():
+    """Of the cosine and the sine of one wave over the line, against the Gaussian integral."""
+    nodes = np.linspace(-6, 6, 301)[:, None]
+    window = np.exp(-0.5 * nodes[:, 0] ** 2) / np.sqrt(2 * np.pi) * 12 / 300
+    waves = [window * np.cos(2 * nodes[:, 0]), window * np.sin(2 * nodes[:, 0])]
+    two = np.repeat(["cos", "sin"], 301)
+    kernel = WeightedSum(RBF(0.5), np.concatenate([nodes, nodes]), two, np.concatenate(waves))
+    K = kernel(kernel.queries(["cos", "sin"]))
+    # E k(x, y) cos(2x) cos(2y) with x, y standard normal: with u = x - y and v = x + y, of
+    # variance 2 each, it is half of E exp(-2 u^2) cos(2u), and of E exp(-2 u^2) E cos(2v).
+    narrow = 1 / (1 / 2 + 4)  # variance of u under the product of both
+    share = np.sqrt(narrow / 2)
+    even = share * np.exp(-2 * narrow)
+    odd = share * np.exp(-4)
+    assert_allclose(np.diag(K), [0.5 * (even + odd), 0.5 * (even - odd)], rtol=1e-10)
+    assert_allclose(K[0, 1], 0.0, atol=1e-15)
+
+
+def test_the_integral_of_a_point_by_quadrature():
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    kernel = WeightedSum(RBF(0.3), nodes[:, None], weights=weights)
+    K = kernel(kernel.queries([0]), kernel.points([[0.2]]))
+    root = 0.3 * np.sqrt(2)
+    exact = 0.3 * np.sqrt(np.pi / 2) * (erf(0.8 / root) + erf(1.2 / root))
+    assert_allclose(K, exact, rtol=1e-12)
+
+
+def test_contrasts_say_nothing_of_the_level():
+    """Differences of sets alone: what is learned is differences."""
+    weights = np.where(np.arange(25) % 2, 1.0, -1.0)
+    weights[24] = 0.0
+    kernel = WeightedSum(1e4 + RBF(0.5), X, weights=weights)
+    assert kernel.diag(kernel.queries([0]))[0] < 200.0
+
+
+def test_white_noise_is_that_of_the_points():
+    kernel = WeightedSum(RBF(0.5) + WhiteKernel(0.1), X, NAMES, WEIGHTS)
+    of_north = 0.1 * (WEIGHTS[NAMES == "north"] ** 2).sum()
+    assert_allclose(kernel.noise_diag(kernel.queries(["north"])), of_north, rtol=1e-12)
+
+
+def test_each_task_has_sets_of_its_own():
+    kernel = Tasks(WeightedSum(RBF(0.5), X, NAMES, WEIGHTS))
+    inner = kernel.base
+    rows = np.column_stack([inner.queries(["north", "west", "north"]), [0, 1, 1]])
+    expected = kernel.B[np.ix_([0, 1, 1], [0, 1, 1])] * inner(rows[:, :-1])
+    assert_allclose(kernel(rows), expected, rtol=1e-12)
+    around = WeightedSum(
+        Tasks(RBF(0.5)), np.column_stack([X, np.repeat([0, 1], [12, 13])]), NAMES, WEIGHTS
+    )
+    mixed = np.array([np.where(name == NAMES, WEIGHTS, 0.0) for name in ("north", "west")])
+    brute = mixed @ Tasks(RBF(0.5))(around.X) @ mixed.T
+    assert_allclose(around(around.queries(["north", "west"])), brute, rtol=1e-12)
+
+
+def test_the_best_town_is_found_from_averages_of_districts():
+    towns = np.linspace(0, 1, 40)[:, None]
+    f = np.exp(-(((towns[:, 0] - 0.62) / 0.1) ** 2))
+    people = RNG.uniform(1, 5, 40)
+    district = np.arange(40) // 2
+    share = people / np.bincount(district, people)[district]
+    kernel = WeightedSum(RBF(0.1), towns, district, share)
+    opt = KGOptimizer(
+        kernel,
+        queries=kernel.queries(np.arange(20)),
+        targets=kernel.points(towns),
+        alpha=1e-4,
+        random_state=0,
+    )
+    opt.run(lambda arm: float((share * f)[district == arm.index].sum()), budget=15)
+    assert f[opt.recommend().index] > 0.95
+    assert len(set(opt.history_["descriptor"][:, 1])) < 15  # not every district was asked
+
+
+def test_learning_is_that_of_the_sum_written_out():
+    kernel = WeightedSum(RBF(0.3, (0.05, 5.0)), X, np.arange(25) // 2)
+    rows = kernel.queries(np.arange(13))
+    y = np.sin(4 * rows[:, 0])
+    gp = OnlineGaussianProcessRegressor(kernel, alpha=1e-3).fit(rows, y)
+    means = np.equal.outer(np.arange(13), np.arange(25) // 2).astype(float)
+    means /= means.sum(axis=1, keepdims=True)
+    K = means @ gp.kernel_.base(X) @ means.T + 1e-3 * np.eye(13)
+    value = -0.5 * y @ np.linalg.solve(K, y) - 0.5 * np.linalg.slogdet(2 * np.pi * K)[1]
+    assert_allclose(gp.log_marginal_likelihood_value_, value, rtol=1e-9)
+    assert_array_equal(gp.log_marginal_likelihood(gp.kernel_.theta, True)[1].shape, (1,))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((None,), "needs X, the points of all sets"),
+        ((X, NAMES[:3]), "groups must hold a number or a name for each of 25 points"),
+        ((X, NAMES, WEIGHTS[:3]), "weights must hold a number for each of 25 points; got 3"),
+        ((X, NAMES, np.full(25, np.nan)), "weights must be finite"),
+    ],
+)
+def test_wrong_settings_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        WeightedSum(RBF(), *arguments).queries(["north"])
+
+
+def test_wrong_rows_are_named():
+    kernel = WeightedSum(RBF(), X, NAMES)
+    with pytest.raises(ValueError, match="'north', 'south', 'west'; got 'east'"):
+        kernel.queries(["north", "east"])
+    with pytest.raises(ValueError, match=r"from 0 to 2; row 1 has 3\.0"):
+        kernel([[0.1, 0.2, 0.0], [0.1, 0.2, 3.0]])
+    with pytest.raises(ValueError, match="3 columns"):
+        kernel([[0.1, 0.2]])
