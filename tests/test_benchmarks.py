@@ -68,10 +68,12 @@ SMALLEST: dict[str, list[str]] = {
     "speed.long_run": ["--rounds 20 --diameter 4,0.7", "--rounds 20"],
     "speed.representatives": ["--rounds 3"],
     "speed.small_rounds": [""],
+    "speed.targets": ["--times 5 --queries 40"],
     "speed.threads": ["--times 5 --eight 1"],
     "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
     "stopping": [""],
     "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random"],
+    "targets": ["--budget 12 --methods kg gpoo ei --dimensions 1 --noise 10"],
 }
 CASES = [(name, options) for name, several in SMALLEST.items() for options in several]
 

@@ -22,3 +22,11 @@ cdef class GaussianCells:
                               const double[:, ::1] weights_jacobian,
                               const double[:, :, ::1] precisions_jacobian,
                               double* scratch, double* gradient) noexcept nogil
+
+
+# Means over a pair of intervals [al, au], [bl, bu] under one Gaussian of precision q: over the
+# centres of s equal parts of each, and over all of them (with the derivative by q unless NULL).
+cdef double grid_mean(double q, Py_ssize_t s, double al, double au, double bl,
+                      double bu) noexcept nogil
+cdef double box_mean(double q, double al, double au, double bl, double bu,
+                     double* slope) noexcept nogil

@@ -153,19 +153,22 @@ cdef Py_ssize_t split(const double* a, const double* b, Py_ssize_t* among, Py_ss
     return i
 
 
-def log_gains(const double[::1] mean, const double[:, ::1] slopes):
+def log_gains(const double[::1] mean, const double[:, ::1] slopes, unit=None):
     """Logarithms of E[max(mean + slopes[i] Z)] - max(mean), shape (n,), for each row i.
 
     Parameters are the means of m targets, and for n queries the slopes (n, m): covariances of the
-    targets with a query over the standard deviation of its noisy answer.
+    targets with a query over the standard deviation of its noisy answer. With ``unit`` (n,), these
+    standard deviations, ``slopes`` are the covariances.
     """
-    cdef Py_ssize_t n = slopes.shape[0], m = mean.shape[0], i, highest = 0
-    if slopes.shape[1] != m:
+    cdef Py_ssize_t n = slopes.shape[0], m = mean.shape[0], i, j, highest = 0
+    cdef const double[::1] divisors = np.ones(n) if unit is None else unit
+    if slopes.shape[1] != m or divisors.shape[0] != n:
         raise ValueError(f"expected {m} slopes for each query, got {slopes.shape[1]}")
     if m == 0:
         raise ValueError("expected at least one target")
     out = np.empty(n)
-    cdef double[::1] view = out
+    cdef double[::1] view = out, b = np.empty(m)
+    cdef double factor
     cdef Py_ssize_t[::1] among = np.empty(2 * m + 2, dtype=np.intp)
     names, types = ["left", "right", "start", "stop", "nearest"], [np.intp] * 4 + [np.float64]
     cdef Span[::1] spans = np.empty(m + 2, dtype=np.dtype({"names": names, "formats": types}))
@@ -174,5 +177,8 @@ def log_gains(const double[::1] mean, const double[:, ::1] slopes):
             if mean[i] > mean[highest]:
                 highest = i
         for i in range(n):
-            view[i] = log_gain(&mean[0], &slopes[i, 0], m, highest, &among[0], &spans[0])
+            factor = 1.0 / divisors[i]
+            for j in range(m):
+                b[j] = slopes[i, j] * factor
+            view[i] = log_gain(&mean[0], &b[0], m, highest, &among[0], &spans[0])
     return out

@@ -45,4 +45,4 @@ def log_knowledge_gradient(
     """
     total = var + noise
     unit = np.sqrt(np.where(total > 0.0, total, np.inf))
-    return log_gains(np.ascontiguousarray(mean), np.ascontiguousarray(covariance / unit[:, None]))
+    return log_gains(np.ascontiguousarray(mean), np.ascontiguousarray(covariance), unit)

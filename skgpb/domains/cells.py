@@ -16,6 +16,10 @@ from skgpb.utils import check_inside
 
 # Sizes that differ by less than this share of the box are the same.
 SAME_SIZE = 1e-9
+# So many cells move in a round.
+N_MOVED = 16
+# Sizes are frequent that have so many boxes, and so many at most.
+FEWEST, MOST_SIZES = 8, 11
 
 
 class Cells:
@@ -103,7 +107,7 @@ class FreeCells(ArmSet):
     """Finitely many cells that stand for all of some sizes in a box.
 
     Of each size as many. Most fill the box evenly; in up to three dimensions a quarter, beyond
-    all of them, follow what is known: they lie where the best targets do, and around, at distances
+    half of them, follow what is known: they lie where the best targets do, and around, at distances
     of every order of magnitude.
 
     Parameters
@@ -145,13 +149,15 @@ class FreeCells(ArmSet):
         self.sizes = sizes
         each = max(n // len(sizes), 2 * N_CENTERS)
         fills = len(bounds) <= GRID_DIMENSIONS
-        self._n_local = each // LOCAL_SHARE if fills else each
+        self._n_local = each // (LOCAL_SHARE if fills else 2)
         self.size_of: np.ndarray = np.repeat(np.arange(len(sizes)), each)
         parts = []
         for number in range(len(sizes)):
             shift = np.random.default_rng([*seed, number, 3]).random(len(bounds))
-            parts.append(self._placed(spread_points(self.room(number), each, shift), number))
+            parts.append(self.placed(spread_points(self.room(number), each, shift), number))
         self.rows: np.ndarray = np.concatenate(parts)
+        # The one that moves next of each size, once all of them have moved.
+        self._next = -1
         self.moving: np.ndarray = np.flatnonzero(
             np.tile(np.arange(each) >= each - self._n_local, len(sizes))
         )
@@ -162,7 +168,7 @@ class FreeCells(ArmSet):
         half = np.minimum(0.5 * self.sizes[number], 0.5 * (upper - lower))
         return np.column_stack([lower + half, upper - half])
 
-    def _placed(self, centers: np.ndarray, number: int) -> np.ndarray:
+    def placed(self, centers: np.ndarray, number: int) -> np.ndarray:
         """Descriptor rows of cells of a size at these centres."""
         if self.counts is None:
             return centers
@@ -171,16 +177,42 @@ class FreeCells(ArmSet):
         return np.hstack([np.maximum(centers - half, lower), np.minimum(centers + half, upper)])
 
     def move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Let the cells that follow lie at and around ``centers`` (k, d); which rows they are."""
+        """Let some cells lie at and around ``centers`` (k, d); which rows they are.
+
+        At first all that follow what is known move, and later N_MOVED at a time, in turn. Of the
+        centers those are taken where no cell of the size lies yet.
+        """
         rows = self.rows.copy()
-        moved = np.split(self.moving, len(self.sizes))
-        for number, slots in enumerate(moved):
-            room = self.room(number)
-            at = np.clip(centers[: len(slots)], *room.T)
-            around = points_near(room, at, len(slots) - len(at), rng)
-            rows[slots] = self._placed(np.concatenate([at, around]), number)
+        moved = []
+        each = self._n_local if self._next < 0 else -(-N_MOVED // len(self.sizes))
+        each = min(each, self._n_local)
+        turn = (max(self._next, 0) + np.arange(each)) % self._n_local
+        self._next = (max(self._next, 0) + each) % self._n_local
+        places = self.places_of(rows)
+        for number, local in enumerate(np.split(self.moving, len(self.sizes))):
+            slots, room = local[turn], self.room(number)
+            stays = self.size_of == number
+            stays[slots] = False
+            at = np.clip(centers, *room.T)
+            near = np.abs(places[stays] - at[:, np.newaxis]) <= SAME_SIZE * np.ptp(room, axis=1)
+            new = at[~near.all(axis=2).any(axis=1)][: -(-each // 2)]
+            around = points_near(room, at, each - len(new), rng)
+            rows[slots] = self.placed(np.concatenate([new, around]), number)
+            moved.append(slots)
         self.rows = rows
-        return self.moving
+        return np.concatenate(moved)
+
+    def put(self, query: Arm | PointsQuery) -> int:
+        """Let a cell of some size lie where a query does, of any size, and return which row.
+
+        It is the next of those that move, which it is left to stand for until it does.
+        """
+        number = max(self.number_of_size(query), 0)
+        local = np.split(self.moving, len(self.sizes))[number]
+        slot = int(local[(max(self._next, 0) - 1) % self._n_local])
+        self.rows = self.rows.copy()
+        self.rows[slot] = self.block_of(query)[0]
+        return slot
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for cells come and go."""
@@ -196,7 +228,7 @@ class FreeCells(ArmSet):
         i = self._next_place(places, n, known, failed)
         if i is None:
             return None
-        return self.query_of(-1, self._placed(places[i : i + 1], int(numbers[i]))[0])
+        return self.query_of(-1, self.placed(places[i : i + 1], int(numbers[i]))[0])
 
     def number_of_size(self, query: Arm | PointsQuery) -> int:
         """Return the number of the size of a query, -1 if it has none of the sizes."""
@@ -217,3 +249,14 @@ class FreeCells(ArmSet):
             return False
         check_inside(np.stack([query.lower, query.upper]), self.bounds)
         return True
+
+
+def frequent_sizes(boxes: np.ndarray) -> np.ndarray:
+    """Sides (n_sizes, d) that many of some boxes have, and those of a point."""
+    lower, upper = np.split(boxes, 2, axis=1)
+    # What boxes at several places have in common differs by rounding.
+    sides = (upper - lower).round(12)
+    sizes, first, counts = np.unique(sides, axis=0, return_index=True, return_counts=True)
+    chosen = np.argsort(-counts, kind="stable")[:MOST_SIZES]
+    chosen = chosen[(counts[chosen] >= FEWEST) & (sizes[chosen] > 0.0).any(axis=1)]
+    return np.concatenate([np.zeros((1, sizes.shape[1])), (upper - lower)[first[chosen]]])

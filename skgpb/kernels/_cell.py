@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
+from skgpb._core._sizes import SizedCells
 from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._groups import Groups, has_groups
@@ -392,8 +393,14 @@ class CellsEvaluator(PlainEvaluator):
 
     def __init__(self, kernel: CellKernel, cells: GaussianCells) -> None:
         super().__init__(kernel)
+        self.cells = cells
         # Compiled, and called as they are.
         vars(self).update(cross=cells.cross, diag=cells.diag)
+
+    def by_sizes(self, sizes: np.ndarray) -> Self:
+        """Tabulate covariances between sizes (n_sizes, d) from now on; the evaluator itself."""
+        vars(self).update(cross=SizedCells(self.cells, sizes).cross)
+        return self
 
 
 class BoxFeatures:

@@ -55,15 +55,23 @@ class Evaluator(Protocol):
         """Return the white noise of each functional (n,)."""
 
 
-def evaluator_of(kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> Evaluator:
+def evaluator_of(
+    kernel: Kernel,
+    n_columns: int,
+    origin: np.ndarray | None = None,
+    sizes: np.ndarray | None = None,
+) -> Evaluator:
     """Return the evaluator of any kernel at its present hyperparameters.
 
     ``origin`` (n_columns,) may be subtracted from rows far from zero, where the kernel sees
-    nothing but differences.
+    nothing but differences. Of boxes of ``sizes`` (n_sizes, d) there will be many.
     """
     own = getattr(kernel, "evaluator", None)
     found = None if own is None else own(n_columns)
-    return PlainEvaluator(kernel, origin) if found is None else found
+    if found is None:
+        return PlainEvaluator(kernel, origin)
+    by_sizes = getattr(found, "by_sizes", None)
+    return found if sizes is None or by_sizes is None else by_sizes(sizes)
 
 
 def origin_of(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:

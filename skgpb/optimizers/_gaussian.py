@@ -284,7 +284,8 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         gp = self._gp
         if not len(self._samples):
             self._first_units(reward)
-        noise = self._noise_of(alpha)
+        share = self._noise_share(query)
+        noise = self._noise_of(alpha, share)
         if slot >= 0:
             before = gp.posterior.tracked_at(slot)
             number = gp.observe_tracked(slot, reward, noise)
@@ -293,12 +294,16 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             mean, std = (float(x[0]) for x in gp.moments([block], std=True))
             before = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
             number = gp.observe(block, reward, noise)
-        self._samples.append(number, reward, alpha)
+        self._samples.append(number, reward, alpha, share)
         return before
 
-    def _noise_of(self, alpha: float) -> float:
+    def _noise_of(self, alpha: float, share: float = 1.0) -> float:
         """Noise variance of an answer, in the user's units."""
-        return self._noise * self._gp.scale**2 if isnan(alpha) else alpha
+        return self._noise * share * self._gp.scale**2 if isnan(alpha) else alpha
+
+    def _noise_share(self, query: Any) -> float:
+        """What the noise variance of a query is a multiple of, in units of the learned one."""
+        return 1.0
 
     def _record(self, query: Any, reward: float, mean: float, var: float, expanded: bool) -> None:
         """Close the round."""

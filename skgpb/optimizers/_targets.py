@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._posterior import Posterior
 from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.cells import Cells, FreeCells
+from skgpb.domains.cells import Cells, FreeCells, frequent_sizes
 from skgpb.domains.contexts import ContextArms
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.kernels import CellAverage
@@ -31,6 +31,7 @@ from skgpb.optimizers._fidelities import OverFidelities
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gap import GapOfTargets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers._improvement import improved_place
 from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.pairs import TrackedAcross
@@ -179,6 +180,7 @@ class BaseTargetsOptimizer(
     targets: Any
     cost: Any
     alpha: Any
+    relative_noise: Any
     domain_: ArmSet
     targets_: ArmSet
 
@@ -189,6 +191,7 @@ class BaseTargetsOptimizer(
         "context_bounds": "no_validation",
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "cost": ["array-like", None],
+        "relative_noise": ["array-like", None],
         "n_candidates": [Interval(Integral, 20, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -203,6 +206,7 @@ class BaseTargetsOptimizer(
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
+        relative_noise: Any = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -219,6 +223,7 @@ class BaseTargetsOptimizer(
         self.context_bounds = context_bounds
         self.cost = cost
         self.alpha = alpha
+        self.relative_noise = relative_noise
         self.n_candidates = n_candidates
         self.n_initial = n_initial
         self.optimizer = optimizer
@@ -265,7 +270,11 @@ class BaseTargetsOptimizer(
     def _update(self, query: Arm | PointsQuery, reward: float, alpha: float) -> None:
         self._refresh_candidates()
         slot = self.domain_.slot_of(query)
-        self._across.observing(slot, self._noise_of(alpha))
+        if slot < 0 and isinstance(self.domain_, FreeCells) and len(self._block(query)) == 1:
+            # What is tracked is followed at a fraction of the cost.
+            slot = self.domain_.put(query)
+            self._retrack(np.array([slot]))
+        self._across.observing(slot, self._noise_of(alpha, self._noise_share(query)))
         mean, var = self._observe(query, slot, reward, alpha)
         self._spent += self._price_of(query)
         self._record(query, reward, mean, var, False)
@@ -275,8 +284,13 @@ class BaseTargetsOptimizer(
         n, posterior = len(self.domain_), self._gp.posterior
         means, variances = posterior.tracked_mean()[n:], posterior.tracked_var()[n:]
         best = best_known(means, variances)
-        sides = self._sides_of(best)
-        return self.targets_.arm(best) if sides is None else self._best_placed(sides, "posterior")
+        if not isinstance(self.targets_, FreeCells):
+            return self.targets_.arm(best)
+
+        def mean_of(rows: np.ndarray) -> np.ndarray:
+            return (self._gp.moments(rows) - self._gp.offset) / self._gp.scale
+
+        return improved_place(self.targets_, best, means, mean_of)
 
     def _best_in(self, context: np.ndarray) -> Any:
         # What is tracked belongs to the context that was asked last.
@@ -334,9 +348,15 @@ class BaseTargetsOptimizer(
 
     def _noises_of(self, queries: list) -> list[float]:
         if np.ndim(self.alpha) == 0:
-            return super()._noises_of(queries)
+            return [self._default_noise() * self._noise_share(query) for query in queries]
         kinds = [self._kind_of(query) for query in queries]
         return [self._alphas[kind] if kind >= 0 else self._default_noise() for kind in kinds]
+
+    def _noise_share(self, query: Arm | PointsQuery) -> float:
+        if self.relative_noise is None:
+            return 1.0
+        kind = self._kind_of(query)
+        return float(self._shares[kind]) if kind >= 0 else 1.0
 
     def _kinds(self) -> np.ndarray:
         """Which of the given prices and noise variances holds for each query."""
@@ -354,7 +374,7 @@ class BaseTargetsOptimizer(
 
     def _noises(self) -> np.ndarray:
         if np.ndim(self.alpha) == 0:
-            return np.full(len(self.domain_), self._default_noise())
+            return self._default_noise() * self._shares[self._kinds()]
         return self._alphas[self._kinds()]
 
     def _costs(self) -> np.ndarray:
@@ -370,7 +390,7 @@ class BaseTargetsOptimizer(
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
         query, target, value, noise = super()._checked(query, reward, alpha)
-        if alpha is None and np.ndim(self.alpha):
+        if alpha is None and (np.ndim(self.alpha) or self._known_noise is not None):
             noise = self._noises_of([target])[0]
         return query, target, value, noise
 
@@ -416,6 +436,10 @@ class BaseTargetsOptimizer(
         return np.column_stack([points.min(axis=0), points.max(axis=0)])
 
     def _begin_checks(self, d: int) -> None:
+        if self.relative_noise is not None and np.ndim(self.alpha):
+            raise ValueError(
+                f"relative_noise is for one alpha, or none: got an alpha for each, {self.alpha!r}"
+            )
         if isinstance(self.kernel, CompoundKernel):
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
         self._check_fidelities()
@@ -447,7 +471,12 @@ class BaseTargetsOptimizer(
             sets = [ContextArms(each, self.bounds_, self.space_) for each in sets]
         self.domain_, self.targets_ = sets
         self._entered: tuple[Any, ...] | None = None
+        if over_cells:
+            rows = np.concatenate([without_contexts(each).rows for each in sets])
+            self._gp.sizes = np.pad(frequent_sizes(rows), ((0, 0), (n, 0)))
+            self._gp.evaluate_afresh()
         self._prices = self._numbers_per_kind("cost", self.cost, 1.0)
+        self._shares = self._numbers_per_kind("relative_noise", self.relative_noise, 1.0)
         if np.ndim(self.alpha):
             self._alphas = self._numbers_per_kind("alpha", self.alpha, 0.0)
         self._spent = 0.0
@@ -524,9 +553,13 @@ class BaseTargetsOptimizer(
         means = self._gp.posterior.tracked_mean()[len(self.domain_) :]
         places = best_places(self.targets_, means)
         for first, each in moving:
-            slots = each.move(places, rng)
-            self._gp.track(each.rows[slots], first + slots)
-            self._across.moved(first + slots)
+            self._retrack(first + each.move(places, rng))
+
+    def _retrack(self, slots: np.ndarray) -> None:
+        """Track what lies in some slots now."""
+        rows = np.concatenate([self.domain_.rows, self.targets_.rows])
+        self._gp.track(rows[slots], slots)
+        self._across.moved(slots)
 
     # -- contexts -----------------------------------------------------------------------------
 

@@ -103,6 +103,11 @@ class IDSOptimizer(BaseTargetsOptimizer):
     alpha : float, array-like or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each row
         of ``queries``, or for each size of its cells. None learns one for all.
+    relative_noise : array-like, default=None
+        How the noise variances of answers compare: one number above 0 for each row of ``queries``,
+        or for each size of its cells. An answer has so many times ``alpha``, or so many times what
+        is learned. None stands for 1; [4, 1] for cells of which the first have a quarter of the
+        volume, and of the sample.
     beta : float or callable, default=4.0
         Factor of the posterior variance in the bound on a gap: sqrt(beta) standard deviations. A
         callable takes the round, from 1.
@@ -186,6 +191,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
+        relative_noise: Any = None,
         beta: float | Callable[[int], float] = 4.0,
         gap: str = "decision",
         information: str = "directed",
@@ -207,6 +213,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
+            relative_noise=relative_noise,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,

@@ -50,6 +50,11 @@ class KGOptimizer(BaseTargetsOptimizer):
     alpha : float, array-like or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each row
         of ``queries``, or for each size of its cells. None learns one for all.
+    relative_noise : array-like, default=None
+        How the noise variances of answers compare: one number above 0 for each row of ``queries``,
+        or for each size of its cells. An answer has so many times ``alpha``, or so many times what
+        is learned. None stands for 1; [4, 1] for cells of which the first have a quarter of the
+        volume, and of the sample.
     n_candidates : int, default=500
         How many cells or points stand for all of ``queries``, and how many for all of ``targets``,
         where these are not rows.

@@ -55,6 +55,8 @@ class GaussianProcess:
     origin : ndarray of shape (n_columns,) or None, default=None
         What may be subtracted from rows far from zero, for a kernel that sees nothing but
         differences.
+    sizes : ndarray of shape (n_sizes, d) or None, default=None
+        Sides of boxes of which there will be many, for kernels that have a way to compare them.
 
     Attributes
     ----------
@@ -99,10 +101,17 @@ class GaussianProcess:
     offset: float
     scale: float
 
-    def __init__(self, kernel: Kernel, n_columns: int, origin: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        n_columns: int,
+        origin: np.ndarray | None = None,
+        sizes: np.ndarray | None = None,
+    ) -> None:
         self.kernel = kernel
         self.n_columns = n_columns
         self.origin = origin
+        self.sizes = sizes
         self.offset, self.scale = 0.0, 1.0
         self.observed: Functionals = Functionals(n_columns, one_by_one=True)
         self.tracked: Functionals = Functionals(n_columns)
@@ -114,7 +123,7 @@ class GaussianProcess:
 
     def evaluate_afresh(self) -> None:
         """Take notice of hyperparameters that were changed before anything was observed."""
-        self._evaluator = evaluator_of(self.kernel, self.n_columns, self.origin)
+        self._evaluator = evaluator_of(self.kernel, self.n_columns, self.origin, self.sizes)
         self.white: bool = contains_white_noise(self.kernel)
 
     # -- the prior --------------------------------------------------------------------------
@@ -474,7 +483,7 @@ class GaussianProcess:
 
     def _afresh(self, kernel: Kernel, samples: Merged, offset: float, scale: float) -> Self:
         """Condition a new process on the same functionals, and track the same."""
-        out = type(self)(kernel, self.n_columns, self.origin)
+        out = type(self)(kernel, self.n_columns, self.origin, self.sizes)
         out.offset, out.scale = offset, scale
         out.restore(self.observed, samples)
         out.track([self.tracked[i] for i in range(len(self.tracked))])
@@ -500,28 +509,31 @@ class Samples:
         The answers, in the user's units.
     alpha : list of float
         Their noise variances; NaN where it is to be learned.
+    share : list of float
+        What that is a multiple of, where it is to be learned.
     """
 
     def __init__(self) -> None:
         self.functional: list[int] = []
         self.reward: list[float] = []
         self.alpha: list[float] = []
+        self.share: list[float] = []
 
     def __len__(self) -> int:
         return len(self.reward)
 
-    def append(self, functional: int, reward: float, alpha: float) -> None:
+    def append(self, functional: int, reward: float, alpha: float, share: float = 1.0) -> None:
         """Add one answer."""
         self.functional.append(functional)
         self.reward.append(reward)
         self.alpha.append(alpha)
+        self.share.append(share)
 
     def scaled(self, center: float, scale: float) -> ScaledSamples:
         """Return the samples in units in which learning takes place."""
         reward, alpha = np.array(self.reward), np.array(self.alpha)
-        return ScaledSamples(
-            np.array(self.functional, dtype=np.intp), (reward - center) / scale, alpha / scale**2
-        )
+        functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
+        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share)
 
 
 def warn_of_jitter(jitter: float, n: int) -> None:

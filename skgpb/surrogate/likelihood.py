@@ -205,11 +205,16 @@ class Merged:
 
 @dataclass
 class ScaledSamples:
-    """Answers to functionals, by the numbers of these, in the units of the surrogate."""
+    """Answers to functionals, by the numbers of these, in the units of the surrogate.
+
+    Where a noise variance is to be learned, NaN as ``alpha``, it is ``share`` times that of an
+    answer whose share is one.
+    """
 
     functional: np.ndarray
     y: np.ndarray
     alpha: np.ndarray
+    share: float | np.ndarray = 1.0
 
     @property
     def unknown(self) -> np.ndarray:
@@ -228,7 +233,7 @@ class ScaledSamples:
 
         ``further`` is variance beside that, one number or one for each sample.
         """
-        variance = np.where(self.unknown, noise, self.alpha) + further
+        variance = np.where(self.unknown, noise * self.share, self.alpha) + further
         i, n = self.functional, int(self.functional.max(initial=-1)) + 1
         counts = np.bincount(i, minlength=n)
         least = np.full(n, np.inf)
@@ -318,7 +323,7 @@ class Likelihood:
         self._prior, self._noise_prior = prior, noise_prior
         unknown = samples.unknown
         known = np.maximum(samples.alpha, LEAST_NOISE)
-        self._samples = ScaledSamples(samples.functional, samples.y, known)
+        self._samples = ScaledSamples(samples.functional, samples.y, known, samples.share)
         if noise_prior is not None:
             self._samples.alpha[unknown] = np.nan
 
@@ -366,12 +371,12 @@ class Likelihood:
             var = merged.noise - merged.noise**2 * diagonal
             of, unknown = samples.functional, samples.unknown
             error = (samples.y - mean[of]) ** 2 + var[of]
-            variance = np.where(unknown, noise, samples.alpha) + further
+            variance = np.where(unknown, noise * samples.share, samples.alpha) + further
             by_variance = 0.5 * (error / variance - 1.0) / variance
             if slopes is not None:
                 gradient[: len(theta)] += by_variance @ slopes
         if self._noise_prior is not None:
-            gradient[-1] = noise * by_variance[unknown].sum()
+            gradient[-1] = noise * (by_variance * samples.share)[unknown].sum()
             density, slope = self._noise_prior(x[-1:])
             value += density
             gradient[-1] += slope[0]

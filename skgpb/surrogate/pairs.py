@@ -121,11 +121,13 @@ class TrackedAcross:
 
         -1 stands for any other. ``noise`` is its noise variance in the user's units. O(m t + m^2).
         """
-        if self.known is None or slot < 0 or noise == 0.0 or len(self._stale):
+        if self.known is None or slot < 0 or noise == 0.0:
             # Nothing that the matrix knows, or perhaps with jitter: compute it again.
             self.known = None
             return
         gp, n = self.gp, self.n_first
+        if len(self._stale):
+            self.covariance(gp.posterior)
         row = gp.covariance(gp.tracked.one(slot), gp.tracked)
         subtract_explained(gp.posterior, row, np.array([slot]))
         own = float(gp.white_noise(gp.tracked.one(slot))[0]) if gp.white else 0.0
@@ -181,9 +183,8 @@ class TrackedAcross:
     def _renewed(
         self, K: np.ndarray, slots: np.ndarray, expected: Posterior | None = None
     ) -> np.ndarray:
-        """Covariances with the rows and columns of some slots computed again."""
+        """Covariances with the rows and columns of some slots computed again, in place."""
         n, rows = self.n_first, self.gp.tracked.rows
-        K = K.copy()
         for side, others, start in (
             (slots[slots < n], rows[n:], n),
             (slots[slots >= n], rows[:n], 0),

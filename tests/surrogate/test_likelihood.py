@@ -635,3 +635,26 @@ def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
             optimizer._learned_at = n
             told.append(n)
     assert told[-1] == last_learning(relearn, 12) and told[1:] == learned
+
+
+def test_noise_that_goes_in_proportion_is_learned_as_one_number():
+    """Against the density of all answers with their covariance, and by differences."""
+    shares = np.where(np.arange(24) % 3, 0.5, 4.0)
+    samples = Samples()
+    for i, y, share in zip(OF, Y, shares, strict=True):
+        samples.append(int(i), float(y), float("nan"), float(share))
+    kernel = default_kernel(SQUARE)
+    covariance = covariance_of(kernel, X, None)
+    prior = Prior(np.zeros(1), np.array([np.inf]))
+    objective = Likelihood(covariance, samples.scaled(0.0, 1.0), None, prior)
+
+    def value(x):
+        K = kernel.clone_with_theta(x[:-1])(X)[np.ix_(OF, OF)] + np.diag(np.exp(x[-1]) * shares)
+        return multivariate_normal(cov=K).logpdf(Y)
+
+    x = np.append(kernel.theta, np.log(0.1))
+    steps = 1e-5 * np.eye(len(x))
+    slopes = [(value(x + step) - value(x - step)) / 2e-5 for step in steps]
+    found, gradient = objective(x)
+    assert_allclose(found, value(x), rtol=1e-10)
+    assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
