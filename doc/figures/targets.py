@@ -1,7 +1,7 @@
-"""Which tenth of a line is best, where wide averages are cheap and narrow ones dear."""
+"""What was asked, what is known of f from it, and what is decided: three views of one posterior."""
 
 import numpy as np
-from drawn import BLUE, GREEN, GREY, INK
+from drawn import BLUE, GREEN, GREY, INK, ORANGE
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
@@ -25,20 +25,34 @@ def draw() -> Figure:
         random_state=0,
     )
     opt.run(lambda cell: f(cell.points).mean() + 0.05 * rng.normal(), max_cost=40.0)
-    best = opt.recommend()
-    fig, (above, below) = pyplot.subplots(
-        2, figsize=(5.2, 3.6), sharex=True, height_ratios=[3, 2], layout="constrained"
+    fig, (asked, known, wanted) = pyplot.subplots(
+        3, figsize=(5.2, 5.0), sharex=True, sharey=True, layout="constrained"
     )
-    x = np.linspace(0, 1, 301)
-    above.plot(x, f(x), color=INK, lw=1)
-    above.axvspan(best.lower[0], best.upper[0], color=GREEN, alpha=0.3, lw=0)
-    above.text(best.upper[0] + 0.02, 0.85, "the best tenth found", color=GREEN)
-    above.text(0.02, 0.1, "truth", color=INK)
-    for row, (left, right) in enumerate(opt.history_["descriptor"]):
+    for (left, right), answer in zip(
+        opt.history_["descriptor"], opt.history_["reward"], strict=True
+    ):
         wide = right - left > 0.2
-        below.plot([left, right], [row, row], color=GREY if wide else BLUE, lw=2)
-    below.set(xlabel="x", ylabel="question", yticks=[], xlim=(0, 1))
-    below.invert_yaxis()
-    below.text(0.99, 0.25, "wide, price 1", color=GREY, ha="right", transform=below.transAxes)
-    below.text(0.99, 0.06, "narrow, price 3", color=BLUE, ha="right", transform=below.transAxes)
+        asked.plot([left, right], [answer] * 2, color=ORANGE if wide else BLUE, lw=2.5, alpha=0.8)
+    asked.text(0.97, 0.95, "three tenths, price 1", color=ORANGE, ha="right", va="top")
+    asked.text(0.97, 0.78, "one tenth, price 3", color=BLUE, ha="right", va="top")
+    x = np.linspace(0, 1, 301)
+    mean, std = opt.predict(x[:, None], return_std=True)
+    known.fill_between(x, mean - 2 * std, mean + 2 * std, color=BLUE, alpha=0.25, lw=0)
+    known.plot(x, mean, color=BLUE)
+    known.plot(x, f(x), ":", color=INK, lw=1.5)
+    known.text(0.97, 0.95, "dotted: the truth", color=INK, ha="right", va="top")
+    best = opt.recommend()
+    lower = np.arange(10) / 10
+    cells = [np.linspace(left, left + 0.1, 9)[:, None] for left in lower]
+    mean, std = opt.predict_query([*cells, best], return_std=True)
+    for left, m, s in zip([*lower, best.lower[0]], mean, std, strict=True):
+        color = GREEN if left == best.lower[0] else GREY
+        wanted.plot([left, left + 0.1], [m, m], color=color, lw=3)
+        wanted.plot([left + 0.05] * 2, [m - 2 * s, m + 2 * s], color=color, lw=1)
+    wanted.axvspan(best.lower[0], best.upper[0], color=GREEN, alpha=0.2, lw=0)
+    wanted.text(best.upper[0] + 0.02, 1.12, "the best tenth, anywhere", color=GREEN, va="top")
+    for ax, title in ((asked, "asked"), (known, "known"), (wanted, "decided")):
+        ax.set_ylabel(title, fontsize=12)
+        ax.set(xlim=(0, 1), ylim=(-0.25, 1.15), yticks=[0, 0.5, 1])
+    wanted.set(xlabel="x")
     return fig

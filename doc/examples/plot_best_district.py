@@ -1,0 +1,123 @@
+"""
+The best district, from averages of counties
+============================================
+
+In which of 80 districts are most people vaccinated? Nobody publishes districts. Surveys are made
+by county, and by health region: a number of people asked, and a number of yes. Counties and health
+regions are cut differently, so that their averages together say something of every district, see
+:doc:`/user_guide/targets`.
+"""
+
+# %%
+# The country
+# -----------
+# Districts have centres and populations. A county is a set of neighbouring districts, and so is a
+# health region, but others.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.spatial import Voronoi, cKDTree, voronoi_plot_2d
+from sklearn.gaussian_process.kernels import DotProduct, Matern
+
+from skgpb import KGOptimizer
+from skgpb.feedback import from_counts
+
+rng = np.random.default_rng(4)
+districts = rng.uniform(0, 100, size=(80, 2))
+population = rng.lognormal(10, 0.6, size=80)
+seats = {"county": rng.uniform(0, 100, size=(16, 2)), "health region": rng.uniform(0, 100, (12, 2))}
+member_of = {kind: cKDTree(places).query(districts)[1] for kind, places in seats.items()}
+
+
+def share(places):
+    """Share of vaccinated people, unknown to the search."""
+    x, y = places.T
+    town = np.exp(-(((x - 70) / 16) ** 2 + ((y - 35) / 16) ** 2))
+    return 0.55 + 0.3 * town + 0.08 * np.sin(y / 20)
+
+
+vaccinated = share(districts)
+
+# %%
+# What is asked, and what is wanted
+# ---------------------------------
+# A survey of an area is an average over its districts, weighted by their populations: a row of 80
+# weights. With a covariance L L' of the districts the rows w L and a dot product have the
+# covariances of all averages. Districts are alike where they are near.
+
+weights = np.array(
+    [
+        np.where(members == number, population, 0.0)
+        for members in member_of.values()
+        for number in np.unique(members)
+    ]
+)
+weights /= weights.sum(axis=1, keepdims=True)
+root = np.linalg.cholesky(0.15**2 * Matern(25.0, nu=2.5)(districts) + 0.01**2 * np.eye(80))
+opt = KGOptimizer(
+    DotProduct(sigma_0=0, sigma_0_bounds="fixed"),
+    queries=weights @ root,
+    targets=root,
+    alpha=0.25 / 400,
+    random_state=0,
+)
+
+# %%
+# Forty surveys of 400 people. What is told is the proportion itself (``stabilize=False``), because
+# an average over districts is meant exactly as an average; its noise is estimated from the answer.
+
+asked = []
+for _ in range(40):
+    query = opt.ask()
+    asked.append(query.index)
+    yes = rng.binomial(400, weights[query.index] @ vaccinated)
+    reward, alpha = from_counts(yes, 400, stabilize=False)
+    opt.tell(query, reward - 0.6, alpha)  # the kernel is that of differences from 60 %
+
+best = opt.recommend().index
+mean, std = opt.predict(root, return_std=True)
+told = weights @ vaccinated
+print(f"recommended: district {best}, {0.6 + mean[best]:.0%} expected, +- {std[best]:.0%}")
+print(f"its true share is {vaccinated[best]:.1%}; the best district has {vaccinated.max():.1%}")
+print(f"the best of all counties and regions has {told.max():.1%}")
+print(f"asked: {len(set(asked))} of {len(weights)} areas")
+
+# %%
+# On the left the counties with their answers, white where none was asked for, in the middle what is
+# believed of districts, on the right the truth. Lines are borders of districts.
+
+answers = opt.history_["reward"] + 0.6
+by_county = {
+    number: np.mean(answers[np.array(asked) == i])
+    for i, number in enumerate(np.unique(member_of["county"]))
+    if i in asked
+}
+values = {
+    "surveys of counties": [by_county.get(number, np.nan) for number in member_of["county"]],
+    "believed of districts": 0.6 + mean,
+    "the truth, unknown": vaccinated,
+}
+side = np.linspace(0, 100, 301)
+pixels = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+nearest = cKDTree(districts).query(pixels)[1]
+figure, axes = plt.subplots(1, 3, figsize=(13, 4.8), sharey=True, layout="constrained")
+norm = plt.Normalize(0.45, vaccinated.max())
+for ax, (title, known) in zip(axes, values.items(), strict=True):
+    image = np.asarray(known)[nearest].reshape(301, 301)
+    picture = ax.imshow(image, origin="lower", extent=(0, 100, 0, 100), norm=norm)
+    borders = {"show_points": False, "show_vertices": False, "line_width": 0.5}
+    voronoi_plot_2d(Voronoi(districts), ax=ax, line_colors="0.8", **borders)
+    ax.set(title=title, xlim=(0, 100), ylim=(0, 100), xlabel="km", aspect="equal")
+axes[0].set_ylabel("km")
+axes[1].set_label("thumbnail")
+for ax in axes[1:]:
+    ax.plot(*districts[best], "o", color="#d55e00", ms=14, mew=3, mfc="none", label="recommended")
+    ax.plot(*districts[vaccinated.argmax()], "x", color="0.1", ms=9, mew=2, label="the best")
+handles, labels = axes[1].get_legend_handles_labels()
+figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+figure.colorbar(picture, ax=axes, label="share vaccinated", shrink=0.8)
+plt.show()
+
+# %%
+# No survey said anything of a single district. What two kinds of areas that overlap have in common,
+# and the knowledge that neighbours are alike, single it out.
