@@ -7,8 +7,10 @@
    The best of all runs counts, because other jobs can only slow a run down: two cores have
    to be idle.
 2. The wall time of eight optimizers of several kinds, one after the other, over that of the same
-   eight in eight threads, for each run: on two idle cores at most 2. It says whether the
-   interpreter has a lock; with one, rounds share a core but for their inner loops.
+   eight in eight threads, for each run, and over that in eight processes, which share nothing:
+   what these do not gain the machine does not have, be it that its cores slow each other down or
+   that they have other work. It says whether the interpreter has a lock; with one, rounds share a
+   core but for their inner loops.
 3. How many BLAS threads a worker sees under joblib's backends: processes get their share of the
    cores and threads none of their own, so that nothing is oversubscribed.
 """
@@ -94,16 +96,22 @@ def ask_and_tell(optimizer: Any, rounds: int) -> None:
         optimizer.tell(query, float(np.sin(9 * x) * np.cos(7 * y)) + 1e-3 * (t % 7))
 
 
-def in_eight_threads() -> tuple[float, float]:
-    """Wall time of eight optimizers one by one, and in eight threads, about as long each."""
+def played(i: int) -> None:
+    """Play optimizer i of the eight for all of its rounds."""
+    ask_and_tell(eight()[i], ROUNDS_OF_EIGHT[i])
+
+
+def in_eight(processes: Parallel) -> tuple[float, float, float]:
+    """Wall times of eight optimizers: one by one, in eight threads and in eight processes."""
     seconds = []
     for n_threads in (1, 8):
-        optimizers = eight()
         with ThreadPoolExecutor(n_threads) as threads:
             start = perf_counter()
-            list(threads.map(ask_and_tell, optimizers, ROUNDS_OF_EIGHT))
+            list(threads.map(played, range(8)))
             seconds.append(perf_counter() - start)
-    return seconds[0], seconds[1]
+    start = perf_counter()
+    processes(delayed(played)(i) for i in range(8))
+    return seconds[0], seconds[1], perf_counter() - start
 
 
 def blas_threads() -> list[int]:
@@ -129,12 +137,15 @@ def main(arguments: list[str] | None = None) -> None:
             )
     locked = getattr(sys, "_is_gil_enabled", lambda: True)()
     print(f"\nEight optimizers, {'with' if locked else 'without'} a lock of the interpreter")
-    print("   run   one by one   in eight threads   speed-up")
-    with threadpool_limits(1):
+    print("   run   one by one   in threads   speed-up   in processes   speed-up   of threads")
+    with threadpool_limits(1), Parallel(n_jobs=8) as processes:
+        processes(delayed(eight)() for _ in range(8))  # which imports what they need
         for run in range(options.eight):
-            alone, together = in_eight_threads()
+            alone, together, apart = in_eight(processes)
             print(
-                f"{run:6d}  {alone:9.3f} s  {together:15.3f} s  {alone / together:9.2f}", flush=True
+                f"{run:6d}  {alone:9.2f} s  {together:9.2f} s  {alone / together:9.2f}"
+                f"  {apart:11.2f} s  {alone / apart:9.2f}  {apart / together:11.2f}",
+                flush=True,
             )
     print(f"\nBLAS threads in this process: {blas_threads()}")
     for backend in ("loky", "threading"):
