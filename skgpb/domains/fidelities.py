@@ -188,8 +188,9 @@ class FreeFidelities(OfFidelities, FreeCells):
         number = self.nearest_size(query, alike)
         return -1 if number < 0 else int(alike[number])
 
-    def _placed(self, centers: np.ndarray, number: int) -> np.ndarray:
-        rows = super()._placed(centers, number)
+    def placed(self, centers: np.ndarray, number: int) -> np.ndarray:
+        """Descriptor rows of cells of a size at these centres."""
+        rows = super().placed(centers, number)
         return np.column_stack([rows, np.full(len(rows), float(self.tasks[number]))])
 
     def _knows(self, query: Arm) -> bool:

@@ -472,7 +472,7 @@ class BaseTargetsOptimizer(
         self.domain_, self.targets_ = sets
         self._entered: tuple[Any, ...] | None = None
         if over_cells:
-            rows = np.concatenate([without_contexts(each).rows for each in sets])
+            rows = np.concatenate([without_contexts(each).rows[:, : 2 * d] for each in sets])
             self._gp.sizes = np.pad(frequent_sizes(rows), ((0, 0), (n, 0)))
             self._gp.evaluate_afresh()
         self._prices = self._numbers_per_kind("cost", self.cost, 1.0)
