@@ -20,10 +20,12 @@ from skgpb import (
     GPTSOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    IDSOptimizer,
     IGPUCBOptimizer,
     IndirectEIOptimizer,
     IndirectMESOptimizer,
     IndirectPIOptimizer,
+    IndirectTargetsOptimizer,
     IndirectUCBOptimizer,
     KGOptimizer,
     MESOptimizer,
@@ -31,6 +33,7 @@ from skgpb import (
     PIOptimizer,
     StoOOOptimizer,
     Stop,
+    TargetsOptimizer,
     URGPUCBOptimizer,
 )
 from skgpb.domains import (
@@ -129,6 +132,13 @@ def targets() -> None:
     query = optimizer.ask()
     assert_type(query, Arm)
     assert_type(optimizer.tell(query, average(query)), KGOptimizer)
+    others = (
+        IDSOptimizer(RBF(0.2), queries=ARMS, alpha=1e-2),
+        TargetsOptimizer("mes", RBF(0.2), queries=ARMS, alpha=1e-2, random_state=0),
+        TargetsOptimizer(lambda known: known.query_var, RBF(0.2), queries=ARMS, alpha=1e-2),
+    )
+    for other in others:
+        assert_type(other.ask(), Arm)
 
 
 def indirect() -> None:
@@ -140,6 +150,7 @@ def indirect() -> None:
         IndirectPIOptimizer(**grid),
         IndirectUCBOptimizer(**grid),
         IndirectMESOptimizer(**grid),
+        IndirectTargetsOptimizer("ids", **grid),
     ):
         query = optimizer.ask()
         a: np.ndarray = query.a
