@@ -18,6 +18,7 @@ import numpy as np
 from scipy.spatial import Voronoi, cKDTree, voronoi_plot_2d
 
 from skgpb import CMESOptimizer, IndirectEIOptimizer
+from skgpb.feedback import from_rate, to_rate
 
 rng = np.random.default_rng(5)
 seats = rng.uniform(0, 200, size=(60, 2))
@@ -42,7 +43,9 @@ def incidence(places):
 # ----------------------------
 # The register lists 800 of the 40,000 households. Its pairs of a location and the seat of its
 # district are all that is known of who lives where. A query is a district, by its seat, and a
-# survey follows 4,000 people all over it for a year.
+# survey follows 4,000 people all over it for a year and counts how many fall ill.
+# :func:`~skgpb.feedback.from_rate` turns the count into a square root, whose noise is the same for
+# rare and for frequent illness.
 
 listed = rng.choice(len(homes), size=800, replace=False)
 locations, their_seats = homes[listed], seats[district[listed]]
@@ -50,10 +53,10 @@ n_people = 4000
 
 
 def survey(query, rng):
-    """Observed incidence in a district."""
+    """What a survey in a district tells: the root of cases per person."""
     number = nearest_seat(query.a)[1]
     people = rng.choice(np.flatnonzero(district == number), size=n_people)
-    return rng.poisson(incidence(homes[people])).mean()
+    return from_rate(rng.poisson(incidence(homes[people])).sum(), exposure=n_people)
 
 
 # %%
@@ -69,11 +72,11 @@ def search(cls, seed):
     opt = cls(
         bounds=[(0, 200), (0, 200)],
         queries=seats[np.unique(district[listed])],
-        alpha=0.1 / n_people,
+        alpha=from_rate(0, exposure=n_people).alpha,  # the same for every survey
         relearn="doubling",
         random_state=seed,
     ).fit(locations, queries=their_seats)
-    opt.run(lambda query: survey(query, rng), budget=40)
+    opt.run(lambda query: survey(query, rng).reward, budget=40)
     return opt
 
 
@@ -105,10 +108,10 @@ print("seat of the district with the highest answer:", distances(seats_of_worst)
 
 opt = cmes[0]
 told = np.full(len(seats), np.nan)
-told[nearest_seat(opt.history_["a"])[1]] = opt.history_["reward"]
+told[nearest_seat(opt.history_["a"])[1]] = to_rate(opt.history_["reward"]).value
 images = {
     f"{np.isfinite(told).sum()} districts surveyed": told[nearest_seat(grid)[1]],
-    "believed of places": opt.predict(grid),
+    "believed of places": to_rate(opt.predict(grid)).value,
     "the truth, unknown": truth,
 }
 figure, axes = plt.subplots(1, 3, figsize=(13, 5), sharey=True, layout="constrained")

@@ -100,7 +100,12 @@ def _add_ask(commands: Any) -> None:
 def _add_tell(commands: Any) -> None:
     tell = _add(commands, "tell", _tell, "report an answer, or that there is none")
     add = tell.add_argument
-    add("answer", nargs="?", metavar="ANSWER", help="what was measured")
+    add(
+        "answer",
+        nargs="?",
+        metavar="ANSWER",
+        help="what was measured; '12 of 300' for a proportion",
+    )
     add(
         "--query", type=whole(1), metavar="N", help="number of the query, where several are pending"
     )

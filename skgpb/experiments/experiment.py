@@ -13,10 +13,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from skgpb.experiments.answers import read_answer, variance_of
 from skgpb.experiments.entries import Entry, jsonable
 from skgpb.experiments.kept import KeptRun
 from skgpb.experiments.lock import FileLock
-from skgpb.experiments.sides import Side, number
+from skgpb.experiments.sides import Side
 from skgpb.experiments.table import read_answers
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
 
@@ -125,7 +126,7 @@ class Experiment(KeptRun):
             raise ValueError(f"goal must be 'maximize' or 'minimize', got {goal!r}")
         settings: dict[str, Any] = {
             "bounds": {side.name: side.bounds for side in every},
-            "alpha": _variance(noise),
+            "alpha": variance_of(noise),
             "direction": goal,
             "random_state": seed,
         }
@@ -197,7 +198,8 @@ class Experiment(KeptRun):
         Parameters
         ----------
         answer : float or str
-            What was measured.
+            What was measured. A text such as ``"12 of 300"`` is a proportion, whose noise follows
+            from the counts.
         query : int, default=None
             Number of the query, which must be pending. None where only one is, or for what was not
             asked, ``at`` a setting of one's own.
@@ -212,7 +214,7 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        value, alpha = number(answer, "the answer"), _variance(noise)
+        value, alpha = read_answer(answer, noise)
         with self._changing():
             return self._take(query, at, value, alpha)
 
@@ -285,8 +287,7 @@ class Experiment(KeptRun):
         entry : dict
             As in :meth:`history`.
         """
-        value = None if answer is None else number(answer, "the answer")
-        alpha = _variance(noise)
+        value, alpha = (None, None) if answer is None else read_answer(answer, noise)
         with self._changing():
             entry = self._entry(query)
             events = self._optimizer.events_
@@ -515,13 +516,3 @@ def _sides_of(sides: Iterable[Side | str] | Mapping[str, Any]) -> list[Side]:
         if names.count(name) > 1:
             raise ValueError(f"two sides are named {name!r}")
     return every
-
-
-def _variance(noise: float | str | None) -> float | None:
-    """Return the variance of a noise of this standard deviation."""
-    if noise is None:
-        return None
-    value = number(noise, "noise")
-    if value < 0:
-        raise ValueError(f"noise must be a standard deviation >= 0, got {noise}")
-    return value**2

@@ -397,3 +397,36 @@ def test_reading_changes_no_file(run):
         read()
     assert (run.sides, run.optimizer) != (None, None)
     assert run.path.stat() == before
+
+
+# Counts ------------------------------------------------------------------------------------------
+
+
+def test_counts_are_told_as_a_proportion_with_the_noise_that_follows(run):
+    query = run.ask()[0]["query"]
+    told = run.tell(" 12 of 300 ", query)
+    assert told["answer"] == 0.04
+    q = 13 / 302
+    assert_allclose(told["noise"], np.sqrt(q * (1 - q) / 300), rtol=1e-14)
+    assert Experiment(run.path).history()[-1] == told
+    corrected = run.correct(query, "0 of 300")
+    assert corrected["answer"] == 0.0
+    assert 0.0 < corrected["noise"] < told["noise"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "noise", "message"),
+    [
+        ("12 of 0", None, "trials must be above 0"),
+        ("13 of 12", None, "successes must be from 0 to trials"),
+        ("some of 12", None, "a count in the answer"),
+        ("12 of", None, "the answer"),
+        ("12 of 300", 0.1, "follows from its counts"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(run, answer, noise, message):
+    query = run.ask()[0]["query"]
+    before = run.history()
+    with pytest.raises(ValueError, match=message):
+        run.tell(answer, query, noise=noise)
+    assert run.history() == before
