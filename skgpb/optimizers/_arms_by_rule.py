@@ -16,7 +16,7 @@ from skgpb.optimizers._targets import BaseTargetsOptimizer
 # What it takes over from the optimizer whose rule it follows.
 SHARED = (
     *("kernel", "alpha", "n_initial", "optimizer", "n_restarts_optimizer", "relearn"),
-    *("normalize_y", "direction", "random_state"),
+    *("normalize_y", "direction", "random_state", "bounds", "context_bounds"),
 )
 
 
@@ -85,10 +85,9 @@ def over_arms(name: str, optimizer: Any) -> Any:
             f"the optimizer of {name!r} must have no targets, and queries that are rows: what a "
             "budget is shared for are arms, that are pulled and found"
         )
-    if optimizer.cost is not None or np.ndim(optimizer.alpha):
-        raise ValueError(
-            f"the optimizer of {name!r} must have no cost, and one alpha for all: costs are given "
-            "to the bandit"
-        )
+    if optimizer.cost is not None:
+        raise ValueError(f"the optimizer of {name!r} must have no cost: the bandit is given costs")
+    if optimizer.relative_noise is not None or np.ndim(optimizer.alpha):
+        raise ValueError(f"the optimizer of {name!r} must have one alpha for all arms")
     settings = {each: getattr(optimizer, each) for each in SHARED}
-    return ArmsByRule(optimizer, arms=optimizer.queries, bounds=optimizer.bounds, **settings)
+    return ArmsByRule(optimizer, arms=optimizer.queries, **settings)

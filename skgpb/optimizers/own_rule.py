@@ -75,6 +75,8 @@ class TargetsOptimizer(BaseTargetsOptimizer):
     alpha : float, array-like or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each row
         of ``queries``, or for each size of its cells. None learns one for all.
+    relative_noise : array-like, default=None
+        How the noise variances of answers compare, as in KGOptimizer.
     n_candidates : int, default=500
         How many cells or points stand for all of ``queries``, and how many for all of ``targets``,
         where these are not rows.
@@ -146,6 +148,7 @@ class TargetsOptimizer(BaseTargetsOptimizer):
         context_bounds: Any = None,
         cost: Any = None,
         alpha: Any = None,
+        relative_noise: Any = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -163,6 +166,7 @@ class TargetsOptimizer(BaseTargetsOptimizer):
             context_bounds=context_bounds,
             cost=cost,
             alpha=alpha,
+            relative_noise=relative_noise,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,
