@@ -45,7 +45,7 @@ class OverFidelities:
         if not self._n_tasks:
             return kernel
         if self.kernel is not None and takes_tasks(self.kernel):
-            if counts is not None and not takes_boxes(self.kernel):
+            if counts is not None and not takes_boxes(self.kernel, behind=True):
                 raise ValueError(
                     f"cells of {self.queries!r} need a kernel over rows [lower, upper, fidelity]: "
                     f"Tasks(CellAverage(kernel), n_tasks={self._n_tasks}); got {self.kernel!r}"

@@ -11,7 +11,7 @@ from skgpb._core._tree import TIE_TOLERANCE, first_maximum
 from skgpb.domains.arms import Arm
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.partition import points_per_axis
-from skgpb.kernels import CellAverage
+from skgpb.kernels import CellAverage, Derivative, Tasks
 from skgpb.kernels._boxes import axis_counts
 from skgpb.kernels._cell import CellKernel
 from skgpb.locks import locked
@@ -64,12 +64,15 @@ def best_known(means: np.ndarray, variances: np.ndarray) -> int:
     return int(tied[first_maximum(-variances[tied])])
 
 
-def takes_boxes(kernel: Any) -> bool:
-    """Whether a kernel takes box descriptors, anywhere in its expression."""
-    if not isinstance(kernel, Kernel):
+def takes_boxes(kernel: Any, behind: bool = False) -> bool:
+    """Whether a kernel takes box descriptors, anywhere in its expression.
+
+    ``behind`` says whether a further column may stand behind them, as that of a task.
+    """
+    if not isinstance(kernel, Kernel) or (isinstance(kernel, Tasks | Derivative) and not behind):
         return False
-    parts = [kernel, *kernel.get_params(deep=True).values()]
-    return any(isinstance(part, CellKernel) for part in parts)
+    parts = kernel.get_params(deep=False).values()
+    return isinstance(kernel, CellKernel) or any(takes_boxes(part, behind) for part in parts)
 
 
 def representatives_of(kernel: Kernel, d: int) -> tuple[int, ...]:

@@ -447,7 +447,8 @@ class BaseTargetsOptimizer(
     def _begin(self) -> None:
         n, self._box = self.n_context_, self.bounds_[self.n_context_ :]
         d = len(self._box)
-        over_cells = takes_boxes(self.kernel) or any(
+        given_boxes = takes_boxes(self.kernel, behind=self._n_tasks > 0)
+        over_cells = given_boxes or any(
             (each.sides(self._box, self._actions, name) > 0.0).any()
             if isinstance(each, Cells)
             else each is not None and np.shape(each)[1] == 2 * d
@@ -455,7 +456,7 @@ class BaseTargetsOptimizer(
         )
         kernel = self._prior_kernel(n + d, smooth=over_cells)
         counts = None
-        if takes_boxes(self.kernel):
+        if given_boxes:
             counts = representatives_of(kernel, n + d)[n:]
         elif over_cells:
             counts = representatives_of(kernel, d)
