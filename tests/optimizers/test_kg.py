@@ -9,12 +9,34 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import KGOptimizer
 from skgpb.domains import Arm, Cells
-from skgpb.kernels import CellAverage, boxes_from_points
+from skgpb.kernels import CellAverage, Tasks, WeightedSum, WindowMean, boxes_from_points
 
 POINTS = np.linspace(0, 1, 23)[:, None]
 BOXES = np.array([[x, x + w] for w in (0.1, 0.25) for x in np.linspace(0, 1 - w, 12)])
 COST = np.repeat([1.0, 0.5], 12)
 ALPHA = np.repeat([0.02, 0.01], 12)
+
+TOWNS = np.random.default_rng(0).random((20, 2))
+PEOPLE = np.random.default_rng(1).uniform(1.0, 5.0, 20)
+COUNTY, WARD = np.repeat(np.arange(5), 4), np.repeat(np.arange(10), 2)
+DISTRICTS = WeightedSum(
+    RBF(0.3),
+    np.vstack([TOWNS, TOWNS]),
+    np.append(COUNTY, 100 + WARD),
+    np.append(*(PEOPLE / np.bincount(each, PEOPLE)[each] for each in (COUNTY, WARD))),
+)
+WINDOWS = WindowMean(RBF(0.2), scale=None)
+TRAITS = np.array([[x, task] for task in (0, 1) for x in np.linspace(0, 1, 12)])
+#: Descriptors that are no coordinates; what they stand for is the kernel's business.
+KINDS = {
+    "districts": (DISTRICTS, DISTRICTS.queries(range(5)), DISTRICTS.queries(range(100, 110))),
+    "windows": (
+        WINDOWS,
+        WINDOWS.queries([[x, scale] for scale in (0.05, 0.2) for x in POINTS[::2, 0]]),
+        WINDOWS.points(POINTS),
+    ),
+    "tasks": (Tasks(RBF(0.2)), TRAITS, TRAITS[:12]),
+}
 
 SETTINGS = {
     "points": (0.8 * Matern(0.2, nu=2.5), POINTS, POINTS, np.ones(23), np.full(23, 0.01)),
@@ -26,6 +48,7 @@ SETTINGS = {
         COST,
         ALPHA,
     ),
+    **{name: (*kind, *np.full((2, len(kind[1])), 0.01)) for name, kind in KINDS.items()},
 }
 
 
