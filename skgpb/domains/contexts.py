@@ -121,7 +121,7 @@ class ContextArms(ArmSet):
         self.n_context: int = len(bounds) - len(actions.bounds)
         counts = None if actions.counts is None else (1,) * self.n_context + actions.counts
         super().__init__(np.empty((0, 0)), bounds, counts, space)
-        self.actions = actions
+        self.actions: Any = actions
         if isinstance(actions, BoxCandidates):
             actions.spread_out()
         self.context: np.ndarray = bounds[: self.n_context].mean(axis=1)
@@ -176,7 +176,7 @@ class ContextArms(ArmSet):
         out.rows = self.beside(self.context, moved.rows)
         return out
 
-    def action_of(self, query: Arm | PointsQuery) -> Arm | PointsQuery:
+    def action_of(self, query: Arm | PointsQuery) -> Any:
         """Return what is played in a query, whatever its context."""
         if isinstance(query, Arm):
             row = self.actions_of(query.descriptor[None])[0]
@@ -211,8 +211,10 @@ class ContextArms(ArmSet):
         return ContextArm(self.n_context, index, row, self.counts).named(self.space)
 
     def _knows(self, query: Arm) -> bool:
-        counts, n = self.counts, getattr(query, "n_context", None)
-        if query.counts != counts or n != self.n_context or len(query.lower) != len(self.bounds):
+        n = self.n_context
+        if not isinstance(query, ContextArm) or query.n_context != n:
+            return False
+        if query.counts != self.counts or len(query.lower) != len(self.bounds):
             return False
         if not np.array_equal(query.context, query.upper[:n]):
             return False

@@ -379,7 +379,7 @@ class BaseArmsOptimizer(
         self._start_surrogate(kernel, 2 * d if over_boxes else d)
         self._candidates_at = -1
         self._slope: float | None = None
-        self._entered: tuple[Any, ...] | None = None
+        self._entered = None
         n = self.n_context_
         box, counts = self.bounds_[n:], counts and counts[n:]
         if self.arms is not None:

@@ -15,19 +15,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from os import PathLike
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
+from skgpb.domains.arms import Arm
 from skgpb.domains.contexts import ContextArms
 from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
+from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._first_design import best_known
 from skgpb.optimizers._gap import GapOfArms
 from skgpb.optimizers._placement import best_placed, checked_sides
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import PricedRuns, Runs, check_run
+from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers._workers import workers_of
 from skgpb.utils import check_bounds, check_count, check_inside, check_numbers, unchanged_by_errors
@@ -36,7 +39,7 @@ from skgpb.utils import check_bounds, check_count, check_inside, check_numbers, 
 N_STEPS = 3
 
 
-class InContexts:
+class InContexts(NamedSides):
     """Contexts of an optimizer, where it has ``context_bounds``.
 
     A subclass chooses in ``_choose_in`` and ``_best_in``.
@@ -48,6 +51,7 @@ class InContexts:
     bounds_: np.ndarray
     space_: ParameterSpace | None
     n_context_: int
+    _batch: list[Any]
 
     # -- asking -----------------------------------------------------------------------------
 
@@ -166,13 +170,22 @@ class InContexts:
         return np.concatenate([contexts, check_bounds(self.bounds)])
 
 
-class ChoiceInContexts(GapOfArms, InContexts):
+class ChoiceInContexts(GapOfArms, InContexts, FreeChoice[Arm]):
     """The same of an optimizer that is asked without contexts where it has no ``context_bounds``.
 
     Its domain has a set for every context (``within``); only the present one is tracked.
     """
 
-    def ask(self: Any, n: int | None = None, *, context: Any = None) -> Any:
+    # What is tracked: a context, and the round where candidates follow what is known.
+    _entered: tuple[Any, ...] | None
+
+    @overload
+    def ask(self, n: None = None, *, context: Any = None) -> Arm: ...
+
+    @overload
+    def ask(self, n: int, *, context: Any = None) -> list[Arm]: ...
+
+    def ask(self, n: int | None = None, *, context: Any = None) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 
         Asking again before a ``tell``, in the same context, returns the same queries. Queries
@@ -340,7 +353,8 @@ class RunsInContexts(Runs):
             "verbose": verbose,
         }
         if self._without_context(contexts):
-            return super().run(objective, budget, callback, progress, n_jobs, stop=stop, **common)
+            most: Any = budget  # None is refused there
+            return super().run(objective, most, callback, progress, n_jobs, stop=stop, **common)
         if budget is not None and contexts is not None:
             raise ValueError(f"budget must be None where there are contexts, got {budget!r}")
         turns = self._turns(objective, contexts, callback, progress, n_jobs, *common.values())

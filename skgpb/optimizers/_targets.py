@@ -471,7 +471,7 @@ class BaseTargetsOptimizer(
         if n:
             sets = [ContextArms(each, self.bounds_, self.space_) for each in sets]
         self.domain_, self.targets_ = sets
-        self._entered: tuple[Any, ...] | None = None
+        self._entered = None
         if over_cells:
             rows = np.concatenate([without_contexts(each).rows[:, : 2 * d] for each in sets])
             self._gp.sizes = np.pad(frequent_sizes(rows), ((0, 0), (n, 0)))
@@ -564,7 +564,7 @@ class BaseTargetsOptimizer(
 
     # -- contexts -----------------------------------------------------------------------------
 
-    def _enter(self, context: np.ndarray) -> None:
+    def _enter(self: Any, context: np.ndarray) -> None:
         """Track queries and targets in a context, unless they are tracked already."""
         follow = any(isinstance(each.actions, FreeCells) for each in (self.domain_, self.targets_))
         entered = (context.tobytes(), self._round if follow else None)
@@ -573,7 +573,7 @@ class BaseTargetsOptimizer(
             self._track()
             self._entered = entered
 
-    def _within(self, context: np.ndarray) -> tuple[ContextArms, ContextArms]:
+    def _within(self: Any, context: np.ndarray) -> tuple[ContextArms, ContextArms]:
         """Queries and targets in a context, of which cells follow the best targets there."""
         queries, targets = self.domain_.within(context), self.targets_.within(context)
         if not len(self._gp.observed):
