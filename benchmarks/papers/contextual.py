@@ -11,12 +11,14 @@ noise. Printed are the mean cumulative contextual regret (equation 5.7) after t 
 300 contexts, its standard error, and the exponent p of a fit R_t = c t^p over t = 50..300, which is
 1 for an algorithm that does not learn.
 
-- "GPTree, contextual" is Algorithm 3 with the defaults, diameter="kernel", h_max of equation
-  3.4 and the theory's beta_n; with beta = 4; and with beta = 4 and V_h = g_h, one prior standard
-  deviation of f(x) - f(centre) within cells of depth h, which is no high-probability bound.
-- "CGP-UCB" maximises mean + sqrt(beta) std over a grid of actions, 100 in one dimension and 20 x 20
-  in two, with beta_t = 2 log(n_grid t^2 pi^2 / (6 * 0.1)) of Krause and Ong, and with beta = 4.
-- "GPTree, no context" sees rewards of actions and takes what contexts do for noise.
+- "GPTree" is Algorithm 3 with the defaults, diameter="kernel", h_max of equation 3.4 and the
+  theory's beta_n; with beta = 4; and with beta = 4 and V_h = g_h, one prior standard deviation of
+  f(x) - f(centre) within cells of depth h, which is no high-probability bound.
+- "GP-UCB" is CGP-UCB of Krause and Ong: ``GPUCBOptimizer`` with ``context_bounds``, over a grid of
+  actions, 100 in one dimension and 20 x 20 in two, with the theory's beta_t, and with beta = 4.
+- The other rules are asked in contexts in the same way, over the same actions, with the defaults.
+- "no context" is GP-UCB with beta = 4 that sees rewards of actions and takes what contexts do for
+  noise.
 
 References
 ----------
@@ -29,6 +31,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +53,19 @@ from benchmarks._common import (
 from skgpb.domains.partition import sample_cells
 from skgpb.exceptions import RefinementWarning
 from skgpb.metrics import contextual_regret
-from skgpb.optimizers import ContextualGPTreeOptimizer, GPTreeOptimizer
+from skgpb.optimizers import (
+    ContextualGPTreeOptimizer,
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    ESTOptimizer,
+    GPTSOptimizer,
+    GPUCBOptimizer,
+    IGPUCBOptimizer,
+    MESOptimizer,
+    PIOptimizer,
+    URGPUCBOptimizer,
+)
 from skgpb.optimizers._variation import cell_deviations
-from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 REPORTED = (50, 100, 150, 200, 250, 300)
 #: The exponent is fitted from here on.
@@ -61,14 +74,19 @@ NOISE = 0.1
 FAILURE_PROBABILITY = 0.1
 #: Number of contexts and of actions, and grid points per axis of the actions.
 PROBLEMS = {"1 + 1": (1, 100), "2 + 2": (2, 20)}
-ALGORITHMS = [
-    "GPTree, contextual, theory",
-    "GPTree, contextual, beta = 4",
-    "GPTree, contextual, V = g, beta = 4",
-    "CGP-UCB on a grid, theory",
-    "CGP-UCB on a grid, beta = 4",
-    "GPTree, no context",
-]
+RULES = {
+    "GP-UCB, theory": (GPUCBOptimizer, {}),
+    "GP-UCB, beta = 4": (GPUCBOptimizer, {"beta": 4.0}),
+    "IGP-UCB": (IGPUCBOptimizer, {}),
+    "GP-TS": (GPTSOptimizer, {}),
+    "URGP-UCB": (URGPUCBOptimizer, {}),
+    "DAGP-UCB": (DAGPUCBOptimizer, {}),
+    "EI": (EIOptimizer, {}),
+    "PI": (PIOptimizer, {}),
+    "EST": (ESTOptimizer, {}),
+    "MES": (MESOptimizer, {}),
+}
+ALGORITHMS = ["GPTree, theory", "GPTree, beta = 4", "GPTree, V = g, beta = 4", *RULES, "no context"]
 
 
 class Draw:
@@ -94,73 +112,68 @@ def beside(context: NDArray[np.float64], actions: NDArray[np.float64]) -> NDArra
     return np.column_stack([np.tile(context, (len(actions), 1)), actions])
 
 
-class GridUCB:
-    """CGP-UCB: the joint posterior, the upper confidence bound over a grid of actions."""
+def drawn(d: int, T: int, seed: int) -> tuple[Draw, NDArray[np.float64], NDArray[np.float64]]:
+    """Return the function of a run, its contexts and the noise."""
+    rng = np.random.default_rng(seed)
+    return Draw(d, rng), rng.uniform(size=(T, d)), NOISE * rng.normal(size=T)
 
-    def __init__(self, kernel: RBF, actions: NDArray[np.float64], beta: float | None) -> None:
-        self.actions, self.beta, self.t = actions, beta, 0
-        self.model = OnlineGaussianProcessRegressor(kernel, alpha=NOISE**2, optimizer=None)
 
-    def ask(self, context: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the action for a context."""
-        self.t += 1
-        beta = self.beta
-        if beta is None:
-            n = len(self.actions)
-            beta = 2 * np.log(n * self.t**2 * np.pi**2 / (6 * FAILURE_PROBABILITY))
-        mean, std = self.model.predict(beside(context, self.actions), return_std=True)
-        return self.actions[np.argmax(mean + np.sqrt(beta) * std)]
+@cache
+def best_values(problem: str, T: int, seed: int) -> NDArray[np.float64]:
+    """Return the value of the best action in each context of a run, over a fine grid."""
+    d, _ = PROBLEMS[problem]
+    f, contexts, _ = drawn(d, T, seed)
+    fine = grid_of(d, 1001 if d == 1 else 61)
+    return np.array([f(beside(context, fine)).max() for context in contexts])
 
 
 def one_run(problem: str, algorithm: str, T: int, seed: int) -> NDArray[np.float64]:
     """Return the cumulative contextual regret after each of T contexts, and the seconds spent."""
     d, per_axis = PROBLEMS[problem]
-    rng = np.random.default_rng(seed)
-    f, contexts, noise = Draw(d, rng), rng.uniform(size=(T, d)), NOISE * rng.normal(size=T)
+    f, contexts, noise = drawn(d, T, seed)
     kernel, box = RBF(f.length_scale), [(0.0, 1.0)] * d
-    fine = grid_of(d, 1001 if d == 1 else 61)
-    optima, values, spent = np.empty(T), np.empty(T), 0.0
-    common = {"alpha": NOISE**2, "horizon": T, "failure_probability": FAILURE_PROBABILITY}
-    if algorithm.startswith("GPTree, contextual"):
-        beta = "theory" if algorithm.endswith("theory") else 4.0
+    values, spent = np.empty(T), 0.0
+    actions = grid_of(d, per_axis)
+    if algorithm.startswith("GPTree"):
         both = np.array(box * 2)
         g = cell_deviations(kernel, lambda h: sample_cells(both, 2, h, everywhere=False), 64)
         player = ContextualGPTreeOptimizer(
             kernel,
             context_bounds=box,
             bounds=box,
-            beta=beta,
+            alpha=NOISE**2,
+            horizon=T,
+            failure_probability=FAILURE_PROBABILITY,
+            beta="theory" if algorithm.endswith("theory") else 4.0,
             diameter=g.__getitem__ if "V = g" in algorithm else "kernel",
-            **common,
         )
-    elif algorithm.startswith("CGP-UCB"):
-        beta = None if algorithm.endswith("theory") else 4.0
-        player = GridUCB(kernel, grid_of(d, per_axis), beta)
+    elif algorithm in RULES:
+        cls, parameters = RULES[algorithm]
+        player = cls(
+            kernel,
+            arms=actions,
+            context_bounds=box,
+            alpha=NOISE**2,
+            random_state=seed,
+            **parameters,
+        )
     else:
         # Contexts vary f by about its own variance.
-        player = GPTreeOptimizer(RBF(f.length_scale[d:]), bounds=box, **common | {"alpha": 1.0})
+        player = GPUCBOptimizer(RBF(f.length_scale[d:]), arms=actions, alpha=1.0, beta=4.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RefinementWarning)
         for t, context in enumerate(contexts):
-            start = time.perf_counter()
-            if isinstance(player, ContextualGPTreeOptimizer):
-                query = player.ask(context)
-                point = query.points
-            elif isinstance(player, GridUCB):
-                point = beside(context, player.ask(context)[None])
-            else:
-                query = player.ask()
-                point = beside(context, query.points)
-            spent += time.perf_counter() - start
+            start = time.process_time()
+            known = algorithm != "no context"
+            query = player.ask(context=context) if known else player.ask()
+            point = query.points if known else beside(context, query.points)
+            spent += time.process_time() - start
             values[t] = f(point)[0]
-            optima[t] = max(f(beside(context, fine)).max(), values[t])
             reward = values[t] + noise[t]
-            start = time.perf_counter()
-            if isinstance(player, GridUCB):
-                player.model.partial_fit(point, [reward])
-            else:
-                player.tell(query, reward)
-            spent += time.perf_counter() - start
+            start = time.process_time()
+            player.tell(query, reward)
+            spent += time.process_time() - start
+    optima = np.maximum(best_values(problem, T, seed), values)
     return np.append(contextual_regret(optima, values), spent)
 
 
