@@ -38,7 +38,7 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
 # What any floor may use: single modules, and data that nothing depends on.
 CELLAR = [
     *("utils", "exceptions", "locks", "progress", "roots", "persistence", "_scripted"),
-    *("metrics", "inspection", "datasets", "testing", "__main__"),
+    *("feedback", "metrics", "theory", "inspection", "datasets", "testing", "__main__"),
     *("_deprecation", "_docstrings", "_documentation", "_version"),
 ]
 WIDTH, HEIGHT, STEP, MARGIN = 520, 52, 84, 12
