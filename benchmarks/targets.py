@@ -196,6 +196,7 @@ class BoTorchLearningNoise(BoTorch):
 
 METHODS: dict[str, Callable] = {
     "kg": kg((1.0, 0.5, 2.0, 0.25)),
+    "kg-growing": kg((1.0, 0.5, 2.0, 0.25), relearn="growing"),
     "kg-side": kg((1.0,)),
     "kg-half": kg((1.0, 0.5)),
     "kg-twice": kg((1.0, 2.0)),
