@@ -228,12 +228,13 @@ def _pair(first: Any, name: str, second: Any, other: str) -> tuple[np.ndarray, n
             raise ValueError(f"{called} must be finite numbers, got {values!r}")
         arrays.append(array.astype(np.float64))
     try:
-        return tuple(np.broadcast_arrays(*arrays))
+        left, right = np.broadcast_arrays(*arrays)
     except ValueError as error:
         raise ValueError(
             f"{name} and {other} must have shapes that go together, got {arrays[0].shape} and "
             f"{arrays[1].shape}"
         ) from error
+    return left, right
 
 
 def _plain(values: np.ndarray) -> Any:

@@ -160,6 +160,7 @@ class FreeFidelities(OfFidelities, FreeCells):
         counts: tuple[int, ...] | None,
         seed: list[int],
         space: ParameterSpace | None,
+        *,
         tasks: np.ndarray,
         n_tasks: int,
     ) -> None:

@@ -73,8 +73,8 @@ class BanditScorer:
         optimizer = clone(estimator)
         parameters = optimizer.get_params(deep=False)
         domain = next((name for name in ("pool", "arms") if name in parameters), None)
-        elsewhere = domain is None or in_contexts(optimizer)
-        if not isinstance(optimizer, BaseBanditOptimizer) or elsewhere:
+        known = isinstance(optimizer, BaseBanditOptimizer) and not in_contexts(optimizer)
+        if domain is None or not known:
             raise TypeError(
                 "bandit_scorer needs an optimizer that searches a pool or arms, such as "
                 f"GPOOOptimizer or GPUCBOptimizer, got {estimator!r}"

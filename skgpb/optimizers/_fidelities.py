@@ -66,7 +66,7 @@ class OverFidelities:
             return FreeCells(*layout)
         of_truth = np.zeros(len(layout[0]), dtype=np.intp)
         tasks = given.tasks if isinstance(given, Fidelities) else of_truth
-        return FreeFidelities(*layout, tasks, self._n_tasks)
+        return FreeFidelities(*layout, tasks=tasks, n_tasks=self._n_tasks)
 
     def _row_set(self, rows: np.ndarray, *layout: Any) -> ArmSet:
         """Rows of points or boxes, which are of the function itself."""

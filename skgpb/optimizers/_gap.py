@@ -35,13 +35,11 @@ class Gaps:
 
     # What it needs of the class that it is mixed into.
     _lock: Any
-    _seed: int
     _history: list[Any]
     _check_informed: Callable[[], None]
     recommend: Callable[..., Any]
     failure_probability: float
     _n_fitted: int
-    _learns: bool
     _minimizes: bool
     _ends: Callable[[Any], tuple[np.ndarray, np.ndarray]]
 
@@ -95,7 +93,7 @@ class Gaps:
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
             )
 
-    def _stops(self, stop: Stop | Callable[[Any], Any]) -> bool:
+    def _stops(self: Any, stop: Stop | Callable[[Any], Any]) -> bool:
         """Whether a run may stop now."""
         if not isinstance(stop, Stop):
             return stop(self) is True
@@ -123,7 +121,7 @@ class Gaps:
         """
         return None
 
-    def _gap_stream(self) -> np.random.Generator:
+    def _gap_stream(self: Any) -> np.random.Generator:
         """Random numbers of their own, the same whenever this state is looked at."""
         return np.random.default_rng([self._seed, len(self._history), STREAM])
 
@@ -176,10 +174,9 @@ class GapOfRegions(Gaps):
     # What it needs of the class that it is mixed into.
     domain_: Any
     _gp: GaussianProcess
-    _finest: int
     _block: Callable[[Any], np.ndarray]
 
-    def _shortfall(self, best: Any) -> Later:
+    def _shortfall(self: Any, best: Any) -> Later:
         return Refined(self._gp.copy(), self.domain_.copy(), self._finest, self._block(best))
 
 
@@ -197,8 +194,8 @@ class GapOfPoints(Gaps):
         mean, std = self.surrogate_.predict_tracked(return_std=True)
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_POINTS]
         points = np.concatenate([self.surrogate_.X_tracked_[some], np.atleast_2d(best)])
-        moments = self.surrogate_.predict(points, return_cov=True)
-        return AtPoints(*moments, getattr(self, "_functionals_at", lambda X: [])(points))
+        mean, cov = self.surrogate_.predict(points, return_cov=True)
+        return AtPoints(mean, cov, getattr(self, "_functionals_at", lambda X: [])(points))
 
 
 class Gap:

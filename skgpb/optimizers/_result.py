@@ -34,14 +34,14 @@ class RunResult(OptimizeResult):
 
     def with_gap(self, compute: Callable[[], float]) -> Self:
         """Return this result, with the function that computes its gap."""
-        vars(self)["compute"] = compute
+        self.__dict__["compute"] = compute
         return self
 
     def __missing__(self, key: str) -> Any:
         """Compute what is only computed where somebody reads it."""
         if key != "gap" or "compute" not in vars(self):
             raise KeyError(key)
-        self["gap"] = vars(self).pop("compute")()
+        self["gap"] = self.__dict__.pop("compute")()
         return self["gap"]
 
     def __reduce__(self) -> tuple[Any, ...]:

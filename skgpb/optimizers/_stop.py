@@ -26,7 +26,8 @@ OF_THE_POSTERIOR = 0.8
 
 def check_share(value: Any, name: str) -> float:
     """Return a probability in (0, 1), or raise."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < value < 1.0:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not 0.0 < value < 1.0:
         raise ValueError(f"{name} must be a number in (0, 1), got {value!r}")
     return float(value)
 

@@ -149,7 +149,8 @@ class IndirectTargetsPosterior(TargetsPosterior):
     def draws(self, n_draws: int) -> np.ndarray:
         """Joint draws of all targets, shape (n_draws, n_targets)."""
         seed = int(self.rng.integers(2**31))
-        return (self._process.sample_tracked(n_draws, seed).T - self.offset) / self.scale
+        draws = np.asarray(self._process.sample_tracked(n_draws, seed))
+        return (draws.T - self.offset) / self.scale
 
 
 def worth_asking(values: np.ndarray, posterior: TargetsPosterior) -> np.ndarray:

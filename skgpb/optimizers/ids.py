@@ -111,7 +111,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
     beta : float or callable, default=4.0
         Factor of the posterior variance in the bound on a gap: sqrt(beta) standard deviations. A
         callable takes the round, from 1.
-    gap : {"decision", "query"}, default="decision"
+    regret : {"decision", "query"}, default="decision"
         What a round is charged. "decision" is what the best target may have over the one that
         would be recommended, whatever is asked: queries are asked to decide. "query" is what the
         best target may have over what is asked, where answers are what is earned: the sum of f* - f
@@ -176,7 +176,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
 
     _parameter_constraints: dict[str, Any] = {
         "beta": [Interval(Real, 0, None, closed="left"), callable],
-        "gap": [StrOptions({"decision", "query"})],
+        "regret": [StrOptions({"decision", "query"})],
         "information": [StrOptions({"directed", "full"})],
         "deterministic": ["boolean"],
     }
@@ -193,7 +193,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
         alpha: Any = None,
         relative_noise: Any = None,
         beta: float | Callable[[int], float] = 4.0,
-        gap: str = "decision",
+        regret: str = "decision",
         information: str = "directed",
         deterministic: bool = False,
         n_candidates: int = 500,
@@ -224,7 +224,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
             random_state=random_state,
         )
         self.beta = beta
-        self.gap = gap
+        self.regret = regret
         self.information = information
         self.deterministic = deterministic
 
@@ -263,7 +263,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
         gaps : ndarray of shape (n_queries,)
             At least 0, in units of the surrogate.
         """
-        if self.gap == "decision":
+        if self.regret == "decision":
             return np.full(len(posterior.query_mean), self._rival(posterior)[2])
         mean, width = posterior.target_mean, self._width(posterior)
         var = posterior.query_var[:, None] + posterior.target_var - 2.0 * posterior.covariance

@@ -260,10 +260,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     @locked
     def assume_noise(self, unit: float) -> Self:
-        """Say what variance of observations is typical; a share of it is noise until it is learned.
-
-        ``unit`` is in units of the scaled targets, and the share ``NOISE``.
-        """
+        """Until it is learned, noise is ``NOISE`` times ``unit``, a variance of scaled targets."""
         self._prepared()
         self._unit, self._level = unit, NOISE * unit
         return self
@@ -312,38 +309,40 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     @locked
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw f at points X (n, d) from the joint posterior, shape (n, n_samples)."""
-        return joint_draws(*self.predict(X, return_cov=True), n_samples, random_state)
+        mean, cov = self.predict(X, return_cov=True)
+        return joint_draws(mean, cov, n_samples, random_state)
 
     @locked
     def sample_query(self, A: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw g at queries A (n, q) from the joint posterior, shape (n, n_samples)."""
-        return joint_draws(*self.predict_query(A, return_cov=True), n_samples, random_state)
+        mean, cov = self.predict_query(A, return_cov=True)
+        return joint_draws(mean, cov, n_samples, random_state)
 
+    @locked
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
         """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
-        with self._lock:
-            self._prepared()
-            return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
+        self._prepared()
+        return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
 
     @property
+    @locked
     def alpha_(self) -> float:
         """Noise variance in use where none is told: ``alpha``, or what was learned."""
-        with self._lock:
-            if self.alpha is not None:
-                return self.alpha
-            self._prepared()
-            if self._level is None:
-                raise AttributeError("alpha_ is not known before anything is observed or tracked")
-            return self._level * self.scale_**2
+        if self.alpha is not None:
+            return self.alpha
+        self._prepared()
+        if self._level is None:
+            raise AttributeError("alpha_ is not known before anything is observed or tracked")
+        return self._level * self.scale_**2
 
     @property
+    @locked
     def model_noise_(self) -> float:
         """Variance added to the noise of answers, in units of the observations."""
-        with self._lock:
-            self._prepared()
-            if self.model_noise == "auto":
-                return self._own_share * self.scale_**2
-            return float(self.model_noise)
+        self._prepared()
+        if self.model_noise == "auto":
+            return self._own_share * self.scale_**2
+        return float(self.model_noise)
 
     @property
     @locked
@@ -458,7 +457,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         rows = self._prepared().queries(one_or_more(A, "A"))
         noises = self._noises(self._checked(rows, np.zeros(len(rows)), alpha)[1], True)
         out = copy(self)
-        vars(out)["process_"] = self.process_.imagine(list(rows[:, None]), noises)
+        out.__dict__["process_"] = self.process_.imagine(list(rows[:, None]), noises)
         return out
 
     # -- inside -----------------------------------------------------------------------------

@@ -286,7 +286,7 @@ SETUPS = {
     "KG": Setup(skgpb.KGOptimizer, queries=ARMS, **PLAIN),
     "KG-box": Setup(skgpb.KGOptimizer, **_ON_A_BOX),
     "IDS": Setup(skgpb.IDSOptimizer, queries=ARMS, **PLAIN),
-    "IDS-box": Setup(skgpb.IDSOptimizer, gap="query", **_ON_A_BOX),
+    "IDS-box": Setup(skgpb.IDSOptimizer, regret="query", **_ON_A_BOX),
     "CMES": WindowSetup(skgpb.CMESOptimizer),
     "CMES-policies": PoliciesSetup(skgpb.CMESOptimizer),
     "CMETS": TreeSetup(skgpb.CMETSOptimizer),

@@ -36,11 +36,11 @@ def f(points):
 def made(name, **parameters):
     kernel, queries, targets, cost, information = SETTINGS[name]
     alpha = ALPHA if len(queries) == len(ALPHA) else np.linspace(0.01, 0.03, len(queries))
-    gap, beta = name.partition(",")[0], 2.0
+    regret, beta = name.partition(",")[0], 2.0
     given = {"queries": queries, "targets": targets, "cost": cost, "alpha": alpha, "beta": beta}
-    given |= {"gap": gap, "information": information, "random_state": 0}
+    given |= {"regret": regret, "information": information, "random_state": 0}
     optimizer = IDSOptimizer(kernel, **given | parameters)
-    return optimizer, NaiveIDS(kernel, queries, targets, cost, alpha, beta, gap, information)
+    return optimizer, NaiveIDS(kernel, queries, targets, cost, alpha, beta, regret, information)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -165,3 +165,9 @@ def test_the_best_cell_is_found_from_cells_of_other_sizes(seed):
     )
     result = optimizer.run(average, budget=40)
     assert np.abs(result.x.center - peak).max() < 0.1
+
+
+def test_a_run_says_how_much_better_the_best_may_be():
+    optimizer, _ = made("query", regret="query")
+    result = optimizer.run(lambda query: f(query.points), budget=8)
+    assert 0.0 <= result.gap == optimizer.gap(0.05) < 1.0
