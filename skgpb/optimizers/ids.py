@@ -117,7 +117,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
         best target may have over what is asked, where answers are what is earned: the sum of f* - f
         over the rounds is to be small, as in a bandit.
     information : {"directed", "full"}, default="directed"
-        About the difference of two targets, or about f as a whole.
+        About the difference of two targets, or about f as a whole [Kirschner2018]_.
     deterministic : bool, default=False
         Whether the query of the least ratio is asked, and not one of the two of the best
         distribution, which differ where queries have gaps of their own.
