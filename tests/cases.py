@@ -128,7 +128,12 @@ CASES = {
     "own-rule": (TargetsOptimizer, {"rule": "ids", "queries": Cells(0.4), "n_candidates": 40}),
     "IDS-cells": (
         IDSOptimizer,
-        {"queries": Cells([0.3, 0.6]), "targets": Cells(0.3), "n_candidates": 40, "gap": "query"},
+        {
+            "queries": Cells([0.3, 0.6]),
+            "targets": Cells(0.3),
+            "n_candidates": 40,
+            "regret": "query",
+        },
     ),
     "KG-fidelities": (
         KGOptimizer,
