@@ -305,7 +305,7 @@ HALF_MASKED = np.ma.array([[0.0, 1.0], [0.5, 2.0]], mask=[[0, 0], [0, 1]])
 
 BAD_PARAMETERS = {
     "rule": ["ucb", None, 1],
-    "gap": ["arm", None, 1],
+    "regret": ["arm", None, 1],
     "information": ["joint", None, 1],
     "deterministic": ["yes", None, 2],
     "bounds": [
