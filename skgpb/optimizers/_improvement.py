@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.arms import Arm
 from skgpb.domains.cells import FreeCells
+from skgpb.surrogate.gaussian_process import GaussianProcess
 
 
-def improved_place(
-    cells: FreeCells, slot: int, values: np.ndarray, value: Callable[[np.ndarray], np.ndarray]
-) -> Arm:
-    """Return the best query of the size of a row, by L-BFGS-B from the best rows of this size.
+def improved_place(cells: FreeCells, slot: int, means: np.ndarray, gp: GaussianProcess) -> Arm:
+    """Return the query of the largest mean of the size of a row, by L-BFGS-B from the best rows.
 
     Parameters
     ----------
@@ -22,10 +19,10 @@ def improved_place(
         What there is, and where it may lie.
     slot : int
         Number of the best row.
-    values : ndarray of shape (n,)
-        Of all rows.
-    value : callable
-        Takes other rows and returns theirs.
+    means : ndarray of shape (n,)
+        Of all rows, in units of the process.
+    gp : GaussianProcess
+        What is known.
     """
     number = int(cells.size_of[slot])
     same = np.flatnonzero(cells.size_of == number)
@@ -39,7 +36,10 @@ def improved_place(
         centers[:, free] = coordinates
         return cells.placed(centers, number)
 
+    def value(coordinates: np.ndarray) -> np.ndarray:
+        return (gp.moments(at(coordinates)) - gp.offset) / gp.scale
+
     starts = places[same][:, free]
-    starts = starts[best_apart(starts, values[same], room[free])]
-    best, top = maximise_in_box(lambda some: value(at(some)), starts, room[free])
-    return cells.query_of(-1, at(best[np.newaxis])[0]) if top > values[slot] else cells.arm(slot)
+    starts = starts[best_apart(starts, means[same], room[free])]
+    best, top = maximise_in_box(value, starts, room[free])
+    return cells.query_of(-1, at(best[np.newaxis])[0]) if top > means[slot] else cells.arm(slot)

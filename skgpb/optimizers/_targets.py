@@ -287,11 +287,7 @@ class BaseTargetsOptimizer(
         best = best_known(means, variances)
         if not isinstance(self.targets_, FreeCells):
             return self.targets_.arm(best)
-
-        def mean_of(rows: np.ndarray) -> np.ndarray:
-            return (self._gp.moments(rows) - self._gp.offset) / self._gp.scale
-
-        return improved_place(self.targets_, best, means, mean_of)
+        return improved_place(self.targets_, best, means, self._gp)
 
     def _best_in(self, context: np.ndarray) -> Any:
         # What is tracked belongs to the context that was asked last.
