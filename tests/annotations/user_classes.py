@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
@@ -25,9 +25,11 @@ from skgpb.domains import (
     BoxPartition,
     Cell,
     ChebyshevCovering,
+    ContextArms,
     ContextCell,
     ContextPartition,
     EuclideanCovering,
+    Fidelities,
     FreeCells,
     MixedBalls,
     MixedCovering,
@@ -40,6 +42,7 @@ from skgpb.exceptions import (
     AllocationWarning,
     BudgetWarning,
     EvaluationWarning,
+    GuaranteeWarning,
     LearningWarning,
     LoadError,
     NumericalWarning,
@@ -48,12 +51,16 @@ from skgpb.exceptions import (
     ReplayWarning,
 )
 from skgpb.experiments import Experiment, Side
+from skgpb.feedback import Answer, Estimate, from_counts
 from skgpb.kernels import (
     CellIntegral,
     Columns,
     ConditionalMean,
+    Derivative,
     LowRank,
     PolicyMean,
+    Tasks,
+    WeightedSum,
     WindowMean,
     boxes_from_points,
 )
@@ -111,7 +118,8 @@ def domains() -> None:
     arms = ArmSet(POINTS, BOX)
     assert_type(arms.arm(3), Arm)
     assert_type(BoxCandidates(BOX, 10, None, 0).bounds, np.ndarray)
-    assert issubclass(FreeCells, ArmSet)
+    assert issubclass(FreeCells, ArmSet) and issubclass(ContextArms, ArmSet)
+    assert_type(Fidelities(2).sides(BOX, None), np.ndarray)
     allocations = AllocationSet([arms, arms], [np.ones(16), np.ones(16)])
     assert_type(allocations.allocation([0, 1]), Allocation)
     assert_type(PointsQuery(POINTS[:2]).points, np.ndarray)
@@ -124,6 +132,9 @@ def kernels() -> None:
     assert_type(LowRank(RBF(0.2), POINTS).diag(POINTS), np.ndarray)
     assert_type(Columns(RBF(0.2), [0]).diag(np.hstack([POINTS, POINTS])), np.ndarray)
     assert_type(boxes_from_points(POINTS), np.ndarray)
+    numbered = np.hstack([POINTS, np.zeros_like(POINTS)])
+    assert_type(Tasks(RBF(0.2)).diag(numbered), np.ndarray)
+    assert issubclass(Derivative, Kernel) and issubclass(WeightedSum, Kernel)
     window = WindowMean(RBF(0.2), scale=0.1)
     assert_type(window.queries(POINTS[:3]), np.ndarray)
     policy = PolicyMean(RBF(0.2), policies=np.full((2, 16), 1 / 16), arms=POINTS)
@@ -154,6 +165,14 @@ def searches() -> None:
     assert issubclass(type("Mine", (OptimizerContract,), {}), OptimizerContract)
 
 
+def feedback() -> None:
+    """Counts as answers, and an estimate read back."""
+    answer = from_counts(3, 10)
+    assert_type(answer, Answer)
+    assert_type(answer.alpha, Any)
+    assert issubclass(Estimate, tuple)
+
+
 def problems() -> None:
     """Problems know their optimum."""
     problem = gpoo_function(1)
@@ -171,6 +190,7 @@ def errors(folder: Path) -> None:
         AllocationWarning,
         BudgetWarning,
         EvaluationWarning,
+        GuaranteeWarning,
         LearningWarning,
         NumericalWarning,
         RefinementWarning,
@@ -232,6 +252,7 @@ def main() -> None:
     domains()
     kernels()
     searches()
+    feedback()
     problems()
     pictures()
     studies()

@@ -42,7 +42,9 @@ from skgpb.domains import (
     Ball,
     Cell,
     Cells,
+    ContextArm,
     ContextCell,
+    FidelityArm,
     IndirectCell,
     IndirectQuery,
     Query,
@@ -139,6 +141,7 @@ def targets() -> None:
     )
     for other in others:
         assert_type(other.ask(), Arm)
+    assert issubclass(FidelityArm, Arm) and issubclass(ContextArm, Arm)
 
 
 def indirect() -> None:
