@@ -185,6 +185,7 @@ class ChoiceInContexts(GapOfArms, InContexts, FreeChoice[Arm]):
     @overload
     def ask(self, n: int, *, context: Any = None) -> list[Arm]: ...
 
+    @locked
     def ask(self, n: int | None = None, *, context: Any = None) -> Any:
         """Return the next query, or a list of n different ones for parallel evaluation.
 

@@ -39,7 +39,7 @@ from skgpb.surrogate.likelihood import (
 )
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.settings import kernel_on_settings
-from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions
+from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions, check_callable_value
 
 # Regions that recommend() looks into at each level.
 BEAM = 16
@@ -71,6 +71,17 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
+
+    # Here and not with what has a ``beta``: a round passes through as few files as it can.
+    def _beta(self: Any, t: int) -> float:
+        """Factor of the variance in round t: the theory's, or what the user chose."""
+        if callable(self.beta):
+            return check_callable_value(self.beta, t, "beta")
+        if self.beta == "theory":
+            return max(0.0, self._theory_beta(t))
+        if self.beta == "rkhs":
+            return self._norm_beta()
+        return float(self.beta)
 
     @property
     @abstractmethod

@@ -21,7 +21,7 @@ from skgpb.optimizers._gap import GapOfRegions
 from skgpb.optimizers._norm_bound import NormBoundedOptimizer
 from skgpb.optimizers._placement import Sides
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
-from skgpb.utils import Integral, Interval, Real, StrOptions, check_callable_value
+from skgpb.utils import Integral, Interval, Real, StrOptions
 
 # Regions that recommend() looks into at each level.
 BEAM = 16
@@ -67,16 +67,6 @@ class RegionSearchOptimizer(NormBoundedOptimizer[Q]):
             return super()._prior_kernel(d, smooth)
         # Over columns of settings, of which descriptors are made (skgpb.domains.mixed).
         return kernel_on_columns(self.space_, smooth) if self.kernel is None else clone(self.kernel)
-
-    def _beta(self, t: int) -> float:
-        """Factor of the variance in round t: the theory's, or what the user chose."""
-        if callable(self.beta):
-            return check_callable_value(self.beta, t, "beta")
-        if self.beta == "theory":
-            return max(0.0, self._theory_beta(t))
-        if self.beta == "rkhs":
-            return self._norm_beta()
-        return float(self.beta)
 
     @abstractmethod
     def _theory_beta(self, t: int) -> float:

@@ -318,31 +318,31 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         mean, cov = self.predict_query(A, return_cov=True)
         return joint_draws(mean, cov, n_samples, random_state)
 
-    @locked
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
         """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
-        self._prepared()
-        return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
+        with self._lock:
+            self._prepared()
+            return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
 
     @property
-    @locked
     def alpha_(self) -> float:
         """Noise variance in use where none is told: ``alpha``, or what was learned."""
-        if self.alpha is not None:
-            return self.alpha
-        self._prepared()
-        if self._level is None:
-            raise AttributeError("alpha_ is not known before anything is observed or tracked")
-        return self._level * self.scale_**2
+        with self._lock:
+            if self.alpha is not None:
+                return self.alpha
+            self._prepared()
+            if self._level is None:
+                raise AttributeError("alpha_ is not known before anything is observed or tracked")
+            return self._level * self.scale_**2
 
     @property
-    @locked
     def model_noise_(self) -> float:
         """Variance added to the noise of answers, in units of the observations."""
-        self._prepared()
-        if self.model_noise == "auto":
-            return self._own_share * self.scale_**2
-        return float(self.model_noise)
+        with self._lock:
+            self._prepared()
+            if self.model_noise == "auto":
+                return self._own_share * self.scale_**2
+            return float(self.model_noise)
 
     @property
     @locked

@@ -17,13 +17,18 @@ from fuzz.setups import PUBLIC, SETUPS
 #: A kernel of each public class, and rows that it takes.
 BOXES = np.array([[0.0, 0.0, 0.5, 0.5], [0.5, 0.0, 1.0, 1.0], [0.2, 0.2, 0.2, 0.2]])
 PAIRS = np.array([[0.0], [0.4], [1.0]])
+NUMBERED = np.column_stack([PAIRS, [0, 1, 0]])
+SETS = skgpb.kernels.WeightedSum(RBF(0.3), PAIRS, [0, 0, 1], [0.5, -1.0, 2.0])
 KERNELS = {
     "CellAverage": (skgpb.kernels.CellAverage(RBF(0.3), 3), BOXES),
     "CellIntegral": (skgpb.kernels.CellIntegral(RBF(0.3)), BOXES),
     "Columns": (skgpb.kernels.Columns(RBF(0.3), [1, 3]), BOXES),
     "ConditionalMean": (skgpb.kernels.ConditionalMean(RBF(0.3), PAIRS, PAIRS), PAIRS),
+    "Derivative": (skgpb.kernels.Derivative(RBF(0.3)), NUMBERED - [0, 1]),
     "LowRank": (skgpb.kernels.LowRank(RBF(0.3), PAIRS), PAIRS),
     "PolicyMean": (skgpb.kernels.PolicyMean(RBF(0.3), np.eye(3), PAIRS), PAIRS),
+    "Tasks": (skgpb.kernels.Tasks(RBF(0.3)), NUMBERED),
+    "WeightedSum": (SETS, SETS.queries([0, 1])),
     "WindowMean": (skgpb.kernels.WindowMean(RBF(0.3), scale=0.1), PAIRS),
 }
 
