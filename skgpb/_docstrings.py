@@ -49,7 +49,8 @@ _OF_GAUSSIAN_PROCESSES = _entries(
         Noise variance of a reward, in units of the reward squared; None learns it.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of a given ``kernel``.
+        None keeps those of a given ``kernel``. "consistent", where there is a parameter ``B``,
+        drops length scales that contradict the answers (:doc:`/user_guide/guarantees`).
     n_restarts_optimizer : int, default=0
         Further starts of the optimizer.
     relearn : {"doubling", "growing"}, int or None, default="doubling"

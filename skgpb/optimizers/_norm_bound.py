@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.exceptions import GuaranteeWarning
@@ -13,9 +14,14 @@ from skgpb.kernels import LowRank
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, LearningOptimizer
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.information_gain import noise_share
+from skgpb.surrogate.length_scales import consistent, shorter
 from skgpb.surrogate.widths import norm_beta, norm_ends
 from skgpb.utils import Interval, Real, StrOptions
+
+# As ``optimizer``: length scales are dropped that contradict the answers.
+CONSISTENT = "consistent"
 
 
 class NormBounded(LearningOptimizer[Q]):
@@ -41,6 +47,8 @@ class NormBounded(LearningOptimizer[Q]):
 
     def _norm_bound(self) -> tuple[float, float, float, float]:
         B, delta = float(self.B), float(self.failure_probability)
+        if self.optimizer == CONSISTENT:
+            delta *= 0.5  # the other half is for a length scale that is dropped by its residuals
         return B, noise_share(self), delta, float(self.misspecification)
 
     @property
@@ -48,7 +56,8 @@ class NormBounded(LearningOptimizer[Q]):
         """Why the widths of a bounded norm are no guarantee, None where they are one."""
         if self._standardizes:
             return "the answers are scaled by their own spread"
-        if self.optimizer is not None and self.surrogate_.kernel_.n_dims:
+        learned = self.optimizer is not None and self.optimizer != CONSISTENT
+        if learned and self.surrogate_.kernel_.n_dims:
             return "hyperparameters are learned from the answers"
         if self.alpha is None:
             return "the noise is learned from the answers (pass alpha)"
@@ -99,23 +108,62 @@ class NormBounded(LearningOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         return self._ends(self._functionals_at(self._checked_points_of(X)))
 
+    def _possible_processes(self) -> list[GaussianProcess]:
+        """Processes of which one is right: one."""
+        return [self.surrogate_.process_]
+
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows of f at points (n, d), as the process knows them."""
         return self._rows_of(points)
 
     def _ends(self, blocks: Any) -> tuple[np.ndarray, np.ndarray]:
         self._warn_if_unfounded()
-        lower, upper = norm_ends(self.surrogate_.process_, blocks, *self._norm_bound())
+        bound = self._norm_bound()
+        ends = [norm_ends(gp, blocks, *bound) for gp in self._possible_processes()]
+        lower = np.min([each[0] for each in ends], axis=0)
+        upper = np.max([each[1] for each in ends], axis=0)
         return (-upper, -lower) if self._minimizes else (lower, upper)
 
 
 class NormBoundedOptimizer(NormBounded[Q], GaussianProcessOptimizer[Q]):
     """The same where queries are functionals of the process itself."""
 
-    def _start_surrogate(self, *args: Any) -> None:
-        super()._start_surrogate(*args)
+    _parameter_constraints: dict[str, Any] = {
+        "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
+    }
+
+    def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
+        if self.optimizer == CONSISTENT:
+            if self.kernel is None or self.alpha is None or self.normalize_y:
+                raise ValueError(
+                    f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
+                    "kernel, whose length scales are the longest, alpha, and normalize_y=False"
+                )
+            if self.alpha == 0.0 or self.misspecification > 0.0:
+                raise ValueError(
+                    f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
+                    f"misspecified; got alpha={self.alpha!r} and "
+                    f"misspecification={self.misspecification!r}"
+                )
+            shorter(kernel, kernel.theta)
+        super()._start_surrogate(kernel, n_columns)
         if isinstance(self.beta, str) and self.beta == "rkhs":
             self._warn_if_unfounded()
+
+    def _possible_processes(self) -> list[GaussianProcess]:
+        """Of every length scale that does not contradict the answers, the longest first."""
+        if self.optimizer != CONSISTENT:
+            return super()._possible_processes()
+        thetas = shorter(self._gp.kernel, self._first_theta)
+        return consistent(self._gp, thetas, *self._norm_bound()[:3])
+
+    def _most_probable(self) -> dict[str, Any]:
+        if self.optimizer != CONSISTENT:
+            return super()._most_probable()
+        # Each length scale has its turn: a search by one alone may never see what contradicts it.
+        left, turn = self._possible_processes(), sum(event[0] == "learned" for event in self._log)
+        theta = left[turn % len(left)].kernel.theta
+        return {"center": 0.0, "scale": 1.0, "theta": theta, "noise": self._noise}
 
     @locked
     def predict_query(

@@ -64,6 +64,8 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 
 # Weights of the norm against the answers that the dual bound tries; 1 is that of beta_t.
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)
+# Weights s of squared residuals.
+EXPONENTS = np.array([0.25, 0.125, 0.0625, 0.03125])
 # Beyond so many distinct functionals, whose Gram matrix it decomposes, it is left out.
 MOST_DECOMPOSED = 2000
 
@@ -219,11 +221,8 @@ def dual_ends(
     """
     root = np.sqrt(noise)
     values, vectors = np.linalg.eigh(gram / np.outer(root, root))
-    values = np.maximum(values, 0.0)[:, None]
-    along = (answers / root @ vectors)[:, None]
-    # y^T Q^-1 y / lambda - y^T Q_lambda^-1 y, without cancellation
-    surplus = along**2 * values * (1.0 - WEIGHTS) / ((values + 1.0) * (values + WEIGHTS))
-    squares = norm2 + (excess + surplus.sum(axis=0)) / WEIGHTS
+    values, along = np.maximum(values, 0.0)[:, None], (answers / root @ vectors)[:, None]
+    squares = _radii(values, along, norm2, excess)
     if squares.min() < 0.0:
         return None
     shares = 1.0 / (values + WEIGHTS)
@@ -231,6 +230,48 @@ def dual_ends(
     half = np.sqrt(squares * np.maximum(variance[:, None] - rows**2 @ shares, 0.0))
     mean = rows @ (along * shares)
     return (mean - half).max(axis=1), (mean + half).min(axis=1)
+
+
+def fits(gp: GaussianProcess, B: float, share: float, failure_probability: float) -> bool:
+    """Whether some function of norm B fits the answers, with two chances of failure.
+
+    It must lie in the ball of :func:`norm_ends`, and leave residuals that noise can have. For every
+    s in (0, 1/2) the products of sqrt(1 - 2 s) exp(s (eps_i / rho)^2 / alpha_i) are a
+    supermartingale, and so is their mean over several s.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        What was observed, with noise.
+    B, share : float
+        As for :func:`norm_beta`.
+    failure_probability : float
+        Of each of the two.
+    """
+    noise = gp.posterior.noises()
+    if not len(noise):
+        return True
+    root = np.sqrt(noise)
+    K = gp.covariance(gp.observed, gp.observed)
+    values, vectors = np.linalg.eigh(K / np.outer(root, root))
+    along = (gp.posterior.targets() / root @ vectors)[:, None]
+    values = np.maximum(values, 0.0)[:, None]
+    excess = 2.0 * share**2 * (gain_of(gp) - log(failure_probability))
+    if _radii(values, along, B * B, excess).min() < 0.0:
+        return False
+    # The least squares of a function of norm B, by the dual of that problem.
+    least = (WEIGHTS * ((along**2 / (values + WEIGHTS)).sum(axis=0) - B * B)).max()
+    least += gp.posterior.repeat_terms()[0]
+    n, log_odds = int(gp.posterior.counts().sum()), log(len(EXPONENTS) / failure_probability)
+    most = ((log_odds - 0.5 * n * np.log1p(-2.0 * EXPONENTS)) / EXPONENTS).min()
+    return bool(least <= share**2 * most)
+
+
+def _radii(values: np.ndarray, along: np.ndarray, norm2: float, excess: float) -> np.ndarray:
+    """b(lambda) for all weights, from eigenvalues (t, 1) and the answers along eigenvectors."""
+    # y^T Q^-1 y / lambda - y^T Q_lambda^-1 y, without cancellation
+    surplus = along**2 * values * (1.0 - WEIGHTS) / ((values + 1.0) * (values + WEIGHTS))
+    return norm2 + (excess + surplus.sum(axis=0)) / WEIGHTS
 
 
 def _functionals(gp: GaussianProcess, blocks: np.ndarray | list[np.ndarray]) -> Functionals:

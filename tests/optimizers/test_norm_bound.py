@@ -243,3 +243,68 @@ def test_a_conditional_that_is_learned_is_no_guarantee():
     with pytest.warns(GuaranteeWarning, match="learned from pairs"):
         opt.fit(A + 0.05 * rng.normal(size=(40, 1)), queries=A)
     assert not opt.widths_hold_
+
+
+def unlearned(cls, **settings):
+    return make(cls, RBF(0.8), optimizer="consistent", **({"relearn": 1} | settings))
+
+
+@pytest.mark.parametrize(
+    "cls", [GPUCBOptimizer, GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer]
+)
+def test_length_scales_that_contradict_the_answers_are_dropped(cls):
+    # f varies much faster than the given kernel, under which its norm is far above B.
+    rng = np.random.default_rng(2)
+    kernel, centers = RBF(0.1), np.array([[0.1], [0.3], [0.5], [0.7], [0.9]])
+    weights = np.array([1.0, -1.0, 1.0, -1.0, 1.3])
+    weights *= 2.0 / np.sqrt(weights @ kernel(centers) @ weights)
+
+    def f(points):
+        return kernel(points, centers) @ weights
+
+    opt, used = unlearned(cls, relearn=2), set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GuaranteeWarning)
+        for _ in range(36):
+            query = opt.ask()
+            opt.tell(query, f(np.asarray(query)).mean() + 0.2 * rng.normal())
+            used.add(round(float(np.exp(opt.surrogate_.kernel_.theta[0])), 3))
+        X = rng.random((30, 1))
+        lower, upper = opt.interval(X)
+    assert (lower <= f(X)).all() and (f(X) <= upper).all()
+    assert opt.widths_hold_
+    left = [np.exp(each.kernel.theta[0]) for each in opt._possible_processes()]
+    assert max(left) < 0.79 and min(left) < 0.2
+    assert len(used) > 4  # all that are left have their turns
+
+
+def test_length_scales_in_question_widen_the_interval():
+    opt, long, short = unlearned(GPUCBOptimizer), make(GPUCBOptimizer, RBF(0.8)), []
+    for x in (0.1, 0.6):
+        for each in (opt, long):
+            each.tell([x], 0.5)
+    short = make(GPUCBOptimizer, RBF(0.8 / 32))
+    short.tell([[0.1], [0.6]], [0.5, 0.5])
+    X = np.array([[0.3], [0.9]])
+    lower, upper = opt.interval(X)
+    for each in (long, short):
+        assert (lower <= each.interval(X)[0] + 1e-9).all()
+        assert (upper >= each.interval(X)[1] - 1e-9).all()
+    assert len(opt._possible_processes()) == 11  # nothing contradicts any of them yet
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kernel": None}, "needs a kernel"),
+        ({"alpha": None}, "needs a kernel, .* alpha"),
+        ({"normalize_y": True}, "normalize_y=False"),
+        ({"misspecification": 0.1}, "misspecification=0.1"),
+        ({"alpha": 0.0}, "alpha > 0"),
+        ({"kernel": RBF(0.3, "fixed")}, "has none that is free"),
+    ],
+)
+def test_what_length_scales_are_compared_by_must_be_known(settings, message):
+    opt = make(GPUCBOptimizer, **({"optimizer": "consistent"} | settings))
+    with pytest.raises(ValueError, match=f"optimizer='consistent' .*{message}"):
+        opt.start()

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
+from scipy.stats import binom
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.widths import gain_of, norm_beta, norm_ends
+from skgpb.surrogate.widths import fits, gain_of, norm_beta, norm_ends
 
 KERNEL = 1.3 * Matern(0.3, nu=1.5)
 DELTA = 0.1
@@ -179,3 +180,22 @@ def test_an_error_of_the_kernel_is_within_the_width():
         truth = KERNEL(grid, centers) @ weights - sign * epsilon
         lower, upper = norm_ends(gp, grid, 2.0, 0.0, DELTA, epsilon)
         assert (lower <= truth).all() and (truth <= upper).all()
+
+
+def test_residuals_larger_than_noise_fit_no_function():
+    rng = np.random.default_rng(6)
+    X, noise = np.repeat(np.linspace(0, 1, 10), 3)[:, None], 0.04
+    truth = 2.0 * KERNEL(X, [[0.4]])[:, 0] / np.sqrt(1.3)
+    dropped = 0
+    for _ in range(40):
+        gp = GaussianProcess(KERNEL, 1)
+        gp.observe_all(X, truth + 0.2 * rng.normal(size=30), np.full(30, noise))
+        dropped += not fits(gp, 2.0, 1.0, 0.05)
+    # dropped with a probability of at most 0.1 in all: more than this with less than 1e-6
+    assert dropped <= binom.ppf(1.0 - 1e-6, 40, 0.1)
+    wild = GaussianProcess(KERNEL, 1)
+    # repeats that disagree by ten deviations are no noise, whatever f is
+    wild.observe_all(X, truth + np.tile([1.0, -1.0, 0.0], 10), np.full(30, noise))
+    assert not fits(wild, 2.0, 1.0, 0.05)
+    assert fits(wild, 2.0, 5.0, 0.05)
+    assert fits(GaussianProcess(KERNEL, 1), 0.0, 1.0, 0.05)

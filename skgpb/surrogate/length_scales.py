@@ -1,0 +1,86 @@
+"""Several length scales for one set of answers, of which those that contradict them are dropped.
+
+Each length scale has its own ball of functions that fit (:mod:`skgpb.surrogate.widths`). If f has
+norm at most B for one of them, whichever, its ball holds f at all times with probability 1 - delta:
+it is never empty, and the smallest interval around those of all balls that are not empty holds f.
+No union over the length scales is taken, because only that one has to hold. Dropped are also those
+whose functions leave residuals larger than noise has, with the other half of delta. The search
+takes the ones that are left in turn: the longest alone may never look where it is contradicted
+[Berkenkamp2019]_, the shortest alone explores too much [Ziomek2024]_.
+
+References
+----------
+.. [Berkenkamp2019] F. Berkenkamp, A. P. Schoellig and A. Krause, "No-Regret Bayesian Optimization
+   with Unknown Hyperparameters", JMLR 20, 2019.
+.. [Ziomek2024] J. Ziomek, M. Adachi and M. A. Osborne, "Bayesian Optimisation with Unknown
+   Hyperparameters: Regret Bounds Logarithmically Closer to Optimal", NeurIPS 2024.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.widths import fits
+
+# Shares of the length scales that are given: down to a thirty-second, by factors of sqrt(2).
+SHARES = 2.0 ** (-0.5 * np.arange(11))
+
+
+def shorter(kernel: Kernel, theta: np.ndarray) -> list[np.ndarray]:
+    """Hyperparameters with the length scales of theta and shares of them, longest first.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Has length scales that are not fixed; none is taken below its bounds.
+    theta : ndarray of shape (n_theta,)
+        Logarithms of the hyperparameters.
+    """
+    scales = [
+        each.name.endswith("length_scale")
+        for each in kernel.hyperparameters
+        if not each.fixed
+        for _ in range(each.n_elements)
+    ]
+    if not any(scales):
+        raise ValueError(
+            "optimizer='consistent' tries length scales, and kernel has none that is free: got "
+            f"{kernel!r}"
+        )
+    thetas = [theta + np.log(share) * np.array(scales) for share in SHARES]
+    return thetas[:1] + [each for each in thetas[1:] if (each >= kernel.bounds[:, 0]).all()]
+
+
+def consistent(
+    gp: GaussianProcess,
+    thetas: list[np.ndarray],
+    B: float,
+    share: float,
+    failure_probability: float,
+) -> list[GaussianProcess]:
+    """Processes of the same answers with hyperparameters that do not contradict them.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        What was observed.
+    thetas : list of ndarray of shape (n_theta,)
+        Hyperparameters.
+    B, share, failure_probability : float
+        As for :func:`~skgpb.surrogate.widths.fits`.
+
+    Returns
+    -------
+    processes : list of GaussianProcess
+        In the order of ``thetas``, without what ``gp`` tracks; the last of all where all
+        contradict the answers.
+    """
+    merged, processes = gp.merged(), []
+    for theta in thetas:
+        process = GaussianProcess(gp.kernel.clone_with_theta(theta), gp.n_columns, gp.origin)
+        process.restore(gp.observed, merged)
+        processes.append(process)
+    left = [each for each in processes if fits(each, B, share, failure_probability)]
+    return left or processes[-1:]
