@@ -25,6 +25,7 @@ from skgpb.optimizers.indirect_baselines import (
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import MESOptimizer
 from skgpb.optimizers.own_rule import IndirectTargetsOptimizer, TargetsOptimizer
+from skgpb.optimizers.phased_elimination import PhasedEliminationOptimizer
 from skgpb.optimizers.pi import PIOptimizer
 from skgpb.optimizers.stooo import StoOOOptimizer
 from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
@@ -52,6 +53,7 @@ __all__ = [
     "KGOptimizer",
     "MESOptimizer",
     "PIOptimizer",
+    "PhasedEliminationOptimizer",
     "StoOOOptimizer",
     "Stop",
     "TargetsOptimizer",

@@ -30,6 +30,7 @@ from skgpb import (
     KGOptimizer,
     MESOptimizer,
     OnlineGaussianProcessRegressor,
+    PhasedEliminationOptimizer,
     PIOptimizer,
     StoOOOptimizer,
     Stop,
@@ -119,6 +120,7 @@ def arms() -> None:
     others = (
         EIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         PIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
+        PhasedEliminationOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         ESTOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         MESOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0),
     )

@@ -279,6 +279,7 @@ SETUPS = {
     "DAGP-UCB-box": Setup(skgpb.DAGPUCBOptimizer, **_ON_A_BOX),
     "EI": Setup(skgpb.EIOptimizer, **_ON_ARMS),
     "EI-box": Setup(skgpb.EIOptimizer, **_ON_A_BOX),
+    "elimination": Setup(skgpb.PhasedEliminationOptimizer, **_ON_ARMS),
     "PI": Setup(skgpb.PIOptimizer, **_ON_ARMS),
     "EST": Setup(skgpb.ESTOptimizer, **_ON_ARMS),
     "MES": Setup(skgpb.MESOptimizer, **_ON_ARMS),
