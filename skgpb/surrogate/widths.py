@@ -28,7 +28,7 @@ most functionals (:func:`norm_ends`).
 Noise variances may differ. Answers about the same functional may be merged, by which neither mu_t
 nor V_t changes. k and c k have the same functions, of norms that differ by sqrt(c). A larger alpha
 than the noise is (rho < 1) regularises more, and the factor of a smaller gain falls
-[Whitehouse2023]_; see :func:`regularization_order`.
+[Whitehouse2023]_.
 
 *A kernel that is wrong by epsilon.* If not f but some f_0 within epsilon of it has norm at most B
 and the functionals are averages, answers are about f_0 with an error of at most epsilon each, which
