@@ -151,6 +151,8 @@ class FreeFidelities(OfFidelities, FreeCells):
     """
 
     kind = "fidelity (and size of cells)"
+    tasks: np.ndarray
+    n_tasks: int
 
     def __init__(
         self,

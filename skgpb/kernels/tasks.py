@@ -91,6 +91,9 @@ class Tasks(WrapperKernel):
     True
     """
 
+    W: ArrayLike | None
+    kappa: float | ArrayLike | None
+
     def __init__(
         self,
         base: Kernel,

@@ -176,6 +176,7 @@ class ChoiceInContexts(GapOfArms, InContexts, FreeChoice[Arm]):
     Its domain has a set for every context (``within``); only the present one is tracked.
     """
 
+    n_context_: int
     # What is tracked: a context, and the round where candidates follow what is known.
     _entered: tuple[Any, ...] | None
 
@@ -278,6 +279,8 @@ class ChoiceInContexts(GapOfArms, InContexts, FreeChoice[Arm]):
 
 class ArmsInContexts(ChoiceInContexts):
     """The same of an optimizer over arms or a box."""
+
+    domain_: Any
 
     def _best_in(self: Any, context: np.ndarray) -> Any:
         # What is tracked belongs to the context that was asked last.

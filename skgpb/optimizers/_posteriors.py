@@ -1,4 +1,4 @@
-"""What rules look at: the posterior of all arms before a round, or of allocations of arms."""
+"""What rules look at: the posterior of arms before a round, of allocations, or of targets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from skgpb._core._arms import add_reductions
 from skgpb._core._posterior import Posterior
 from skgpb.acquisition.ucb import own_reduction
 from skgpb.optimizers._knapsack import CostTable
-from skgpb.surrogate.pairs import TrackedPairs
+from skgpb.roots import joint_draws
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.surrogate.pairs import TrackedAcross, TrackedPairs
 
 # covariance="auto" keeps the covariance of all pairs for at most so many arms (200 MB),
 FULL_BY_DEFAULT = 5_000
@@ -50,7 +52,8 @@ class QueriesAreTargets:
         """Ones: what arms cost is the affair of a budget."""
         return np.ones(len(self.mean))
 
-    target_mean, target_var = query_mean, query_var
+    target_mean: property = query_mean
+    target_var: property = query_var
 
 
 class ArmsPosterior(QueriesAreTargets):
@@ -218,3 +221,126 @@ class AllocationsPosterior(QueriesAreTargets):
     def draws(self, n_draws: int) -> np.ndarray:
         """Joint draws, shape (n_draws, n_arms), the same again beyond the first 256."""
         return self._drawn[np.arange(n_draws) % N_DRAWN]
+
+
+class TargetsPosterior:
+    """Posterior of all queries and all targets before a round: all that a rule looks at.
+
+    Values are in units of the surrogate, where the prior is the kernel. Pending queries count as
+    answered with what is expected.
+
+    Attributes
+    ----------
+    t : int
+        The round about to be played, counted from 1.
+    query_mean, query_var : ndarray of shape (n_queries,)
+        Posterior of what each query observes, without the noise of an answer.
+    query_noise : ndarray of shape (n_queries,)
+        Noise variance of an answer.
+    cost : ndarray of shape (n_queries,)
+        Price of an answer.
+    target_mean, target_var : ndarray of shape (n_targets,)
+        Posterior of the targets.
+    covariance : ndarray of shape (n_queries, n_targets)
+        Posterior covariances of queries and targets.
+    offset, scale : float
+        Units: a reward is ``offset + scale * value``.
+    rng : numpy.random.Generator
+        Randomness of this round, the same whenever the round is asked again.
+    """
+
+    t: int
+    query_mean: np.ndarray
+    query_var: np.ndarray
+    query_noise: np.ndarray
+    cost: np.ndarray
+    target_mean: np.ndarray
+    target_var: np.ndarray
+    offset: float
+    scale: float
+    rng: np.random.Generator
+
+    def __init__(
+        self,
+        expected: Posterior,
+        across: TrackedAcross,
+        noise: np.ndarray,
+        cost: np.ndarray,
+        t: int,
+        rng: np.random.Generator,
+    ) -> None:
+        gp, n = across.gp, across.n_first
+        self._expected, self._across = expected, across
+        mean, var = expected.tracked_mean(), expected.tracked_var()
+        self.query_mean, self.target_mean = mean[:n], mean[n:]
+        self.query_var, self.target_var = var[:n], var[n:]
+        self.query_noise = noise / gp.scale**2 + gp.white_noise(gp.tracked)[:n]
+        self.cost = cost
+        self.t = t
+        self.offset, self.scale = gp.offset, gp.scale
+        self.rng = rng
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances (n_queries, n_targets)."""
+        return self._across.covariance(self._expected)
+
+    def covariance_of_target(self, number: int) -> np.ndarray:
+        """Posterior covariances of one target with all targets, shape (n_targets,)."""
+        return self._across.among_others(self._expected, np.array([number]))[0]
+
+    def draws(self, n_draws: int) -> np.ndarray:
+        """Joint draws of all targets, shape (n_draws, n_targets)."""
+        covariance = self._across.among_others(self._expected, np.arange(len(self.target_mean)))
+        seed = int(self.rng.integers(2**31))
+        return joint_draws(self.target_mean, covariance, n_draws, seed).T
+
+
+class IndirectTargetsPosterior(TargetsPosterior):
+    """The same of questions a and points x, from a conditional mean process that tracks both."""
+
+    def __init__(
+        self,
+        process: ConditionalMeanProcess,
+        noise: np.ndarray,
+        cost: np.ndarray,
+        t: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self._process = process
+        self.offset, self.scale = process.center_, process.scale_
+        query_mean, query_std = process.predict_query_tracked(return_std=True)
+        target_mean, target_std = process.predict_tracked(return_std=True)
+        self.query_mean, self.target_mean = (
+            (mean - self.offset) / self.scale for mean in (query_mean, target_mean)
+        )
+        self.query_var, self.target_var = (
+            (std / self.scale) ** 2 for std in (query_std, target_std)
+        )
+        self.query_noise = process.noise_of(noise) / self.scale**2
+        self.cost = cost
+        self.t, self.rng = t, rng
+        self._covariance: np.ndarray | None = None
+        self._among: np.ndarray | None = None
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances (n_queries, n_targets)."""
+        if self._covariance is None:
+            X, A = self._process.X_tracked_, self._process.A_tracked_
+            found = self._process.covariance(X, A).T / self.scale**2
+            self._covariance = np.ascontiguousarray(found)
+        return self._covariance
+
+    def covariance_of_target(self, number: int) -> np.ndarray:
+        """Posterior covariances of one target with all targets, shape (n_targets,)."""
+        if self._among is None:
+            _, found = self._process.predict(self._process.X_tracked_, return_cov=True)
+            self._among = found / self.scale**2
+        return self._among[number]
+
+    def draws(self, n_draws: int) -> np.ndarray:
+        """Joint draws of all targets, shape (n_draws, n_targets)."""
+        seed = int(self.rng.integers(2**31))
+        draws = np.asarray(self._process.sample_tracked(n_draws, seed))
+        return (draws.T - self.offset) / self.scale

@@ -77,6 +77,11 @@ class Stop:
     'within 0.1 of the best with probability 0.95'
     """
 
+    epsilon: float
+    delta: float
+    min_answers: int | None
+    rule: str
+
     def __init__(
         self,
         epsilon: float,

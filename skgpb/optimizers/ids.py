@@ -67,7 +67,8 @@ from skgpb.acquisition.entropy import linear_information
 from skgpb.acquisition.information import least_ratio, log_information_ratio
 from skgpb.locks import locked
 from skgpb.optimizers._first_design import best_known
-from skgpb.optimizers._targets import BaseTargetsOptimizer, TargetsPosterior
+from skgpb.optimizers._posteriors import TargetsPosterior
+from skgpb.optimizers._targets import BaseTargetsOptimizer
 from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 
 # Variances of at most this share of the largest one are rounding errors.

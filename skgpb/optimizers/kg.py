@@ -13,7 +13,8 @@ import numpy as np
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.knowledge import log_knowledge_gradient
 from skgpb.locks import locked
-from skgpb.optimizers._targets import BaseTargetsOptimizer, TargetsPosterior
+from skgpb.optimizers._posteriors import TargetsPosterior
+from skgpb.optimizers._targets import BaseTargetsOptimizer
 
 
 @with_shared_paragraphs

@@ -28,8 +28,7 @@ from skgpb.acquisition.entropy import (
 )
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer
-from skgpb.optimizers._posteriors import ArmsPosterior
-from skgpb.optimizers._targets import TargetsPosterior
+from skgpb.optimizers._posteriors import ArmsPosterior, TargetsPosterior
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
 
 # Samples of the largest value of a target.

@@ -17,12 +17,8 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.locks import locked
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
-from skgpb.optimizers._targets import (
-    BaseTargetsOptimizer,
-    IndirectTargetsPosterior,
-    TargetsPosterior,
-    worth_asking,
-)
+from skgpb.optimizers._posteriors import IndirectTargetsPosterior, TargetsPosterior
+from skgpb.optimizers._targets import BaseTargetsOptimizer, worth_asking
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import largest_target_information
