@@ -78,9 +78,23 @@ extensions = [
     for path in sorted(CORE.glob("*.pyx"))
 ]
 
+# What Cython needs for memoryviews is in one module and not in each, which halves what they take;
+# up to Cython 3.1 it is in each as well.
+SHARED = "skgpb._core._shared"
+extensions.append(
+    Extension(
+        SHARED,
+        [f"{SHARED.replace('.', '/')}.c"],
+        extra_compile_args=compile_args,
+        extra_link_args=link_args,
+        libraries=libraries,
+    )
+)
+
 setup(
     ext_modules=cythonize(
         extensions,
+        shared_utility_qualified_name=SHARED,
         compiler_directives=DIRECTIVES,
         build_dir=str(generated),
         include_path=[str(generated)],
