@@ -52,8 +52,15 @@ class QueriesAreTargets:
         """Ones: what arms cost is the affair of a budget."""
         return np.ones(len(self.mean))
 
-    target_mean: property = query_mean
-    target_var: property = query_var
+    @property
+    def target_mean(self) -> np.ndarray:
+        """Those of the queries."""
+        return self.mean
+
+    @property
+    def target_var(self) -> np.ndarray:
+        """Those of the queries."""
+        return self.var
 
 
 class ArmsPosterior(QueriesAreTargets):
