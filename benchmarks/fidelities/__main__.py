@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import DEFAULT_OUTPUT, argument_parser
+from benchmarks._common import DEFAULT_OUTPUT, argument_parser, estimate, mean_and_error
 from benchmarks.fidelities import ours, peers
 from benchmarks.fidelities.functions import PAIRS, Pair
 
@@ -84,8 +84,7 @@ def report(rows: list[dict[str, Any]]) -> str:
             for share in SHARES:
                 regret = np.array([float(r["regret"]) for r in mine if float(r["spent"]) == share])
                 if len(regret):
-                    error = regret.std(ddof=1) / len(regret) ** 0.5 if len(regret) > 1 else np.nan
-                    texts.append(f"{regret.mean():.3g} ({error:.2g})")
+                    texts.append(estimate(*mean_and_error(regret), 4))
             last = [r for r in mine if float(r["spent"]) == 1.0]
             if last:
                 seconds, rounds, dear = (
