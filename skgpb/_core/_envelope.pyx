@@ -7,17 +7,23 @@ places where they meet,
 
     E[max(a + b Z)] - max(a) = sum_k (b_{k+1} - b_k) h(-|c_k|),   h(z) = phi(z) + z Phi(z).
 
-*The envelope.* Lines are not sorted. Between two lines known to be on the envelope the one that is
-highest above the place where they meet is on it too, and splits the others: those below both
-parts are never looked at again. It begins with the highest line at Z = 0 and those of the extreme
-slopes. O(m) for each query where few lines matter, O(m log m) on average where many do.
+*Which lines matter.* One that meets the highest line at Z = 0 far from zero is below the envelope
+wherever there is probability. All queries share the heights at zero, so lines are ordered by
+these once. Then the first that could meet the highest nearest to zero say from which height on no
+line matters, for its slope is no more extreme than the most extreme one.
+
+*The envelope.* The lines that matter are not sorted by slopes. Between two lines known to be on the
+envelope the one that is highest above the place where they meet is on it too, and splits the
+others: those below both parts are never looked at again. It begins with the highest line at Z = 0
+and those of the extreme slopes. O(m) for each query where few lines matter, O(m log m) on average
+where many do.
 
 *Tails.* The gain is returned as its logarithm: late in a run gains fall below the smallest number,
 and still differ. 1 - c R(c) in h(-c) = phi(c) (1 - c R(c)), R being Mills' ratio, is T / (c + T)
 with R = 1 / (c + T), the form without cancellation.
 """
 
-from libc.math cimport INFINITY, erfc, exp, fabs, log
+from libc.math cimport INFINITY, erfc, exp, fabs, log, sqrt
 
 import numpy as np
 
@@ -28,6 +34,8 @@ cdef double FAR = 8.0
 cdef int FAR_TERMS = 16
 # What adds less than exp(-NEGLIGIBLE) of the gain is left out.
 cdef double NEGLIGIBLE = 40.0
+# More than rounding moves the place where two lines meet, relative to it.
+cdef double ROUNDING = 1e-12
 
 
 cdef double log_h(double c) noexcept nogil:
@@ -153,6 +161,56 @@ cdef Py_ssize_t split(const double* a, const double* b, Py_ssize_t* among, Py_ss
     return i
 
 
+cdef double widest(const double* slopes, Py_ssize_t m, double slope) noexcept nogil:
+    """Largest difference of ``m`` slopes from one of them."""
+    # Four at a time: comparisons of one chain would wait for each other.
+    cdef double[4] most
+    cdef Py_ssize_t j, k
+    most[0] = most[1] = most[2] = most[3] = 0.0
+    for j in range(0, m - 3, 4):
+        for k in range(4):
+            most[k] = max(most[k], fabs(slopes[j + k] - slope))
+    for j in range(m - m % 4, m):
+        most[0] = max(most[0], fabs(slopes[j] - slope))
+    return max(max(most[0], most[1]), max(most[2], most[3]))
+
+
+cdef Py_ssize_t that_matter(const double* gaps, const Py_ssize_t* order, const double* slopes,
+                            Py_ssize_t m, double factor, double* a, double* b) noexcept nogil:
+    """Write the lines that matter, relative to the highest, which comes first; how many.
+
+    ``gaps`` (m,) are by how much the lines ``order`` are below the highest at zero, the smallest
+    first. ``slopes`` are to be multiplied by ``factor``.
+    """
+    cdef double slope = slopes[order[0]], most = factor * widest(slopes, m, slope)
+    cdef double rise = 0.0, gap = INFINITY, each, nearest, reach
+    cdef Py_ssize_t j, n = 1
+    a[0] = b[0] = 0.0
+    if not most > 0.0:
+        return 1
+    # The line that meets the highest nearest to zero is on the envelope.
+    for j in range(1, m):
+        if rise > 0.0 and gaps[j] * rise >= gap * most:
+            break
+        each = factor * fabs(slopes[order[j]] - slope)
+        if each > 0.0 and (rise == 0.0 or gaps[j] * rise < gap * each):
+            gap, rise = gaps[j], each
+    # It alone adds so much that what lines add that meet the highest beyond ``reach`` is nothing:
+    # less than 2 most phi(reach).
+    nearest = gap / rise
+    reach = log(2.0 * most) - log(rise) - log_h(nearest) + NEGLIGIBLE - LOG_SQRT_2PI
+    reach = max(sqrt(2.0 * reach), nearest) * (1.0 + ROUNDING)
+    for j in range(1, m):
+        if gaps[j] > reach * most:
+            break
+        each = factor * (slopes[order[j]] - slope)
+        a[n] = -gaps[j]
+        b[n] = each
+        # Without branches, as above.
+        n += (gaps[j] <= reach * fabs(each)) & (each != 0.0)
+    return n
+
+
 def log_gains(const double[::1] mean, const double[:, ::1] slopes, unit=None):
     """Logarithms of E[max(mean + slopes[i] Z)] - max(mean), shape (n,), for each row i.
 
@@ -160,25 +218,23 @@ def log_gains(const double[::1] mean, const double[:, ::1] slopes, unit=None):
     targets with a query over the standard deviation of its noisy answer. With ``unit`` (n,), these
     standard deviations, ``slopes`` are the covariances.
     """
-    cdef Py_ssize_t n = slopes.shape[0], m = mean.shape[0], i, j, highest = 0
+    cdef Py_ssize_t n = slopes.shape[0], m = mean.shape[0], i, some
     cdef const double[::1] divisors = np.ones(n) if unit is None else unit
     if slopes.shape[1] != m or divisors.shape[0] != n:
         raise ValueError(f"expected {m} slopes for each query, got {slopes.shape[1]}")
     if m == 0:
         raise ValueError("expected at least one target")
     out = np.empty(n)
-    cdef double[::1] view = out, b = np.empty(m)
-    cdef double factor
-    cdef Py_ssize_t[::1] among = np.empty(2 * m + 2, dtype=np.intp)
+    order = np.argsort(-np.asarray(mean), kind="stable")
+    # One more place each: a line that does not matter may be written, and is not counted.
+    cdef double[::1] view = out, a = np.empty(m + 1), b = np.empty(m + 1)
+    cdef double[::1] gaps = mean[order[0]] - np.asarray(mean)[order]
+    cdef Py_ssize_t[::1] by_height = order, among = np.empty(2 * m + 2, dtype=np.intp)
     names, types = ["left", "right", "start", "stop", "nearest"], [np.intp] * 4 + [np.float64]
     cdef Span[::1] spans = np.empty(m + 2, dtype=np.dtype({"names": names, "formats": types}))
     with nogil:
-        for i in range(1, m):
-            if mean[i] > mean[highest]:
-                highest = i
         for i in range(n):
-            factor = 1.0 / divisors[i]
-            for j in range(m):
-                b[j] = slopes[i, j] * factor
-            view[i] = log_gain(&mean[0], &b[0], m, highest, &among[0], &spans[0])
+            some = that_matter(&gaps[0], &by_height[0], &slopes[i, 0], m, 1.0 / divisors[i],
+                               &a[0], &b[0])
+            view[i] = log_gain(&a[0], &b[0], some, 0, &among[0], &spans[0])
     return out

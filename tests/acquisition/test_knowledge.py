@@ -44,6 +44,17 @@ def test_many_lines_of_the_envelope_count():
     np.testing.assert_allclose(gains(means, slopes)[0], expected_rise(means, slopes), rtol=1e-11)
 
 
+@pytest.mark.parametrize("steepest", [1.0, 1e3, 1e9])
+def test_lines_that_are_left_out_add_nothing(steepest):
+    """Late in a run: 200 targets, answers that hardly move most of them, some far below."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        a = -(10.0 ** rng.uniform(-4, 2, size=200))
+        b = rng.normal(size=200) * 10.0 ** rng.uniform(-4, -1, size=200)
+        b[:3] *= steepest
+        np.testing.assert_allclose(gains(a, b)[0], expected_rise(a, b), rtol=1e-11, atol=1e-300)
+
+
 @pytest.mark.parametrize("gap", [0.0, 1.0, 7.9, 8.1, 40.0, 1e4])
 def test_tails_do_not_underflow(gap):
     """One alternative: the gain is the expected improvement upon the best mean."""
