@@ -8,6 +8,7 @@ of an optimizer that was told that many answers before. Kernel and noise are giv
 points    finitely many points in the unit square are asked, and others are targets
 boxes     the same with boxes of four sizes
 cells     cells of four sizes and targets of one, wherever they lie: some move in every round
+pending   the same while the answer to another query is waited for
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from skgpb.domains import Cells
 from skgpb.kernels import boxes_from_points
 
 NOISE, SIZES, N_ROUNDS = 0.1, (0.05, 0.1, 0.2, 0.4), 20
+KINDS = ("points", "boxes", "cells", "pending")
 
 
 def value(points: np.ndarray) -> float:
@@ -65,10 +67,12 @@ def milliseconds(kind: str, t: int, n: int, seed: int) -> float:
     optimizer.tell(optimizer.ask(), 0.0)
     for x in rng.random((t - 1, 2)):
         optimizer.tell(x, value(x[np.newaxis]) + NOISE * rng.standard_normal())
+    if kind == "pending":
+        optimizer.ask(1)
     taken = []
     for _ in range(N_ROUNDS):
         start = process_time()
-        query = optimizer.ask()
+        (query,) = optimizer.ask(1)
         asked = process_time() - start
         reward = value(query.points) + NOISE * rng.standard_normal()
         start = process_time()
@@ -86,14 +90,11 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     seeds, rows = range(options.seed, options.seed + options.runs), []
     with threadpool_limits(1):
-        for kind in ("points", "boxes", "cells"):
+        for kind in KINDS:
             for t in options.times:
                 taken = [milliseconds(kind, t, options.queries, seed) for seed in seeds]
                 rows.append((kind, t, float(np.mean(taken))))
-    table = [
-        (kind, [f"{ms:.2f}" for name, _, ms in rows if name == kind])
-        for kind in ("points", "boxes", "cells")
-    ]
+    table = [(kind, [f"{ms:.2f}" for name, _, ms in rows if name == kind]) for kind in KINDS]
     title = f"Milliseconds of CPU per round, {options.queries} queries and as many targets"
     print(format_table(title, [f"t = {t}" for t in options.times], table))
     path = options.output / "speed_targets.csv"

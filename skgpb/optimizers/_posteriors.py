@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 
 from skgpb._core._arms import add_reductions
 from skgpb._core._posterior import Posterior
@@ -269,16 +270,20 @@ class TargetsPosterior:
 
     def __init__(
         self,
-        expected: Posterior,
         across: TrackedAcross,
+        falls: np.ndarray,
         noise: np.ndarray,
         cost: np.ndarray,
         t: int,
         rng: np.random.Generator,
     ) -> None:
         gp, n = across.gp, across.n_first
-        self._expected, self._across = expected, across
-        mean, var = expected.tracked_mean(), expected.tracked_var()
+        # What pending answers will take off covariances, as ``pending_falls`` has it.
+        self._across, self._falls = across, falls
+        mean = gp.posterior.tracked_mean()
+        var = gp.posterior.tracked_var()
+        if len(falls):
+            var = np.maximum(var - np.einsum("ij,ij->j", falls, falls), 0.0)
         self.query_mean, self.target_mean = mean[:n], mean[n:]
         self.query_var, self.target_var = var[:n], var[n:]
         self.query_noise = noise / gp.scale**2 + gp.white_noise(gp.tracked)[:n]
@@ -290,17 +295,28 @@ class TargetsPosterior:
     @property
     def covariance(self) -> np.ndarray:
         """Posterior covariances (n_queries, n_targets)."""
-        return self._across.covariance(self._expected)
+        known = self._across.covariance()
+        if not len(self._falls):
+            return known
+        known = known.copy()
+        first, others = np.split(self._falls, [self._across.n_first], axis=1)
+        # In place: memory for another matrix takes longer than all else.
+        return dgemm(-1.0, others.T, first, beta=1.0, c=known.T, overwrite_c=True).T
 
     def covariance_of_target(self, number: int) -> np.ndarray:
         """Posterior covariances of one target with all targets, shape (n_targets,)."""
-        return self._across.among_others(self._expected, np.array([number]))[0]
+        return self._among_targets(np.array([number]))[0]
 
     def draws(self, n_draws: int) -> np.ndarray:
         """Joint draws of all targets, shape (n_draws, n_targets)."""
-        covariance = self._across.among_others(self._expected, np.arange(len(self.target_mean)))
+        covariance = self._among_targets(np.arange(len(self.target_mean)))
         seed = int(self.rng.integers(2**31))
         return joint_draws(self.target_mean, covariance, n_draws, seed).T
+
+    def _among_targets(self, numbers: np.ndarray) -> np.ndarray:
+        """Posterior covariances (k, n_targets) of some targets with all."""
+        others = self._falls[:, self._across.n_first :]
+        return self._across.among_others(numbers) - others[:, numbers].T @ others
 
 
 class IndirectTargetsPosterior(TargetsPosterior):

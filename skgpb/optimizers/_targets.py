@@ -32,7 +32,7 @@ from skgpb.optimizers._gap import GapOfTargets
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._improvement import improved_place
 from skgpb.optimizers._posteriors import TargetsPosterior
-from skgpb.surrogate.pairs import TrackedAcross
+from skgpb.surrogate.pairs import TrackedAcross, pending_falls
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
 
 # Of the best targets so many are followed by the cells that stand for a box.
@@ -208,8 +208,8 @@ class BaseTargetsOptimizer(
         self._refresh_candidates()
         pending = list(self._pending if pending is None else map(self._resolve, pending))
         return TargetsPosterior(
-            self._expected(pending).posterior,
             self._across,
+            pending_falls(self._gp, list(map(self._block, pending)), self._noises_of(pending)),
             self._noises(),
             self._costs(),
             self._round + 1 + len(pending),

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from scipy.linalg.blas import dger
 
-from skgpb._core._arms import downdate, subtract_explained
+from skgpb._core._arms import correct_draws, downdate, subtract_explained
 from skgpb._core._posterior import Posterior
 from skgpb.surrogate.draws import PosteriorDraws
 from skgpb.surrogate.functionals import Functionals
-from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gaussian_process import JITTERS, GaussianProcess
 
 # Rows of covariances that are held at once, in numbers (32 MB).
 BLOCK = 2**22
+
+
+def pending_falls(
+    gp: GaussianProcess, blocks: list[np.ndarray], noises: Iterable[float]
+) -> np.ndarray:
+    """What answers to some functionals will take off all covariances, whatever they are.
+
+    Returns R (k, m): that of tracked functionals i and j falls by ``R[:, i] @ R[:, j]``. As
+    :meth:`GaussianProcess.imagine`, without a copy of the process. O(k t^2 + k m t).
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        What is known.
+    blocks : list of ndarray of shape (n_rows, n_columns)
+        The functionals.
+    noises : iterable of float
+        Noise variances of their answers, in the user's units.
+    """
+    if not blocks:
+        return np.empty((0, len(gp.tracked)))
+    pending = Functionals.of(blocks, gp.n_columns)
+    K = gp.covariance(pending, gp.tracked)
+    # "Draws" of zero at what was observed: what is left is what no observation explains.
+    correct_draws(gp.posterior, -gp.covariance(pending, gp.observed), K)
+    own = np.fromiter(noises, dtype=np.float64) / gp.scale**2 + gp.white_noise(pending)
+    values, vectors = np.linalg.eigh(gp.posterior_covariance(pending, pending) + np.diag(own))
+    # Known already, and without noise: nothing is left to be told.
+    told = values > JITTERS[0] * float(gp.variance(pending).max())
+    return (vectors[:, told] / np.sqrt(values[told])).T @ K
 
 
 class TrackedPairs:
@@ -127,7 +157,7 @@ class TrackedAcross:
             return
         gp, n = self.gp, self.n_first
         if len(self._stale):
-            self.covariance(gp.posterior)
+            self.covariance()
         row = gp.covariance(gp.tracked.one(slot), gp.tracked)
         subtract_explained(gp.posterior, row, np.array([slot]))
         own = float(gp.white_noise(gp.tracked.one(slot))[0]) if gp.white else 0.0
@@ -139,34 +169,23 @@ class TrackedAcross:
         self._stale = np.union1d(self._stale, slots)
         self._stale_prior = np.union1d(self._stale_prior, slots)
 
-    def covariance(self, expected: Posterior) -> np.ndarray:
-        """Posterior covariances (n_first, m - n_first). O(m^2 t) once, then O(m t + m^2) a round.
-
-        Parameters
-        ----------
-        expected : Posterior
-            That of the process, or of a copy of it that has seen some answers more.
-        """
-        if expected is not self.gp.posterior:
-            return self._afresh(expected)
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances (n_first, m - n_first), O(m t + m^2) once in a round."""
         if self.known is None:
-            self.known = self._afresh(expected)
+            self.known = self._prior_covariance().copy()
+            first = np.arange(self.n_first)
+            subtract_explained(self.gp.posterior, self.known, first, self.n_first)
         elif len(self._stale):
-            self.known = self._renewed(self.known, self._stale, expected)
+            self.known = self._renewed(self.known, self._stale, self.gp.posterior)
         self._stale = np.empty(0, dtype=np.intp)
         return self.known
 
-    def among_others(self, expected: Posterior, numbers: np.ndarray) -> np.ndarray:
+    def among_others(self, numbers: np.ndarray) -> np.ndarray:
         """Posterior covariances (k, m - n_first) of some of the others with all of them."""
         gp, n = self.gp, self.n_first
         rows = gp.tracked.rows
         K = gp.covariance(Functionals.of_rows(rows[n + numbers]), Functionals.of_rows(rows[n:]))
-        subtract_explained(expected, K, n + numbers, n)
-        return K
-
-    def _afresh(self, expected: Posterior) -> np.ndarray:
-        K = self._prior_covariance().copy()
-        subtract_explained(expected, K, np.arange(self.n_first), self.n_first)
+        subtract_explained(gp.posterior, K, n + numbers, n)
         return K
 
     def _prior_covariance(self) -> np.ndarray:
