@@ -16,7 +16,7 @@ References
 .. [Zhang2022] M. Zhang, R. Tsuchida, C. S. Ong, "Gaussian Process Bandits with Aggregated
    Feedback", AAAI 2022. Lemma 1, Theorems 1 and 3, Corollary 1.
 .. [Shekhar2018] S. Shekhar, T. Javidi, "Gaussian process bandits with adaptive discretization",
-   Electronic Journal of Statistics 12(2), 2018. Theorem 1, Appendix C.1.
+   Electronic Journal of Statistics 12(2), 2018. Theorems 1 to 3, Lemmas 1 and 2, Appendix C.
 .. [Srinivas2010] N. Srinivas, A. Krause, S. M. Kakade, M. Seeger, "Gaussian Process Optimization in
    the Bandit Setting: No Regret and Experimental Design", ICML 2010. Theorem 1.
 .. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti, M. Restelli, "Driving Exploration by Maximum
@@ -35,13 +35,17 @@ from skgpb.domains.partition import BoxPartition, points_per_axis
 from skgpb.utils import check_bounds, check_numbers
 
 __all__ = [
+    "dimension_bound",
+    "dimension_simple_bound",
     "gp_tree_bound",
+    "gp_tree_gaps",
     "gp_ucb_bound",
     "gpoo_bound",
     "gpoo_rate",
     "near_optimal_cells",
     "near_optimality_dimension",
     "stooo_bound",
+    "zooming_gaps",
 ]
 
 # More cells than this are not counted one by one.
@@ -56,11 +60,13 @@ def near_optimal_cells(
     *,
     n_children: int = 2,
     n_representatives: int | tuple[int, ...] | None = 1,
+    factor: float = 3.0,
 ) -> NDArray[np.intp]:
     r"""Count the cells that a tree search may split, at every depth.
 
     :math:`I_h` of [Zhang2022]_: the cells of depth h whose average is at most
-    :math:`3 \delta(h)` below the optimum.
+    :math:`3 \delta(h)` below the optimum. Of the regions of [Shekhar2018]_ the gaps of
+    :func:`gp_tree_gaps` or :func:`zooming_gaps` are ``delta``, with a ``factor`` of 1.
 
     Parameters
     ----------
@@ -76,6 +82,8 @@ def near_optimal_cells(
         K.
     n_representatives : int, tuple of d ints or None, default=1
         Points per axis over which a cell is averaged, as in :class:`~skgpb.GPOOOptimizer`.
+    factor : float, default=3
+        How many times ``delta`` a cell may be below the optimum.
 
     Returns
     -------
@@ -99,23 +107,28 @@ def near_optimal_cells(
         last = partition.tree.n_nodes
         points = np.stack([partition.cell(node).points for node in range(first, last)])
         values = np.asarray(function(points.reshape(-1, len(box)))).reshape(points.shape[:2])
-        found[depth] = int((values.mean(axis=1) >= optimum - 3.0 * allowed).sum())
+        found[depth] = int((values.mean(axis=1) >= optimum - factor * allowed).sum())
         for node in range(first, last):
             partition.split(node)
         first = last
     return found
 
 
-def near_optimality_dimension(counts: ArrayLike, delta: ArrayLike) -> tuple[float, float]:
+def near_optimality_dimension(
+    counts: ArrayLike, delta: ArrayLike, *, factor: float = 3.0
+) -> tuple[float, float]:
     r"""Constant C and dimension d for which the counts are at most :math:`C (3 \delta(h))^{-d}`.
 
     The dimension is the slope of the logarithms, at least 0, and C the smallest for which the bound
-    of Lemma 2 of [Zhang2022]_ holds at all depths that were counted.
+    of Lemma 2 of [Zhang2022]_ holds at all depths that were counted. With the radii of cells or
+    balls as ``delta`` and a ``factor`` of 1 it is that of Remarks 10 and 15 of [Shekhar2018]_.
 
     Parameters
     ----------
     counts, delta : array-like of shape (n_depths,)
         Of :func:`near_optimal_cells`; at least two depths.
+    factor : float, default=3
+        What ``delta`` is multiplied by.
 
     Returns
     -------
@@ -133,8 +146,9 @@ def near_optimality_dimension(counts: ArrayLike, delta: ArrayLike) -> tuple[floa
         raise ValueError(
             f"counts and delta must have the same length, at least 2; got {len(counts)}"
         )
-    d = max(0.0, float(np.polyfit(-np.log(3.0 * delta), np.log(counts), 1)[0]))
-    return float((counts * (3.0 * delta) ** d).max()), d
+    scale = factor * delta
+    d = max(0.0, float(np.polyfit(-np.log(scale), np.log(counts), 1)[0]))
+    return float((counts * scale**d).max()), d
 
 
 def gpoo_bound(
@@ -243,7 +257,10 @@ def stooo_bound(
     r"""Aggregated regret of AVE-StoOO, Theorem 3 of [Zhang2022]_.
 
     As :func:`gpoo_bound`, with :math:`2 \log(n^2 / \theta)` in the place of
-    :math:`\beta_n \sigma^2` for rewards in [0, 1]. It holds with probability :math:`1 - 2 \theta`.
+    :math:`\beta_n \sigma^2` for rewards in [0, 1]. It holds with probability
+    :math:`1 - 2 \theta`, not by the proof in print: there the martingale of the rewards moves by
+    up to 2, and the failures add up to :math:`2 \theta` in every round. It moves by no more than
+    1, the range of a reward, and with that they add up to less in all rounds together.
 
     Parameters
     ----------
@@ -319,21 +336,29 @@ def gp_tree_bound(
     variation: ArrayLike,
     noise_variance: float,
     variance: float = 1.0,
+    gap: float | None = None,
 ) -> Any:
     r"""Cumulative regret of adaptive discretization, the information-type bound of [Shekhar2018]_.
 
     (3.11) with the constants of Appendix C.1: cells above the deepest level are at most three
-    widths below the optimum, the others :math:`(4 N_1 + 1) V_{h_{\max}}`,
+    widths below the optimum, the others as much as ``gap`` says,
 
     .. math:: 3 \sqrt{\frac{2 v n \beta_n \gamma_n}{\log(1 + v / \sigma^2)}}
-              + n (4 N_1 + 1) V_{h_{\max}}, \quad N_1 = \max_h V_h / V_{h + 1}.
+              + n (4 V_{h_{\max} - 1} + V_{h_{\max}}).
+
+    The paper goes on to :math:`(4 N_1 + 1) V_{h_{\max}}`, N_1 being the largest ratio of two
+    successive V. With the ``gap`` of :func:`zooming_gaps`, or that of :func:`gp_tree_gaps` in
+    contexts, these are (5.5) and (5.11).
 
     Parameters
     ----------
     n, gain, beta, noise_variance, variance
         As in :func:`gp_ucb_bound`; beta is the square of the paper's :math:`\beta_n`.
-    variation : array-like of shape (h_max + 1,)
-        :math:`V_h`.
+    variation : array-like of shape (n_depths,)
+        :math:`V_h`, down to the deepest cells that are asked; of balls W(r).
+    gap : float, default=None
+        How far below the optimum the deepest of them are; None for the last of
+        :func:`gp_tree_gaps`.
 
     Returns
     -------
@@ -346,11 +371,185 @@ def gp_tree_bound(
     >>> round(gp_tree_bound(100, 5.0, 20.0, V, noise_variance=0.01), 1)
     422.5
     """
-    V = _levels(variation, "variation")
-    n1 = float((V[:-1] / V[1:]).max(initial=1.0))
+    deepest = gp_tree_gaps(variation)[-1] if gap is None else gap
     # Three widths where GP-UCB has two.
     above = 1.5 * np.asarray(gp_ucb_bound(n, gain, beta, noise_variance, variance))
-    return _float(above + np.asarray(n, dtype=np.float64) * (4.0 * n1 + 1.0) * V[-1])
+    return _float(above + np.asarray(n, dtype=np.float64) * deepest)
+
+
+def gp_tree_gaps(variation: ArrayLike, slack: ArrayLike = 0.0) -> NDArray[np.float64]:
+    r"""How far below the optimum cells that are asked may be, Lemma 1 of [Shekhar2018]_.
+
+    :math:`4 V_{h-1} + V_h`, the inequality (d) of its proof, and :math:`V_0` of the root. In a
+    context, where the parent was refined with a slack,
+    :math:`4 V_{h-1} + V_h + 2 \sqrt{\beta_n}\, g_{h-1}` (Section 5.2.2).
+
+    Parameters
+    ----------
+    variation : array-like of shape (n_depths,)
+        :math:`V_h`: how far f within a cell may be from its value at the centre, in a context
+        from its value at any other point of the cell.
+    slack : float or array-like of shape (n_depths,), default=0
+        :math:`\sqrt{\beta_n}\, g_h`.
+
+    Returns
+    -------
+    gaps : ndarray of shape (n_depths,)
+
+    Examples
+    --------
+    >>> from skgpb.theory import gp_tree_gaps
+    >>> gp_tree_gaps([4.0, 2.0, 1.0])
+    array([ 4., 18.,  9.])
+    """
+    V = _levels(variation, "variation")
+    slack = np.broadcast_to(np.asarray(slack, dtype=np.float64), V.shape)
+    return np.concatenate([V[:1], 4.0 * V[:-1] + V[1:] + 2.0 * slack[:-1]])
+
+
+def zooming_gaps(variation: ArrayLike) -> NDArray[np.float64]:
+    r"""How far below the optimum the centres of balls may be, by the radius that they end with.
+
+    A ball of radius r_k was shrunk, and the one that is shrunk is at most
+    :math:`3 W(r_{k-1})` below the optimum, by the proof of Lemma 2 of [Shekhar2018]_; the first
+    ball :math:`W(r_0)`. Lemma 2 itself speaks of the radius with which a ball was *asked*, 5 W(r),
+    and counts balls by a distance that they have only by the radius that they *end* with: one that
+    was asked when it was larger may be close to one that came later.
+
+    Parameters
+    ----------
+    variation : array-like of shape (n_radii,)
+        :math:`W(r_k)` for the radii :math:`r_0 > r_1 > \ldots`, each half of the one before.
+
+    Returns
+    -------
+    gaps : ndarray of shape (n_radii,)
+
+    Examples
+    --------
+    >>> from skgpb.theory import zooming_gaps
+    >>> zooming_gaps([4.0, 2.0, 1.0])
+    array([ 4., 12.,  6.])
+    """
+    W = _levels(variation, "variation")
+    return np.concatenate([W[:1], 3.0 * W[:-1]])
+
+
+def dimension_bound(
+    n: ArrayLike,
+    gaps: ArrayLike,
+    counts: ArrayLike,
+    variation: ArrayLike,
+    beta: ArrayLike,
+    noise_variance: float,
+    visits: int = 1,
+) -> Any:
+    r"""Cumulative regret of adaptive discretization, the dimension-type bound of [Shekhar2018]_.
+
+    (3.10), (5.4) and (5.10) before their orders are taken: of n answers each of the
+    :math:`|I_h|` regions that may be asked at depth h took at most :math:`q_h`, and each answer
+    cost at most the gap,
+
+    .. math:: \max \Bigl\{ \sum_h m_h \Delta_h : \sum_h m_h = n, \;
+              m_h \le |I_h| q_h \Bigr\}, \quad
+              q_h = \lceil \beta_n \sigma^2 / V_h^2 \rceil,
+
+    and as many as are left at the last depth. The paper has :math:`C r_h^{-D}` for the count, which
+    :func:`near_optimality_dimension` fits, and sums to a depth that depends on n. In print (D.5)
+    halves q for balls; the variance after m answers, :math:`\sigma^2 / m` at most, does not allow
+    that. For contexts q rests on the second half of Proposition 3, whose proof in print orders
+    matrices that are not ordered. It holds: the mean of m answers within r estimates f with a
+    variance of at most :math:`\sigma^2 / m + g(r)^2`, and the posterior's is the smallest.
+
+    Parameters
+    ----------
+    n : int or array-like of shape (k,)
+        Number of answers.
+    gaps : array-like of shape (n_depths,)
+        :math:`\Delta_h`, :func:`gp_tree_gaps` or :func:`zooming_gaps`.
+    counts : array-like of shape (n_depths,)
+        :math:`|I_h|`, of cells that may be asked, :func:`near_optimal_cells`. Of balls that
+        are more than r apart there are no more than cells of side r that hold a centre.
+    variation : array-like of shape (n_depths,)
+        :math:`V_h`, or :math:`W(r_k)`.
+    beta : float or array-like of shape (k,)
+        Factor of the variance, the square of the paper's :math:`\beta_n`.
+    noise_variance : float
+        :math:`\sigma^2`.
+    visits : int, default=1
+        In contexts a region is asked at various points. :math:`q_h` is for points that are no
+        farther apart than :math:`g_h` allows for; into so many such parts contexts divide a cell.
+
+    Returns
+    -------
+    bound : float or ndarray of shape (k,)
+
+    Examples
+    --------
+    >>> from skgpb.theory import dimension_bound, gp_tree_gaps
+    >>> V = [1.0, 0.5, 0.25]
+    >>> dimension_bound([10, 100], gp_tree_gaps(V), [1, 2, 4], V, beta=20.0, noise_variance=0.05)
+    array([ 40.5, 243. ])
+    """
+    n = np.asarray(n, dtype=np.float64)
+    gaps = _levels(gaps, "gaps")
+    room = _room(counts, variation, beta, noise_variance, visits)
+    if room.shape[-1] != len(gaps):
+        raise ValueError(
+            f"gaps must hold a number for each of {room.shape[-1]} depths, got {gaps!r}"
+        )
+    worst = np.argsort(-gaps, kind="stable")
+    filled = np.minimum(np.cumsum(room[..., worst], axis=-1), n[..., np.newaxis])
+    return _float((np.diff(filled, axis=-1, prepend=0.0) * gaps[worst]).sum(axis=-1))
+
+
+def dimension_simple_bound(
+    n: ArrayLike,
+    counts: ArrayLike,
+    variation: ArrayLike,
+    beta: ArrayLike,
+    noise_variance: float,
+) -> Any:
+    r"""Simple regret of adaptive discretization, the dimension-type bound of [Shekhar2018]_.
+
+    (3.12) and (5.6) before their orders are taken: if n answers do not fit into the regions above
+    depth h, one of depth h was asked, and one of depth h - 1 refined. What is recommended is as
+    deep, and what is refined at most :math:`3 V_{h-1}` below the optimum. For trees and balls; in
+    contexts nothing is recommended.
+
+    Parameters
+    ----------
+    n, counts, variation, beta, noise_variance
+        As in :func:`dimension_bound`.
+
+    Returns
+    -------
+    bound : float or ndarray of shape (k,)
+
+    Examples
+    --------
+    >>> from skgpb.theory import dimension_simple_bound
+    >>> V = [1.0, 0.5, 0.25]
+    >>> dimension_simple_bound([1, 10, 100], [1, 2, 4], V, beta=20.0, noise_variance=0.05)
+    array([1. , 1.5, 1.5])
+    """
+    n = np.asarray(n, dtype=np.float64)
+    V = _levels(variation, "variation")
+    filled = np.cumsum(_room(counts, V, beta, noise_variance, 1), axis=-1)
+    depth = (filled < n[..., np.newaxis]).sum(axis=-1)
+    return _float(np.concatenate([V[:1], 3.0 * V])[depth])
+
+
+def _room(
+    counts: ArrayLike, variation: ArrayLike, beta: ArrayLike, noise_variance: float, visits: int
+) -> NDArray[np.float64]:
+    """Answers that the regions of each depth can take; those of the last take all others."""
+    V = _levels(variation, "variation")
+    beta = np.asarray(beta, dtype=np.float64)
+    answers = np.maximum(1.0, np.ceil(beta[..., np.newaxis] * noise_variance / V**2))
+    room = visits * _counted(counts, V) * answers
+    room[..., -1] = np.inf
+    return room
 
 
 def _deepest(n: ArrayLike, delta: np.ndarray, capacity: np.ndarray) -> Any:
