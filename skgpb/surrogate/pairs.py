@@ -143,8 +143,8 @@ class TrackedAcross:
         self.n_first = n_first
         self.known: np.ndarray | None = None
         self._prior: np.ndarray | None = None
-        # Functionals that were replaced since the prior, and since what is known, was computed.
-        self._stale_prior = self._stale = np.empty(0, dtype=np.intp)
+        # Which functionals were replaced since the prior, and since what is known, was computed.
+        self._stale_prior, self._stale = np.zeros((2, len(gp.tracked)), dtype=bool)
 
     def observing(self, slot: int, noise: float) -> None:
         """Follow an observation that is about to be made of tracked functional ``slot``.
@@ -156,7 +156,7 @@ class TrackedAcross:
             self.known = None
             return
         gp, n = self.gp, self.n_first
-        if len(self._stale):
+        if self._stale.any():
             self.covariance()
         row = gp.covariance(gp.tracked.one(slot), gp.tracked)
         subtract_explained(gp.posterior, row, np.array([slot]))
@@ -166,8 +166,7 @@ class TrackedAcross:
 
     def moved(self, slots: np.ndarray) -> None:
         """Take notice of other functionals that are tracked in these slots from now on."""
-        self._stale = np.union1d(self._stale, slots)
-        self._stale_prior = np.union1d(self._stale_prior, slots)
+        self._stale[slots] = self._stale_prior[slots] = True
 
     def covariance(self) -> np.ndarray:
         """Posterior covariances (n_first, m - n_first), O(m t + m^2) once in a round."""
@@ -175,9 +174,10 @@ class TrackedAcross:
             self.known = self._prior_covariance().copy()
             first = np.arange(self.n_first)
             subtract_explained(self.gp.posterior, self.known, first, self.n_first)
-        elif len(self._stale):
-            self.known = self._renewed(self.known, self._stale, self.gp.posterior)
-        self._stale = np.empty(0, dtype=np.intp)
+        elif self._stale.any():
+            slots = np.flatnonzero(self._stale)
+            self.known = self._renewed(self.known, slots, self.gp.posterior)
+        self._stale[:] = False
         return self.known
 
     def among_others(self, numbers: np.ndarray) -> np.ndarray:
@@ -194,9 +194,9 @@ class TrackedAcross:
             rows = tracked.rows
             first, others = Functionals.of_rows(rows[:n]), Functionals.of_rows(rows[n:])
             self._prior = self.gp.covariance(first, others)
-        elif len(self._stale_prior):
-            self._prior = self._renewed(self._prior, self._stale_prior)
-        self._stale_prior = np.empty(0, dtype=np.intp)
+        elif self._stale_prior.any():
+            self._prior = self._renewed(self._prior, np.flatnonzero(self._stale_prior))
+        self._stale_prior[:] = False
         return self._prior
 
     def _renewed(
