@@ -106,6 +106,8 @@ class Gaps:
                 lower, upper = self._ends(later.blocks())
                 better = upper[-1] - lower.min() if self._minimizes else upper.max() - lower[-1]
                 return bool(better <= stop.epsilon)
+            if later.is_refuted(stop.epsilon, risks[0]):
+                return False
             rng = self._gap_stream()
         return later().is_within(stop.epsilon, *risks, rng)
 
@@ -221,6 +223,10 @@ class Rivals:
         """Descriptor rows of the rivals, and last of what is recommended."""
         return [*(self._rows[i : i + 1] for i in range(len(self._rows))), self._best]
 
+    def is_refuted(self, epsilon: float, delta: float) -> bool:
+        """Whether a part that is known already shows that the best may be further than epsilon."""
+        return False
+
     def __call__(self) -> Shortfall:
         """Compute it."""
         return Shortfall.of_process(self._gp, self.blocks())
@@ -236,6 +242,10 @@ class AtPoints:
         """Return functionals of f, the last what is recommended."""
         return self._functionals
 
+    def is_refuted(self, epsilon: float, delta: float) -> bool:
+        """Return False: there is no part of it that is cheaper than the whole."""
+        return False
+
     def __call__(self) -> Shortfall:
         """Compute it."""
         return Shortfall.of_moments(self._mean, self._cov)
@@ -246,6 +256,11 @@ class Refined(Rivals):
 
     def __init__(self, gp: GaussianProcess, domain: Any, finest: int, best: np.ndarray) -> None:
         self._gp, self._domain, self._finest, self._best = gp, domain, finest, best
+
+    def is_refuted(self, epsilon: float, delta: float) -> bool:
+        """Whether one of the regions of the search itself, which are tracked, shows it."""
+        beside = Shortfall.of_tracked(self._gp, self._best)
+        return bool(beside.ahead(epsilon).max(initial=0.0) > delta)
 
     def blocks(self) -> list[np.ndarray]:
         """Refine all regions until they are many, then those that may be best."""

@@ -25,6 +25,8 @@ from skgpb.utils import Integral, Interval, Real, StrOptions
 
 # Regions that recommend() looks into at each level.
 BEAM = 16
+# By so much may what is tracked differ from what is computed afresh, in units of the process.
+ROUNDING = 1e-5
 # Nodes along each continuous side of a cell of settings, where its mean has no closed form.
 NODES_OF_SETTINGS = 8
 
@@ -98,6 +100,10 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
     def _finest(self) -> int:
         """Depth of the finest regions that there are."""
 
+    @abstractmethod
+    def _slots_of(self, front: list[Any]) -> np.ndarray:
+        """Numbers under which regions of the front are tracked, -1 for what is not."""
+
     @overload
     def recommend(
         self,
@@ -167,7 +173,7 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
         """Descend from the regions to finer ones inside, from the BEAM best of each level."""
         regions, gp = self.domain_.copy(), self._gp
         best, top = None, -np.inf
-        front = regions.front(finest)
+        front = self._in_question(regions.front(finest), caution)
         while front:
             mean, std = gp.moments([regions.block(each) for each in front], std=True)
             value = mean - caution * std
@@ -176,3 +182,15 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
                 best, top = front[order[0]], value[order[0]]
             front = regions.finer([front[i] for i in order[:BEAM]], finest)
         return regions.query(best)
+
+    def _in_question(self, front: list[Any], caution: float) -> list[Any]:
+        """Those of the front that may be among the BEAM best, by what is tracked of them."""
+        slots, posterior = self._slots_of(front), self._gp.posterior
+        tracked = slots >= 0
+        if tracked.sum() <= BEAM:
+            return front
+        value = np.full(len(front), np.inf)
+        known = posterior.tracked_mean() - caution * np.sqrt(posterior.tracked_var())
+        value[tracked] = known[slots[tracked]]
+        level = np.partition(value[tracked], -BEAM)[-BEAM] - ROUNDING
+        return [front[i] for i in np.flatnonzero(value >= level).tolist()]

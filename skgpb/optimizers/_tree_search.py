@@ -203,6 +203,11 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
     def _finest(self) -> int:
         return self.max_depth_ + 1
 
+    def _slots_of(self, front: list[int]) -> np.ndarray:
+        slots = np.full(self._tree.n_nodes, -1)
+        slots[self._tree.leaves] = np.arange(self._tree.n_leaves)
+        return slots[front]
+
     def _best(self) -> Cell:
         """Return the split cell of the highest mean at the deepest level that has any."""
         nodes = self._deepest_expanded()

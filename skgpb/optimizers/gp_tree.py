@@ -357,6 +357,9 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
             self._tree.record(node, reward)
         self._record(query, reward, mean, var, refined)
 
+    def _slots_of(self, front: list[int]) -> np.ndarray:
+        return np.array(front)
+
     # -- state ------------------------------------------------------------------------------
 
     def _begin(self) -> None:

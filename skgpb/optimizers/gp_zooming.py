@@ -461,6 +461,9 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     def _finest(self) -> int:
         return self.max_depth_
 
+    def _slots_of(self, front: list[Any]) -> np.ndarray:
+        return np.array([ball for _, _, ball in front])
+
     @property
     @locked
     def tree_(self) -> Bunch:

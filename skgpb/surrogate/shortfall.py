@@ -39,9 +39,10 @@ class Shortfall:
     ----------
     mean, var : ndarray of shape (n,)
         Posterior moments of rival minus chosen.
-    columns : callable
+    columns : callable, default=None
         Takes numbers of rivals, an array of shape (k,); returns a function that takes i and returns
-        the covariances (k,) of these differences with the i-th of them.
+        the covariances (k,) of these differences with the i-th of them. None where nothing is to be
+        drawn.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Shortfall:
         self,
         mean: np.ndarray,
         var: np.ndarray,
-        columns: Callable[[np.ndarray], Callable[[int], np.ndarray]],
+        columns: Callable[[np.ndarray], Callable[[int], np.ndarray]] | None = None,
     ) -> None:
         self.mean = mean
         self.std: np.ndarray = np.sqrt(np.maximum(var, 0.0))
@@ -91,6 +92,21 @@ class Shortfall:
 
         var = own + own[-1] - 2.0 * shared
         return cls((mean - mean[-1]) * scale, var * scale**2, columns)
+
+    @classmethod
+    def of_tracked(cls, gp: GaussianProcess, chosen: np.ndarray) -> Shortfall:
+        """Return that of one functional beside those that are tracked, their marginals only.
+
+        In the user's units, O(m t + t^2) for m that are tracked: nothing is solved for them.
+        """
+        single, posterior = Functionals.of([chosen], gp.n_columns), gp.posterior
+        v = gp.covariance(single, gp.observed)
+        mean = float(v[0] @ posterior.weights())
+        posterior.solve_rows(v)
+        shared = gp.covariance(gp.tracked, single)[:, 0] - posterior.tracked_rows() @ v[0]
+        var = posterior.tracked_var() + float(gp.variance(single)[0] - v[0] @ v[0]) - 2.0 * shared
+
+        return cls((posterior.tracked_mean() - mean) * gp.scale, var * gp.scale**2)
 
     @classmethod
     def of_moments(cls, mean: np.ndarray, cov: np.ndarray) -> Shortfall:

@@ -23,6 +23,7 @@ from skgpb import (
 )
 from skgpb.domains import Cells
 from skgpb.kernels import WindowMean
+from skgpb.surrogate.shortfall import Shortfall
 
 ARMS = np.linspace(0, 1, 61)[:, None]
 RBF2 = RBF(0.2)
@@ -111,6 +112,39 @@ def test_stopped_run_is_the_beginning_of_the_whole_one():
     assert result.gap < 0.3
     history = whole.run(noisy(), budget=result.nfev).history
     np.testing.assert_array_equal(result.history, history)
+
+
+@pytest.mark.parametrize("name", ["cells", "tree", "balls"])
+def test_most_checks_are_decided_by_what_is_tracked(name, monkeypatch):
+    drawn = 0
+
+    def count(self, *arguments):
+        nonlocal drawn
+        drawn += 1
+        return is_within(self, *arguments)
+
+    is_within = Shortfall.is_within
+    monkeypatch.setattr(Shortfall, "is_within", count)
+    stop = Stop(0.06, 0.1)
+    result = MAKERS[name]().run(noisy(), budget=200, stop=stop)
+    checks = sum(stop.risks(n) is not None for n in range(1, result.nfev + 1))
+    assert result.message == stop.message
+    assert 1 <= drawn < checks / 2
+    # Which is not to change when it stops.
+    monkeypatch.setattr("skgpb.optimizers._gap.Refined.is_refuted", lambda *_: False)
+    drawn = 0
+    assert MAKERS[name]().run(noisy(), budget=200, stop=stop).nfev == result.nfev
+    assert drawn == checks
+
+
+@pytest.mark.parametrize("name", ["cells", "tree", "balls", "pool"])
+@pytest.mark.parametrize("caution", [0.0, 1.5])
+def test_recommendation_needs_few_of_the_regions_known(name, caution, monkeypatch):
+    opt = MAKERS[name]()
+    opt.run(noisy(), budget=40)
+    found = opt.recommend(caution=caution)
+    monkeypatch.setattr(type(opt), "_in_question", lambda self, front, caution: front)
+    assert found == opt.recommend(caution=caution)
 
 
 def test_minimised_rewards_have_the_same_gap():

@@ -40,6 +40,17 @@ def test_differences_are_those_of_the_joint_posterior():
         np.testing.assert_allclose(C, (D @ cov @ D.T)[:2, :2], atol=1e-12)
 
 
+def test_what_is_tracked_is_compared_without_a_solve():
+    gp, chosen = observed(), np.array([[0.55], [0.7]])
+    tracked = [np.array([[0.2]]), np.array([[0.3], [0.4]])]
+    gp.track(tracked)
+    gp.set_units(3.0, 0.25)
+    found, joint = Shortfall.of_tracked(gp, chosen), Shortfall.of_process(gp, [*tracked, chosen])
+    np.testing.assert_allclose(found.mean, joint.mean[:2], atol=1e-12)
+    np.testing.assert_allclose(found.std, joint.std[:2], atol=1e-12)
+    assert np.array_equal(found.ahead(0.1) > 0.2, joint.ahead(0.1)[:2] > 0.2)
+
+
 def test_units_are_those_of_the_user():
     gp, blocks = observed(), [np.array([[0.2]]), np.array([[0.55]])]
     before = Shortfall.of_process(gp, blocks)
