@@ -18,6 +18,7 @@ from skgpb import (
     GPTSOptimizer,
     IGPUCBOptimizer,
     MESOptimizer,
+    PhasedEliminationOptimizer,
     PIOptimizer,
     optimizers,
 )
@@ -33,7 +34,9 @@ FAMILY = [
     cls for cls in OPTIMIZERS if issubclass(cls, BaseArmsOptimizer) and cls is not BaseUCBOptimizer
 ]
 UCB = [cls for cls in FAMILY if issubclass(cls, BaseUCBOptimizer)]
-EVERYWHERE = ["kernel", "arms", "bounds", "alpha", "n_candidates", "n_initial"]
+# One of them takes a number for each arm as well.
+ONE_NOISE = [cls for cls in FAMILY if cls is not PhasedEliminationOptimizer]
+EVERYWHERE = ["kernel", "arms", "bounds", "n_candidates", "n_initial"]
 EVERYWHERE += ["optimizer", "n_restarts_optimizer", "relearn", "normalize_y", "random_state"]
 
 
@@ -101,7 +104,9 @@ def test_without_docstrings_there_is_nothing_to_fill_in():
     ("classes", "parameters", "defaults_differ"),
     [
         (FAMILY, EVERYWHERE, ()),
+        (ONE_NOISE, ["alpha"], ()),
         (UCB, ["failure_probability"], ()),
+        ([PhasedEliminationOptimizer, IGPUCBOptimizer], ["B", "R", "misspecification"], ()),
         ([IGPUCBOptimizer, GPTSOptimizer], ["B", "R", "information_gain"], ()),
         ([EIOptimizer, PIOptimizer], ["xi"], ("xi",)),
         ([MESOptimizer, CMESOptimizer], ["n_max_values"], ()),

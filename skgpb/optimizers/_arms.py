@@ -196,6 +196,10 @@ class BaseArmsOptimizer(
             )
         return arms.arm(int(free[first_maximum(values[free])]))
 
+    def _noises_of_arms(self) -> float | np.ndarray:
+        """Noise variance of each arm, one number where they are equal."""
+        return self._default_noise()
+
     def _update(self, query: Arm | PointsQuery, reward: float, alpha: float) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
         self._refresh_candidates()
@@ -229,7 +233,7 @@ class BaseArmsOptimizer(
             self._expected(pending).posterior,
             self._pairs,
             [self.domain_.slot_of(query) for query in pending],
-            self._default_noise(),
+            self._noises_of_arms(),
             self._round + 1 + len(pending),
             np.random.default_rng([self._seed, self._round, len(pending)]),
         )

@@ -255,6 +255,10 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
     def _told_noise(self) -> float:
         return float("nan") if self._known_noise is None else self._known_noise
 
+    def _told_noises(self, points: np.ndarray) -> list[float]:
+        """The same for values at points (n, d)."""
+        return [self._told_noise()] * len(points)
+
     @property
     @locked
     def alpha_(self) -> float:
@@ -337,12 +341,12 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""
-        gp, rows, alpha = self._gp, self._rows_of(X), self._told_noise()
+        gp, rows, alphas = self._gp, self._rows_of(X), self._told_noises(X)
         if self._standardizes and len(y):
             gp.set_units(*self._spread_of(y))
         elif self.alpha is None:
             self._noise = NOISE * self._unit()
-        for i, value in enumerate(y.tolist()):
+        for i, (value, alpha) in enumerate(zip(y.tolist(), alphas, strict=True)):
             number = gp.observe(rows[i : i + 1], value, self._noise_of(alpha))
             self._samples.append(number, value, alpha)
         self._n_fitted = len(X)

@@ -139,7 +139,7 @@ class NormBoundedOptimizer(NormBounded[Q], GaussianProcessOptimizer[Q]):
                     f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
                     "kernel, whose length scales are the longest, alpha, and normalize_y=False"
                 )
-            if self.alpha == 0.0 or self.misspecification > 0.0:
+            if not np.all(self.alpha) or self.misspecification > 0.0:
                 raise ValueError(
                     f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
                     f"misspecified; got alpha={self.alpha!r} and "

@@ -92,7 +92,7 @@ class ArmsPosterior(QueriesAreTargets):
         expected: Posterior,
         pairs: TrackedPairs,
         pulled: list[int],
-        noise: float,
+        noise: float | np.ndarray,
         t: int,
         rng: np.random.Generator,
     ) -> None:

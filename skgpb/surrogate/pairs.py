@@ -74,7 +74,9 @@ class TrackedPairs:
             return
         downdate(self.known, slot, self._noise(slot, noise))
 
-    def covariance(self, expected: Posterior, slots: Sequence[int], noise: float) -> np.ndarray:
+    def covariance(
+        self, expected: Posterior, slots: Sequence[int], noise: float | np.ndarray
+    ) -> np.ndarray:
         """Posterior covariance (m, m) of all pairs. O(m^2 t) once, then O(m^2) a round.
 
         Parameters
@@ -83,8 +85,8 @@ class TrackedPairs:
             That of the process, or of a copy of it that has seen some answers more.
         slots : sequence of int
             Which of the tracked functionals these answers were about, -1 for any other.
-        noise : float
-            Their noise variance, in the user's units.
+        noise : float or ndarray of shape (m,)
+            Their noise variance, or that of each that is tracked, in the user's units.
         """
         gp, m = self.gp, len(self.gp.tracked)
         if self.known is None:
@@ -93,11 +95,12 @@ class TrackedPairs:
                 self.known[some[0] : some[-1] + 1] = self.rows(gp.posterior, some)
         if expected is gp.posterior:
             return self.known
-        if min(slots) < 0 or noise == 0.0:
+        if min(slots) < 0 or not np.all(noise):
             return self.rows(expected, np.arange(m))
         C = self.known.copy()
+        noises = np.broadcast_to(noise, m)
         for slot in slots:
-            downdate(C, slot, self._noise(slot, noise))
+            downdate(C, slot, self._noise(slot, float(noises[slot])))
         return C
 
     def rows(self, expected: Posterior, slots: np.ndarray) -> np.ndarray:
