@@ -40,6 +40,8 @@ LARGEST_DOCUMENT, LARGEST_NUMBER_OF_VALUES = 2**27, 2**24
 # Bytes of all arrays together.
 LARGEST_ARRAYS = 2**30
 
+# Classes of which the constructor of another makes the instances, and which has their parameters.
+MADE_BY = {"MESOverTargets": "MESOptimizer"}
 # Parameters that files of earlier versions call otherwise: the old name and the present one, by
 # the class that has the parameter or inherits it.
 RENAMED: dict[str, dict[str, str]] = {
@@ -146,7 +148,7 @@ class Writer:
         if hasattr(value, "ask") and hasattr(value, "get_params"):
             parameters = value.get_params(deep=False)
             encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
-            return {"optimizer": type(value).__name__, "parameters": encoded}
+            return {"optimizer": name_in_files(type(value)), "parameters": encoded}
         if hasattr(value, "__array__"):
             array = np.asarray(value)
             if array.dtype.kind in KINDS:
@@ -505,6 +507,11 @@ def encode_parameters(
     return {
         name: writer.encode(value, name) for name, value in parameters.items() if name not in omit
     }
+
+
+def name_in_files(cls: type) -> str:
+    """Name of the class whose constructor makes the instances of this one."""
+    return MADE_BY.get(cls.__name__, cls.__name__)
 
 
 def present_name(cls: type, name: str) -> str:

@@ -129,6 +129,10 @@ CASES = {
     ),
     "IDS": (IDSOptimizer, {"bounds": None, "queries": ARMS, "cost": COSTS, "alpha": 0.01 * COSTS}),
     "own-rule": (TargetsOptimizer, {"rule": "ids", "queries": Cells(0.4), "n_candidates": 40}),
+    "MES-cells": (
+        MESOptimizer,
+        {"queries": Cells([0.3, 0.6]), "targets": Cells(0.3), "cost": [2, 1], "n_candidates": 40},
+    ),
     "IDS-cells": (
         IDSOptimizer,
         {

@@ -65,10 +65,10 @@ class TestTreesBallsAndArms(OptimizerContract):
         optimizer._repr_html_()
 
     def strangers(self, optimizer):
-        cls = type(optimizer)
-        if "arms" in optimizer.get_params(deep=False):
+        cls, given = type(optimizer), optimizer.get_params(deep=False)
+        if "arms" in given and given.get("queries") is None:
             return [cls(arms=cases.ARMS + 0.001).ask(), cls(arms=cases.ARMS[:, :1]).ask()]
-        if "queries" in optimizer.get_params(deep=False):
+        if "queries" in given:
             return [cls(queries=cases.ARMS + 0.001).ask(), cls(queries=cases.ARMS[:, :1]).ask()]
         # With a huge diameter every cell is expanded at once, so that the last is not the root.
         mine = optimizer.get_params(deep=False) | {"diameter": (1e3, 0.9), "max_depth": 5}

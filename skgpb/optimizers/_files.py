@@ -21,6 +21,7 @@ from skgpb.persistence import (
     Reader,
     Writer,
     encode_parameters,
+    name_in_files,
     opened,
     present_name,
     write,
@@ -99,7 +100,7 @@ class SavedRuns:
             "format": FORMAT,
             "version": VERSION,
             "skgpb": __version__,
-            "class": type(self).__name__,
+            "class": name_in_files(type(self)),
             "parameters": parameters,
             "omitted": sorted(omit),
             "seed": self.seed_,
@@ -146,7 +147,9 @@ class SavedRuns:
             another version of the library may cause. What was told is exact all the same.
         """
         with opened(path) as (document, arrays):
-            known = {each.__name__: each for each in _with_subclasses(cls)}
+            every = _with_subclasses(cls)
+            known = {name_in_files(each): each for each in every}
+            known |= {each.__name__: each for each in every}
             if document["class"] not in known:
                 raise ValueError(f"it holds a {document['class']}, not a {cls.__name__}")
             cls = known[document["class"]]
@@ -373,5 +376,5 @@ def _none_for_nan(alpha: Any) -> Any:
     return None if alpha != alpha else alpha
 
 
-def _with_subclasses(cls: Any) -> list[type]:
+def _with_subclasses(cls: Any) -> list[Any]:
     return [cls, *(each for child in cls.__subclasses__() for each in _with_subclasses(child))]

@@ -443,13 +443,6 @@ class BaseIndirectOptimizer(
 
     @property
     @locked
-    def spent_(self) -> float:
-        """Cost of all answers told since the start."""
-        check_is_fitted(self, "bounds_")
-        return self._spent
-
-    @property
-    @locked
     def history_(self) -> np.ndarray:
         """Every answer told since the start, a structured array.
 

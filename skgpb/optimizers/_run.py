@@ -11,8 +11,10 @@ from sys import maxsize
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb.exceptions import EvaluationWarning
+from skgpb.locks import locked
 from skgpb.optimizers._callbacks import WRAPPED, FollowedRuns, with_callbacks
 from skgpb.optimizers._gap import Gaps
 from skgpb.optimizers._result import RunResult
@@ -281,6 +283,14 @@ class PricedRuns(Runs):
     """``run`` of an optimizer whose queries have costs, and which knows what was spent."""
 
     _queries: Any
+    _spent: float
+
+    @property
+    @locked
+    def spent_(self) -> float:
+        """Cost of all answers told since the start."""
+        check_is_fitted(self, "bounds_")
+        return self._spent
 
     @property
     def _least_price(self) -> float:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
-from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
@@ -215,13 +214,6 @@ class BaseTargetsOptimizer(
             self._round + 1 + len(pending),
             np.random.default_rng([self._seed, self._round, len(pending)]),
         )
-
-    @property
-    @locked
-    def spent_(self) -> float:
-        """Cost of all answers told since the start."""
-        check_is_fitted(self, "bounds_")
-        return self._spent
 
     # -- prices and noise ---------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from reference.ids import moments
 from reference.kg import expected_rise
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb import IDSOptimizer, KGOptimizer, TargetsOptimizer
+from skgpb import IDSOptimizer, KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
 from skgpb.optimizers._posteriors import AllocationsPosterior
 from skgpb.optimizers.combinatorial import CombinatorialBandit
@@ -73,8 +73,11 @@ def test_what_arms_are_not_is_refused():
         CombinatorialBandit(mixed, 3).ask()
 
 
-def test_a_run_is_saved_and_goes_on(tmp_path):
-    player = bandit(TargetsOptimizer, rule="ids")
+@pytest.mark.parametrize(
+    ("cls", "parameters"), [(TargetsOptimizer, {"rule": "ids"}), (MESOptimizer, {})]
+)
+def test_a_run_is_saved_and_goes_on(tmp_path, cls, parameters):
+    player = bandit(cls, **parameters)
     for _ in range(3):
         allocation = player.ask()
         player.tell(allocation, allocation.costs)

@@ -1,0 +1,89 @@
+"""Max-value entropy search over queries and targets, beside that over arms."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import MESOptimizer, TargetsOptimizer
+from skgpb.domains import Cells
+
+POINTS = np.linspace(0, 1, 13)[:, None]
+ROWS = {"kernel": RBF(0.2), "queries": POINTS, "alpha": 0.01, "random_state": 0}
+CELLS = {
+    "queries": Cells([0.2, 0.1]),
+    "cost": [1, 3],
+    "targets": Cells(0.1),
+    "bounds": [(0, 1)],
+    "n_candidates": 40,
+    "random_state": 0,
+}
+
+
+def f(query):
+    return float(np.sin(5 * query.points).mean())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [CELLS, ROWS | {"targets": POINTS[::2] + 0.01, "cost": np.linspace(1, 2, 13)}, ROWS],
+)
+def test_queries_and_targets_are_searched_as_by_the_rule_of_this_name(settings):
+    optimizer, rule = MESOptimizer(**settings), TargetsOptimizer("mes", **settings)
+    results = [each.run(f, max_cost=15) for each in (optimizer, rule)]
+    np.testing.assert_array_equal(results[0].history, results[1].history)
+    assert results[0].x == results[1].x == optimizer.recommend()
+    assert optimizer.recommend() in optimizer.targets_
+    assert optimizer.spent_ == results[0].cost >= 15
+
+
+def test_targets_are_drawn_as_often_as_is_said():
+    few, many = (MESOptimizer(**ROWS, n_max_values=n) for n in (2, 300))
+    posteriors = few.posterior(), many.posterior()
+    assert not np.allclose(few.acquisition(posteriors[0]), many.acquisition(posteriors[1]))
+    again = MESOptimizer(**ROWS, n_max_values=300)
+    np.testing.assert_array_equal(
+        again.acquisition(again.posterior()), many.acquisition(many.posterior())
+    )
+
+
+def test_a_run_over_targets_is_copied_saved_and_resumed(tmp_path):
+    optimizer = MESOptimizer(**CELLS)
+    optimizer.run(f, budget=4)
+    optimizer.save(tmp_path / "run")
+    for twin in (
+        MESOptimizer.load(tmp_path / "run"),
+        type(optimizer).load(tmp_path / "run"),
+        pickle.loads(pickle.dumps(optimizer)),
+        clone(optimizer),
+    ):
+        assert type(twin) is type(optimizer)
+        assert str(twin.get_params()) == str(optimizer.get_params())
+        if hasattr(twin, "bounds_"):
+            assert twin.ask() == optimizer.ask()
+    assert set(inspect.signature(MESOptimizer).parameters) == set(optimizer.get_params())
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"bounds": [(0, 1)], "cost": [1.0]}, "cost"),
+        ({"bounds": [(0, 1)], "relative_noise": [1.0]}, "relative_noise"),
+        (ROWS | {"arms": POINTS}, "arms"),
+        (ROWS | {"optimum": 1.0}, "optimum"),
+    ],
+)
+def test_what_is_of_the_other_kind_of_search_is_refused(settings, name):
+    with pytest.raises(ValueError, match=rf"{name} must be None with"):
+        MESOptimizer(**settings).ask()
+
+
+def test_queries_that_come_too_late_are_refused():
+    optimizer = MESOptimizer(arms=POINTS).set_params(queries=POINTS)
+    with pytest.raises(ValueError, match="queries must be None unless it is given to the constr"):
+        optimizer.ask()
