@@ -24,7 +24,7 @@ from skgpb.domains.candidates import (
 from skgpb.domains.first_design import first_members, first_points, next_place
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels._boxes import boxes_from_points, representatives
+from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils import check_inside
 
 # Of the candidates in a box, one in so many follows the posterior, around so many centers.
@@ -78,7 +78,7 @@ class Arm(Query):
         """The row, or representatives of the box that it describes."""
         if self.counts is None:
             return self.descriptor[None]
-        return representatives(self.lower, self.upper, self.counts)
+        return self.spread(self.lower, self.upper, self.counts)
 
     @property
     def lower(self) -> np.ndarray:

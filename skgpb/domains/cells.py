@@ -11,7 +11,7 @@ from skgpb.domains.arms import LOCAL_SHARE, N_CENTERS, Arm, ArmSet
 from skgpb.domains.candidates import GRID_DIMENSIONS, points_near, spread_points
 from skgpb.domains.first_design import first_points
 from skgpb.domains.query import PointsQuery
-from skgpb.domains.space import ParameterSpace
+from skgpb.domains.space import Axis, ParameterSpace
 from skgpb.utils import check_inside
 
 # Sizes that differ by less than this share of the box are the same.
@@ -33,6 +33,8 @@ class Cells:
     sizes : float or dict, or a list of sizes
         The sides of a cell, in units of ``bounds``: one number for all dimensions, a tuple of d
         numbers, or a dict by the names of the sides. A list has several sizes. 0 stands for points.
+        Of a side of separate values, integers or categories, it is how many of them follow each
+        other in the cell: one, unless a tuple or a dict says otherwise.
 
     Examples
     --------
@@ -72,26 +74,50 @@ class Cells:
         self, size: Any, bounds: np.ndarray, space: ParameterSpace | None, name: str
     ) -> np.ndarray:
         d, names = len(bounds), [] if space is None else space.names
+        values = np.zeros(d, dtype=np.intp) if space is None else space.n_values
+        separate = values > 0
+        given = size
         if isinstance(size, Mapping):
-            if set(size) != set(names):
+            needed = [name for name, n in zip(names, values, strict=True) if not n]
+            if not set(needed) <= set(size) <= set(names):
                 raise ValueError(
-                    f"sizes of {name} must have a number for each of {names}, got {size!r}"
+                    f"sizes of {name} must have a number for each of {needed or names}, got "
+                    f"{size!r}"
                 )
-            size = [size[name] for name in names]
+            size = [size.get(name, 1) for name in names]
+        elif separate.any() and np.ndim(size) == 0 and size != 0:
+            if separate.all():
+                raise ValueError(
+                    f"sizes of {name} must say of how many values a cell is, by names among "
+                    f"{names}; got {size!r}"
+                )
+            size = np.where(separate, 1, size)
         sides = np.asarray(size)
         if sides.dtype.kind not in "fiu" or sides.shape not in ((), (d,)):
             raise ValueError(
                 f"sizes of {name} must be numbers, or tuples of {d} numbers, one for each side of "
-                f"the box; got {size!r}"
+                f"the box; got {given!r}"
             )
-        extent = bounds[:, 1] - bounds[:, 0]
         sides = np.broadcast_to(sides.astype(np.float64), (d,))
-        if not ((sides >= 0.0) & (sides <= extent)).all():
+        extent = np.where(separate, values, bounds[:, 1] - bounds[:, 0])
+        if not ((sides >= 0.0) & (sides <= extent))[~separate].all():
             raise ValueError(
                 f"sizes of {name} must be at least 0 and no longer than the box, "
-                f"{extent.tolist()}, got {size!r}"
+                f"{extent[~separate].tolist()}, got {given!r}"
             )
-        return sides
+        if space is None or not separate.any():
+            return sides
+        whole = (sides == np.floor(sides)) & (sides >= 0.0) & (sides <= extent)
+        if not whole[separate].all():
+            raise ValueError(
+                f"sizes of {name} must be integers >= 1 where sides have separate values, and at "
+                f"most their numbers {values[separate].tolist()}, got {given!r}"
+            )
+        for i in np.flatnonzero(separate & (sides > 1)):
+            check_even(space, int(i), name)
+        # A single setting is a point, however it is said.
+        is_point = (sides <= separate).all()
+        return np.zeros(d) if is_point else np.where(separate, np.maximum(sides, 1.0), sides)
 
     def __repr__(self) -> str:
         return f"Cells({self.sizes!r})"
@@ -147,14 +173,25 @@ class FreeCells(ArmSet):
     ) -> None:
         super().__init__(np.empty((0, len(bounds))), bounds, counts, space)
         self.sizes = sizes
+        # Which sides have separate values, and their axes.
+        axes = [] if space is None else [axis for _, axis in space.axes]
+        self._separate: dict[int, Axis] = {i: axis for i, axis in enumerate(axes) if axis.discrete}
         each = max(n // len(sizes), 2 * N_CENTERS)
         fills = len(bounds) <= GRID_DIMENSIONS
         self._n_local = each // (LOCAL_SHARE if fills else 2)
         self.size_of: np.ndarray = np.repeat(np.arange(len(sizes)), each)
-        parts = []
-        for number in range(len(sizes)):
-            shift = np.random.default_rng([*seed, number, 3]).random(len(bounds))
-            parts.append(self.placed(spread_points(self.room(number), each, shift), number))
+        if space is not None and self._separate and not sizes.any() and space.n_settings <= each:
+            # All settings stand for themselves, and none has to move.
+            self._n_local = 0
+            settings = space.every_point()
+            each = len(settings)
+            self.size_of = np.repeat(np.arange(len(sizes)), each)
+            parts = [self.placed(settings, number) for number in range(len(sizes))]
+        else:
+            parts = []
+            for number in range(len(sizes)):
+                shift = np.random.default_rng([*seed, number, 3]).random(len(bounds))
+                parts.append(self.placed(spread_points(self.room(number), each, shift), number))
         self.rows: np.ndarray = np.concatenate(parts)
         # The one that moves next of each size, once all of them have moved.
         self._next = -1
@@ -162,19 +199,33 @@ class FreeCells(ArmSet):
             np.tile(np.arange(each) >= each - self._n_local, len(sizes))
         )
 
+    @property
+    def free(self) -> np.ndarray:
+        """Which sides of the box (d,) a cell moves along continuously."""
+        return ~np.isin(np.arange(len(self.bounds)), list(self._separate))
+
     def room(self, number: int) -> np.ndarray:
         """Box (d, 2) of the centres of cells of a size."""
         lower, upper = self.bounds.T
-        half = np.minimum(0.5 * self.sizes[number], 0.5 * (upper - lower))
+        half = np.minimum(0.5 * self.sizes[number], 0.5 * (upper - lower)) * self.free
         return np.column_stack([lower + half, upper - half])
 
     def placed(self, centers: np.ndarray, number: int) -> np.ndarray:
         """Descriptor rows of cells of a size at these centres."""
         if self.counts is None:
-            return centers
-        half = 0.5 * self.sizes[number]
-        lower, upper = self.bounds.T
-        return np.hstack([np.maximum(centers - half, lower), np.minimum(centers + half, upper)])
+            return centers if self.space is None else self.space.snapped(centers)
+        half = 0.5 * self.sizes[number] * self.free
+        low, high = self.bounds.T
+        lower, upper = np.maximum(centers - half, low), np.minimum(centers + half, high)
+        for i, axis in self._separate.items():
+            runs = runs_around(axis, centers[:, i], int(self.sizes[number, i]))
+            lower[:, i], upper[:, i] = runs.T
+        return np.hstack([lower, upper])
+
+    def _where_it_lies(self, centers: np.ndarray, number: int) -> np.ndarray:
+        """Centres (n, d) of the cells of a size that are placed at these centres."""
+        centers = np.clip(centers, *self.room(number).T)
+        return self.places_of(self.placed(centers, number)) if self._separate else centers
 
     def move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Let some cells lie at and around ``centers`` (k, d); which rows they are.
@@ -182,6 +233,8 @@ class FreeCells(ArmSet):
         At first all that follow what is known move, and later N_MOVED at a time, in turn. Of the
         centers those are taken where no cell of the size lies yet.
         """
+        if not self._n_local:
+            return self.moving
         rows = self.rows.copy()
         moved = []
         each = self._n_local if self._next < 0 else -(-N_MOVED // len(self.sizes))
@@ -193,7 +246,7 @@ class FreeCells(ArmSet):
             slots, room = local[turn], self.room(number)
             stays = self.size_of == number
             stays[slots] = False
-            at = np.clip(centers, *room.T)
+            at = self._where_it_lies(centers, number)
             near = np.abs(places[stays] - at[:, np.newaxis]) <= SAME_SIZE * np.ptp(room, axis=1)
             new = at[~near.all(axis=2).any(axis=1)][: -(-each // 2)]
             around = points_near(room, at, each - len(new), rng)
@@ -205,8 +258,11 @@ class FreeCells(ArmSet):
     def put(self, query: Arm | PointsQuery) -> int:
         """Let a cell of some size lie where a query does, of any size, and return which row.
 
-        It is the next of those that move, which it is left to stand for until it does.
+        It is the next of those that move, which it is left to stand for until it does; -1 where
+        none moves.
         """
+        if not self._n_local:
+            return -1
         number = max(self.number_of_size(query), 0)
         local = np.split(self.moving, len(self.sizes))[number]
         slot = int(local[(max(self._next, 0) - 1) % self._n_local])
@@ -224,7 +280,7 @@ class FreeCells(ArmSet):
         numbers = np.arange(len(places)) % len(self.sizes)
         for number in range(len(self.sizes)):
             chosen = numbers == number
-            places[chosen] = np.clip(places[chosen], *self.room(number).T)
+            places[chosen] = self._where_it_lies(places[chosen], number)
         i = self._next_place(places, n, known, failed)
         if i is None:
             return None
@@ -236,9 +292,17 @@ class FreeCells(ArmSet):
 
     def nearest_size(self, query: Arm | PointsQuery, numbers: np.ndarray) -> int:
         """Return which of some sizes (k,) a query has, -1 if none of them."""
-        side = self.bounds[:, 1] - self.bounds[:, 0]
+        unit = self.bounds[:, 1] - self.bounds[:, 0]
+        sizes = self.sizes[numbers]
         lower, upper = np.split(query.box, 2)
-        away = (np.abs(self.sizes[numbers] - (upper - lower)) / side).max(axis=1)
+        sides = upper - lower
+        if self._separate:
+            # Numbers of values, of which a point has one.
+            sizes = np.where(self.free, sizes, np.maximum(sizes, 1.0))
+            for i, axis in self._separate.items():
+                first, last = axis.run(lower[i], upper[i])
+                sides[i], unit[i] = last - first + 1, 1.0
+        away = (np.abs(sizes - sides) / unit).max(axis=1)
         nearest = int(np.argmin(away))
         return nearest if away[nearest] <= SAME_SIZE else -1
 
@@ -249,6 +313,49 @@ class FreeCells(ArmSet):
             return False
         check_inside(np.stack([query.lower, query.upper]), self.bounds)
         return True
+
+
+def check_even(space: ParameterSpace, i: int, name: str) -> None:
+    """Raise ValueError unless every value of a side has as much of its coordinates."""
+    side, axis = space.axes[i]
+    first, last = axis.run(0.0, 1.0)
+    middles = axis.middles_of(np.arange(first, last + 1))
+    if not np.allclose(np.diff(middles), 1.0 / (last - first + 1), rtol=0.0, atol=SAME_SIZE):
+        raise ValueError(
+            f"sizes of {name} must be 1 for {side!r}, of which some values are more frequent than "
+            "others: give a list of its values to have cells of several"
+        )
+
+
+def runs_around(axis: Axis, u: np.ndarray, k: int) -> np.ndarray:
+    """Ends (n, 2) of runs of k values around coordinates (n,); of one, or none, its middle."""
+    if k <= 1:
+        return np.repeat(axis.snapped(u)[:, np.newaxis], 2, axis=1)
+    first, last = axis.run(0.0, 1.0)
+    numbers = np.array([axis.run(x, x)[0] for x in u.tolist()], dtype=np.intp)
+    begins = np.clip(numbers - (k - 1) // 2, first, last + 1 - k)
+    ends = [
+        (axis.edge(n) if n > first else 0.0, axis.edge(n + k) if n + k <= last else 1.0)
+        for n in begins.tolist()
+    ]
+    return np.array(ends).reshape(-1, 2)
+
+
+def points_in_runs(sizes: np.ndarray, counts: tuple[int, ...], space: Any) -> tuple[int, ...]:
+    """Representatives of cells along each side, so many that every value of a run has as many.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_sizes, d)
+        Of all cells.
+    counts : tuple of d ints
+        Representatives along continuous sides.
+    space : ParameterSpace
+        The box.
+    """
+    runs = np.lcm.reduce(np.maximum(sizes, 1.0).astype(np.intp), axis=0).tolist()
+    values = space.n_values.tolist()
+    return tuple(r if n else c for r, n, c in zip(runs, values, counts, strict=True))
 
 
 def frequent_sizes(boxes: np.ndarray) -> np.ndarray:

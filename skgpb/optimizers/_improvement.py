@@ -25,9 +25,11 @@ def improved_place(cells: FreeCells, slot: int, means: np.ndarray, gp: GaussianP
         What is known.
     """
     number = int(cells.size_of[slot])
-    same = np.flatnonzero(cells.size_of == number)
     room, places = cells.room(number), cells.places_of(cells.rows)
-    free = np.flatnonzero(room[:, 1] > room[:, 0])
+    same = cells.size_of == number
+    # Of separate values it keeps those of the best row.
+    same = np.flatnonzero(same & (places == places[slot])[:, ~cells.free].all(axis=1))
+    free = np.flatnonzero((room[:, 1] > room[:, 0]) & cells.free)
     if not len(free):
         return cells.arm(slot)
 

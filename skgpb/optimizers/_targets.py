@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.cells import Cells, FreeCells, frequent_sizes
+from skgpb.domains.cells import Cells, FreeCells, frequent_sizes, points_in_runs
 from skgpb.domains.contexts import ContextArms
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.kernels import CellAverage
@@ -32,6 +32,7 @@ from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._improvement import improved_place
 from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.surrogate.pairs import TrackedAcross, pending_falls
+from skgpb.surrogate.settings import kernel_of_cells
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
 
 # Of the best targets so many are followed by the cells that stand for a box.
@@ -61,6 +62,7 @@ class BaseTargetsOptimizer(
     """
 
     _query_type = Arm
+    _sides = "any"
 
     queries: Any
     targets: Any
@@ -159,7 +161,8 @@ class BaseTargetsOptimizer(
         if slot < 0 and isinstance(self.domain_, FreeCells) and len(self._block(query)) == 1:
             # What is tracked is followed at a fraction of the cost.
             slot = self.domain_.put(query)
-            self._retrack(np.array([slot]))
+            if slot >= 0:
+                self._retrack(np.array([slot]))
         self._across.observing(slot, self._noise_of(alpha, self._noise_share(query)))
         mean, var = self._observe(query, slot, reward, alpha)
         self._spent += self._price_of(query)
@@ -288,7 +291,10 @@ class BaseTargetsOptimizer(
         targets = self.targets
         if targets is None and self.queries is not None and not isinstance(self.queries, Cells):
             targets = self.queries
-        return {"queries": self.queries, "targets": targets}
+        given = {"queries": self.queries, "targets": targets}
+        if self._actions is None:
+            return given
+        return {name: self._actions.points(each) for name, each in given.items()}
 
     def _domain(self) -> np.ndarray | None:
         return self._with_contexts(self._domain_of_rows())
@@ -318,24 +324,42 @@ class BaseTargetsOptimizer(
             )
         if isinstance(self.kernel, CompoundKernel):
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
+        if self.space_ is not None and self.space_.discrete:
+            self._check_separate()
         self._check_fidelities()
+
+    def _check_separate(self) -> None:
+        """Refuse what is for continuous sides, where some have separate values."""
+        if takes_boxes(self.kernel):
+            raise ValueError(
+                "kernel must be over points where bounds has sides of separate values; "
+                f"{self.kernel!r} is over boxes"
+            )
+        if self._n_tasks:
+            raise ValueError(
+                f"queries must be no Fidelities where bounds has sides of separate values; got "
+                f"{self.queries!r}"
+            )
 
     def _begin(self) -> None:
         n, self._box = self.n_context_, self.bounds_[self.n_context_ :]
         d = len(self._box)
         given_boxes = takes_boxes(self.kernel, behind=self._n_tasks > 0)
-        over_cells = given_boxes or any(
-            (each.sides(self._box, self._actions, name) > 0.0).any()
-            if isinstance(each, Cells)
-            else each is not None and np.shape(each)[1] == 2 * d
+        sizes = [
+            each.sides(self._box, self._actions, name)
             for name, each in self._given.items()
-        )
+            if isinstance(each, Cells)
+        ]
+        over_cells = given_boxes or any(map(np.any, sizes)) or self._has_boxes(d)
         kernel = self._prior_kernel(n + d, smooth=over_cells)
         counts = None
         if given_boxes:
             counts = representatives_of(kernel, n + d)[n:]
         elif over_cells:
             counts = representatives_of(kernel, d)
+            if self._actions is not None and self._actions.discrete:
+                counts = points_in_runs(np.concatenate(sizes), counts, self._actions)
+                kernel = kernel_of_cells(self.space_) if self.kernel is None else kernel
             kernel = CellAverage(kernel, (1,) * n + counts)
         kernel = self._over_fidelities(kernel, counts)
         n_columns = (2 * (n + d) if over_cells else n + d) + (self._n_tasks > 0)
@@ -361,6 +385,17 @@ class BaseTargetsOptimizer(
         self._track()
         # A kernel that does not take the rows says so before anything is evaluated.
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+
+    def _has_boxes(self, d: int) -> bool:
+        """Whether rows of boxes [lower, upper] are given, of d sides."""
+        rows = [x for x in self._given.values() if not (x is None or isinstance(x, Cells))]
+        boxes = any(np.shape(each)[1] == 2 * d for each in rows)
+        if boxes and self.space_ is not None and self.space_.discrete:
+            raise ValueError(
+                "queries and targets must be settings, or Cells, where bounds has sides of "
+                "separate values; got rows of boxes"
+            )
+        return boxes
 
     def _set_of(self, name: str, given: Any, counts: tuple[int, ...] | None, number: int) -> ArmSet:
         """Return the set that a parameter stands for."""

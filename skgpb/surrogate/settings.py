@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings
+from skgpb.kernels.columns import Columns
 from skgpb.surrogate.likelihood import Prior
 
 # Where length scales are expected, in units of a side; and how sure this is, as standard
@@ -37,3 +38,21 @@ def kernel_on_settings(kernel: Kernel | None, space: Any) -> OnSettings:
     kernel = default_kernel(space)
     spread = np.array([SPREAD_VARIANCE, *[SPREAD_LENGTH] * space.n_axes])
     return OnSettings(kernel, space.columns, Prior(kernel.theta, spread))
+
+
+def kernel_of_cells(space: Any) -> Kernel:
+    """The default RBF kernel on settings as a product over axes, for cells of them.
+
+    The mean over pairs of settings of two cells is then a product of means along the axes. Its
+    hyperparameters are those of ``kernel_on_settings(None, space)``.
+    """
+    default = default_kernel(space)
+    product, shape = default.k1, default.k2
+    scales = np.atleast_1d(shape.length_scale)
+    limits = np.atleast_2d(shape.length_scale_bounds)
+    for i, (name, axis) in enumerate(space.axes):
+        part = RBF(float(scales[i]), tuple(limits[i]))
+        if axis.discrete:
+            part = OnSettings(part, type(space).from_axes({name: axis}).columns)
+        product = product * Columns(part, [i])
+    return product
