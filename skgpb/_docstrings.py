@@ -49,8 +49,9 @@ _OF_GAUSSIAN_PROCESSES = _entries(
         Noise variance of a reward, in units of the reward squared; None learns it.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How hyperparameters are learned from what was told, as in GaussianProcessRegressor.
-        None keeps those of a given ``kernel``. "consistent", where there is a parameter ``B``,
-        drops length scales that contradict the answers (:doc:`/user_guide/guarantees`).
+        None keeps those of a given ``kernel``. "consistent" lets several length scales take turns
+        and drops those under which no f of norm at most ``B`` fits the answers
+        (:doc:`/user_guide/guarantees`).
     n_restarts_optimizer : int, default=0
         Further starts of the optimizer.
     relearn : {"doubling", "growing"}, int or None, default="doubling"
@@ -62,8 +63,9 @@ _OF_GAUSSIAN_PROCESSES = _entries(
         the user's sign; rules (``acquisition``) and ``surrogate_`` know the reward with its sign
         changed where it is to be small.
     B : float, default=1.0
-        Bound on the norm of f in the reproducing kernel Hilbert space of ``kernel``. It is a
-        property of the unknown f: in experiments an oracle, in practice a guess.
+        Bound on the norm of f in the reproducing kernel Hilbert space of ``kernel``, on which
+        :meth:`interval` rests. It is a property of the unknown f: in experiments an oracle, in
+        practice a guess.
     R : float, default=None
         The noise is R-sub-Gaussian, in units of the reward: that of an answer with a noise variance
         of its own in proportion. None stands for sqrt(alpha), which Gaussian noise is.
@@ -218,6 +220,11 @@ _OF_INDIRECT_QUERIES = _OF_GAUSSIAN_PROCESSES | _entries(
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How the hyperparameters of a ``kernel`` that is given are learned from the answers, by
         marginal likelihood. None keeps them. The default kernel is learned in any case.
+        "consistent", where queries are chosen by the process on f, lets several length scales take
+        turns and drops those under which no f of norm at most ``B`` fits the answers
+        (:doc:`/user_guide/guarantees`).
+    failure_probability : float, default=0.1
+        delta of the intervals, in (0, 1).
     relearn : "growing", "doubling", int or None, default="growing"
         When to learn them: whenever the number of observations has grown by a quarter or doubled
         (from 4 on), every so many observations, or only in ``fit``.

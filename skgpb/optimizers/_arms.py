@@ -36,8 +36,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._contexts import ArmsInContexts, RunsInContexts
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer
-from skgpb.optimizers._norm_bound import NormBoundedOptimizer
+from skgpb.optimizers._norm_bound import GaussianIntervals, NormBoundedOptimizer
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._posteriors import ArmsPosterior
 from skgpb.surrogate.pairs import TrackedPairs
@@ -52,8 +51,6 @@ from skgpb.utils import (
     check_numbers,
 )
 
-# Theorem 2 takes this for the members that have no probability of failure.
-THETA = 0.1
 # Multiplications that moving candidates may take in a round, about a millisecond; and how many move
 # in any case (decision D-D10).
 MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
@@ -61,7 +58,7 @@ MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
 
 @with_shared_paragraphs
 class BaseArmsOptimizer(
-    RunsInContexts, ArmsInContexts, FirstDesign, GaussianProcessOptimizer[Arm], FreeChoice[Arm]
+    RunsInContexts, ArmsInContexts, FirstDesign, GaussianIntervals[Arm], FreeChoice[Arm]
 ):
     """A rule that scores all arms and pulls the best.
 
@@ -73,7 +70,8 @@ class BaseArmsOptimizer(
     bounds : array-like of shape (d, 2), default=None
         A box instead of arms, which candidates then stand for, see Notes. With neither it
         comes from ``fit``.
-    context_bounds, alpha, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    context_bounds, alpha, B, R, misspecification, failure_probability : %(arms)s
+    n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 
@@ -132,6 +130,10 @@ class BaseArmsOptimizer(
         bounds: Any = None,
         context_bounds: Any = None,
         alpha: float | None = None,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -146,6 +148,10 @@ class BaseArmsOptimizer(
         self.bounds = bounds
         self.context_bounds = context_bounds
         self.alpha = alpha
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
+        self.failure_probability = failure_probability
         self.n_candidates = n_candidates
         self.n_initial = n_initial
         self.optimizer = optimizer
@@ -425,7 +431,7 @@ class BaseArmsOptimizer(
         if not isinstance(candidates, BoxCandidates) or self._candidates_at == self._round:
             return
         self._candidates_at = self._round
-        theta = getattr(self, "failure_probability", THETA)
+        theta = self.failure_probability
         if candidates.lay_out(self._round + 1, theta, self._largest_slope):
             self._track(candidates.rows)
         if candidates.adaptive and len(self._gp.observed):
@@ -478,6 +484,7 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
     beta : "theory", float or callable, default="theory"
         Factor of the posterior *variance*: the uncertainty is multiplied by sqrt(beta).
         "theory" is the algorithm's own; a callable takes the round t, counted from 1.
+    B, R, misspecification : %(arms)s
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
     """
@@ -496,6 +503,9 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
         context_bounds: Any = None,
         alpha: float | None = None,
         beta: str | float | Callable[[int], float] | None = "theory",
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
         failure_probability: float = 0.1,
         n_candidates: int = 500,
         n_initial: int | None = None,
@@ -512,6 +522,10 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             bounds=bounds,
             context_bounds=context_bounds,
             alpha=alpha,
+            B=B,
+            R=R,
+            misspecification=misspecification,
+            failure_probability=failure_probability,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,
@@ -522,7 +536,6 @@ class BaseUCBOptimizer(BaseArmsOptimizer):
             random_state=random_state,
         )
         self.beta: Any = beta
-        self.failure_probability = failure_probability
 
     @locked
     def exploration(self, posterior: ArmsPosterior) -> float:

@@ -17,6 +17,7 @@ from skgpb.optimizers._targets import BaseTargetsOptimizer
 SHARED = (
     *("kernel", "alpha", "n_initial", "optimizer", "n_restarts_optimizer", "relearn"),
     *("normalize_y", "direction", "random_state", "bounds", "context_bounds"),
+    *("B", "R", "misspecification", "failure_probability"),
 )
 
 
@@ -44,6 +45,10 @@ class ArmsByRule(BaseArmsOptimizer):
         bounds: Any = None,
         context_bounds: Any = None,
         alpha: float | None = None,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -59,6 +64,10 @@ class ArmsByRule(BaseArmsOptimizer):
             bounds=bounds,
             context_bounds=context_bounds,
             alpha=alpha,
+            B=B,
+            R=R,
+            misspecification=misspecification,
+            failure_probability=failure_probability,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,

@@ -80,14 +80,12 @@ class Gaps:
                 f"{type(self).__name__} cannot say how far its recommendation is from the best: "
                 f"stop must be a function of the optimizer or None, got {stop!r}"
             )
-        if isinstance(stop, Stop) and stop.rule == "interval":
-            if not hasattr(self, "interval"):
-                raise ValueError(f"{type(self).__name__} has no intervals: rule must be 'draws'")
-            if self.failure_probability > stop.delta:
-                raise ValueError(
-                    f"intervals fail with failure_probability={self.failure_probability!r}, which "
-                    f"must be at most delta={stop.delta:g} of {stop!r}"
-                )
+        by_interval = isinstance(stop, Stop) and stop.rule == "interval"
+        if by_interval and self.failure_probability > stop.delta:
+            raise ValueError(
+                f"intervals fail with failure_probability={self.failure_probability!r}, which "
+                f"must be at most delta={stop.delta:g} of {stop!r}"
+            )
         if stop is not None and not isinstance(stop, Stop) and not callable(stop):
             raise TypeError(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
@@ -191,13 +189,14 @@ class GapOfPoints(Gaps):
 
     # What it needs of the class that it is mixed into.
     surrogate_: Any
+    _functionals_at: Callable[[np.ndarray], np.ndarray]
 
     def _shortfall(self, best: Any) -> Later:
         mean, std = self.surrogate_.predict_tracked(return_std=True)
         some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_POINTS]
         points = np.concatenate([self.surrogate_.X_tracked_[some], np.atleast_2d(best)])
         mean, cov = self.surrogate_.predict(points, return_cov=True)
-        return AtPoints(mean, cov, getattr(self, "_functionals_at", lambda X: [])(points))
+        return AtPoints(mean, cov, self._functionals_at(points))
 
 
 class Gap:

@@ -34,7 +34,8 @@ from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._gap import GapOfPoints
-from skgpb.optimizers._gaussian import LearningOptimizer, usable
+from skgpb.optimizers._gaussian import usable
+from skgpb.optimizers._indirect_intervals import IndirectIntervals
 from skgpb.optimizers._recommended import RecommendsPoints
 from skgpb.optimizers._run import PricedRuns
 from skgpb.optimizers._sides import NamedQueries
@@ -73,7 +74,7 @@ class BaseIndirectOptimizer(
     PricedRuns,
     NamedQueries,
     RecommendsPoints,
-    LearningOptimizer[Asked],
+    IndirectIntervals[Asked],
     FreeChoice[Asked],
 ):
     """Ask for conditional expectations of f, recommend where f itself is largest.
@@ -244,12 +245,17 @@ class BaseIndirectOptimizer(
             random_state=self._seed,
         )
         self.share_lock(self.surrogate_)
+        self._first_theta, self._n_learned = theta, 0
+        if self._is_consistent:
+            self._check_consistent(kernel)
         self._follow(kernel)
         self._begun()
 
     @property
     def _optimizer(self) -> str | Callable | None:
         """How hyperparameters are learned: a kernel that is given is known."""
+        if self._is_consistent:
+            return None
         return self.optimizer or ("fmin_l_bfgs_b" if self._ours else None)
 
     @property
@@ -400,7 +406,10 @@ class BaseIndirectOptimizer(
             return
         surrogate, n = copy(self.surrogate_), self._round + self._n_fitted
         units = self._units() if self._standardizes else (0.0, 1.0)
-        if n >= FIRST_LEARNING:
+        if n >= FIRST_LEARNING and self._is_consistent:
+            surrogate.set_units(*units, self._next_theta())
+            self._n_learned += 1
+        elif n >= FIRST_LEARNING:
             # A likelihood of few answers has several maxima: each search starts from the prior,
             # not from where the last one was caught.
             surrogate.optimizer = self._optimizer
@@ -460,32 +469,6 @@ class BaseIndirectOptimizer(
         ]
         rows = [(i + 1, *row) for i, row in enumerate(self._history)]
         return self._signed_history(np.array(rows, dtype=dtype))
-
-    @locked
-    def predict_query(self, A: Any, return_std: bool = False) -> Any:
-        """Posterior of g, the noiseless answers.
-
-        Parameters
-        ----------
-        A : array-like of shape (n, q) or list of n queries
-            Rows, or queries as they are asked.
-        return_std : bool, default=False
-            Whether to return standard deviations as well.
-
-        Returns
-        -------
-        mean : ndarray of shape (n,)
-        std : ndarray of shape (n,), only if ``return_std``
-        """
-        A = self._checked_rows_asked(A)
-        return self._signed_moments(self.surrogate_.predict_query(A, return_std=return_std))
-
-    def _checked_rows_asked(self, A: Any) -> np.ndarray:
-        """Rows (n, q) of queries, or of rows."""
-        check_is_fitted(self, "bounds_")
-        A = self._rows_asked(A)
-        rows = [each.a if isinstance(each, IndirectQuery) else each for each in A]
-        return check_numbers(rows if len(rows) else A, "A")
 
 
 class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -24,30 +25,37 @@ from skgpb.utils import Interval, Real, StrOptions
 CONSISTENT = "consistent"
 
 
-class NormBounded(LearningOptimizer[Q]):
-    """A search for an f of norm at most ``B``, which may be guided by that: ``beta="rkhs"``."""
+class Intervals(LearningOptimizer[Q]):
+    """A search for an f of norm at most ``B``: intervals that hold whatever chose the queries."""
 
-    beta: Any
-    B: float
-    R: float | None
-    misspecification: float
-    failure_probability: float
+    # For classes of one's own that do not name these parameters.
+    B: float = 1.0
+    R: float | None = None
+    misspecification: float = 0.0
+    failure_probability: float = 0.1
 
     _parameter_constraints: dict[str, Any] = {
-        "beta": [StrOptions({"theory", "rkhs"}), Interval(Real, 0, None, closed="left"), callable],
         "B": [Interval(Real, 0, None, closed="left")],
         "R": [Interval(Real, 0, None, closed="left"), None],
         "misspecification": [Interval(Real, 0, None, closed="left")],
         "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+        "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
     }
 
-    def _norm_beta(self) -> float:
-        """Factor of the variance that ``beta="rkhs"`` stands for, after what was told."""
-        return norm_beta(self.surrogate_.process_, *self._norm_bound())
+    # Hyperparameters of the kernel that was given.
+    _first_theta: np.ndarray
+
+    @abstractmethod
+    def _process(self) -> GaussianProcess:
+        """Return the posterior of f."""
+
+    @abstractmethod
+    def _times_learned(self) -> int:
+        """How often hyperparameters were chosen since the start."""
 
     def _norm_bound(self) -> tuple[float, float, float, float]:
         B, delta = float(self.B), float(self.failure_probability)
-        if self.optimizer == CONSISTENT:
+        if self._is_consistent:
             delta *= 0.5  # the other half is for a length scale that is dropped by its residuals
         return B, noise_share(self), delta, float(self.misspecification)
 
@@ -56,7 +64,7 @@ class NormBounded(LearningOptimizer[Q]):
         """Why the widths of a bounded norm are no guarantee, None where they are one."""
         if self._standardizes:
             return "the answers are scaled by their own spread"
-        learned = self.optimizer is not None and self.optimizer != CONSISTENT
+        learned = self.optimizer is not None and not self._is_consistent
         if learned and self.surrogate_.kernel_.n_dims:
             return "hyperparameters are learned from the answers"
         if self.alpha is None:
@@ -108,10 +116,6 @@ class NormBounded(LearningOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         return self._ends(self._functionals_at(self._checked_points_of(X)))
 
-    def _possible_processes(self) -> list[GaussianProcess]:
-        """Processes of which one is right: one."""
-        return [self.surrogate_.process_]
-
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows of f at points (n, d), as the process knows them."""
         return self._rows_of(points)
@@ -124,45 +128,76 @@ class NormBounded(LearningOptimizer[Q]):
         upper = np.max([each[1] for each in ends], axis=0)
         return (-upper, -lower) if self._minimizes else (lower, upper)
 
+    # -- length scales that do not contradict the answers -----------------------------------
 
-class NormBoundedOptimizer(NormBounded[Q], GaussianProcessOptimizer[Q]):
-    """The same where queries are functionals of the process itself."""
+    @property
+    def _is_consistent(self) -> bool:
+        return isinstance(self.optimizer, str) and self.optimizer == CONSISTENT
 
-    _parameter_constraints: dict[str, Any] = {
-        "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
-    }
-
-    def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
-        if self.optimizer == CONSISTENT:
-            if self.kernel is None or self.alpha is None or self.normalize_y:
-                raise ValueError(
-                    f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
-                    "kernel, whose length scales are the longest, alpha, and normalize_y=False"
-                )
-            if not np.all(self.alpha) or self.misspecification > 0.0:
-                raise ValueError(
-                    f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
-                    f"misspecified; got alpha={self.alpha!r} and "
-                    f"misspecification={self.misspecification!r}"
-                )
-            shorter(kernel, kernel.theta)
-        super()._start_surrogate(kernel, n_columns)
-        if isinstance(self.beta, str) and self.beta == "rkhs":
-            self._warn_if_unfounded()
+    def _check_consistent(self, kernel: Kernel) -> None:
+        """Raise ValueError where length scales cannot be compared by a norm."""
+        if self.kernel is None or self.alpha is None or self.normalize_y:
+            raise ValueError(
+                f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
+                "kernel, whose length scales are the longest, alpha, and normalize_y=False"
+            )
+        known = not callable(self.alpha)
+        if (known and not np.all(np.asarray(self.alpha) > 0.0)) or self.misspecification > 0.0:
+            raise ValueError(
+                f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
+                f"misspecified; got alpha={self.alpha!r} and "
+                f"misspecification={self.misspecification!r}"
+            )
+        shorter(kernel, kernel.theta)
 
     def _possible_processes(self) -> list[GaussianProcess]:
-        """Of every length scale that does not contradict the answers, the longest first."""
-        if self.optimizer != CONSISTENT:
-            return super()._possible_processes()
-        thetas = shorter(self._gp.kernel, self._first_theta)
-        return consistent(self._gp, thetas, *self._norm_bound()[:3])
+        """Processes of which one is right: of each length scale that fits, the longest first."""
+        if not self._is_consistent:
+            return [self._process()]
+        thetas = shorter(self._process().kernel, self._first_theta)
+        return consistent(self._process(), thetas, *self._norm_bound()[:3])
+
+    def _next_theta(self) -> np.ndarray:
+        """Hyperparameters that guide the search until the next are chosen.
+
+        Each length scale has its turn: a search by one alone may never see what contradicts it.
+        """
+        left = self._possible_processes()
+        return left[self._times_learned() % len(left)].kernel.theta
+
+
+class NormBounded(Intervals[Q]):
+    """A search that may be guided by the norm: ``beta="rkhs"``."""
+
+    beta: Any
+
+    _parameter_constraints: dict[str, Any] = {
+        "beta": [StrOptions({"theory", "rkhs"}), Interval(Real, 0, None, closed="left"), callable],
+    }
+
+    def _norm_beta(self) -> float:
+        """Factor of the variance that ``beta="rkhs"`` stands for, after what was told."""
+        return norm_beta(self._process(), *self._norm_bound())
+
+
+class GaussianIntervals(Intervals[Q], GaussianProcessOptimizer[Q]):
+    """Intervals where queries are functionals of the process itself."""
+
+    def _times_learned(self) -> int:
+        return sum(event[0] == "learned" for event in self._log)
+
+    def _process(self) -> GaussianProcess:
+        return self._gp
+
+    def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
+        if self._is_consistent:
+            self._check_consistent(kernel)
+        super()._start_surrogate(kernel, n_columns)
 
     def _most_probable(self) -> dict[str, Any]:
-        if self.optimizer != CONSISTENT:
+        if not self._is_consistent:
             return super()._most_probable()
-        # Each length scale has its turn: a search by one alone may never see what contradicts it.
-        left, turn = self._possible_processes(), sum(event[0] == "learned" for event in self._log)
-        theta = left[turn % len(left)].kernel.theta
+        theta = self._next_theta()
         return {"center": 0.0, "scale": 1.0, "theta": theta, "noise": self._noise}
 
     @locked
@@ -193,3 +228,12 @@ class NormBoundedOptimizer(NormBounded[Q], GaussianProcessOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         blocks = [self._block(query) for query in self._checked_queries(queries)]
         return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
+
+
+class NormBoundedOptimizer(NormBounded[Q], GaussianIntervals[Q]):
+    """The same where the norm may guide the search as well."""
+
+    def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
+        super()._start_surrogate(kernel, n_columns)
+        if isinstance(self.beta, str) and self.beta == "rkhs":
+            self._warn_if_unfounded()

@@ -52,8 +52,8 @@ class Stop:
     rule : {"draws", "interval"}, default="draws"
         "draws" is the rule above. "interval" waits until no upper end of an interval is more than
         epsilon above the lower end of the recommendation's, which holds for every f of norm at most
-        ``B`` and not on average over the prior, and needs many more answers. Only for optimizers
-        with ``interval``, whose ``failure_probability`` must be at most delta.
+        ``B`` and not on average over the prior, and needs many more answers. The optimizer's
+        ``failure_probability`` must be at most delta.
 
     Notes
     -----

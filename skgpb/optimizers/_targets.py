@@ -28,8 +28,8 @@ from skgpb.optimizers._contexts import N_STEPS, ChoiceInContexts, PricedRunsInCo
 from skgpb.optimizers._fidelities import OverFidelities
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gap import GapOfTargets
-from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers._improvement import improved_place
+from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.surrogate.pairs import TrackedAcross, pending_falls
 from skgpb.surrogate.settings import kernel_of_cells
@@ -52,7 +52,7 @@ class BaseTargetsOptimizer(
     PricedRunsInContexts,
     ChoiceInContexts,
     FirstDesign,
-    GaussianProcessOptimizer[Arm],
+    GaussianIntervals[Arm],
     FreeChoice[Arm],
 ):
     """A rule that asks the query that is worth most of its price, to find the best target.
@@ -97,6 +97,10 @@ class BaseTargetsOptimizer(
         relative_noise: Any = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -114,6 +118,10 @@ class BaseTargetsOptimizer(
         self.relative_noise = relative_noise
         self.n_candidates = n_candidates
         self.n_initial = n_initial
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
+        self.failure_probability = failure_probability
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn

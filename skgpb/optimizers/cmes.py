@@ -94,8 +94,9 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
     n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. Information per unit cost counts.
-    information, max_values, n_max_values, optimizer, n_restarts_optimizer, relearn : %(indirect)s
-    normalize_y, direction, random_state : %(indirect)s
+    information, max_values, n_max_values : %(indirect)s
+    B, R, misspecification, failure_probability : %(indirect)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     Attributes
     ----------
@@ -161,6 +162,10 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         information: str = "auto",
         max_values: str = "draws",
         n_max_values: int = 100,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -185,6 +190,10 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         self.information = information
         self.max_values = max_values
         self.n_max_values = n_max_values
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
+        self.failure_probability = failure_probability
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn

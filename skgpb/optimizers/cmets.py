@@ -115,6 +115,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     update : {"repaired", "literal"}, default="repaired"
         How the tree changes, see the module's notes.
     n_points, n_initial, model_noise, information, max_values, n_max_values : %(indirect)s
+    B, R, misspecification, failure_probability : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction : %(indirect)s
     random_state : %(indirect)s
 
@@ -189,6 +190,10 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         information: str = "auto",
         max_values: str = "draws",
         n_max_values: int = 100,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -216,6 +221,10 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self.information = information
         self.max_values = max_values
         self.n_max_values = n_max_values
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
+        self.failure_probability = failure_probability
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn

@@ -37,6 +37,7 @@ class ESTOptimizer(BaseArmsOptimizer):
     kernel, arms, bounds, context_bounds, alpha : %(arms)s
     optimum : float, default=None
         The best value of f where it is known, in units of the reward; None to estimate it.
+    B, R, misspecification, failure_probability : %(arms)s
     n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 
@@ -76,6 +77,10 @@ class ESTOptimizer(BaseArmsOptimizer):
         context_bounds: Any = None,
         alpha: float | None = None,
         optimum: float | None = None,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -91,6 +96,10 @@ class ESTOptimizer(BaseArmsOptimizer):
             bounds=bounds,
             context_bounds=context_bounds,
             alpha=alpha,
+            B=B,
+            R=R,
+            misspecification=misspecification,
+            failure_probability=failure_probability,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,

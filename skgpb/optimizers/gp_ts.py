@@ -33,7 +33,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, context_bounds, alpha, B, R, information_gain : %(arms)s
+    kernel, arms, bounds, context_bounds, alpha, B, R, misspecification, information_gain : %(arms)s
     beta : "theory", float or callable, default=1.0
         Factor of the posterior *variance* of the draw. 1 is Thompson sampling; "theory" is
         v_t^2 = (B + R / sqrt(alpha) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of
@@ -94,6 +94,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
         alpha: float | None = None,
         B: float = 1.0,
         R: float | None = None,
+        misspecification: float = 0.0,
         information_gain: str | float | Callable[[int], float] = "greedy",
         beta: str | float | Callable[[int], float] = 1.0,
         failure_probability: float = 0.1,
@@ -113,6 +114,9 @@ class GPTSOptimizer(BaseUCBOptimizer):
             context_bounds=context_bounds,
             alpha=alpha,
             beta=beta,
+            B=B,
+            R=R,
+            misspecification=misspecification,
             failure_probability=failure_probability,
             n_candidates=n_candidates,
             n_initial=n_initial,
@@ -123,8 +127,6 @@ class GPTSOptimizer(BaseUCBOptimizer):
             direction=direction,
             random_state=random_state,
         )
-        self.B = B
-        self.R = R
         self.information_gain = information_gain
 
     @locked

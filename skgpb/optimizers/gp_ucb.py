@@ -103,6 +103,9 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
             context_bounds=context_bounds,
             alpha=alpha,
             beta=beta,
+            B=B,
+            R=R,
+            misspecification=misspecification,
             failure_probability=failure_probability,
             n_candidates=n_candidates,
             n_initial=n_initial,
@@ -113,9 +116,6 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
             direction=direction,
             random_state=random_state,
         )
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
 
     @locked
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:

@@ -128,6 +128,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
     n_initial : int, default=None
         Distinct queries that are asked before the rule is followed, as for KGOptimizer. None stands
         for 10 where ``kernel`` is None, and for none where it is given.
+    B, R, misspecification, failure_probability : %(arms)s
     optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 
@@ -199,6 +200,10 @@ class IDSOptimizer(BaseTargetsOptimizer):
         deterministic: bool = False,
         n_candidates: int = 500,
         n_initial: int | None = None,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -217,6 +222,10 @@ class IDSOptimizer(BaseTargetsOptimizer):
             relative_noise=relative_noise,
             n_candidates=n_candidates,
             n_initial=n_initial,
+            B=B,
+            R=R,
+            misspecification=misspecification,
+            failure_probability=failure_probability,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

@@ -104,6 +104,9 @@ class IGPUCBOptimizer(NormBoundedUCBOptimizer):
             context_bounds=context_bounds,
             alpha=alpha,
             beta=beta,
+            B=B,
+            R=R,
+            misspecification=misspecification,
             failure_probability=failure_probability,
             n_candidates=n_candidates,
             n_initial=n_initial,
@@ -114,9 +117,6 @@ class IGPUCBOptimizer(NormBoundedUCBOptimizer):
             direction=direction,
             random_state=random_state,
         )
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
         self.information_gain = information_gain
 
     @locked

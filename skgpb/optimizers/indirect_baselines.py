@@ -29,7 +29,6 @@ from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.kernels.evaluator import origin_of
-from skgpb.locks import locked
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
 from skgpb.optimizers._norm_bound import NormBounded
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -78,6 +77,10 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -100,6 +103,10 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         self.alpha = alpha
         self.model_noise = model_noise
         self.cost = cost
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
+        self.failure_probability = failure_probability
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -133,6 +140,13 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
     # -- the second Gaussian process, on g over the query space --------------------------------
 
     def _begun(self) -> None:
+        if self._is_consistent and not self._by_norm:
+            raise ValueError(
+                f"optimizer={self.optimizer!r} drops length scales of f, and "
+                f"{type(self).__name__} chooses by a process on the answers alone, of which no "
+                "norm is known: IndirectUCBOptimizer(beta='rkhs'), CMESOptimizer and "
+                "IndirectTargetsOptimizer choose by that on f"
+            )
         box = self._queries.box
         box = box_around(self._queries.rows) if box is None else box
         kernel = smooth_kernel(box) if self.answer_kernel is None else clone(self.answer_kernel)
@@ -141,8 +155,15 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         self.answers_: OnlineGaussianProcessRegressor = self._make_answers(kernel)
 
     @property
+    def _by_norm(self) -> bool:
+        """Whether queries are chosen by the process on f and the bound on its norm."""
+        return False
+
+    @property
     def _answer_optimizer(self) -> str | Callable | None:
         """How the kernel of g is learned: one that is given is known."""
+        if self._is_consistent:
+            return None
         return self.optimizer or ("fmin_l_bfgs_b" if self.answer_kernel is None else None)
 
     @property
@@ -219,6 +240,7 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the expected
         improvement.
+    B, R, misspecification, failure_probability : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
@@ -259,6 +281,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the probability.
+    B, R, misspecification, failure_probability : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
@@ -372,6 +395,10 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
             alpha=alpha,
             model_noise=model_noise,
             cost=cost,
+            B=B,
+            R=R,
+            misspecification=misspecification,
+            failure_probability=failure_probability,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
@@ -380,13 +407,9 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
             random_state=random_state,
         )
         self.beta = beta
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
 
     def _best_by_rule(self) -> IndirectQuery:
-        if self.beta != "rkhs":
+        if not self._by_norm:
             return super()._best_by_rule()
         width, expected = sqrt(self._norm_beta()), self._expected()
 
@@ -409,46 +432,14 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
     def _per_cost(self, value: np.ndarray, cost: np.ndarray) -> np.ndarray:
         return value
 
-    # -- widths of a bounded norm, which are those of the process on f ---------------------------
+    @property
+    def _by_norm(self) -> bool:
+        return isinstance(self.beta, str) and self.beta == "rkhs"
 
     def _begun(self) -> None:
         super()._begun()
-        if self.beta == "rkhs":
+        if self._by_norm:
             self._warn_if_unfounded()
-
-    @property
-    def _unfounded(self) -> str | None:
-        if self.surrogate_.model_noise_ > 0.0:
-            return "what a query averages is learned from pairs"
-        return super()._unfounded
-
-    def _functionals_at(self, points: np.ndarray) -> np.ndarray:
-        return self.surrogate_.kernel_.points(points)
-
-    @locked
-    def predict_query(self, A: Any, return_std: bool = False, *, interval: bool = False) -> Any:
-        """Posterior of g, the noiseless answers.
-
-        Parameters
-        ----------
-        A : array-like of shape (n, q) or list of n queries
-            Rows, or queries as they are asked.
-        return_std, interval : bool, default=False
-            At most one of them.
-
-        Returns
-        -------
-        mean : ndarray of shape (n,)
-        std : ndarray of shape (n,), only if ``return_std``
-        lower, upper : ndarray of shape (n,), only if ``interval``
-            Ends that hold for all queries, points and rounds at once, see :meth:`interval`.
-        """
-        mean = super().predict_query(A, return_std)
-        if not interval:
-            return mean
-        if return_std:
-            raise ValueError("at most one of return_std and interval can be asked for")
-        return mean, *self._ends(self.surrogate_.kernel_.queries(self._checked_rows_asked(A)))
 
 
 @with_shared_paragraphs
@@ -467,6 +458,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         Cost of each of ``queries``, or of a. None stands for 1. It divides the information.
     n_max_values : int, default=100
         Number of samples of the maximum of g, from a Gumbel law.
+    B, R, misspecification, failure_probability : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
@@ -505,6 +497,10 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         model_noise: str | float = "auto",
         cost: Any = None,
         n_max_values: int = 100,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -528,6 +524,10 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
             alpha=alpha,
             model_noise=model_noise,
             cost=cost,
+            B=B,
+            R=R,
+            misspecification=misspecification,
+            failure_probability=failure_probability,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

@@ -63,6 +63,7 @@ class KGOptimizer(BaseTargetsOptimizer):
         Distinct queries, spread evenly and of all sizes in turn, that are asked before the rule is
         followed; what was told counts. None stands for 10 where ``kernel`` is None, and for none
         where it is given.
+    B, R, misspecification, failure_probability : %(arms)s
     optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 

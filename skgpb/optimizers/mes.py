@@ -69,6 +69,10 @@ class SearchByLargestValue:
         optimum: float | None = None,
         max_values: str = "draws",
         n_max_values: int = 100,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -90,6 +94,10 @@ class SearchByLargestValue:
         self.optimum = optimum
         self.max_values = max_values
         self.n_max_values = n_max_values
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
+        self.failure_probability = failure_probability
         self.n_candidates = n_candidates
         self.n_initial = n_initial
         self.optimizer = optimizer
@@ -150,6 +158,7 @@ class MESOptimizer(SearchByLargestValue, BaseArmsOptimizer):
         marginals, which is biased high on fine grids. Targets are always drawn.
     n_max_values : int, default=100
         Number of samples of f*.
+    B, R, misspecification, failure_probability : %(arms)s
     n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 

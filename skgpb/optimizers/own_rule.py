@@ -79,6 +79,7 @@ class TargetsOptimizer(BaseTargetsOptimizer):
     n_initial : int, default=None
         Distinct queries that are asked before the rule is followed. None stands for 10 where
         ``kernel`` is None, and for none where it is given.
+    B, R, misspecification, failure_probability : %(arms)s
     optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 
@@ -147,6 +148,10 @@ class TargetsOptimizer(BaseTargetsOptimizer):
         relative_noise: Any = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -165,6 +170,10 @@ class TargetsOptimizer(BaseTargetsOptimizer):
             relative_noise=relative_noise,
             n_candidates=n_candidates,
             n_initial=n_initial,
+            B=B,
+            R=R,
+            misspecification=misspecification,
+            failure_probability=failure_probability,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
@@ -202,6 +211,7 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
     n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1.
+    B, R, misspecification, failure_probability : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     Attributes
@@ -254,6 +264,10 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
         alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -275,6 +289,10 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
         self.alpha = alpha
         self.model_noise = model_noise
         self.cost = cost
+        self.B = B
+        self.R = R
+        self.misspecification = misspecification
+        self.failure_probability = failure_probability
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn

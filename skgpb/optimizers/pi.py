@@ -36,6 +36,7 @@ class PIOptimizer(BaseArmsOptimizer):
     xi : float, default=0.01
         Margin by which the incumbent, the largest posterior mean of all arms, is to be
         exceeded, in units of the reward.
+    B, R, misspecification, failure_probability : %(arms)s
     n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 
@@ -81,6 +82,10 @@ class PIOptimizer(BaseArmsOptimizer):
         context_bounds: Any = None,
         alpha: float | None = None,
         xi: float = 0.01,
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -96,6 +101,10 @@ class PIOptimizer(BaseArmsOptimizer):
             bounds=bounds,
             context_bounds=context_bounds,
             alpha=alpha,
+            B=B,
+            R=R,
+            misspecification=misspecification,
+            failure_probability=failure_probability,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,

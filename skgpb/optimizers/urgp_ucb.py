@@ -46,6 +46,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         Square of the factor of the uncertainty term. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
         round t, counted from 1.
+    B, R, misspecification : %(arms)s
     failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
@@ -88,6 +89,9 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         weights: str = "own",
         covariance: str = "auto",
         beta: str | float | Callable[[int], float] = "theory",
+        B: float = 1.0,
+        R: float | None = None,
+        misspecification: float = 0.0,
         failure_probability: float = 0.1,
         n_candidates: int = 500,
         n_initial: int | None = None,
@@ -105,6 +109,9 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
             context_bounds=context_bounds,
             alpha=alpha,
             beta=beta,
+            B=B,
+            R=R,
+            misspecification=misspecification,
             failure_probability=failure_probability,
             n_candidates=n_candidates,
             n_initial=n_initial,

@@ -249,11 +249,12 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return self._adopt(best if free else theta, noise if learns_noise else level, units)
 
     @locked
-    def set_units(self, center: float, scale: float) -> Self:
-        """Take other units of the observations; what is not known of the noise scales with them."""
+    def set_units(self, center: float, scale: float, theta: Any = None) -> Self:
+        """Take other units, with which unknown noise scales, and other hyperparameters if given."""
         self._prepared()
         if self.n_observations_:
-            return self._adopt(self.kernel_.theta, self._level, (center, scale))
+            theta = self.kernel_.theta if theta is None else theta
+            return self._adopt(theta, self._level, (center, scale))
         if hasattr(self, "process_"):
             self.process_.set_units(center, scale)
         return self

@@ -257,10 +257,12 @@ def noise_share(optimizer: Any) -> float:
     """R / sqrt(alpha), where Gaussian noise has R = sqrt(alpha): what ``R=None`` stands for."""
     if optimizer.R is None or optimizer.R == 0.0:
         return float(optimizer.R is None)
-    if optimizer.alpha == 0.0:
+    if callable(optimizer.alpha):
+        raise ValueError(f"R must be None where alpha is a function, got R={optimizer.R!r}")
+    if optimizer.alpha is not None and not np.all(np.asarray(optimizer.alpha) > 0.0):
         raise ValueError(
-            f"R={optimizer.R!r} with alpha=0 leaves the width of beta={optimizer.beta!r} unbounded;"
-            " pass the noise variance as alpha, R=0 or R=None"
+            f"R={optimizer.R!r} with alpha=0 leaves the width unbounded; pass the noise variance "
+            "as alpha, R=0 or R=None"
         )
     return optimizer.R / sqrt(optimizer.alpha_)
 

@@ -189,6 +189,8 @@ class Shortfall:
 
     def _sampler(self, some: np.ndarray) -> Callable[[int, np.random.Generator], np.ndarray]:
         """Draws of the largest of some differences."""
+        if self._columns is None:
+            raise ValueError("nothing can be drawn: the covariances of the differences are unknown")
         mean, var = self.mean[some], self.std[some] ** 2
         negligible = NEGLIGIBLE * float(var.max())
         factor, _, _ = pivoted_cholesky(

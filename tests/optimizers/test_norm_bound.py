@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import binom
+from scipy.stats import binom, norm
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import (
+    CMESOptimizer,
+    CMETSOptimizer,
     ContextualGPTreeOptimizer,
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    ESTOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
+    GPTSOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    IDSOptimizer,
     IGPUCBOptimizer,
+    IndirectEIOptimizer,
+    IndirectMESOptimizer,
+    IndirectPIOptimizer,
+    IndirectTargetsOptimizer,
     IndirectUCBOptimizer,
+    KGOptimizer,
+    MESOptimizer,
+    PhasedEliminationOptimizer,
+    PIOptimizer,
+    TargetsOptimizer,
+    URGPUCBOptimizer,
 )
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.kernels import WindowMean
@@ -245,12 +263,78 @@ def test_a_conditional_that_is_learned_is_no_guarantee():
     assert not opt.widths_hold_
 
 
+# -- any search has intervals, whatever chose the queries ------------------------------------------
+
+ARMS = np.linspace(0, 1, 41)[:, None]
+OVER_ARMS = [
+    DAGPUCBOptimizer, EIOptimizer, ESTOptimizer, GPTSOptimizer, MESOptimizer, PIOptimizer,
+    PhasedEliminationOptimizer, URGPUCBOptimizer,
+]  # fmt: skip
+OVER_TARGETS = [IDSOptimizer, KGOptimizer, partial(TargetsOptimizer, "mes")]
+INDIRECT = [CMESOptimizer, CMETSOptimizer, partial(IndirectTargetsOptimizer, "kg"),
+            IndirectEIOptimizer, IndirectMESOptimizer, IndirectPIOptimizer]  # fmt: skip
+
+
+def any_search(cls, kernel=KERNEL, **settings):
+    settings = {"alpha": 0.04, "B": 2.0, "random_state": 0} | settings
+    if cls in OVER_ARMS:
+        return cls(kernel, arms=ARMS, **settings)
+    if cls in OVER_TARGETS:
+        return cls(kernel=kernel, queries=ARMS, targets=ARMS[::2], **settings)
+    if cls is CMETSOptimizer:
+        return cls(kernel, bounds=[(0, 1)], n_points=40, **settings)
+    settings |= {"conditional": WindowMean(kernel, 0.05), "n_points": 40, "n_candidates": 40}
+    return cls(kernel=kernel, bounds=[(0, 1)], **settings)
+
+
+def of_norm(kernel, norm, rng):
+    """Draw a function of exactly this norm."""
+    centers = rng.random((6, 1))
+    weights = rng.normal(size=6)
+    weights *= norm / np.sqrt(weights @ kernel(centers) @ weights)
+    return lambda points: kernel(np.atleast_2d(points), centers) @ weights
+
+
+@pytest.mark.parametrize("cls", [*OVER_ARMS, *OVER_TARGETS, *INDIRECT])
+def test_functions_of_the_norm_lie_within_whatever_asked(cls):
+    rng = np.random.default_rng(5)
+    f = of_norm(KERNEL, 2.0, rng)
+    opt = any_search(cls)
+    wide = np.linspace(-0.5, 0.5, 400)[:, None]
+    for _ in range(12):
+        query = opt.ask()
+        if cls is CMETSOptimizer:
+            points = np.linspace(query.lower, query.upper, 400)
+        elif cls in INDIRECT:
+            # The window of WindowMean: a normal law of that standard deviation.
+            points = query.a + 0.05 * norm.ppf(wide + 0.5).clip(-4, 4)
+        else:
+            points = np.asarray(query)
+        opt.tell(query, f(points).mean() + 0.2 * rng.normal())
+    assert opt.widths_hold_
+    lower, upper = opt.interval(ARMS)
+    assert (lower <= f(ARMS)).all() and (f(ARMS) <= upper).all()
+    asked = [opt.ask()]
+    mean, low, high = opt.predict_query(asked, interval=True)
+    assert (low < mean).all() and (mean < high).all()
+    with pytest.raises(ValueError, match="at most one of return_std and interval"):
+        opt.predict_query(asked, return_std=True, interval=True)
+
+
 def unlearned(cls, **settings):
-    return make(cls, RBF(0.8), optimizer="consistent", **({"relearn": 1} | settings))
+    settings = {"relearn": 1, "optimizer": "consistent"} | settings
+    if cls in (*OVER_ARMS, *OVER_TARGETS, *INDIRECT):
+        return any_search(cls, RBF(0.8), **settings)
+    return make(cls, RBF(0.8), **settings)
 
 
 @pytest.mark.parametrize(
-    "cls", [GPUCBOptimizer, GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer]
+    "cls",
+    [
+        *(GPUCBOptimizer, GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer),
+        *(each for each in OVER_ARMS if each is not PhasedEliminationOptimizer),
+        *OVER_TARGETS,
+    ],
 )
 def test_length_scales_that_contradict_the_answers_are_dropped(cls):
     # f varies much faster than the given kernel, under which its norm is far above B.
@@ -262,7 +346,9 @@ def test_length_scales_that_contradict_the_answers_are_dropped(cls):
     def f(points):
         return kernel(points, centers) @ weights
 
-    opt, used = unlearned(cls, relearn=2), set()
+    # PI by itself asks where it was before, which contradicts nothing.
+    margin = {"xi": 0.5} if cls is PIOptimizer else {}
+    opt, used = unlearned(cls, relearn=2, **margin), set()
     with warnings.catch_warnings():
         warnings.simplefilter("error", GuaranteeWarning)
         for _ in range(36):
@@ -276,6 +362,53 @@ def test_length_scales_that_contradict_the_answers_are_dropped(cls):
     left = [np.exp(each.kernel.theta[0]) for each in opt._possible_processes()]
     assert max(left) < 0.79 and min(left) < 0.2
     assert len(used) > 4  # all that are left have their turns
+
+
+@pytest.mark.parametrize(
+    "make_one",
+    [
+        CMESOptimizer,
+        partial(IndirectTargetsOptimizer, "kg"),
+        partial(IndirectUCBOptimizer, beta="rkhs"),
+    ],
+)
+def test_length_scales_are_dropped_by_answers_to_indirect_questions(make_one, tmp_path):
+    rng = np.random.default_rng(2)
+    f = of_norm(RBF(0.1), 2.0, rng)
+    window = WindowMean(RBF(0.8), 0.02)
+    opt = make_one(
+        kernel=RBF(0.8), conditional=window, bounds=[(0, 1)], n_points=40, n_candidates=40,
+        alpha=0.01, B=2.0, optimizer="consistent", relearn=2, n_initial=10, random_state=0,
+    )  # fmt: skip
+    parts = norm.ppf((np.arange(200) + 0.5) / 200)[:, None] * 0.02
+    used = set()
+    for _ in range(24):
+        query = opt.ask()
+        opt.tell(query, f(query.a + parts).mean() + 0.1 * rng.normal())
+        used.add(round(float(np.exp(opt.surrogate_.kernel_.theta[0])), 3))
+    assert opt.widths_hold_
+    left = [np.exp(each.kernel.theta[0]) for each in opt._possible_processes()]
+    assert max(left) < 0.79 and min(left) < 0.2
+    assert len(used) > 3
+    lower, upper = opt.interval(ARMS)
+    assert (lower <= f(ARMS)).all() and (f(ARMS) <= upper).all()
+    opt.save(tmp_path / "run.skgpb")
+    again = type(opt).load(tmp_path / "run.skgpb")
+    assert again.ask() == opt.ask()
+    assert_array_equal(again.interval(ARMS), [lower, upper])
+
+
+@pytest.mark.parametrize("cls", [IndirectEIOptimizer, IndirectMESOptimizer, IndirectPIOptimizer])
+def test_a_process_on_answers_alone_has_no_norm(cls):
+    with pytest.raises(ValueError, match="chooses by a process on the answers alone"):
+        unlearned(cls).start()
+
+
+def test_what_a_query_averages_must_be_known_to_compare_length_scales():
+    A = np.random.default_rng(0).random((30, 1))
+    opt = CMESOptimizer(RBF(0.8), alpha=0.01, optimizer="consistent")
+    with pytest.raises(ValueError, match="pass conditional, not pairs"):
+        opt.fit(A, queries=A)
 
 
 def test_length_scales_in_question_widen_the_interval():

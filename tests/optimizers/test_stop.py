@@ -221,8 +221,8 @@ def test_points_of_an_indirect_search_have_intervals():
 def test_intervals_are_asked_only_of_those_that_have_them():
     with pytest.raises(ValueError, match=r"must be at most delta=0\.05"):
         MAKERS["arms"]().run(noisy(), budget=3, stop=Stop(0.5, 0.05, rule="interval"))
-    with pytest.raises(ValueError, match="KGOptimizer has no intervals"):
-        MAKERS["rows"]().run(noisy(), budget=3, stop=Stop(0.5, 0.05, rule="interval"))
+    with pytest.raises(ValueError, match="StoOOOptimizer cannot say how far"):
+        StoOOOptimizer(bounds=[(0, 1)]).run(noisy(), budget=3, stop=Stop(0.5, rule="interval"))
     with pytest.raises(ValueError, match="rule must be 'draws' or 'interval'"):
         Stop(0.5, 0.05, rule="bounds")
 
