@@ -30,6 +30,11 @@ STREAM = 0x676170
 Later = Any
 
 
+def by_intervals(stop: Any) -> bool:
+    """Whether intervals are to say when a run may stop."""
+    return isinstance(stop, Stop) and stop.rule == "interval"
+
+
 class Gaps:
     """``gap`` of what is recommended; NaN unless a family says what its rivals are."""
 
@@ -49,29 +54,46 @@ class Gaps:
         return False
 
     @locked
-    def gap(self, delta: float = DELTA) -> float:
+    def gap(self, delta: float | None = None, *, rule: str = "draws") -> float:
         """How much better than the recommendation the best may be, as far as is known.
 
-        The best is at most this much better with probability 1 - delta, in the posterior of all
-        that could have been recommended, drawn jointly. Where these are the regions or the points
-        of a box, finitely many stand for all. Hyperparameters count as known: where they were
-        learned from few answers the gap is too small, see :ref:`stopping`.
+        The best is at most this much better with probability 1 - delta. What it is compared with
+        is all that could have been recommended; where these are the regions or the points of a
+        box, finitely many stand for all.
 
         Parameters
         ----------
-        delta : float, default=0.05
-            In (0, 1).
+        delta : float, default=None
+            In (0, 1). None stands for 0.05, and for ``failure_probability`` with intervals.
+        rule : {"draws", "interval"}, default="draws"
+            "draws" takes the posterior, drawn jointly. Hyperparameters count as known: where they
+            were learned from few answers the gap is too small, see :ref:`stopping`. "interval" is
+            the largest upper end of an interval less the lower end of the recommendation's: a
+            bound for every f of norm at most ``B``, at all times at once, with probability
+            1 - ``failure_probability``, which must be at most delta.
 
         Returns
         -------
         gap : float
             In units of the reward, at least 0; NaN where the best depends on a context, and for
             searches without a posterior.
+
+        Warns
+        -----
+        GuaranteeWarning
+            As :meth:`interval` does, where intervals are no guarantee.
         """
-        delta = check_share(delta, "delta")
+        if rule not in ("draws", "interval"):
+            raise ValueError(f"rule must be 'draws' or 'interval', got {rule!r}")
+        by_interval = rule == "interval"
+        if delta is not None:
+            delta = check_share(delta, "delta")
+            if by_interval and self._has_rivals:
+                self._check_failures(delta, f"delta={delta:g}")
         check_is_fitted(self, "bounds_")
         self._check_informed()
-        return self._gap_later(self.recommend(), delta)() if self._has_rivals else float("nan")
+        best = self.recommend() if self._has_rivals else None
+        return self._gap_later(best, DELTA if delta is None else delta, by_interval)()
 
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""
@@ -80,15 +102,19 @@ class Gaps:
                 f"{type(self).__name__} cannot say how far its recommendation is from the best: "
                 f"stop must be a function of the optimizer or None, got {stop!r}"
             )
-        by_interval = isinstance(stop, Stop) and stop.rule == "interval"
-        if by_interval and self.failure_probability > stop.delta:
-            raise ValueError(
-                f"intervals fail with failure_probability={self.failure_probability!r}, which "
-                f"must be at most delta={stop.delta:g} of {stop!r}"
-            )
+        if by_intervals(stop):
+            self._check_failures(stop.delta, f"delta={stop.delta:g} of {stop!r}")
         if stop is not None and not isinstance(stop, Stop) and not callable(stop):
             raise TypeError(
                 f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
+            )
+
+    def _check_failures(self, delta: float, name: str) -> None:
+        """Raise ValueError where intervals fail more often than delta."""
+        if self.failure_probability > delta:
+            raise ValueError(
+                f"intervals fail with failure_probability={self.failure_probability!r}, which "
+                f"must be at most {name}"
             )
 
     def _stops(self: Any, stop: Stop | Callable[[Any], Any]) -> bool:
@@ -100,19 +126,28 @@ class Gaps:
             later = None if risks is None else self._shortfall(self.recommend())
             if risks is None or later is None:
                 return False
-            if stop.rule == "interval":
-                lower, upper = self._ends(later.blocks())
-                better = upper[-1] - lower.min() if self._minimizes else upper.max() - lower[-1]
-                return bool(better <= stop.epsilon)
+            if by_intervals(stop):
+                return self._gap_by_intervals(later) <= stop.epsilon
             if later.is_refuted(stop.epsilon, risks[0]):
                 return False
             rng = self._gap_stream()
         return later().is_within(stop.epsilon, *risks, rng)
 
-    def _gap_later(self, best: Any, delta: float) -> Gap:
-        """Return the gap of the present state, to be computed when it is asked for."""
+    def _gap_later(self, best: Any, delta: float, by_intervals: bool = False) -> Gap:
+        """Return the gap of the present state, to be computed when it is asked for.
+
+        That by intervals is computed at once: it needs all that they rest on, as it is now.
+        """
         later = None if best is None or not self._has_rivals else self._shortfall(best)
-        return Gap(later, delta, None if later is None else self._gap_stream())
+        if later is None:
+            return Gap(None, delta, None)
+        known = self._gap_by_intervals(later) if by_intervals else None
+        return Gap(later, delta, self._gap_stream(), known)
+
+    def _gap_by_intervals(self, later: Later) -> float:
+        lower, upper = self._ends(later.blocks())
+        better = upper[-1] - lower.min() if self._minimizes else upper.max() - lower[-1]
+        return max(0.0, float(better))
 
     def _shortfall(self, best: Any) -> Later | None:
         """How far the recommendation is below the best, as is known now; None if no one can say.
@@ -202,11 +237,19 @@ class GapOfPoints(Gaps):
 class Gap:
     """A gap that is computed when it is called."""
 
-    def __init__(self, later: Later | None, delta: float, rng: np.random.Generator | None) -> None:
-        self._later, self._delta, self._rng = later, delta, rng
+    def __init__(
+        self,
+        later: Later | None,
+        delta: float,
+        rng: np.random.Generator | None,
+        known: float | None = None,
+    ) -> None:
+        self._later, self._delta, self._rng, self._known = later, delta, rng, known
 
     def __call__(self) -> float:
         """Compute it, NaN where nobody can say."""
+        if self._known is not None:
+            return self._known
         if self._later is None or self._rng is None:
             return float("nan")
         return self._later().quantile(self._delta, self._rng)

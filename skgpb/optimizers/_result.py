@@ -28,8 +28,8 @@ class RunResult(OptimizeResult):
         Why the run ended.
     gap : float
         How much better than ``x`` the best may be, see ``gap`` of the optimizer: at most this much
-        with probability 1 - delta, that of ``stop`` or else 0.95. It is computed from the state in
-        which the run ended, when it is first read.
+        with probability 1 - delta, that of ``stop`` or else 0.95, and by the rule of ``stop``. It
+        is computed from the state in which the run ended, by draws when it is first read.
     """
 
     def with_gap(self, compute: Callable[[], float]) -> Self:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.exceptions import EvaluationWarning
 from skgpb.locks import locked
 from skgpb.optimizers._callbacks import WRAPPED, FollowedRuns, with_callbacks
-from skgpb.optimizers._gap import Gaps
+from skgpb.optimizers._gap import Gaps, by_intervals
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._stop import DELTA, Stop
 from skgpb.optimizers._workers import Arrivals, Batches, workers_of
@@ -152,7 +152,8 @@ class Loop(Gaps, FollowedRuns):
             success=best is not None,
             message=message,
         )
-        return result.with_gap(self._gap_later(best, getattr(stop, "delta", DELTA)))
+        delta = getattr(stop, "delta", DELTA)
+        return result.with_gap(self._gap_later(best, delta, by_intervals(stop)))
 
     def _why_ended(
         self: Any,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from skgpb import (
     CMESOptimizer,
     CMETSOptimizer,
     ContextualGPTreeOptimizer,
+    EIOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
     GPUCBOptimizer,
@@ -22,6 +24,7 @@ from skgpb import (
     Stop,
 )
 from skgpb.domains import Cells
+from skgpb.exceptions import GuaranteeWarning
 from skgpb.kernels import WindowMean
 from skgpb.surrogate.shortfall import Shortfall
 
@@ -207,6 +210,55 @@ def test_intervals_stop_when_no_end_is_above():
     assert down.run(lambda q: -answer(q), budget=300, stop=stop).nfev == result.nfev
     drawn = MAKERS["arms"]().run(noisy(), budget=300, stop=Stop(0.5, 0.05))
     assert drawn.nfev <= result.nfev < 300
+
+
+def test_gap_by_intervals_bounds_functions_of_the_norm():
+    """At every round of 20 functions: the intervals fail in at most a tenth of them."""
+    kernel, failed, wider = Matern(0.2, nu=2.5), 0, []
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 9])
+        centers = rng.random((5, 1))
+        weights = rng.normal(size=5)
+        weights *= 2.0 / np.sqrt(weights @ kernel(centers) @ weights)
+        f = kernel(ARMS, centers) @ weights
+        opt = EIOptimizer(kernel, arms=ARMS, alpha=0.01, B=2.0, random_state=seed)
+        broken = False
+        for _ in range(25):
+            arm = opt.ask()
+            opt.tell(arm, f[arm.index] + 0.1 * rng.normal())
+            gap = opt.gap(rule="interval")
+            broken |= f.max() - f[opt.recommend().index] > gap
+        failed += broken
+        wider.append(gap - opt.gap(0.1))
+    # Were it a tenth, more than 6 of 20 would be as rare as 0.002.
+    assert failed <= 6
+    assert min(wider) > 0.0
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_family_has_a_gap_by_intervals(name):
+    up = MAKERS[name]().set_params(B=2.0)
+    answer = (lambda q: noisy()(q.points)) if name == "named" else noisy()
+    up.run(answer, budget=8)
+    unfounded = pytest.warns(GuaranteeWarning) if not up.widths_hold_ else nullcontext()
+    with unfounded:
+        gap = up.gap(rule="interval")
+        wider = up.set_params(B=4.0).gap(rule="interval")
+    assert 0.0 < gap < wider < np.inf
+
+
+def test_gap_of_a_run_is_by_the_rule_of_its_stop():
+    stop = Stop(0.6, 0.1, rule="interval")
+    opt = MAKERS["arms"]().set_params(B=2.0)
+    result = opt.run(noisy(), budget=300, stop=stop)
+    assert result.gap == opt.gap(rule="interval") == opt.gap(0.1, rule="interval") <= 0.6
+    before = result.gap
+    opt.run(noisy(1), budget=5)
+    assert result.gap == before != opt.gap(rule="interval")
+    with pytest.raises(ValueError, match=r"failure_probability=0.1, which must be at most delta=0"):
+        opt.gap(0.05, rule="interval")
+    with pytest.raises(ValueError, match="rule must be 'draws' or 'interval', got 'bounds'"):
+        opt.gap(rule="bounds")
 
 
 def test_points_of_an_indirect_search_have_intervals():
