@@ -31,6 +31,7 @@ def commands() -> list[str]:
 
 #: Options with which a command takes seconds, beside ``--runs 1 --seed 1``; several for several.
 SMALLEST: dict[str, list[str]] = {
+    "bounds": ["--horizons 80"],
     "calibration": ["--answers 10"],
     "coverage": ["--rounds 2"],
     "fidelities": ["--methods skgpb"],

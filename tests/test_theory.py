@@ -221,6 +221,26 @@ def test_proposition_3_holds_for_points_of_a_ball():
     assert np.linalg.eigvalsh(np.ones((m, m)) - K).min() < -1e-3
 
 
+def test_balls_are_apart_by_the_radius_they_end_with_and_not_by_that_they_were_asked_with():
+    """Lemma 2 of the zooming algorithm, third statement."""
+    opt = GPZoomingOptimizer(
+        RBF(0.15), bounds=[(0, 1)], horizon=100, alpha=0.01, variation=(6.0, 1.0), random_state=0
+    )
+    rng, asked = np.random.default_rng(0), set()
+    for _ in range(100):
+        ball = opt.ask()
+        asked.add((float(ball.points[0, 0]), ball.depth))
+        opt.tell(ball, float(bump(ball.points)[0] + 0.1 * rng.normal()))
+    centers = [opt.domain_.ball(i).points[0, 0] for i in range(len(opt.domain_))]
+    ended = set(zip(centers, opt.domain_.depth.tolist(), strict=True))
+
+    def closer(balls):
+        pairs = [(x, y, k) for x, k in balls for y, m in balls if k == m and x < y]
+        return [pair for pair in pairs if pair[1] - pair[0] <= 0.5 ** pair[2]]
+
+    assert closer(asked) and not closer(ended)
+
+
 @pytest.mark.parametrize("cls", [GPTreeOptimizer, GPZoomingOptimizer])
 def test_adaptive_discretization_stays_below_its_bounds(cls):
     n, sd = 200, 0.1
