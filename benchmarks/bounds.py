@@ -444,7 +444,8 @@ def panel(axis: Any, found: np.ndarray, n: int) -> None:
 
 def draw(plt: Any, name: str, found: dict[int, np.ndarray]) -> Any:
     """Return the figure of one bound, of runs (n_runs, 3, n_marks) for every N."""
-    figure, axes = plt.subplots(1, len(found), figsize=(11, 3.6), sharey=True, layout="constrained")
+    shape = {"sharey": True, "squeeze": False, "figsize": (11, 3.6), "layout": "constrained"}
+    figure, (axes,) = plt.subplots(1, len(found), **shape)
     for axis, (n, each) in zip(axes, found.items(), strict=True):
         panel(axis, each, n)
     label = "regret of the recommendation" if name in SIMPLE else "cumulative regret"
