@@ -34,6 +34,7 @@ SMALLEST: dict[str, list[str]] = {
     "bounds": ["--horizons 80"],
     "calibration": ["--answers 10"],
     "coverage": ["--rounds 2"],
+    "elimination": ["--answers 60"],
     "fidelities": ["--methods skgpb"],
     "nothing_known": ["--budget 3"],
     "papers.contextual": ["--contexts 3"],

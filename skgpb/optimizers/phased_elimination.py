@@ -215,8 +215,8 @@ class PhasedEliminationOptimizer(NormBoundedOptimizer[Arm], BaseArmsOptimizer):
         """Return the first arm of the batch that is not answered, and not being evaluated."""
         self._design()
         pending = {self.domain_.slot_of(query) for query in self._pending}
-        for slot in self._batch_slots:
-            if self._unanswered[slot] > 0 and slot not in pending:
+        for slot, n_answers in self._unanswered.items():  # in the order of the design
+            if n_answers > 0 and slot not in pending:
                 return self.domain_.arm(slot)
         raise ValueError(
             f"all that is left of this batch is pending, {len(pending)} arms: tell some of them "
@@ -316,7 +316,9 @@ class PhasedEliminationOptimizer(NormBoundedOptimizer[Arm], BaseArmsOptimizer):
 
     @property
     def _known_noise(self) -> float | None:
-        return None if self.alpha is None else float(np.median(self.alpha))
+        if np.ndim(self.alpha) == 0:
+            return super()._known_noise
+        return float(np.median(self.alpha))
 
     def _noises_of_arms(self) -> np.ndarray:
         """Noise variance of each arm."""

@@ -28,7 +28,7 @@ most functionals (:func:`norm_ends`).
 Noise variances may differ. Answers about the same functional may be merged, by which neither mu_t
 nor V_t changes. k and c k have the same functions, of norms that differ by sqrt(c). A larger alpha
 than the noise is (rho < 1) regularises more, and the factor of a smaller gain falls
-[Whitehouse2023]_.
+[Whitehouse2023]_ (:func:`balancing_alpha`).
 
 *A kernel that is wrong by epsilon.* If not f but some f_0 within epsilon of it has norm at most B
 and the functionals are averages, answers are about f_0 with an error of at most epsilon each, which
@@ -54,13 +54,16 @@ References
 from __future__ import annotations
 
 import warnings
-from math import inf, log, sqrt
+from collections.abc import Callable
+from math import exp, inf, log, sqrt
 
 import numpy as np
+from scipy.optimize import brentq
 
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.utils import check_reward
 
 # Weights of the norm against the answers that the dual bound tries; 1 is that of beta_t.
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)
@@ -230,6 +233,82 @@ def dual_ends(
     half = np.sqrt(squares * np.maximum(variance[:, None] - rows**2 @ shares, 0.0))
     mean = rows @ (along * shares)
     return (mean - half).max(axis=1), (mean + half).min(axis=1)
+
+
+def balancing_alpha(
+    gain: Callable[[float], float], B: float, R: float, failure_probability: float = 0.1
+) -> float:
+    r"""Noise variance to regularise by, with which rough kernels have regret bounds.
+
+    With ``alpha`` in the place of the noise variance R^2 the width is, after T answers,
+
+    .. math:: \beta = B^2 + 2 \frac{R^2}{\alpha} \bigl(\gamma_T(\alpha) + \log(1 / \delta)\bigr),
+              \qquad (1)
+
+    and that of :func:`~skgpb.theory.gp_ucb_bound`, for alpha of at least the prior variance, of the
+    order of
+
+    .. math:: \sqrt{\beta \, \alpha \, \gamma_T(\alpha) \, T}. \qquad (2)
+
+    Of its square the first part, that of B, grows with alpha, and the second falls. They are equal
+    at the solution of
+
+    .. math:: \alpha B^2 = 2 R^2 \bigl(\gamma_T(\alpha) + \log(1 / \delta)\bigr), \qquad (3)
+
+    where beta is at most 2 B^2 whatever T is. So alpha grows as the information gain does, as
+    [Whitehouse2023]_ choose it. With the gain of a Matern kernel, (T / alpha)^(d / (2 nu + d)) but
+    for logarithms, it is of the order of T^(d / (2 nu + 2 d)), and (2) of T^((nu + 2 d) /
+    (2 nu + 2 d)), which is sublinear for every nu. With alpha = R^2 it is not where nu is at most
+    d / 2. What is chosen must not depend on any answer: T is fixed before.
+
+    Parameters
+    ----------
+    gain : callable
+        gamma_T(alpha), a bound on the information gain of T answers, or its order, as a function of
+        the noise variance, with which it must not grow. For T = 1,000 over arms
+        ``lambda alpha: GreedyInformationGain(kernel, arms, alpha).bound(1000)``.
+    B : float
+        Bound on the norm of f, > 0.
+    R : float
+        The noise is R-sub-Gaussian, > 0.
+    failure_probability : float, default=0.1
+        delta, in (0, 1).
+
+    Returns
+    -------
+    alpha : float
+        For the parameter ``alpha`` of an optimizer, together with ``R`` and ``beta="rkhs"``. Not
+        below R^2: less than the noise would widen what is known to hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> from skgpb.surrogate.information_gain import GreedyInformationGain
+    >>> from skgpb.surrogate.widths import balancing_alpha
+    >>> arms = np.linspace(0, 1, 20)[:, None]
+    >>> def gain(alpha):
+    ...     return GreedyInformationGain(Matern(0.3, nu=1.5), arms, alpha).bound(100)
+    >>> round(balancing_alpha(gain, B=2.0, R=0.5), 3)
+    1.55
+    """
+    B, R = check_reward(B, "B"), check_reward(R, "R")
+    if not (B > 0.0 and R > 0.0 and 0.0 < failure_probability < 1.0):
+        raise ValueError(
+            "B and R must be > 0 and failure_probability in (0, 1); got "
+            f"B={B!r}, R={R!r} and failure_probability={failure_probability!r}"
+        )
+
+    def excess(log_alpha: float) -> float:
+        alpha = exp(log_alpha)
+        return log_alpha - log(2.0 * (R / B) ** 2 * (gain(alpha) - log(failure_probability)))
+
+    low = 2.0 * log(R)
+    if excess(low) >= 0.0:
+        return R * R
+    # The gain does not grow: at the right side of the equation for R^2 it is no longer larger.
+    high = low - excess(low)
+    return exp(brentq(excess, low, high, xtol=1e-6)) if excess(high) > 0.0 else exp(high)
 
 
 def fits(gp: GaussianProcess, B: float, share: float, failure_probability: float) -> bool:

@@ -11,7 +11,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.widths import fits, gain_of, norm_beta, norm_ends
+from skgpb.surrogate.information_gain import GreedyInformationGain, information_gain
+from skgpb.surrogate.widths import balancing_alpha, fits, gain_of, norm_beta, norm_ends
 
 KERNEL = 1.3 * Matern(0.3, nu=1.5)
 DELTA = 0.1
@@ -199,3 +200,44 @@ def test_residuals_larger_than_noise_fit_no_function():
     assert not fits(wild, 2.0, 1.0, 0.05)
     assert fits(wild, 2.0, 5.0, 0.05)
     assert fits(GaussianProcess(KERNEL, 1), 0.0, 1.0, 0.05)
+
+
+def test_regularisation_makes_both_parts_of_the_width_equal():
+    arms, B, R, T = np.linspace(0, 1, 8)[:, None], 2.0, 0.5, 40
+    greedy = GreedyInformationGain(KERNEL, arms, R**2)
+    greedy(T)
+    asked = arms[greedy.arms_chosen]
+
+    def gain(alpha):
+        return information_gain(KERNEL, asked, alpha)
+
+    # naively: the first of many values at which the part of the norm is the larger one
+    tried = np.geomspace(R**2, 100.0, 4000)
+    parts = [
+        2.0 * R**2 / a * (naive_gain(KERNEL(asked), np.full(T, a)) + np.log(10)) for a in tried
+    ]
+    expected = tried[np.argmax(np.array(parts) <= B**2)]
+    found = balancing_alpha(gain, B, R)
+    assert_allclose(found, expected, rtol=2e-3)
+    # after these answers the width of "rkhs" is twice the square of the norm
+    gp = GaussianProcess(KERNEL, 1)
+    gp.observe_all(asked, np.zeros(T), np.full(T, found))
+    assert_allclose(norm_beta(gp, B, R / np.sqrt(found), DELTA), 2.0 * B**2, rtol=1e-5)
+    # less than the noise is never taken
+    assert balancing_alpha(gain, 50.0, R) == R**2
+
+
+@pytest.mark.parametrize(("nu", "d"), [(0.5, 1), (1.5, 1), (2.5, 3)])
+def test_regularisation_of_matern_kernels_grows_as_in_the_paper(nu, d):
+    def alpha(T):
+        return balancing_alpha(lambda a: (T / a) ** (d / (2 * nu + d)), 0.1, 1.0)
+
+    # The logarithm of 1 / delta is not seen at such T.
+    slope = np.log(alpha(1e30) / alpha(1e28)) / np.log(100.0)
+    assert_allclose(slope, d / (2 * nu + 2 * d), rtol=1e-3)
+
+
+@pytest.mark.parametrize("wrong", [{"B": 0.0}, {"R": -1.0}, {"failure_probability": 1.0}])
+def test_regularisation_needs_a_norm_and_noise(wrong):
+    with pytest.raises(ValueError, match="B and R must be > 0 and failure_probability in"):
+        balancing_alpha(lambda a: 1.0 / a, **({"B": 1.0, "R": 1.0} | wrong))

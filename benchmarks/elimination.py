@@ -1,0 +1,142 @@
+"""What few batches cost: phased elimination against GP-UCB and GPOO, which ask one by one.
+
+``python -m benchmarks.elimination [--runs 20] [--answers 1000 10000] [--seed 0] [--output DIR]``
+draws functions whose norm is exactly 2 for three kernels on [0, 1], as ``benchmarks.coverage``
+does, and every search is given kernel, norm and noise (standard deviation 0.2). Elimination and
+GP-UCB ask for the values of 101 points, GPOO for those at the centres of its cells, down to 256 of
+them. Regret is against the best of what each of them may ask.
+
+Printed for each number of answers and each kernel: the sum of regrets of all that was asked, the
+regret of what is recommended at the end, both with standard errors over the runs, the number of
+batches, and the seconds of processor time of one run, its answers included. "regularised" is GP-UCB
+with the noise variance that ``skgpb.surrogate.widths.balancing_alpha`` chooses before the first
+answer.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from benchmarks._common import (
+    argument_parser,
+    estimate,
+    format_table,
+    mean_and_error,
+    positive_int,
+    spawn_seeds,
+    write_csv,
+)
+from benchmarks.coverage import KERNELS, NOISE, B, Function
+from skgpb import GPOOOptimizer, GPUCBOptimizer, PhasedEliminationOptimizer
+from skgpb.exceptions import NumericalWarning, RefinementWarning
+from skgpb.surrogate.information_gain import GreedyInformationGain
+from skgpb.surrogate.widths import balancing_alpha
+
+DEPTH = 8
+ARMS = np.linspace(0.0, 1.0, 101)[:, np.newaxis]
+CENTERS = (np.arange(2**DEPTH) + 0.5)[:, np.newaxis] / 2**DEPTH
+USED = ("RBF", "Matern-5/2", "Matern-3/2")
+METHODS: dict[str, tuple[type, dict[str, Any]]] = {
+    "elimination, theory": (PhasedEliminationOptimizer, {"beta": "theory"}),
+    "elimination, design": (PhasedEliminationOptimizer, {"beta": "design"}),
+    "elimination, paper": (PhasedEliminationOptimizer, {"beta": "paper"}),
+    "elimination, rkhs": (PhasedEliminationOptimizer, {"beta": "rkhs"}),
+    "GP-UCB, theory": (GPUCBOptimizer, {"beta": "theory"}),
+    "GP-UCB, rkhs": (GPUCBOptimizer, {"beta": "rkhs"}),
+    "GP-UCB, rkhs, regularised": (GPUCBOptimizer, {"beta": "rkhs", "R": NOISE}),
+    "GPOO, theory": (GPOOOptimizer, {"beta": "theory"}),
+    "GPOO, rkhs": (GPOOOptimizer, {"beta": "rkhs"}),
+}
+
+
+@cache
+def regularised(kernel: str, answers: int) -> float:
+    """The noise variance that is chosen for a kernel and a number of answers."""
+
+    def gain(alpha: float) -> float:
+        return GreedyInformationGain(KERNELS[kernel], ARMS, alpha).bound(answers)
+
+    return balancing_alpha(gain, B, NOISE)
+
+
+def search(method: str, kernel: str, answers: int, seed: int) -> Any:
+    """Return the optimizer."""
+    cls, settings = METHODS[method]
+    known = {"alpha": NOISE**2, "B": B, "random_state": seed} | settings
+    if method.endswith("regularised"):
+        known["alpha"] = regularised(kernel, answers)
+    if cls is GPOOOptimizer:
+        box = {"bounds": [(0.0, 1.0)], "feedback": "center", "max_depth": DEPTH - 1}
+        return cls(KERNELS[kernel], **box, **known)
+    if cls is PhasedEliminationOptimizer:
+        known["horizon"] = answers
+    return cls(KERNELS[kernel], arms=ARMS, **known)
+
+
+def play(method: str, kernel: str, answers: int, seed: int) -> np.ndarray:
+    """Sum of regrets, regret at the end, batches, seconds, (4,)."""
+    rng = np.random.default_rng(seed)
+    f = Function(KERNELS[kernel], rng)
+    points = CENTERS if METHODS[method][0] is GPOOOptimizer else ARMS
+    best = max(f.average(point[np.newaxis]) for point in points)
+    # The same point is asked again and again.
+    value = cache(lambda x: f.average(np.array([[x]])))
+    optimizer = search(method, kernel, answers, int(rng.integers(2**31)))
+    noise = NOISE * rng.normal(size=answers)
+    values, start = np.empty(answers), time.process_time()
+    for t in range(answers):
+        query = optimizer.ask()
+        values[t] = value(float(query.center[0]))
+        optimizer.tell(query, values[t] + noise[t])
+    last = value(float(optimizer.recommend().center[0]))
+    seconds = time.process_time() - start
+    batches = optimizer.n_batches_ if "elimination" in method else answers
+    return np.array([best * answers - values.sum(), best - last, batches, seconds])
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the benchmark."""
+    parser = argument_parser("elimination", __doc__, runs=20, what="functions of each kernel")
+    parser.add_argument(
+        "--answers",
+        type=positive_int,
+        nargs="+",
+        default=[1000, 10_000],
+        help="numbers of answers (default 1000 10000)",
+    )
+    parser.add_argument(
+        "--methods", nargs="+", choices=METHODS, default=list(METHODS), help="default all"
+    )
+    options = parser.parse_args(args)
+    warnings.simplefilter("ignore", NumericalWarning)
+    warnings.simplefilter("ignore", RefinementWarning)
+    records = []
+    for answers in options.answers:
+        for kernel in USED:
+            rows = []
+            for method in options.methods:
+                seeds = spawn_seeds(options.seed, options.runs)
+                found = np.array([play(method, kernel, answers, seed) for seed in seeds])
+                records += [
+                    (answers, kernel, method, seed, *row)
+                    for seed, row in zip(seeds, found.tolist(), strict=True)
+                ]
+                (total, last, batches, seconds), error = mean_and_error(found)
+                cells = [estimate(total, error[0], 1), estimate(last, error[1], 4)]
+                rows.append((method, [*cells, f"{batches:.0f}", f"{seconds:.2f}"]))
+            title = f"{kernel}, {answers} answers: {options.runs} functions, seed {options.seed}"
+            print(format_table(title, ("sum of regrets", "at the end", "batches", "s"), rows))
+            print(flush=True)
+    path = options.output / "elimination.csv"
+    header = ("answers", "kernel", "method", "seed", "sum", "at_the_end", "batches", "seconds")
+    write_csv(path, header, records)
+    print(f"Written: {path}")
+
+
+if __name__ == "__main__":
+    main()
