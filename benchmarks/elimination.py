@@ -8,9 +8,9 @@ them. Regret is against the best of what each of them may ask.
 
 Printed for each number of answers and each kernel: the sum of regrets of all that was asked, the
 regret of what is recommended at the end, both with standard errors over the runs, the number of
-batches, and the seconds of processor time of one run, its answers included. "regularised" is GP-UCB
-with the noise variance that ``skgpb.surrogate.widths.balancing_alpha`` chooses before the first
-answer.
+batches, in how many runs the best arm is left out, which may be a tenth of them, and the seconds of
+processor time of one run, its answers included. "regularised" is GP-UCB with the noise variance
+that ``skgpb.surrogate.widths.balancing_alpha`` chooses before the first answer.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ DEPTH = 8
 ARMS = np.linspace(0.0, 1.0, 101)[:, np.newaxis]
 CENTERS = (np.arange(2**DEPTH) + 0.5)[:, np.newaxis] / 2**DEPTH
 USED = ("RBF", "Matern-5/2", "Matern-3/2")
+HEADER = ("sum of regrets", "at the end", "batches", "best left out", "s")
 METHODS: dict[str, tuple[type, dict[str, Any]]] = {
     "elimination, theory": (PhasedEliminationOptimizer, {"beta": "theory"}),
     "elimination, design": (PhasedEliminationOptimizer, {"beta": "design"}),
@@ -79,11 +80,12 @@ def search(method: str, kernel: str, answers: int, seed: int) -> Any:
 
 
 def play(method: str, kernel: str, answers: int, seed: int) -> np.ndarray:
-    """Sum of regrets, regret at the end, batches, seconds, (4,)."""
+    """Sum of regrets, regret at the end, batches, whether the best is left out, seconds, (5,)."""
     rng = np.random.default_rng(seed)
     f = Function(KERNELS[kernel], rng)
     points = CENTERS if METHODS[method][0] is GPOOOptimizer else ARMS
-    best = max(f.average(point[np.newaxis]) for point in points)
+    truth = [f.average(point[np.newaxis]) for point in points]
+    best = max(truth)
     # The same point is asked again and again.
     value = cache(lambda x: f.average(np.array([[x]])))
     optimizer = search(method, kernel, answers, int(rng.integers(2**31)))
@@ -95,8 +97,10 @@ def play(method: str, kernel: str, answers: int, seed: int) -> np.ndarray:
         optimizer.tell(query, values[t] + noise[t])
     last = value(float(optimizer.recommend().center[0]))
     seconds = time.process_time() - start
-    batches = optimizer.n_batches_ if "elimination" in method else answers
-    return np.array([best * answers - values.sum(), best - last, batches, seconds])
+    batches, lost = float(answers), np.nan
+    if isinstance(optimizer, PhasedEliminationOptimizer):
+        batches, lost = optimizer.n_batches_, float(np.argmax(truth) not in optimizer.active_)
+    return np.array([best * answers - values.sum(), best - last, batches, lost, seconds])
 
 
 def main(args: list[str] | None = None) -> None:
@@ -126,14 +130,16 @@ def main(args: list[str] | None = None) -> None:
                     (answers, kernel, method, seed, *row)
                     for seed, row in zip(seeds, found.tolist(), strict=True)
                 ]
-                (total, last, batches, seconds), error = mean_and_error(found)
+                (total, last, batches, _, seconds), error = mean_and_error(found)
                 cells = [estimate(total, error[0], 1), estimate(last, error[1], 4)]
-                rows.append((method, [*cells, f"{batches:.0f}", f"{seconds:.2f}"]))
+                lost = "-" if np.isnan(found[0, 3]) else f"{found[:, 3].sum():.0f}"
+                rows.append((method, [*cells, f"{batches:.0f}", lost, f"{seconds:.2f}"]))
             title = f"{kernel}, {answers} answers: {options.runs} functions, seed {options.seed}"
-            print(format_table(title, ("sum of regrets", "at the end", "batches", "s"), rows))
+            print(format_table(title, HEADER, rows))
             print(flush=True)
     path = options.output / "elimination.csv"
-    header = ("answers", "kernel", "method", "seed", "sum", "at_the_end", "batches", "seconds")
+    header = ("answers", "kernel", "method", "seed", "sum", "at_the_end")
+    header += ("batches", "best_left_out", "seconds")
     write_csv(path, header, records)
     print(f"Written: {path}")
 

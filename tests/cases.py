@@ -118,6 +118,10 @@ CASES = {
     "PI": (PIOptimizer, ON_ARMS),
     "elimination": (PhasedEliminationOptimizer, ON_ARMS),
     "elimination-box": (PhasedEliminationOptimizer, {"n_candidates": 60, "horizon": 400}),
+    "elimination-groups": (
+        PhasedEliminationOptimizer,
+        ON_ARMS | {"beta": "design", "B": 2.0, "alpha": 0.01 * COSTS},
+    ),
     "EST": (ESTOptimizer, ON_ARMS),
     "MES": (MESOptimizer, ON_ARMS),
     "KG": (KGOptimizer, {"bounds": None, "queries": ARMS, "cost": COSTS, "alpha": 0.01 * COSTS}),
@@ -168,6 +172,7 @@ SLOW = {
     "EST",
     "PI",
     "KG-cells",
+    "elimination-groups",
     "CMES-candidates",
     "CMES-gumbel",
     "CMES-noisy",
