@@ -6,6 +6,7 @@ from skgpb.domains.balls import Ball, Balls
 from skgpb.domains.cells import Cells, FreeCells
 from skgpb.domains.contexts import ContextArm, ContextArms, ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
+from skgpb.domains.districts import District, Districts, DistrictSet
 from skgpb.domains.fidelities import Fidelities, FidelityArm
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
 from skgpb.domains.mixed import MixedPartition
@@ -31,6 +32,9 @@ __all__ = [
     "ContextArms",
     "ContextCell",
     "ContextPartition",
+    "District",
+    "DistrictSet",
+    "Districts",
     "EuclideanCovering",
     "Fidelities",
     "FidelityArm",

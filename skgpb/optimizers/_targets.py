@@ -25,6 +25,7 @@ from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._contexts import N_STEPS, ChoiceInContexts, PricedRunsInContexts
+from skgpb.optimizers._districts import OverDistricts
 from skgpb.optimizers._fidelities import OverFidelities
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gap import GapOfTargets
@@ -47,6 +48,7 @@ def worth_asking(values: np.ndarray, posterior: TargetsPosterior) -> np.ndarray:
 
 
 class BaseTargetsOptimizer(
+    OverDistricts,
     OverFidelities,
     GapOfTargets,
     PricedRunsInContexts,
@@ -309,6 +311,8 @@ class BaseTargetsOptimizer(
 
     def _domain_of_rows(self) -> np.ndarray | None:
         bounds = super()._domain()
+        if self._has_districts:
+            return self._box_of_districts(bounds)
         arrays = {
             name: check_numbers(value, name)
             for name, value in self._given.items()
@@ -352,6 +356,36 @@ class BaseTargetsOptimizer(
     def _begin(self) -> None:
         n, self._box = self.n_context_, self.bounds_[self.n_context_ :]
         d = len(self._box)
+        sets: list[ArmSet]
+        if self._has_districts:
+            kernel, sets = self._over_districts()
+            self._start_surrogate(kernel, d + 1)
+            over_cells = False
+        else:
+            sets, over_cells = self._begin_in_box(n, d)
+        if n:
+            sets = [ContextArms(each, self.bounds_, self.space_) for each in sets]
+        self.domain_, self.targets_ = sets
+        self._entered = None
+        if over_cells:
+            rows = np.concatenate([without_contexts(each).rows[:, : 2 * d] for each in sets])
+            self._gp.sizes = np.pad(frequent_sizes(rows), ((0, 0), (n, 0)))
+            self._gp.evaluate_afresh()
+        self._prices = self._numbers_per_kind("cost", self.cost, 1.0)
+        self._shares = self._numbers_per_kind("relative_noise", self.relative_noise, 1.0)
+        if np.ndim(self.alpha):
+            self._alphas = self._numbers_per_kind("alpha", self.alpha, 0.0)
+        self._spent = 0.0
+        self._candidates_at = 0
+        self._track()
+        # A kernel that does not take the rows says so before anything is evaluated.
+        self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+
+    def _begin_in_box(self, n: int, d: int) -> tuple[list[ArmSet], bool]:
+        """Start the surrogate; points, cells or rows of a box, and whether they are boxes.
+
+        ``n`` and ``d`` are the numbers of sides of contexts and of actions.
+        """
         given_boxes = takes_boxes(self.kernel, behind=self._n_tasks > 0)
         sizes = [
             each.sides(self._box, self._actions, name)
@@ -376,23 +410,7 @@ class BaseTargetsOptimizer(
             self._set_of(name, each, counts, number)
             for number, (name, each) in enumerate(self._given.items())
         ]
-        if n:
-            sets = [ContextArms(each, self.bounds_, self.space_) for each in sets]
-        self.domain_, self.targets_ = sets
-        self._entered = None
-        if over_cells:
-            rows = np.concatenate([without_contexts(each).rows[:, : 2 * d] for each in sets])
-            self._gp.sizes = np.pad(frequent_sizes(rows), ((0, 0), (n, 0)))
-            self._gp.evaluate_afresh()
-        self._prices = self._numbers_per_kind("cost", self.cost, 1.0)
-        self._shares = self._numbers_per_kind("relative_noise", self.relative_noise, 1.0)
-        if np.ndim(self.alpha):
-            self._alphas = self._numbers_per_kind("alpha", self.alpha, 0.0)
-        self._spent = 0.0
-        self._candidates_at = 0
-        self._track()
-        # A kernel that does not take the rows says so before anything is evaluated.
-        self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+        return sets, over_cells
 
     def _has_boxes(self, d: int) -> bool:
         """Whether rows of boxes [lower, upper] are given, of d sides."""

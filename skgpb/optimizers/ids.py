@@ -91,9 +91,9 @@ class IDSOptimizer(BaseTargetsOptimizer):
         Prior covariance of f over points, any kernel of ``sklearn.gaussian_process.kernels``, or
         one of ``skgpb.kernels`` over the rows of ``queries`` and ``targets``. None learns one, as
         KGOptimizer does.
-    queries : Cells, array-like of shape (n_queries, n_columns) or None, default=None
+    queries : Cells, Districts, array-like (n_queries, n_columns) or None, default=None
         What can be asked, in the forms that KGOptimizer takes.
-    targets : Cells, array-like of shape (n_targets, n_columns) or None, default=None
+    targets : Cells, Districts, array-like (n_targets, n_columns) or None, default=None
         What is to be found, in the same forms.
     bounds : array-like of shape (d, 2) or dict, default=None
         The box. With neither rows nor ``bounds`` it comes from ``fit``.

@@ -34,11 +34,12 @@ class KGOptimizer(BaseTargetsOptimizer):
         one over points is that of the truth, and a sum of ``Tasks`` says all. None learns one with
         a scale for every side, in units of the rewards' spread
         (:mod:`skgpb.surrogate.likelihood`).
-    queries : Cells, Fidelities, array-like of shape (n_queries, n_columns) or None, default=None
-        What can be asked: cells of some sizes wherever they lie in ``bounds``, or finitely many
-        rows, points (d columns), boxes (2 d columns, [lower, upper]) or descriptors that
-        ``kernel`` takes. None stands for all points of ``bounds``.
-    targets : Cells, array-like of shape (n_targets, n_columns) or None, default=None
+    queries : Cells, Fidelities, Districts, array-like (n_queries, n_columns), default=None
+        What can be asked: cells of some sizes wherever they lie in ``bounds``, weighted averages
+        over sets of points, or finitely many rows, points (d columns), boxes (2 d columns,
+        [lower, upper]) or descriptors that ``kernel`` takes. None stands for all points of
+        ``bounds``.
+    targets : Cells, Districts, array-like of shape (n_targets, n_columns), default=None
         What is to be found, in the same forms. None stands for ``queries`` where these are rows,
         and for all points of ``bounds`` otherwise.
     bounds : array-like of shape (d, 2) or dict, default=None

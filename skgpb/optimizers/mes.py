@@ -137,10 +137,10 @@ class MESOptimizer(SearchByLargestValue, BaseArmsOptimizer):
     Parameters
     ----------
     kernel, arms : %(arms)s
-    queries : Cells, Fidelities, array-like of shape (n_queries, n_columns) or None, default=None
+    queries : Cells, Fidelities, Districts, array-like (n_queries, n_columns), default=None
         What can be asked, in place of ``arms``, in the forms that KGOptimizer takes. ``alpha`` may
         then be an array, of one number for each row, or for each size of its cells.
-    targets : Cells, array-like of shape (n_targets, n_columns) or None, default=None
+    targets : Cells, Districts, array-like (n_targets, n_columns) or None, default=None
         What is to be found, in the same forms. With ``queries`` alone it is these where they are
         rows, and all points of ``bounds`` otherwise.
     bounds, context_bounds : %(arms)s

@@ -60,7 +60,7 @@ class TargetsOptimizer(BaseTargetsOptimizer):
         as CMES's ``information="joint"`` has it.
     kernel : Kernel, default=None
         As in KGOptimizer.
-    queries, targets : Cells, array-like or None, default=None
+    queries, targets : Cells, Districts, array-like or None, default=None
         What can be asked and what is to be found, in the forms that KGOptimizer takes.
     bounds : array-like of shape (d, 2) or dict, default=None
         The box. With neither rows nor ``bounds`` it comes from ``fit``.

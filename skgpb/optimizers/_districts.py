@@ -1,0 +1,106 @@
+"""Queries and targets that are weighted averages over sets of points: rows, prior, names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.domains.arms import ArmSet
+from skgpb.domains.cells import Cells
+from skgpb.domains.districts import Districts, DistrictSet
+from skgpb.kernels import WeightedSum
+from skgpb.kernels._indirect import IndirectKernel
+from skgpb.optimizers._first_design import takes_boxes
+from skgpb.utils import box_around, check_inside, check_numbers
+
+
+class OverDistricts:
+    """What an optimizer over queries and targets does where some are districts."""
+
+    # What it needs of the class that it is mixed into.
+    kernel: Kernel | None
+    bounds_: np.ndarray
+
+    @property
+    def _has_districts(self: Any) -> bool:
+        """Whether districts are asked, or to be found."""
+        return any(isinstance(each, Districts) for each in self._given.values())
+
+    def _as_districts(self: Any) -> list[Districts]:
+        """Queries and targets as districts, of which a point is the smallest."""
+        out = []
+        for name, each in self._given.items():
+            if each is None or isinstance(each, Cells):
+                raise ValueError(
+                    f"{name} must be Districts or points beside other Districts; got {each!r}"
+                )
+            if not isinstance(each, Districts):
+                rows = check_numbers(each, name)
+                each = Districts(rows, np.arange(len(rows)))
+            out.append(each)
+        if len({each.points.shape[1] for each in out}) > 1:
+            raise ValueError("queries and targets must have as many columns")
+        return out
+
+    def _box_of_districts(self: Any, bounds: np.ndarray | None) -> np.ndarray:
+        """Check what goes with districts; the box around them, or the one that is given."""
+        if self.context_bounds is not None or isinstance(self.bounds, Mapping):
+            raise ValueError(
+                "beside Districts context_bounds must be None and bounds without names; got "
+                f"{self.context_bounds!r} and {self.bounds!r}"
+            )
+        if takes_boxes(self.kernel) or isinstance(self.kernel, IndirectKernel):
+            raise ValueError(
+                f"kernel must be over the points of Districts, not over averages; got "
+                f"{self.kernel!r}"
+            )
+        points = np.concatenate([each.points for each in self._as_districts()])
+        if bounds is None:
+            return box_around(points)
+        if points.shape[1] == len(bounds):
+            check_inside(points, bounds)
+        return bounds
+
+    def _over_districts(self: Any) -> tuple[Kernel, list[ArmSet]]:
+        """Return the kernel over rows [center, number], and the two sets."""
+        d = len(self.bounds_)
+        queries, targets = self._as_districts()
+        if queries.points.shape[1] != d:
+            raise ValueError(
+                f"queries and targets must have {d} columns, as bounds has sides; got "
+                f"{queries.points.shape[1]}"
+            )
+        # The same districts are not numbered twice: the kernel compares all with all.
+        same = queries == targets
+        points, groups, shares = [], [], []
+        for first, each in ((0, queries),) if same else ((0, queries), (len(queries), targets)):
+            for number, (own, share) in enumerate(each.members, first):
+                points.append(each.points[own])
+                groups.append(np.full(len(own), number))
+                shares.append(share)
+        kernel = WeightedSum(self._prior_kernel(d), *map(np.concatenate, (points, groups, shares)))
+        firsts = 0, 0 if same else len(queries)
+        return kernel, [
+            DistrictSet(each, self.bounds_, first)
+            for each, first in zip((queries, targets), firsts, strict=True)
+        ]
+
+    def _as_query(self: Any, points: Any) -> Any:
+        if isinstance(points, str) and isinstance(self.domain_, DistrictSet):
+            return self.domain_.named_arm(points)
+        return super()._as_query(points)  # type: ignore[misc]
+
+    def _checked_all(self: Any, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
+        if isinstance(self.domain_, DistrictSet) and not isinstance(query, str):
+            names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
+            if names is not None and names.dtype.kind == "U":
+                query = [self.domain_.named_arm(name) for name in names.ravel().tolist()]
+        return super()._checked_all(query, reward, alpha)  # type: ignore[misc]
+
+    def _places_seen(self: Any) -> np.ndarray:
+        if isinstance(self.domain_, DistrictSet):
+            return self.domain_.places_of(self._gp.observed.rows)
+        return super()._places_seen()  # type: ignore[misc]
