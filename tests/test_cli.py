@@ -112,6 +112,23 @@ def test_exact_answers_need_no_alpha(table, tmp_path):
     assert result["true_average"] > 8.0
 
 
+def test_a_search_asks_no_more_once_enough_is_known(table, tmp_path, capsys):
+    output = tmp_path / "result.json"
+
+    def asked(*options):
+        assert search(table, "--noise", 0.3, "--output", output, *options, budget="120") == 0
+        result = json.loads(output.read_text())
+        return result["n_rounds"], result["enough"], capsys.readouterr().out
+
+    n, enough, printed = asked("--stop-within", 3)
+    assert 30 <= n < 60
+    assert enough == "within 3 of the best with probability 0.95"
+    assert f"Enough is known: the group is {enough}." in printed
+    assert asked("--stop-within", 1e-6, "--noise", 5)[:2] == (120, None)
+    for wrong in (["--stop-within", 0], ["--stop-within", 1, "--confidence", 1]):
+        assert search(table, *wrong) == 2
+
+
 def test_target_without_variation_is_no_problem(tmp_path):
     path, output = tmp_path / "flat.csv", tmp_path / "result.json"
     path.write_text("x,value\n" + "".join(f"{i},7\n" for i in range(50)))

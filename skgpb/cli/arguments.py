@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 LARGEST_SEED = 2**32 - 1
+CONFIDENCE = 0.95
 
 
 class UsageError(Exception):
@@ -58,6 +59,40 @@ def not_negative(text: str) -> float:
         value = math.nan
     if not (0.0 <= value < math.inf and math.isfinite(value * value)):
         raise argparse.ArgumentTypeError(f"must be a finite number >= 0, got {text!r}")
+    return value
+
+
+def add_stop(parser: argparse.ArgumentParser) -> None:
+    """Add when enough is known."""
+    parser.add_argument(
+        "--stop-within",
+        type=positive,
+        metavar="W",
+        help="ask no more once what is recommended is within W of the best, in units of the "
+        "answers (default: ask as often as --budget says)",
+    )
+    add_confidence(parser)
+
+
+def add_confidence(parser: argparse.ArgumentParser) -> None:
+    """Add how sure that is to be."""
+    parser.add_argument(
+        "--confidence",
+        type=share,
+        default=CONFIDENCE,
+        metavar="P",
+        help="with which probability --stop-within is to be true (default: %(default)s)",
+    )
+
+
+def share(text: str) -> float:
+    """Convert to a number between zero and one."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < 1.0:
+        raise argparse.ArgumentTypeError(f"must be a number > 0 and < 1, got {text!r}")
     return value
 
 

@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from typing import Any
 
-from skgpb.cli.arguments import UsageError, add_common, not_negative, whole
+from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, whole
 from skgpb.cli.conclusion import conclude
 from skgpb.cli.features import FeatureSpace
 from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
@@ -42,6 +42,7 @@ def add_parser(commands: Any) -> None:
         help="standard deviation of the noise in every answer; black is 0, white 1 "
         "(default: %(default)s)",
     )
+    add_stop(demo)
     add_common(demo, DEMO_OUTPUT, DEMO_PLOT)
 
 

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from skgpb.cli.arguments import LARGEST_SEED, UsageError, whole
+from skgpb.cli.arguments import LARGEST_SEED, UsageError, add_confidence, positive, whole
 from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.cli.files import check_outputs, check_picture
 from skgpb.cli.report import count
 from skgpb.experiments import Experiment
 from skgpb.experiments.sides import shown
+from skgpb.optimizers._stop import FIRST_WHERE_LEARNED
 
 # What a command has to say: an object for programs, and lines for people.
 Said = tuple[dict[str, Any], list[str]]
@@ -34,7 +35,14 @@ def add_parser(commands: Any) -> None:
     _add_tell(commands)
     _add(commands, "undo", _undo, "take back what was told last, an answer or a failure")
     _add(commands, "show", _show, "what the experiment is, every query, and what is pending")
-    _add(commands, "best", _best, "the setting recommended by now, and how sure that is")
+    best = _add(commands, "best", _best, "the setting recommended by now, and how sure that is")
+    best.add_argument(
+        "--stop-within",
+        type=positive,
+        metavar="W",
+        help="say whether no other setting is better by more than W, so that you may stop",
+    )
+    add_confidence(best)
     plot = _add(commands, "plot", _plot, "draw what is known along every side, and the progress")
     plot.add_argument(
         "--output", metavar="FILE", help="where to draw it (default: RUN with the ending .png)"
@@ -262,7 +270,21 @@ def _best(arguments: argparse.Namespace) -> Said:
         f"noise of one answer: {shown(best['noise'])}{unit}, its standard deviation",
         f"best answer so far: {shown(top['answer'])}{unit}, of query {top['query']}",
     ]
-    return best, lines
+    if arguments.stop_within is None:
+        return best, lines
+    gap, n = experiment.gap(arguments.confidence), best["n_answers"]
+    enough = gap is not None and gap <= arguments.stop_within and n >= FIRST_WHERE_LEARNED
+    sure = f"{100.0 * arguments.confidence:g} %"
+    lines.append(
+        f"the best setting is better by {shown(gap)}{unit} at most, with {sure} probability"
+    )
+    if enough:
+        lines.append(f"that is within {shown(arguments.stop_within)}{unit}: you may stop")
+    elif n < FIRST_WHERE_LEARNED:
+        lines.append(f"go on: that is believed from {FIRST_WHERE_LEARNED} answers on")
+    else:
+        lines.append(f"go on: that is more than {shown(arguments.stop_within)}{unit}")
+    return {**best, "gap": gap, "enough": enough}, lines
 
 
 def _plot(arguments: argparse.Namespace) -> Said:

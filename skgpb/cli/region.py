@@ -45,7 +45,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
 from skgpb.domains import Cell, UndividedPool
 from skgpb.exceptions import RefinementWarning
-from skgpb.optimizers import GPOOOptimizer
+from skgpb.optimizers import GPOOOptimizer, Stop
 
 # The finest groups hold about one row in so many.
 GROUPS = 64
@@ -243,6 +243,8 @@ class Region:
         What was asked.
     exhausted : bool
         Whether every group was asked for, and has nothing more to tell.
+    enough : str or None
+        What was known when it stopped before the budget was spent.
     """
 
     group: Cell
@@ -255,6 +257,7 @@ class Region:
     optimizer: GroupSearch
     oracle: GroupOracle
     exhausted: bool
+    enough: str | None = None
 
     @property
     def members(self) -> np.ndarray:
@@ -286,6 +289,7 @@ def find_region(
     minimize: bool = False,
     seed: int = 0,
     tick: Callable[[], Any] | None = None,
+    stop: Stop | None = None,
 ) -> Region:
     """Search a table for the group of rows with the highest average.
 
@@ -315,6 +319,8 @@ def find_region(
         Seeds the search.
     tick : callable, default=None
         Called after every answer.
+    stop : Stop, default=None
+        When no more need be asked.
 
     Returns
     -------
@@ -345,6 +351,7 @@ def find_region(
     ).start()
     oracle.begin(optimizer.domain_)
     answers: list[float] = []
+    enough = None
     with warnings.catch_warnings():
         # Hyperparameters at their bounds are expected while answers are few.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -361,12 +368,16 @@ def find_region(
             optimizer.set_params(alpha=variance).tell(group, answers[-1])
             if tick is not None:
                 tick()
+            if stop is not None and optimizer.may_stop(stop, _best(optimizer, oracle)[0]):
+                enough = stop.message
+                break
     group, mean, std = _best(optimizer, oracle)
     rows = table[group.members]
     lower, upper = rows.min(axis=0), rows.max(axis=0)
     n_inside = int(((table >= lower) & (table <= upper)).all(axis=1).sum())
-    exhausted = oracle.n_answers < budget
-    return Region(group, lower, upper, n_inside, mean, std, variance, optimizer, oracle, exhausted)
+    exhausted = enough is None and oracle.n_answers < budget
+    found = group, lower, upper, n_inside, mean, std, variance, optimizer, oracle
+    return Region(*found, exhausted, enough)
 
 
 def _next_group(optimizer: GroupSearch, oracle: GroupOracle) -> Cell | None:

@@ -149,7 +149,9 @@ def remarks_of(found: Found, result: dict[str, Any]) -> list[list[str]]:
     remarks, region = [], found.region
     if region.group.depth == 0 and len(region.oracle.asked) > 1:
         remarks.append(["No group that was asked for is better than the whole table."])
-    if _unfinished(region):
+    if region.enough is not None:
+        remarks.append([f"Enough is known: the group is {region.enough}."])
+    elif _unfinished(region):
         remarks.append(
             [
                 "The budget was too small to settle on one of the smallest groups: a larger one "

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.cli.arguments import UsageError, add_common, not_negative, whole
+from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, whole
 from skgpb.cli.conclusion import conclude
 from skgpb.cli.files import check_drawing, check_outputs, check_picture, write_json, write_report
 from skgpb.cli.html_report import write_html
@@ -29,6 +29,7 @@ from skgpb.cli.region import (
 from skgpb.cli.report import count, summary_of
 from skgpb.cli.result import Found, result_of
 from skgpb.cli.tables import SearchTable, add_table, check_table, read_search
+from skgpb.optimizers import Stop
 
 # A search needs two groups of two rows.
 FEWEST_ROWS = 4
@@ -118,6 +119,7 @@ def add_parser(commands: Any) -> None:
         metavar="FILE.html",
         help="write the conclusion and the pictures as one page for any browser",
     )
+    add_stop(search)
     add_common(search, None, None)
     add_table(search)
     add_private(search)
@@ -197,6 +199,7 @@ def run_search(table: np.ndarray, oracle: GroupOracle, arguments: argparse.Names
             minimize=arguments.minimize,
             seed=arguments.seed or 0,
             tick=None if bar is None else bar.update,
+            stop=stop_of(arguments),
         )
     except np.linalg.LinAlgError as error:
         raise UsageError(f"the model broke down, try a larger --alpha: {error}") from error
@@ -205,6 +208,12 @@ def run_search(table: np.ndarray, oracle: GroupOracle, arguments: argparse.Names
     finally:
         if bar is not None:
             bar.close()
+
+
+def stop_of(arguments: argparse.Namespace) -> Stop | None:
+    """When enough is known, None where that is not asked for."""
+    within = arguments.stop_within
+    return None if within is None else Stop(within, 1.0 - arguments.confidence)
 
 
 def _progress_bar(total: int) -> Any:

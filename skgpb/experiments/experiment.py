@@ -376,6 +376,24 @@ class Experiment(KeptRun):
         with self._reading():
             return self._best()
 
+    def gap(self, confidence: float = 0.95) -> float | None:
+        """Return how much better the best setting may be than the one recommended.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            With which probability it is better by no more than that, in (0, 1). As long as answers
+            are few, fewer than 30, that is too bold, see :ref:`stopping`.
+
+        Returns
+        -------
+        gap : float or None
+            In units of the answers; None before the first one.
+        """
+        with self._reading():
+            known = any(entry.answer is not None for entry in self._entries)
+            return float(self._optimizer.gap(1.0 - confidence)) if known else None
+
     def status(self) -> dict[str, Any]:
         """Return what the experiment is and how far it is.
 

@@ -23,6 +23,7 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
+from skgpb.optimizers._stop import Stop
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
 from skgpb.progress import logger
 from skgpb.surrogate.settings import kernel_on_settings
@@ -102,6 +103,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Settings chosen at a time, to be evaluated side by side. None stands for as many as it
         takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not
         on ``n_jobs`` otherwise.
+    stop : Stop or callable, default=None
+        When to end before ``n_iter``: :class:`~skgpb.Stop`, where by the engine's model no setting
+        scores more than epsilon above the best on these folds; or a function of the engine.
     select : {"posterior", "observed"}, default="posterior"
         By what the best setting is chosen, where ``refit`` is not a callable. "posterior" takes
         the one of which the engine's model expects most, given all scores and their noise: a score
@@ -190,6 +194,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "n_iter": [Interval(Integral, 1, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
         "batch_size": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
+        "stop": [Stop, callable, None],
         "select": [StrOptions({"posterior", "observed"})],
         "random_state": ["random_state"],
     }
@@ -203,6 +208,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         n_iter: int = 10,
         n_initial: int | None = None,
         batch_size: int | None = None,
+        stop: Stop | Callable[[Any], Any] | None = None,
         select: str = "posterior",
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -219,6 +225,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         self.n_iter = n_iter
         self.n_initial = n_initial
         self.batch_size = batch_size
+        self.stop = stop
         self.select = select
         self.random_state = random_state
         super().__init__(
@@ -344,12 +351,15 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         if n_initial is None:
             n_initial = min(2 * space.n_axes, ceil(self.n_iter / 3)) if scores.learns else 0
         shift = rng.uniform(size=space.n_axes)
+        _ = self.stop and engine.may_stop(self.stop)  # raises before a fit where it cannot say
         first = spread_points(space.bounds, min(n_initial, self.n_iter), shift)
         for start in range(0, len(first), batch_size):
             scores.evaluate(list(first[start : start + batch_size]))
         scores.tell_waiting()
         repeats = 0
         while scores.n_settings < scores.n_iter:
+            if self.stop is not None and engine.may_stop(self.stop):
+                return
             if repeats < MOST_REPEATS and not scores.stuck:
                 queries = engine.ask(min(batch_size, self.n_iter - scores.n_settings))
             else:

@@ -89,7 +89,7 @@ class InContexts(NamedSides):
         on_error: str,
         checkpoint: Any,
         verbose: int,
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Any, int, Any, Any, Any, Any]:
         """What ``_play`` is to be given to play one context after the other."""
         check_run(objective, callback, on_error, verbose)
         workers = workers_of(executor, n_jobs, objective, on_error)

@@ -42,6 +42,7 @@ class Gaps:
     _lock: Any
     _history: list[Any]
     _check_informed: Callable[[], None]
+    _informed: Any
     recommend: Callable[..., Any]
     failure_probability: float
     _n_fitted: int
@@ -95,12 +96,33 @@ class Gaps:
         best = self.recommend() if self._has_rivals else None
         return self._gap_later(best, DELTA if delta is None else delta, by_interval)()
 
+    def may_stop(self, stop: Stop | Callable[[Any], Any], query: Any = None) -> bool:
+        """Whether enough is known to end a loop of your own, as ``stop`` ends that of :meth:`run`.
+
+        Parameters
+        ----------
+        stop : Stop or callable
+            As in :meth:`run`.
+        query : query, default=None
+            What would be taken as the best, for a Stop; None for what :meth:`recommend` returns.
+
+        Returns
+        -------
+        enough : bool
+            To be asked for after every answer: a :class:`~skgpb.Stop` looks whenever a tenth more
+            was told than at the last time, and is not convinced in between.
+        """
+        self._check_stop(stop)
+        return bool(self._informed) and self._stops(stop, query)
+
     def _check_stop(self, stop: Any) -> None:
         """Raise unless this can be ``stop`` of ``run``."""
         if isinstance(stop, Stop) and not self._has_rivals:
+            in_contexts = getattr(self, "context_bounds", None) is not None
+            why = ", which depends on the context" if in_contexts else ""
             raise ValueError(
-                f"{type(self).__name__} cannot say how far its recommendation is from the best: "
-                f"stop must be a function of the optimizer or None, got {stop!r}"
+                f"{type(self).__name__} cannot say how far its recommendation is from the best{why}"
+                f": stop must be a function of the optimizer or None, got {stop!r}"
             )
         if by_intervals(stop):
             self._check_failures(stop.delta, f"delta={stop.delta:g} of {stop!r}")
@@ -117,14 +139,16 @@ class Gaps:
                 f"must be at most {name}"
             )
 
-    def _stops(self: Any, stop: Stop | Callable[[Any], Any]) -> bool:
+    def _stops(self: Any, stop: Stop | Callable[[Any], Any], best: Any = None) -> bool:
         """Whether a run may stop now."""
         if not isinstance(stop, Stop):
             return stop(self) is True
         with self._lock:
             risks = stop.risks(len(self._history) + self._n_fitted, self._learns)
-            later = None if risks is None else self._shortfall(self.recommend())
-            if risks is None or later is None:
+            if risks is None:
+                return False
+            later = self._shortfall(self.recommend() if best is None else best)
+            if later is None:
                 return False
             if by_intervals(stop):
                 return self._gap_by_intervals(later) <= stop.epsilon

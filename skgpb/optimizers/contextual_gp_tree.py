@@ -311,6 +311,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         on_error: str = "record",
         checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
+        stop: Callable[[Self], Any] | None = None,
     ) -> RunResult:
         """Ask, evaluate and tell for one context after the other.
 
@@ -328,6 +329,9 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         n_jobs, executor, on_error, checkpoint, verbose
             As in the other optimizers; contexts that are played side by side begin in their
             order.
+        stop : callable, default=None
+            A function of the optimizer that returns True where the run is to end after an answer.
+            Not a :class:`~skgpb.Stop`: what is best depends on the context.
 
         Returns
         -------
@@ -337,7 +341,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         """
         common = (callback, progress, n_jobs, executor, on_error, checkpoint, verbose)
         turns = self._turns(objective, contexts, *common)
-        result = self._play(*turns)
+        result = self._play(*turns, stop=stop)
         if result.success and result.nfev == turns[1]:
             result.message = "all contexts were played"
         return result

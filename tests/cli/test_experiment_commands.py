@@ -98,6 +98,38 @@ def test_a_campaign_gives_what_the_same_calls_in_python_give(path, call):
     assert best["params"]["catalyst"] == "B" and best["mean"] < 0.2
 
 
+def test_best_says_whether_one_may_stop(path, call, tmp_path, capsys):
+    rng, table = np.random.default_rng(0), tmp_path / "more.csv"
+
+    def tell(n):
+        rows = ["temperature,salt,catalyst,loss"]
+        for _ in range(n):
+            params = {"temperature": rng.uniform(20, 90), "salt": 10 ** rng.uniform(-4, -1)}
+            params["catalyst"] = rng.choice(["A", "B"])
+            rows.append(",".join(map(str, [*params.values(), loss(params, rng)])))
+        table.write_text("\n".join(rows))
+        call("tell", path, "--data", table)
+
+    def said(within, *options):
+        found = call("best", path, "--stop-within", within, *options)
+        assert main(["best", str(path), "--stop-within", str(within), *map(str, options)]) == 0
+        return found, capsys.readouterr().out.splitlines()[-2:]
+
+    assert Experiment(path).gap() is None
+    tell(8)
+    found, lines = said(1e6)
+    assert not found["enough"] and found["gap"] == Experiment(path).gap() > 0.0
+    assert lines[1] == "go on: that is believed from 30 answers on"
+    tell(30)
+    found, lines = said(1e6)
+    assert found["enough"] and lines[1] == "that is within 1e+06: you may stop"
+    assert lines[0].startswith("the best setting is better by ")
+    sure, lines = said(1e-9, "--confidence", 0.99)
+    assert not sure["enough"] and sure["gap"] > found["gap"]
+    assert lines[0].endswith("at most, with 99 % probability")
+    assert lines[1] == "go on: that is more than 1e-09"
+
+
 @pytest.mark.slow
 def test_two_programs_that_tell_at_once_lose_nothing(path, call):
     numbers = [entry["query"] for entry in call("ask", path, "-n", 2)["queries"]]

@@ -32,8 +32,45 @@ from skgpb import (
     GPUCBOptimizer,
     GPZoomingOptimizer,
     StoOOOptimizer,
+    Stop,
 )
 from skgpb.model_selection import BanditSearchCV
+
+# stopping ----------------------------------------------------------------------------------------
+
+
+def test_a_search_ends_when_enough_is_known():
+    def of_ridge(**settings):
+        space = {"alpha": loguniform(1e-3, 1e3)}
+        found = search(Ridge(), space, n_iter=30, **settings).fit(XR, YR)
+        return found, found.cv_results_["params"]
+
+    _, whole = of_ridge()
+    stop = Stop(0.02, 0.05, min_answers=10)
+    stopped, settings = of_ridge(stop=stop)
+    assert 10 <= len(settings) < len(whole) == 30
+    assert settings == whole[: len(settings)]
+    assert stopped.optimizer_.gap() < 0.02
+    _, settings = of_ridge(stop=lambda engine: len(engine.history_) >= 12)
+    assert settings == whole[:12]
+
+
+def test_stop_is_a_parameter_like_others():
+    stop = Stop(0.1, 0.2)
+    found = search(stop=stop)
+    assert clone(found).stop.epsilon == 0.1
+    assert found.set_params(stop=None).get_params()["stop"] is None
+    with pytest.raises(ValueError, match="The 'stop' parameter of BanditSearchCV"):
+        search(stop=0.1).fit(XR, YR)
+
+
+def test_an_engine_that_cannot_say_is_refused_before_a_fit():
+    fitted = []
+    engine = StoOOOptimizer()
+    with pytest.raises(ValueError, match="StoOOOptimizer cannot say how far"):
+        search(optimizer=engine, stop=Stop(0.1), scoring=lambda *a: fitted.append(1)).fit(XR, YR)
+    assert not fitted
+
 
 # scikit-learn ------------------------------------------------------------------------------------
 

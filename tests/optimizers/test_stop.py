@@ -175,6 +175,44 @@ def test_a_function_of_the_optimizer_stops_as_well():
     assert (result.nfev, result.message) == (4, "stop returned True")
 
 
+@pytest.mark.parametrize("name", ["arms", "cells"])
+def test_loops_of_ones_own_stop_where_run_does(name):
+    stop, opt, answer = Stop(0.3, 0.1), MAKERS[name](), noisy()
+    n = 0
+    while not opt.may_stop(stop) and n < 199:  # False while nothing is known
+        query = opt.ask()
+        opt.tell(query, answer(query))
+        n += 1
+    assert 1 < n == MAKERS[name]().run(noisy(), budget=199, stop=stop).nfev < 199
+    with pytest.raises(TypeError, match="stop must be a Stop"):
+        opt.may_stop(0.1)
+
+
+def test_what_else_would_be_taken_is_compared_with_the_best():
+    opt = MAKERS["arms"]()
+    opt.run(noisy(), budget=60)
+    stop = Stop(0.3, 0.1)
+    while stop.risks(len(opt.history_)) is None:
+        opt.run(noisy(), budget=1)
+    worst = opt.domain_.arm(int(np.argmin(opt.predict(ARMS))))
+    assert opt.may_stop(stop)
+    assert not opt.may_stop(stop, worst)
+
+
+def test_a_run_in_contexts_is_stopped_by_a_function_alone():
+    def make():
+        return ContextualGPTreeOptimizer(
+            RBF2, bounds=[(0, 1)], context_bounds=[(0, 1)], alpha=0.01, random_state=0
+        )
+
+    contexts = np.linspace(0, 1, 9)[:, None]
+    result = make().run(noisy(), contexts, stop=lambda opt: len(opt.history_) == 4)
+    assert (result.nfev, result.message) == (4, "stop returned True")
+    assert make().run(noisy(), contexts).nfev == 9
+    with pytest.raises(ValueError, match="the best, which depends on the context: stop must be"):
+        make().run(noisy(), contexts, stop=Stop(0.1))
+
+
 def test_what_costs_stops_as_well():
     result = MAKERS["rows"]().run(noisy(), max_cost=100.0, stop=Stop(0.5, 0.2))
     assert result.cost < 100.0
