@@ -3,6 +3,7 @@
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.balls import Ball, Balls
+from skgpb.domains.blocks import BlockArm, Blocks
 from skgpb.domains.cells import Cells, FreeCells
 from skgpb.domains.contexts import ContextArm, ContextArms, ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
@@ -23,6 +24,8 @@ __all__ = [
     "ArmSet",
     "Ball",
     "Balls",
+    "BlockArm",
+    "Blocks",
     "BoxCandidates",
     "BoxPartition",
     "Cell",

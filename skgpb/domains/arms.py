@@ -185,7 +185,7 @@ class ArmSet:
         arm : Arm or None
             None if what is known is spread as well.
         """
-        places, more = self.places_of(self.rows), len(failed)
+        places, more = self.every_place(), len(failed)
         if len(self._first) < min(n + more, len(self)):
             self._first = first_members(places, self.bounds, n, seed, more)
         number = self._next_place(places[self._first], n, known, failed)
@@ -201,6 +201,14 @@ class ArmSet:
         """Points (n, d), or centres of boxes, that rows describe."""
         d = len(self.bounds)
         return 0.5 * rows[:, :d] + 0.5 * rows[:, -d:]
+
+    def every_place(self) -> np.ndarray:
+        """Where the arms lie, shape (n_arms, d)."""
+        return self.places_of(self.rows)
+
+    def apart_from(self, query: Arm) -> np.ndarray:
+        """Which arms differ from a query, shape (n_arms,)."""
+        return (self.rows != query.descriptor).any(axis=1)
 
     def every_row(self) -> np.ndarray:
         """Rows of all that can be asked, or of some that stand for it."""

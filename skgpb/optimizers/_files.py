@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._version import __version__
-from skgpb.domains import Arm, Cells, Districts, PointsQuery
+from skgpb.domains import Arm, Blocks, Cells, Districts, PointsQuery
 from skgpb.exceptions import ReplayWarning
 from skgpb.locks import locked
 from skgpb.persistence import (
@@ -154,7 +154,7 @@ class SavedRuns:
                 raise ValueError(f"it holds a {document['class']}, not a {cls.__name__}")
             cls = known[document["class"]]
             kinds: list[type] = [PointsQuery]
-            for each in (cls._query_type, Arm, Cells, Districts):
+            for each in (cls._query_type, Arm, Blocks, Cells, Districts):
                 kinds += _with_subclasses(each)
             reader = Reader(arrays, kinds, _with_subclasses(SavedRuns))
             omitted = {present_name(cls, name) for name in document["omitted"]}
@@ -373,7 +373,7 @@ def _none_for_nan(alpha: Any) -> Any:
     """Noise variances as they are told: None, not NaN, for one that is learned."""
     if isinstance(alpha, list):
         return [_none_for_nan(each) for each in alpha]
-    return None if alpha != alpha else alpha
+    return None if np.isnan(alpha).all() else alpha
 
 
 def _with_subclasses(cls: Any) -> list[Any]:

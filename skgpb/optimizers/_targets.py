@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.blocks import BlockArm, Blocks, BlockSet
 from skgpb.domains.cells import Cells, FreeCells, frequent_sizes, points_in_runs
 from skgpb.domains.contexts import ContextArms
 from skgpb.domains.query import PointsQuery, Query
@@ -24,6 +25,7 @@ from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._blocks import BlocksPosterior, OverBlocks
 from skgpb.optimizers._contexts import N_STEPS, ChoiceInContexts, PricedRunsInContexts
 from skgpb.optimizers._districts import OverDistricts
 from skgpb.optimizers._fidelities import OverFidelities
@@ -32,7 +34,7 @@ from skgpb.optimizers._gap import GapOfTargets
 from skgpb.optimizers._improvement import improved_place
 from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._posteriors import TargetsPosterior
-from skgpb.surrogate.pairs import TrackedAcross, pending_falls
+from skgpb.surrogate.pairs import TrackedAcross, TrackedWithin, pending_falls
 from skgpb.surrogate.settings import kernel_of_cells
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
 
@@ -44,10 +46,12 @@ def worth_asking(values: np.ndarray, posterior: TargetsPosterior) -> np.ndarray:
     """Return the values of queries; or how unknown each is, where none is worth asking."""
     if np.isfinite(values).any():
         return values
-    return posterior.query_var / posterior.cost
+    unknown = posterior.unknown if isinstance(posterior, BlocksPosterior) else posterior.query_var
+    return unknown / posterior.cost
 
 
 class BaseTargetsOptimizer(
+    OverBlocks,
     OverDistricts,
     OverFidelities,
     GapOfTargets,
@@ -157,7 +161,7 @@ class BaseTargetsOptimizer(
         values = worth_asking(self.acquisition(posterior), posterior)
         free = np.ones(len(values), dtype=bool)
         for query in self._pending:
-            free &= (self.domain_.rows != query.descriptor).any(axis=1)
+            free &= self.domain_.apart_from(query)
         slots = np.flatnonzero(free)
         if not len(slots):
             raise ValueError(
@@ -165,8 +169,11 @@ class BaseTargetsOptimizer(
             )
         return self.domain_.arm(int(slots[first_maximum(values[slots])]))
 
-    def _update(self, query: Arm | PointsQuery, reward: float, alpha: float) -> None:
+    def _update(self, query: Arm | PointsQuery, reward: Any, alpha: Any) -> None:
         self._refresh_candidates()
+        if isinstance(query, BlockArm):
+            self._update_block(query, reward, alpha)
+            return
         slot = self.domain_.slot_of(query)
         if slot < 0 and isinstance(self.domain_, FreeCells) and len(self._block(query)) == 1:
             # What is tracked is followed at a fraction of the cost.
@@ -180,7 +187,7 @@ class BaseTargetsOptimizer(
 
     def _best(self) -> Any:
         self._refresh_candidates()
-        n, posterior = len(self.domain_), self._gp.posterior
+        n, posterior = self._across.n_first, self._gp.posterior
         means, variances = posterior.tracked_mean()[n:], posterior.tracked_var()[n:]
         best = best_known(means, variances)
         if not isinstance(self.targets_, FreeCells):
@@ -219,9 +226,10 @@ class BaseTargetsOptimizer(
         self._ensure_started()
         self._refresh_candidates()
         pending = list(self._pending if pending is None else map(self._resolve, pending))
-        return TargetsPosterior(
+        make = self._block_posterior if self._has_blocks else TargetsPosterior
+        return make(
             self._across,
-            pending_falls(self._gp, list(map(self._block, pending)), self._noises_of(pending)),
+            pending_falls(self._gp, *self._pending_rows(pending)),
             self._noises(),
             self._costs(),
             self._round + 1 + len(pending),
@@ -262,9 +270,11 @@ class BaseTargetsOptimizer(
         )
 
     def _noises(self) -> np.ndarray:
+        # Blocks have numbers for each row.
+        kinds = slice(None) if self._has_blocks else self._kinds()
         if np.ndim(self.alpha) == 0:
-            return self._default_noise() * self._shares[self._kinds()]
-        return self._alphas[self._kinds()]
+            return self._default_noise() * self._shares[kinds]
+        return self._alphas[kinds]
 
     def _costs(self) -> np.ndarray:
         return self._prices[self._kinds()]
@@ -278,6 +288,9 @@ class BaseTargetsOptimizer(
         return float(self._prices[kind]) if kind >= 0 else 0.0
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
+        query = self._found(query)
+        if isinstance(query, BlockArm):
+            return self._checked_block(query, reward, alpha)
         query, target, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and (np.ndim(self.alpha) or self._known_noise is not None):
             noise = self._noises_of([target])[0]
@@ -289,6 +302,9 @@ class BaseTargetsOptimizer(
         for query in [queries] if isinstance(queries, Query) else self._points_of(queries):
             if query in self.targets_:
                 checked.append(query)
+            elif isinstance(query, BlockArm):
+                self._resolve(query)
+                checked += query.parts
             else:
                 checked += super()._checked_queries([query])
         return checked
@@ -302,7 +318,7 @@ class BaseTargetsOptimizer(
         if targets is None and self.queries is not None and not isinstance(self.queries, Cells):
             targets = self.queries
         given = {"queries": self.queries, "targets": targets}
-        if self._actions is None:
+        if self._actions is None or self._has_blocks:
             return given
         return {name: self._actions.points(each) for name, each in given.items()}
 
@@ -314,7 +330,7 @@ class BaseTargetsOptimizer(
         if self._has_districts:
             return self._box_of_districts(bounds)
         arrays = {
-            name: check_numbers(value, name)
+            name: rows_given(value, name)
             for name, value in self._given.items()
             if value is not None and not isinstance(value, Cells)
         }
@@ -339,6 +355,7 @@ class BaseTargetsOptimizer(
         if self.space_ is not None and self.space_.discrete:
             self._check_separate()
         self._check_fidelities()
+        self._check_blocks()
 
     def _check_separate(self) -> None:
         """Refuse what is for continuous sides, where some have separate values."""
@@ -414,8 +431,11 @@ class BaseTargetsOptimizer(
 
     def _has_boxes(self, d: int) -> bool:
         """Whether rows of boxes [lower, upper] are given, of d sides."""
-        rows = [x for x in self._given.values() if not (x is None or isinstance(x, Cells))]
-        boxes = any(np.shape(each)[1] == 2 * d for each in rows)
+        boxes = any(
+            rows_given(each, name).shape[1] == 2 * d
+            for name, each in self._given.items()
+            if not (each is None or isinstance(each, Cells))
+        )
         if boxes and self.space_ is not None and self.space_.discrete:
             raise ValueError(
                 "queries and targets must be settings, or Cells, where bounds has sides of "
@@ -431,7 +451,7 @@ class BaseTargetsOptimizer(
             seed = [self._seed, number]
             layout = (sizes, bounds, self.n_candidates, counts, seed, space)
             return self._free_set(given, *layout)
-        rows = np.array(check_numbers(given, name))
+        rows = np.array(rows_given(given, name))
         if rows.shape[1] == d and counts is not None:
             rows = boxes_from_points(rows)
         if rows.shape[1] != (d if counts is None else 2 * d):
@@ -444,10 +464,15 @@ class BaseTargetsOptimizer(
         corners = rows.reshape(-1, d)
         if not ((corners >= bounds[:, 0]) & (corners <= bounds[:, 1])).all():
             raise ValueError(f"{name} has rows outside the bounds {bounds.tolist()}")
+        if isinstance(given, Blocks):
+            blocks = np.split(rows, np.cumsum([len(block) for block in given.rows])[:-1])
+            return BlockSet(blocks, bounds, counts, space)
         return self._row_set(rows, bounds, counts, space)
 
     def _numbers_per_kind(self, name: str, given: Any, default: float) -> np.ndarray:
         """Check a parameter with a number for every query, or for every size of cells."""
+        if self._has_blocks and name != "cost":
+            return self._numbers_per_row(name, given, default)
         domain = without_contexts(self.domain_)
         n, each = len(domain), "query"
         if isinstance(domain, FreeCells):
@@ -467,28 +492,30 @@ class BaseTargetsOptimizer(
 
     def _track(self) -> None:
         self._gp.track(np.concatenate([self.domain_.rows, self.targets_.rows]))
-        self._across = TrackedAcross(self._gp, len(self.domain_))
+        self._relearned()
 
     def _relearned(self) -> None:
-        self._across = TrackedAcross(self._gp, len(self.domain_))
+        self._across = TrackedAcross(self._gp, len(self.domain_.rows))
+        if isinstance(self.domain_, BlockSet):
+            self._in_blocks = TrackedWithin(self._gp, self.domain_.starts)
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._condition(X, y)
-        self._across = TrackedAcross(self._gp, len(self.domain_))
+        self._relearned()
         self._candidates_at, self._entered = -1, None
 
     def _refresh_candidates(self) -> None:
         """Let cells that stand for a box follow the best targets, once in a round."""
         moving = [
             (first, each)
-            for first, each in ((0, self.domain_), (len(self.domain_), self.targets_))
+            for first, each in ((0, self.domain_), (self._across.n_first, self.targets_))
             if isinstance(each, FreeCells)
         ]
         if self._candidates_at == self._round or not moving or not len(self._gp.observed):
             return
         self._candidates_at = self._round
         rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
-        means = self._gp.posterior.tracked_mean()[len(self.domain_) :]
+        means = self._gp.posterior.tracked_mean()[self._across.n_first :]
         places = best_places(self.targets_, means)
         for first, each in moving:
             self._retrack(first + each.move(places, rng))
@@ -528,6 +555,13 @@ class BaseTargetsOptimizer(
 def without_contexts(arms: ArmSet) -> ArmSet:
     """What can be played, whatever the context."""
     return arms.actions if isinstance(arms, ContextArms) else arms
+
+
+def rows_given(given: Any, name: str) -> np.ndarray:
+    """Return the rows of queries or targets that are finitely many, or raise ValueError."""
+    if isinstance(given, Blocks):
+        return np.concatenate(given.checked(name))
+    return check_numbers(given, name)
 
 
 def best_places(targets: ArmSet, means: np.ndarray) -> np.ndarray:

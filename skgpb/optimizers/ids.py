@@ -66,6 +66,7 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import linear_information
 from skgpb.acquisition.information import least_ratio, log_information_ratio
 from skgpb.locks import locked
+from skgpb.optimizers._blocks import BlocksPosterior
 from skgpb.optimizers._first_design import best_known
 from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.optimizers._targets import BaseTargetsOptimizer
@@ -274,7 +275,7 @@ class IDSOptimizer(BaseTargetsOptimizer):
             At least 0, in units of the surrogate.
         """
         if self.regret == "decision":
-            return np.full(len(posterior.query_mean), self._rival(posterior)[2])
+            return np.full(len(posterior.cost), self._rival(posterior)[2])
         mean, width = posterior.target_mean, self._width(posterior)
         var = posterior.query_var[:, None] + posterior.target_var - 2.0 * posterior.covariance
         bound = mean + width * np.sqrt(np.maximum(var, 0.0))
@@ -294,6 +295,8 @@ class IDSOptimizer(BaseTargetsOptimizer):
         information : ndarray of shape (n_queries,)
             In nats, whatever it costs.
         """
+        if isinstance(posterior, BlocksPosterior):
+            return self._told_by_blocks(posterior)
         var, noise = posterior.query_var, posterior.query_noise
         unit = _unit(posterior)
         covariance, variance = var, var
@@ -303,6 +306,15 @@ class IDSOptimizer(BaseTargetsOptimizer):
             variance = self._variances_to(posterior, incumbent)[rival]
         std = np.sqrt(np.where(var > ROUNDING * unit, var / unit, 0.0))
         return linear_information(covariance / unit, std, noise / unit, variance / unit)
+
+    def _told_by_blocks(self, posterior: BlocksPosterior) -> np.ndarray:
+        """What answers of several numbers would tell, exactly as well."""
+        if self.information == "full":
+            return posterior.information_of_all()
+        incumbent, rival, _ = self._rival(posterior)
+        covariance = posterior.covariance[:, rival] - posterior.covariance[:, incumbent]
+        variance = self._variances_to(posterior, incumbent)[rival]
+        return posterior.information(covariance, float(variance))
 
     def _width(self, posterior: TargetsPosterior) -> float:
         """Standard deviations in the bound on a gap."""

@@ -13,6 +13,7 @@ import numpy as np
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.knowledge import log_knowledge_gradient
 from skgpb.locks import locked
+from skgpb.optimizers._blocks import BlocksPosterior
 from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.optimizers._targets import BaseTargetsOptimizer
 
@@ -34,11 +35,12 @@ class KGOptimizer(BaseTargetsOptimizer):
         one over points is that of the truth, and a sum of ``Tasks`` says all. None learns one with
         a scale for every side, in units of the rewards' spread
         (:mod:`skgpb.surrogate.likelihood`).
-    queries : Cells, Fidelities, Districts, array-like (n_queries, n_columns), default=None
+    queries : Cells, Fidelities, Districts, Blocks, array-like (n_queries, n_columns), default=None
         What can be asked: cells of some sizes wherever they lie in ``bounds``, weighted averages
         over sets of points, or finitely many rows, points (d columns), boxes (2 d columns,
-        [lower, upper]) or descriptors that ``kernel`` takes. None stands for all points of
-        ``bounds``.
+        [lower, upper]) or descriptors that ``kernel`` takes; with :class:`~skgpb.domains.Blocks`
+        several rows for each query, whose answer has a number for each. None stands for all points
+        of ``bounds``.
     targets : Cells, Districts, array-like of shape (n_targets, n_columns), default=None
         What is to be found, in the same forms. None stands for ``queries`` where these are rows,
         and for all points of ``bounds`` otherwise.
@@ -51,7 +53,8 @@ class KGOptimizer(BaseTargetsOptimizer):
         stands for 1.
     alpha : float, array-like or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each row
-        of ``queries``, or for each size of its cells. None learns one for all.
+        of ``queries``, or for each size of its cells, with ``Blocks`` also for each of their rows,
+        (n_queries, k) or (1, k). None learns one for all.
     relative_noise : array-like, default=None
         How the noise variances of answers compare: one number above 0 for each row of ``queries``,
         or for each size of its cells. An answer has so many times ``alpha``, or so many times what
@@ -86,7 +89,9 @@ class KGOptimizer(BaseTargetsOptimizer):
     Notes
     -----
     *The gain* is exact for the targets that there are, O(m log m) for each query. Where cells or
-    points stand for all of a box some of them follow the best targets.
+    points stand for all of a box some of them follow the best targets. Of answers of several
+    numbers it is the mean over 256 draws, the same for all queries, and at least the exact gain of
+    the one combination of the numbers that moves the targets most.
 
     *Ties.* Among queries whose gains agree within 1e-9, relative, the first is asked. Where no
     answer could change the decision the one is asked that is known least for its price.
@@ -114,6 +119,8 @@ class KGOptimizer(BaseTargetsOptimizer):
     @locked
     def acquisition(self, posterior: TargetsPosterior) -> np.ndarray:
         """Return the logarithm of the gain per unit cost."""
+        if isinstance(posterior, BlocksPosterior):
+            return posterior.log_rise() - np.log(posterior.cost)
         gain = log_knowledge_gradient(
             posterior.target_mean,
             posterior.covariance,

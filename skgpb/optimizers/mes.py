@@ -32,6 +32,7 @@ from skgpb.acquisition.entropy import (
 )
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.optimizers._blocks import BlocksPosterior
 from skgpb.optimizers._posteriors import ArmsPosterior, TargetsPosterior
 from skgpb.optimizers._targets import BaseTargetsOptimizer
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
@@ -257,10 +258,15 @@ def largest_target_information(
     """
     draws = posterior.draws(n_draws)
     places, weights = maximisers(draws)
+    about = posterior.covariance[:, places] @ weights
+    if isinstance(posterior, BlocksPosterior):
+        with np.errstate(divide="ignore"):
+            told = posterior.information(about, float(draws.max(axis=1).var()))
+            return np.log(told / posterior.cost)
     var, noise = posterior.query_var, posterior.query_noise
     unit = float(max(var.max(), posterior.target_var.max())) or 1.0
     told = linear_information(
-        posterior.covariance[:, places] @ weights / unit,
+        about / unit,
         np.sqrt(var / unit),
         noise / unit,
         draws.max(axis=1).var() / unit,

@@ -36,7 +36,7 @@ def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
     if not callable(rule):
         return RULES[rule](posterior)
     values = np.asarray(rule(posterior), dtype=np.float64)
-    n = len(posterior.query_mean)
+    n = len(posterior.cost)
     if values.shape != (n,) or np.isnan(values).any():
         raise ValueError(
             f"rule must return a number for each of {n} queries, none of them NaN; got "
@@ -107,6 +107,8 @@ class TargetsOptimizer(BaseTargetsOptimizer):
     - ``covariance``, of shape (n_queries, n_targets), and ``covariance_of_target(number)``, of one
       target with all;
     - ``draws(n)``, joint draws of all targets, of shape (n, n_targets);
+    - ``starts``, where queries are :class:`~skgpb.domains.Blocks`: what is known of queries then
+      has an entry for each of their rows, those of a query from ``starts[i]`` to ``starts[i + 1]``;
     - ``t``, the round from 1, and ``rng``, a generator that begins anew with every round.
 
     -inf stands for what is not worth asking; where all is that, what is known least for its price

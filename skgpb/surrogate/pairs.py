@@ -222,3 +222,40 @@ class TrackedAcross:
             else:
                 K[:, side - n] = part.T
         return K
+
+
+class TrackedWithin:
+    """Posterior covariances within runs of tracked functionals, one run behind the other.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        As long as it tracks the same functionals, with the same hyperparameters.
+    starts : ndarray of int, shape (n_runs + 1,)
+        Where each run begins, the first at 0.
+    """
+
+    def __init__(self, gp: GaussianProcess, starts: np.ndarray) -> None:
+        self.gp = gp
+        self.starts = starts
+        self._prior: list[np.ndarray] | None = None
+
+    def covariances(self, falls: np.ndarray) -> list[np.ndarray]:
+        """Posterior covariances (k_i, k_i) of each run, O(k_i^2 t), less what is pending.
+
+        Parameters
+        ----------
+        falls : ndarray of shape (p, m)
+            What pending answers will take off, as :func:`pending_falls` has it.
+        """
+        gp, runs = self.gp, list(zip(self.starts[:-1], self.starts[1:], strict=True))
+        if self._prior is None:
+            rows = gp.tracked.rows
+            each = [Functionals.of_rows(rows[start:stop]) for start, stop in runs]
+            self._prior = [gp.covariance(run, run) for run in each]
+        out = []
+        for prior, (start, stop) in zip(self._prior, runs, strict=True):
+            K = prior.copy()
+            subtract_explained(gp.posterior, K, np.arange(start, stop), start)
+            out.append(K - falls[:, start:stop].T @ falls[:, start:stop])
+        return out
