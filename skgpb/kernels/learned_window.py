@@ -207,10 +207,17 @@ class LearnedWindow(WindowMean):
         """
         rows = self.queries(self.scatter.some_queries())
         n, steps = len(rows), np.diag(self.scatter.errors())
+        steps = steps[steps.any(axis=1)]
+        if not len(steps):
+            return 0.0
+        # One evaluator for all, because learning asks for this at every step of a search.
+        evaluator = self.evaluator(rows.shape[1])
+        here, there = (evaluator.embed(each) for each in (rows, np.vstack(rows + steps[:, None])))
+        own, moved = (evaluator.diag(E) + evaluator.noise(E) for E in (here, there))
+        shared = evaluator.cross(here, there).reshape(n, len(steps), n)
         total = 0.0
-        for step in steps[steps.any(axis=1)]:
-            moved = rows + step
-            total += (self.diag(rows) + self.diag(moved)).sum() - 2.0 * np.trace(self(rows, moved))
+        for k, variances in enumerate(moved.reshape(len(steps), n)):
+            total += (own + variances).sum() - 2.0 * np.trace(shared[:, k])
         return max(float(total) / n, 0.0)
 
     def model_noise_gradient(self) -> np.ndarray:

@@ -508,7 +508,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     def _adopt(self, theta: np.ndarray, level: float | None, units: tuple[float, float]) -> Self:
         """Condition on everything afresh; nothing changes if that fails."""
         samples, _, own_noise = self._samples(units)
-        merged = samples.merged(np.nan if level is None else level, own_noise(theta)[0])
+        merged = samples.merged(np.nan if level is None else level, own_noise.variances(theta))
         self.process_ = self.process_.relearned(theta, merged, *units)
         self.kernel_ = self.process_.kernel
         self._level, self._own_share = level, float(self.kernel_.model_noise())

@@ -277,17 +277,22 @@ class OwnNoise:
 
     def at(self, theta: np.ndarray) -> OwnNoise:
         """Return the same, held at these hyperparameters."""
-        fixed = self._variance(theta) if self.fixed is None else self.fixed
-        return OwnNoise(self.kernel, self.asked, fixed)
+        return OwnNoise(self.kernel, self.asked, self._variance(theta))
+
+    def variances(self, theta: np.ndarray) -> np.ndarray:
+        """Return the variances (n,) alone: derivatives are dearer."""
+        return self._variance(theta) * self.asked
 
     def __call__(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Variances (n,), and their derivatives (n, p)."""
         if self.fixed is not None:
-            return self.fixed * self.asked, np.zeros((len(self.asked), len(theta)))
+            return self.variances(theta), np.zeros((len(self.asked), len(theta)))
         slopes = self.kernel.clone_with_theta(theta).model_noise_gradient()
-        return self._variance(theta) * self.asked, np.outer(self.asked, slopes)
+        return self.variances(theta), np.outer(self.asked, slopes)
 
     def _variance(self, theta: np.ndarray) -> float:
+        if self.fixed is not None:
+            return self.fixed
         return float(self.kernel.clone_with_theta(theta).model_noise())
 
 
