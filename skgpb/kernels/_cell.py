@@ -258,7 +258,7 @@ class CellKernel(WrapperKernel):
 
         Boxes are processed in groups so that a block of evaluations stays within ``BLOCK_SIZE``.
         """
-        base, p = self._checked_base(), self.theta.size
+        base, p = self._checked_base(), self.theta.size if eval_gradient else 0
         columns = boxes if others is None else others
         d = boxes.shape[1] // 2
         if len(boxes) and is_point(columns).all() and is_point(boxes).all():
