@@ -517,12 +517,12 @@ def gaussian_pairs_gradient(products: GaussianProducts, rows: np.ndarray) -> np.
     for k, (w, q) in enumerate(zip(products.weights, products.precisions, strict=True)):
         value = _gaussian_term(q, rows)
         slope = np.multiply.outer(value, products.weights_jacobian[k])
-        for a in range(d):
+        for a, j in np.argwhere(products.precisions_jacobian[k]):  # of the p usually one each
             v = rows[:, None, d + a] ** 2 + rows[None, :, d + a] ** 2
             spread = 1.0 + q[a] * v
             gap = (rows[:, None, a] - rows[None, :, a]) ** 2
             by_precision = -0.5 * w * value * (gap / spread**2 + v / spread)
-            slope += by_precision[..., None] * products.precisions_jacobian[k, a]
+            slope[..., j] += by_precision * products.precisions_jacobian[k, a, j]
         out += slope
     return out
 

@@ -212,7 +212,8 @@ class LearnedWindow(WindowMean):
             return 0.0
         # One evaluator for all, because learning asks for this at every step of a search.
         evaluator = self.evaluator(rows.shape[1])
-        here, there = (evaluator.embed(each) for each in (rows, np.vstack(rows + steps[:, None])))
+        moved_rows = (rows + steps[:, None]).reshape(-1, rows.shape[1])
+        here, there = evaluator.embed(rows), evaluator.embed(moved_rows)
         own, moved = (evaluator.diag(E) + evaluator.noise(E) for E in (here, there))
         shared = evaluator.cross(here, there).reshape(n, len(steps), n)
         total = 0.0

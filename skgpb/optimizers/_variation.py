@@ -25,6 +25,8 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.mixed import rows_of_points
 from skgpb.domains.partition import sample_cells
 from skgpb.domains.space import ParameterSpace
+from skgpb.kernels._indirect import DIAGONAL_POINTS
+from skgpb.kernels.evaluator import contains_white_noise
 from skgpb.roots import nonnegative
 from skgpb.utils import MOST_CHILDREN, check_size
 
@@ -133,9 +135,19 @@ def cell_deviations(
     return never_increasing(g)
 
 
-def covariance_of_points(kernel: Kernel, space: ParameterSpace | None = None) -> Callable:
+class PriorOfPoints:
     """Prior covariance of f between points of a box, from that of the answers to queries."""
-    return lambda X, Y: kernel(rows_of_points(X, space), rows_of_points(Y, space))
+
+    def __init__(self, kernel: Kernel, space: ParameterSpace | None = None) -> None:
+        self.kernel, self.space = kernel, space
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Covariances (n, m), without white noise."""
+        return self.kernel(rows_of_points(X, self.space), rows_of_points(Y, self.space))
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        """Variances (n,), white noise included."""
+        return self.kernel.diag(rows_of_points(X, self.space))
 
 
 def never_increasing(g: np.ndarray) -> np.ndarray:
@@ -197,7 +209,15 @@ def h_max(n: int, alpha: float, n_children: int, d: int) -> float:
 def _deviations(kernel: Callable, center: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Standard deviations of f(points) - f(center), without white noise, shape (n,)."""
     X = np.concatenate([center[None], points])
+    own = _variances(kernel, X)
+    variances = own[1:] + own[0] - 2.0 * np.asarray(kernel(X[:1], points))[0]
+    return np.sqrt(nonnegative(variances, kernel, lambda: float(own.max())))
+
+
+def _variances(kernel: Callable, X: np.ndarray) -> np.ndarray:
+    """Variances of f at points (n, d), without white noise and without all their pairs."""
+    if hasattr(kernel, "diag") and not contains_white_noise(kernel):
+        return kernel.diag(X)
     # A copy, because k(X) of scikit-learn adds white noise on the diagonal and k(X, Y) does not.
-    K = np.asarray(kernel(X, X.copy()))
-    variances = np.diag(K)[1:] + K[0, 0] - 2.0 * K[0, 1:]
-    return np.sqrt(nonnegative(variances, kernel, lambda: float(np.diag(K).max())))
+    parts = (X[start : start + DIAGONAL_POINTS] for start in range(0, len(X), DIAGONAL_POINTS))
+    return np.concatenate([np.diag(np.asarray(kernel(part, part.copy()))) for part in parts])

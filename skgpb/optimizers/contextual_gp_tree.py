@@ -42,7 +42,7 @@ from skgpb.optimizers._contexts import InContexts
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._tree_search import check_diameter, checked_depth, given_diameter, tree_arrays
-from skgpb.optimizers._variation import cell_deviations, covariance_of_points
+from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
 from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTree
 from skgpb.utils import (
     MOST_CHILDREN,
@@ -475,7 +475,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         self._parent_of = [-1]
         prior, counts = self._query_kernel(d), self._points_per_axis(d)
         given = checked_depth(self.max_depth, self.n_children)
-        depth = self._find_constants(covariance_of_points(prior, self.space_), given)
+        depth = self._find_constants(PriorOfPoints(prior, self.space_), given)
         at_center = self.feedback != "integral" and max(counts) == 1
         joint = partition_of_box(
             self.bounds_, self.n_children, counts, at_center, depth, self.space_
@@ -512,7 +512,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
     def _relearned(self) -> None:
         """g_h and V_h for h = 0..max_depth + 1, in normalised units."""
         n, kernel = self.max_depth_ + 2, self.surrogate_.kernel_
-        prior, stationary = covariance_of_points(kernel, self.space_), kernel.base.is_stationary()
+        prior, stationary = PriorOfPoints(kernel, self.space_), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self.diameter == "kernel":
             self._delta = self._deviations_within * self._g

@@ -36,9 +36,9 @@ from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._region_search import RegionSearchOptimizer
 from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
 from skgpb.optimizers._variation import (
+    PriorOfPoints,
     cell_deviations,
     claim_2,
-    covariance_of_points,
     h_max,
     never_increasing,
     smoothness_exponent,
@@ -375,7 +375,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         """Prior covariance of f between points, from that of the answers to queries."""
         if self.pool is not None:
             return kernel
-        return covariance_of_points(kernel, self.space_)
+        return PriorOfPoints(kernel, self.space_)
 
     def _diameter(self) -> np.ndarray:
         """V_h for h = 0..max_depth + 1, in normalised units."""

@@ -40,8 +40,8 @@ from skgpb.locks import locked
 from skgpb.optimizers._horizon import Horizon
 from skgpb.optimizers._region_search import SupportedRegionOptimizer
 from skgpb.optimizers._variation import (
+    PriorOfPoints,
     claim_2,
-    covariance_of_points,
     largest_within,
     never_increasing,
     smoothness_exponent,
@@ -506,7 +506,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         self.covering_ = self.domain_.covering
         self._settled = self.domain_.depth
         prior = self._query_kernel(d)
-        of_points = covariance_of_points(prior, self.space_)
+        of_points = PriorOfPoints(prior, self.space_)
         self._exponent = smoothness_exponent(of_points, self.bounds_)
         first = self._block(self.domain_.ball(0))
         self._start_surrogate(prior, first.shape[1])
