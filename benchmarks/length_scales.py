@@ -92,7 +92,7 @@ def main(args: list[str] | None = None) -> None:
     path = options.output / "length_scales.csv"
     names = ("rule", "setting", "length", "a_round", "at_the_end", "error", "error_end")
     write_csv(path, names, records)
-    print(f"Written: {path}")
+    print(f"\nWritten: {path}")
 
 
 if __name__ == "__main__":
