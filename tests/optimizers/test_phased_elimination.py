@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import PhasedEliminationOptimizer
 from skgpb.exceptions import GuaranteeWarning
+from skgpb.optimizers import phased_elimination
 from skgpb.kernels import CellAverage
 
 ARMS = np.linspace(0, 1, 31)[:, None]
@@ -50,6 +51,21 @@ def test_batch_by_batch_it_does_what_the_papers_say(kernel, alpha, beta):
         assert opt.n_batches_ == naive.i
     assert len(opt.history_) == 60
     assert len(naive.left) < len(ARMS)
+
+
+def test_shares_of_batches_add_up_to_what_may_go_wrong(monkeypatch):
+    opt, answer, shares = make(beta="design", failure_probability=0.2), noisy(), []
+
+    def outdone(gp, rows, B, share, log_odds, misspecification):
+        shares.append((len(rows) - 1) * np.exp(-log_odds))
+        return np.zeros(len(rows), dtype=bool)
+
+    monkeypatch.setattr(phased_elimination, "outdone", outdone)
+    opt.run(answer, budget=165)
+    # 8, 22 and 30 answers make the horizon; then more than planned
+    assert len(shares) == 5
+    np.testing.assert_allclose(shares[:3], 0.05)
+    np.testing.assert_allclose(shares[3:], [0.05 * 6 / np.pi**2, 0.05 * 6 / np.pi**2 / 4])
 
 
 def test_the_answers_of_an_arm_have_its_own_noise():

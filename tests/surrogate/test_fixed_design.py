@@ -64,9 +64,13 @@ def test_functionals_that_lie_below_another_one():
     assert_array_equal(found, expected)
     assert 0 < found.sum() < len(ARMS)
     _, _, weights = naive(X, y, noise)
-    moved = 0.06 / 2.0 * (1.0 + np.abs(weights).sum(axis=1))
-    expected = [(gap[i] > width[i] + moved[i] + moved).any() for i in range(len(ARMS))]
-    assert_array_equal(outdone(gp, ARMS, 0.2, 0.5, 0.3, 0.06), expected)
+    left = []
+    for epsilon in np.linspace(0.02, 1.0, 20):
+        moved = epsilon / 2.0 * (1.0 + np.abs(weights).sum(axis=1))
+        expected = [(gap[i] > width[i] + moved[i] + moved).any() for i in range(len(ARMS))]
+        assert_array_equal(outdone(gp, ARMS, 0.2, 0.5, 0.3, epsilon), expected)
+        left.append(len(ARMS) - sum(expected))
+    assert len(set(left)) > 3
     width = 0.5 * np.sqrt(own + of_noise) + 0.2 / 2.0
     expected = [(gap[i] > width[i]).any() for i in range(len(ARMS))]
     assert_array_equal(outdone_within(gp, ARMS, 0.25, 0.2), expected)
