@@ -12,8 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import PhasedEliminationOptimizer
 from skgpb.exceptions import GuaranteeWarning
-from skgpb.optimizers import phased_elimination
 from skgpb.kernels import CellAverage
+from skgpb.optimizers import phased_elimination
 
 ARMS = np.linspace(0, 1, 31)[:, None]
 KERNEL = Matern(0.25, nu=2.5)
