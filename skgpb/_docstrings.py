@@ -192,7 +192,7 @@ _OF_INDIRECT_QUERIES = _OF_GAUSSIAN_PROCESSES | _entries(
     n_candidates : int, default=2500
         Candidates that stand for a box, a grid in up to three dimensions.
     continuous : bool, default=True
-        Whether the best candidates of a box are improved by L-BFGS-B, or only they are asked.
+        Whether the best candidates of a box are improved by local searches, or only they are asked.
     n_points : int, default=2500
         Points of the domain on which draws of f are maximised.
     n_initial : int, default=None

@@ -110,16 +110,41 @@ def test_a_round_of_cmes_over_candidates_passes_through_few_files(alpha):
         assert moves(files) <= 100
 
 
-@pytest.mark.parametrize("alpha", [0.01, None])
-def test_a_round_of_cmes_in_a_box_passes_through_fourteen_files(alpha):
+def in_a_box(alpha):
+    return blurred(alpha, query_bounds=[(0, 1)])
+
+
+def by_pairs(alpha):
+    """CMES in the box around 200 queries, of which each led to a point."""
+    rng = np.random.default_rng(0)
+    A = rng.random((200, 1))
+    X = 0.8 * A + 0.1 + 0.05 * rng.normal(size=(200, 1))
+    return CMESOptimizer(RBF(0.2), alpha=alpha, random_state=0).fit(X, queries=A)
+
+
+# A law of x given a that is learned takes a regression and its linear algebra.
+@pytest.mark.parametrize(
+    ("make", "alpha", "n_before", "most_files", "noise"),
+    [
+        (in_a_box, 0.01, 5, 14, 0.0),
+        (in_a_box, 0.01, 20, 14, 0.0),
+        (in_a_box, 0.01, 20, 14, 0.1),
+        (in_a_box, None, 20, 14, 0.0),
+        (in_a_box, None, 20, 14, 0.1),
+        (by_pairs, 0.01, 5, 16, 0.0),
+        (by_pairs, 0.01, 20, 16, 0.0),
+        (by_pairs, None, 20, 16, 0.0),
+    ],
+)
+def test_a_round_of_cmes_in_a_box_moves_350_times_at_most(make, alpha, n_before, most_files, noise):
     rng = np.random.default_rng(1)
 
     def answer(query):
-        return at_query(query) + 0.1 * rng.normal()
+        return at_query(query) + noise * rng.normal()
 
-    rounds = walks(blurred(alpha, query_bounds=[(0, 1)]), answer, n=11)
+    rounds = walks(make(alpha), answer, n_before, n=5)
     n_files, n_moves = np.median([(len(set(files)), moves(files)) for files, _ in rounds], axis=0)
     # The prior is resolved anew in a round right after learning.
-    assert n_files <= 14
+    assert n_files <= most_files
     # Most are those of local searches, the length of which depends on what was told.
     assert n_moves <= 350

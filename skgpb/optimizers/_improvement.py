@@ -11,7 +11,7 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 
 
 def improved_place(cells: FreeCells, slot: int, means: np.ndarray, gp: GaussianProcess) -> Arm:
-    """Return the query of the largest mean of the size of a row, by L-BFGS-B from the best rows.
+    """Return the query of the largest mean of the size of a row, by searches from the best rows.
 
     Parameters
     ----------

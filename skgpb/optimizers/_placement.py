@@ -82,7 +82,7 @@ def best_placed(
     """Return the cell of given sides with the largest posterior mean of its average.
 
     Places that fill the box and those around what was observed are compared, and the best of them
-    are improved by L-BFGS-B.
+    are improved by local searches.
 
     Parameters
     ----------

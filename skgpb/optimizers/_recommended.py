@@ -46,7 +46,7 @@ class RecommendsPoints:
     def recommend(self: Any, rule: str | None = None, *, side: Sides | None = None) -> Any:
         """Return the x, shape (d,), at which the posterior mean of f is largest.
 
-        The best points that are tracked are improved by L-BFGS-B, so that the recommendation is
+        The best points that are tracked are improved by searches, so that the recommendation is
         not tied to a grid; where f has finitely many arms it is the row of the best arm.
 
         Parameters

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 
@@ -19,7 +20,7 @@ def two_hills(X):
 def test_the_best_end_of_several_searches_counts(order):
     starts = HILLS[order] + 0.2
     best, top = maximise_in_box(two_hills, starts, BOX)
-    # L-BFGS-B stops where a step gains 2e-9 of the value: within sqrt(4e-9 / 30) sides of the top.
+    # A parabola is left where a step promises 1e-10 of slopes of 60: within 2e-5 sides of the top.
     np.testing.assert_allclose(best, HILLS[1], atol=2e-5 * 20.0)
     assert top == pytest.approx(2.0, abs=1e-8)
 
@@ -38,17 +39,79 @@ def test_a_search_ends_on_the_border_and_never_looks_beyond():
     np.testing.assert_array_equal(np.clip(X, *BOX.T), X)
 
 
-def test_the_first_slopes_of_all_starts_take_one_call():
+def test_every_call_looks_at_all_starts_that_still_rise():
     sizes = []
 
-    def counted(X):
+    def with_a_plain(X):
         sizes.append(len(X))
-        return two_hills(X)
+        return np.maximum(two_hills(X), 0.9)
 
-    maximise_in_box(counted, HILLS[[0, 1, 0]] + 0.1, BOX)
+    starts = np.array([[0.6, 14.2], [-0.9, 29.0], [2.1, 25.3]])
+    _, top = maximise_in_box(with_a_plain, starts, BOX)
+    assert top == pytest.approx(2.0, abs=1e-9)
     stencil = 1 + 2 * len(BOX)
-    assert sizes[0] == 3 * stencil
-    assert set(sizes[1:]) == {stencil}
+    # The second is on the plain. Two parabolas along the axes: one step, and nothing is left.
+    assert sizes == [3 * stencil, 2 * stencil]
+
+
+def rolling(d, rng):
+    """Sum of bumps over the unit cube."""
+    centers, heights = rng.random((6 * d, d)), rng.normal(size=6 * d)
+    width = 0.25 * np.sqrt(d)
+
+    def value(X):
+        away = ((X[:, np.newaxis] - centers) ** 2).sum(axis=2)
+        return np.exp(-0.5 * away / width**2) @ heights
+
+    return value
+
+
+@pytest.mark.parametrize("d", [1, 2, 6, 10])
+def test_searches_end_as_high_as_one_after_another_in_fewer_calls(d):
+    rng, box = np.random.default_rng(d), np.column_stack([np.zeros(d), np.ones(d)])
+    n_calls, n_theirs = [], []
+    for _ in range(8):
+        value, points, calls = rolling(d, rng), rng.random((500, d)), []
+
+        def counted(X, value=value, calls=calls):
+            calls.append(len(X))
+            return value(X)
+
+        values = value(points)
+        starts = points[best_apart(points, values, box)]
+        best, top = maximise_in_box(counted, starts, box)
+        assert value(best[np.newaxis])[0] == pytest.approx(top, rel=1e-12)
+        options = {"ftol": 1e-12, "gtol": 1e-9}
+        theirs = [
+            minimize(lambda x, f=value: -f(x[np.newaxis])[0], x, bounds=box, options=options)
+            for x in starts
+        ]
+        # Both stop where a step promises less than 1e-10 of the largest value or slope.
+        assert top >= max(-each.fun for each in theirs) - 1e-8 * np.ptp(values)
+        n_calls.append(len(calls))
+        n_theirs.append(sum(each.nit for each in theirs))
+    assert np.median(n_calls) < 0.5 * np.median(n_theirs)
+
+
+def test_a_narrow_oblique_ridge_is_climbed():
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    bends, peak = turn @ np.diag(np.logspace(0, 4, 5)) @ turn.T, np.full(5, 0.6)
+
+    def ridge(X):
+        return -0.5 * np.einsum("ki,ij,kj->k", X - peak, bends, X - peak)
+
+    box = np.column_stack([np.zeros(5), np.ones(5)])
+    best, top = maximise_in_box(ridge, np.full((1, 5), 0.2), box)
+    # It ends where a step promises 1e-10 of the largest value or slope at the start.
+    assert -1e-9 * np.abs(bends @ (peak - 0.2)).max() <= top <= 0.0
+    np.testing.assert_allclose(best, peak, atol=1e-2)
+
+
+def test_what_is_nowhere_a_number_ends_the_search():
+    best, top = maximise_in_box(lambda X: np.full(len(X), np.nan), HILLS, BOX)
+    np.testing.assert_array_equal(best, HILLS[0])
+    assert top == -np.inf
 
 
 def test_starts_are_the_best_points_a_tenth_of_a_side_apart():

@@ -145,7 +145,7 @@ def test_recommendations_are_points_of_the_domain(name):
     assert x.shape == (1,)
     assert 0.0 <= x[0] <= 2.0
     mean = optimizer.predict(np.linspace(0.0, 2.0, 2001)[:, None])
-    # L-BFGS-B from the best grid points is at least as good as a grid thirty times finer
+    # The searches from the best grid points are at least as good as a grid thirty times finer
     assert optimizer.predict(x[None])[0] >= mean.max() - 1e-6 * np.abs(mean).max()
 
 
