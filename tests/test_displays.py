@@ -24,8 +24,10 @@ from skgpb import (
     GPTreeOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    KGOptimizer,
     StoOOOptimizer,
 )
+from skgpb.domains import Blocks, Fidelities
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer, TreeSearchOptimizer
@@ -276,6 +278,28 @@ def test_indirect_queries_show_the_function():
         opt.tell(query, f(query.a))
     display = PosteriorDisplay.from_optimizer(opt)
     assert display.asked is None and display.recommended.shape == (2, 1)
+
+
+def test_answers_of_a_likeness_are_no_values_of_the_function():
+    queries = Fidelities(2)
+    opt = KGOptimizer(RBF(0.3), queries=queries, alpha=0.01, bounds=[(0, 1)], random_state=0)
+    opt.tell([[0.2, 0], [0.4, 1], [0.6, 0]], [1.0, -5.0, 2.0])
+    assert_array_equal(opt.history_["task"], [0, 1, 0])
+    for display in (PosteriorDisplay.from_optimizer(opt), SliceDisplay.from_optimizer(opt)):
+        assert_array_equal(display.rewards, [1.0, 2.0])
+        assert len(np.squeeze(display.asked)) == 2
+    regret = RegretDisplay.from_optimizer(opt, optimum=2.0, values=[1.0, 2.0]).regret
+    assert_array_equal(regret, [1.0, 1.0])
+
+
+def test_answers_of_several_numbers_are_not_drawn_as_values():
+    rows = Blocks([[[0.1], [0.2]], [[0.5], [0.7]]])
+    opt = KGOptimizer(RBF(0.3), queries=rows, targets=[[0.1], [0.9]], alpha=0.01, random_state=0)
+    opt.run(lambda query: [0.5, 0.7], budget=2)
+    assert PosteriorDisplay.from_optimizer(opt).rewards is None
+    assert SliceDisplay.from_optimizer(opt).rewards is None
+    with pytest.raises(ValueError, match="answers of several numbers have no regret"):
+        RegretDisplay.from_optimizer(opt, optimum=1.0)
 
 
 def test_bad_input_to_the_posterior():

@@ -1,7 +1,7 @@
 """Contextual regret of Algorithm 3 of the adaptive discretization paper, section 5.2.
 
 ``python -m benchmarks.papers.contextual [--runs 10] [--seed 0] [--contexts 300] [--n-jobs 1]
-[--output DIR]``
+[--methods KG IDS ...] [--output DIR]``
 
 The paper has no experiment on contexts; this is ours. In each run f is a draw from a Gaussian
 process over contexts and actions (RBF, length scale 0.5 of the side for contexts and 0.3 for
@@ -17,6 +17,9 @@ noise. Printed are the mean cumulative contextual regret (equation 5.7) after t 
 - "GP-UCB" is CGP-UCB of Krause and Ong: ``GPUCBOptimizer`` with ``context_bounds``, over a grid of
   actions, 100 in one dimension and 20 x 20 in two, with the theory's beta_t, and with beta = 4.
 - The other rules are asked in contexts in the same way, over the same actions, with the defaults.
+- "KG" and "IDS" are asked in contexts as well, with the actions as queries and as targets. The
+  knowledge gradient counts what an answer changes of the decision and not what it earns; IDS is
+  charged for what it asks, ``regret="query"``.
 - "no context" is GP-UCB with beta = 4 that sees rewards of actions and takes what contexts do for
   noise.
 
@@ -60,7 +63,9 @@ from skgpb.optimizers import (
     ESTOptimizer,
     GPTSOptimizer,
     GPUCBOptimizer,
+    IDSOptimizer,
     IGPUCBOptimizer,
+    KGOptimizer,
     MESOptimizer,
     PIOptimizer,
     URGPUCBOptimizer,
@@ -86,7 +91,10 @@ RULES = {
     "EST": (ESTOptimizer, {}),
     "MES": (MESOptimizer, {}),
 }
-ALGORITHMS = ["GPTree, theory", "GPTree, beta = 4", "GPTree, V = g, beta = 4", *RULES, "no context"]
+#: Rules over queries and targets, here the actions.
+OVER_TARGETS = {"KG": (KGOptimizer, {}), "IDS": (IDSOptimizer, {"regret": "query"})}
+TREES = ["GPTree, theory", "GPTree, beta = 4", "GPTree, V = g, beta = 4"]
+ALGORITHMS = [*TREES, *RULES, *OVER_TARGETS, "no context"]
 
 
 class Draw:
@@ -147,11 +155,11 @@ def one_run(problem: str, algorithm: str, T: int, seed: int) -> NDArray[np.float
             beta="theory" if algorithm.endswith("theory") else 4.0,
             diameter=g.__getitem__ if "V = g" in algorithm else "kernel",
         )
-    elif algorithm in RULES:
-        cls, parameters = RULES[algorithm]
+    elif algorithm != "no context":
+        cls, parameters = (RULES | OVER_TARGETS)[algorithm]
         player = cls(
             kernel,
-            arms=actions,
+            **{"arms" if algorithm in RULES else "queries": actions},
             context_bounds=box,
             alpha=NOISE**2,
             random_state=seed,
@@ -188,12 +196,13 @@ def exponent(curve: NDArray[np.float64]) -> float:
 def main(arguments: list[str] | None = None) -> None:
     """Run the comparison from the command line."""
     parser = argument_parser("papers.contextual", __doc__, 10, n_jobs=True, contexts=300)
+    parser.add_argument("--methods", nargs="+", choices=ALGORITHMS, help="these rows alone")
     options = parser.parse_args(arguments)
-    T = options.contexts
+    T, algorithms = options.contexts, options.methods or ALGORITHMS
     reported = [t for t in REPORTED if t <= T] or [T]
 
     start = time.perf_counter()
-    cases = [(problem, algorithm) for problem in PROBLEMS for algorithm in ALGORITHMS]
+    cases = [(problem, algorithm) for problem in PROBLEMS for algorithm in algorithms]
     arguments = [(*case, T) for case in cases]
     results = replicate(one_run, arguments, spawn_seeds(options.seed, options.runs), options.n_jobs)
     curves = {case: runs[:, :T] for case, runs in zip(cases, results, strict=True)}
@@ -201,7 +210,7 @@ def main(arguments: list[str] | None = None) -> None:
     rows = []
     for problem in PROBLEMS:
         table = []
-        for algorithm in ALGORITHMS:
+        for algorithm in algorithms:
             mean, error = mean_and_error(curves[problem, algorithm])
             cells = estimates(curves[problem, algorithm], reported, 1)
             cells += [estimate(exponent(mean), np.nan, 2), f"{seconds[problem, algorithm]:.1f}"]
@@ -220,7 +229,7 @@ def main(arguments: list[str] | None = None) -> None:
     if plt is not None:
         figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
         for ax, problem in zip(axes, PROBLEMS, strict=True):
-            for algorithm in ALGORITHMS:
+            for algorithm in algorithms:
                 runs = curves[problem, algorithm]
                 draw_curve(ax, np.arange(1, T + 1), runs, label=algorithm)
             ax.set(title=f"{problem} dimensions", xlabel="contexts t", xlim=(1, T))

@@ -107,12 +107,21 @@ def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]
 
 
 def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Corners (n, 2, d) of what was asked, and the answers; None where it is of another space."""
-    history = optimizer.history_
-    if "a" in history.dtype.names:
+    """Corners (n, 2, d) of what was asked, and the answers; None where it is of another space.
+
+    Answers of several numbers are of another space as well. Those of a likeness are left out: they
+    are values of another function.
+    """
+    history = of_truth(optimizer.history_)
+    if "a" in history.dtype.names or history["reward"].ndim > 1:
         return None, None
     boxes = history["descriptor"].reshape(len(history), 2, optimizer.n_features_in_)
     return boxes, history["reward"]
+
+
+def of_truth(history: np.ndarray) -> np.ndarray:
+    """What was told of the function itself, where its likenesses were asked as well."""
+    return history[history["task"] == 0] if "task" in history.dtype.names else history
 
 
 def plain(value: Any) -> str:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.inspection import check_is_single
 from skgpb.metrics import cumulative_regret, instant_regret
-from skgpb.plotting._axes import ink_of, make_axes
+from skgpb.plotting._axes import ink_of, make_axes, of_truth
 from skgpb.utils import check_numbers, check_reward, in_contexts
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ class RegretDisplay:
         Parameters
         ----------
         optimizer : BaseBanditOptimizer
-            After at least one ``tell``.
+            After at least one ``tell``. Of :class:`~skgpb.domains.Fidelities` only answers of the
+            function itself count as rounds.
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
         optimum : float, default=None
@@ -129,7 +130,9 @@ class RegretDisplay:
         check_is_single(optimizer)
         if kind not in KINDS:
             raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
-        rewards = optimizer.history_["reward"]
+        rewards = of_truth(optimizer.history_)["reward"]
+        if rewards.ndim > 1:
+            raise ValueError("answers of several numbers have no regret")
         if not len(rewards):
             raise ValueError("nothing has been told to the optimizer yet: there is no regret")
         if values is not None:
