@@ -7,6 +7,7 @@ from skgpb.domains.blocks import BlockArm, Blocks
 from skgpb.domains.cells import Cells, FreeCells
 from skgpb.domains.contexts import ContextArm, ContextArms, ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
+from skgpb.domains.discs import Disc, Discs, DiscSet, FreeDiscs
 from skgpb.domains.districts import District, Districts, DistrictSet
 from skgpb.domains.fidelities import Fidelities, FidelityArm
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
@@ -35,6 +36,9 @@ __all__ = [
     "ContextArms",
     "ContextCell",
     "ContextPartition",
+    "Disc",
+    "DiscSet",
+    "Discs",
     "District",
     "DistrictSet",
     "Districts",
@@ -42,6 +46,7 @@ __all__ = [
     "Fidelities",
     "FidelityArm",
     "FreeCells",
+    "FreeDiscs",
     "IndirectCell",
     "IndirectQuery",
     "MixedBalls",

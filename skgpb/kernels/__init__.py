@@ -1,6 +1,7 @@
 """Kernels of feedback: each wraps a kernel over points and measures one kind of answer."""
 
 from skgpb.kernels._boxes import boxes_from_points, representatives
+from skgpb.kernels.ball_average import BallAverage
 from skgpb.kernels.cell_average import CellAverage
 from skgpb.kernels.cell_integral import CellIntegral
 from skgpb.kernels.columns import Columns
@@ -13,6 +14,7 @@ from skgpb.kernels.weighted_sum import WeightedSum
 from skgpb.kernels.window_mean import WindowMean
 
 __all__ = [
+    "BallAverage",
     "CellAverage",
     "CellIntegral",
     "Columns",

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.cells import FreeCells
+from skgpb.domains.discs import DiscSet, FreeDiscs
 from skgpb.domains.fidelities import Fidelities, FidelityArms, FreeFidelities
 from skgpb.kernels import CellAverage
 from skgpb.locks import locked
@@ -60,18 +61,18 @@ class OverFidelities:
         prior, n = super()._default_prior(), self._n_tasks  # type: ignore[misc]
         return prior_over_tasks(prior, n) if n else prior
 
-    def _free_set(self, given: Any, *layout: Any) -> FreeCells:
+    def _free_set(self: Any, given: Any, *layout: Any) -> FreeCells:
         """Points or cells that stand for all of some sizes, the first of ``layout``."""
         if not self._n_tasks:
-            return FreeCells(*layout)
+            return FreeDiscs(*layout) if self._over_discs else FreeCells(*layout)
         of_truth = np.zeros(len(layout[0]), dtype=np.intp)
         tasks = given.tasks if isinstance(given, Fidelities) else of_truth
         return FreeFidelities(*layout, tasks=tasks, n_tasks=self._n_tasks)
 
-    def _row_set(self, rows: np.ndarray, *layout: Any) -> ArmSet:
+    def _row_set(self: Any, rows: np.ndarray, *layout: Any) -> ArmSet:
         """Rows of points or boxes, which are of the function itself."""
         if not self._n_tasks:
-            return ArmSet(rows, *layout)
+            return DiscSet(rows, *layout) if self._over_discs else ArmSet(rows, *layout)
         return FidelityArms(np.column_stack([rows, np.zeros(len(rows))]), *layout)
 
     def _as_query(self: Any, points: Any) -> Any:

@@ -21,12 +21,12 @@ from skgpb.domains.blocks import BlockArm, Blocks, BlockSet
 from skgpb.domains.cells import Cells, FreeCells, frequent_sizes, points_in_runs
 from skgpb.domains.contexts import ContextArms
 from skgpb.domains.query import PointsQuery, Query
-from skgpb.kernels import CellAverage
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._blocks import BlocksPosterior, OverBlocks
 from skgpb.optimizers._contexts import N_STEPS, ChoiceInContexts, PricedRunsInContexts
+from skgpb.optimizers._discs import OverDiscs
 from skgpb.optimizers._districts import OverDistricts
 from skgpb.optimizers._fidelities import OverFidelities
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
@@ -52,6 +52,7 @@ def worth_asking(values: np.ndarray, posterior: TargetsPosterior) -> np.ndarray:
 
 class BaseTargetsOptimizer(
     OverBlocks,
+    OverDiscs,
     OverDistricts,
     OverFidelities,
     GapOfTargets,
@@ -356,6 +357,8 @@ class BaseTargetsOptimizer(
             self._check_separate()
         self._check_fidelities()
         self._check_blocks()
+        if self._over_discs:
+            self._check_discs()
 
     def _check_separate(self) -> None:
         """Refuse what is for continuous sides, where some have separate values."""
@@ -419,7 +422,7 @@ class BaseTargetsOptimizer(
             if self._actions is not None and self._actions.discrete:
                 counts = points_in_runs(np.concatenate(sizes), counts, self._actions)
                 kernel = kernel_of_cells(self.space_) if self.kernel is None else kernel
-            kernel = CellAverage(kernel, (1,) * n + counts)
+            kernel = self._average_kernel(kernel, (1,) * n + counts)
         kernel = self._over_fidelities(kernel, counts)
         n_columns = (2 * (n + d) if over_cells else n + d) + (self._n_tasks > 0)
         self._start_surrogate(kernel, n_columns)

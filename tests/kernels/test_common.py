@@ -24,6 +24,7 @@ from sklearn.gaussian_process.kernels import (
 
 import skgpb.kernels
 from skgpb.kernels import (
+    BallAverage,
     CellAverage,
     CellIntegral,
     Columns,
@@ -148,6 +149,8 @@ CASES += [
     # All landmarks are chosen whatever theta is: else they are others beside theta.
     Case(LowRank(1.5 * Matern(0.4, nu=2.5), POOL[:8], 1e-12), POOL[:8], gradient=1e-5),
     Case(CellAverage(LowRank(RBF(0.5), POOL, 1e-4), 3), boxes(2), psd=1e-12, gradient=None),
+    Case(BallAverage(FEW[0]), boxes(2)),
+    Case(BallAverage(LowRank(RBF(0.5), POOL, 1e-4)), boxes(2), psd=1e-12, gradient=None),
 ]
 
 
