@@ -119,7 +119,7 @@ def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     return boxes, history["reward"]
 
 
-def of_truth(history: np.ndarray) -> np.ndarray:
+def of_truth(history: Any) -> Any:
     """What was told of the function itself, where its likenesses were asked as well."""
     return history[history["task"] == 0] if "task" in history.dtype.names else history
 
