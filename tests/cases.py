@@ -171,7 +171,11 @@ SLOW = {
     "EI",
     "EST",
     "PI",
+    "KG-averages",
     "KG-cells",
+    "IDS",
+    "GPOO-query-kernel",
+    "elimination-box",
     "elimination-groups",
     "CMES-candidates",
     "CMES-gumbel",
@@ -341,7 +345,12 @@ INDIRECT = {
     "UCB": (IndirectUCBOptimizer, WINDOW),
     "MES-indirect": (IndirectMESOptimizer, WINDOW),
     "KG-indirect": (IndirectTargetsOptimizer, WINDOW),
-    "IDS-pairs": (IndirectTargetsOptimizer, LEARNED | {"rule": "ids"}, "pairs"),
+    # The length scale of f is given: what is learned beside pairs is learned in "CMES-pairs".
+    "IDS-pairs": (
+        IndirectTargetsOptimizer,
+        LEARNED | {"rule": "ids", "kernel": RBF(0.3), "optimizer": None},
+        "pairs",
+    ),
 }
 
 

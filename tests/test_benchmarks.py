@@ -72,7 +72,7 @@ SMALLEST: dict[str, list[str]] = {
     "speed.representatives": ["--rounds 3"],
     "speed.small_rounds": [""],
     "speed.targets": ["--times 5 --queries 40"],
-    "speed.threads": ["--times 5 --eight 1"],
+    "speed.threads": ["--times 5 --eight 1 --share 0.1"],
     "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
     "stopping": [""],
     "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random"],

@@ -356,8 +356,8 @@ def played(cls, d):
     return opt
 
 
-#: One of each kind; the displays know no other differences.
-#: In how many dimensions one of each kind is drawn by default.
+#: In how many dimensions one of each kind is drawn by default. The displays know no other
+#: differences.
 DRAWN_BY_DEFAULT = {
     CMESOptimizer: (1, 2),
     CMETSOptimizer: (2,),
@@ -365,7 +365,7 @@ DRAWN_BY_DEFAULT = {
     EIOptimizer: (2,),
     GPOOOptimizer: (1, 2),
     GPTreeOptimizer: (2,),
-    GPZoomingOptimizer: (1, 2),
+    GPZoomingOptimizer: (2,),
     StoOOOptimizer: (2,),
 }
 

@@ -96,21 +96,21 @@ def ask_and_tell(optimizer: Any, rounds: int) -> None:
         optimizer.tell(query, float(np.sin(9 * x) * np.cos(7 * y)) + 1e-3 * (t % 7))
 
 
-def played(i: int) -> None:
-    """Play optimizer i of the eight for all of its rounds."""
-    ask_and_tell(eight()[i], ROUNDS_OF_EIGHT[i])
+def played(i: int, share: float) -> None:
+    """Play optimizer i of the eight for a share of its rounds."""
+    ask_and_tell(eight()[i], round(share * ROUNDS_OF_EIGHT[i]))
 
 
-def in_eight(processes: Parallel) -> tuple[float, float, float]:
+def in_eight(processes: Parallel, share: float) -> tuple[float, float, float]:
     """Wall times of eight optimizers: one by one, in eight threads and in eight processes."""
     seconds = []
     for n_threads in (1, 8):
         with ThreadPoolExecutor(n_threads) as threads:
             start = perf_counter()
-            list(threads.map(played, range(8)))
+            list(threads.map(played, range(8), [share] * 8))
             seconds.append(perf_counter() - start)
     start = perf_counter()
-    processes(delayed(played)(i) for i in range(8))
+    processes(delayed(played)(i, share) for i in range(8))
     return seconds[0], seconds[1], perf_counter() - start
 
 
@@ -125,6 +125,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--times", type=positive_int, nargs="+", default=TIMES, help="default 100 300 1000 2000"
     )
     parser.add_argument("--eight", type=int, default=5, help="runs of eight optimizers, default 5")
+    parser.add_argument("--share", type=float, default=1.0, help="of their rounds, default 1")
     options, rows = parser.parse_args(arguments), []
     print(f"{ROUNDS} rounds of two optimizers, d = 2, S = 5 x 5, one BLAS thread each")
     print("     t   one by one   in two threads   speed-up")
@@ -141,7 +142,7 @@ def main(arguments: list[str] | None = None) -> None:
     with threadpool_limits(1), Parallel(n_jobs=8) as processes:
         processes(delayed(eight)() for _ in range(8))  # which imports what they need
         for run in range(options.eight):
-            alone, together, apart = in_eight(processes)
+            alone, together, apart = in_eight(processes, options.share)
             print(
                 f"{run:6d}  {alone:9.2f} s  {together:9.2f} s  {alone / together:9.2f}"
                 f"  {apart:11.2f} s  {alone / apart:9.2f}  {apart / together:11.2f}",

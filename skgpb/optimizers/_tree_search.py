@@ -294,9 +294,10 @@ class GaussianTreeSearchOptimizer(SupportedRegionOptimizer[Cell], TreeSearchOpti
         found = []
         for block, lower, upper in self.domain_.deviation_cells(depth, not self._stationary):
             center, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+            of = self._gp.deviations_from(block)
 
-            def deviations(t: Any, block: Any = block, c: Any = center, r: Any = half) -> Any:
-                return self._gp.deviations(block, self._rows_of(c + r * t))
+            def deviations(t: Any, of: Any = of, c: Any = center, r: Any = half) -> Any:
+                return of(self._rows_of(c + r * t))
 
             found.append(largest_within(deviations, len(center)))
         return max(found, default=0.0)

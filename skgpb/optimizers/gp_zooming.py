@@ -399,9 +399,10 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
                 block = self._block(balls.ball_at(center, depth))
             else:
                 block = self._rows_of(balls.place(center[None]))
+            of = self._gp.deviations_from(block)
 
-            def deviations(t: Any, center: Any = center, block: Any = block) -> Any:
-                return self._gp.deviations(block, self._rows_of(balls.within(center, depth, t)))
+            def deviations(t: Any, center: Any = center, of: Any = of) -> Any:
+                return of(self._rows_of(balls.within(center, depth, t)))
 
             found.append(largest_within(deviations, d))
         return max(found)

@@ -142,10 +142,22 @@ class GaussianProcess:
 
     def deviations(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Prior standard deviations (n,) of f at each of ``rows`` minus a functional, its units."""
-        single, points = Functionals.of([block], block.shape[1]), Functionals.of_rows(rows)
-        var = self.variance(points) + self.variance(single)
-        var -= 2 * self.covariance(points, single)[:, 0]
-        return np.sqrt(nonnegative(var, self.kernel, lambda: float(self.variance(points).max())))
+        return self.deviations_from(block)(rows)
+
+    def deviations_from(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return :meth:`deviations` from one functional, as a function of the rows."""
+        single = Functionals.of([block], block.shape[1])
+        own = self.variance(single)
+
+        def deviations(rows: np.ndarray) -> np.ndarray:
+            points = Functionals.of_rows(rows)
+            var = self.variance(points) + own
+            var -= 2 * self.covariance(points, single)[:, 0]
+            return np.sqrt(
+                nonnegative(var, self.kernel, lambda: float(self.variance(points).max()))
+            )
+
+        return deviations
 
     def relative(self, rows: np.ndarray) -> np.ndarray:
         """Descriptor rows as a kernel takes them that sees nothing but differences."""

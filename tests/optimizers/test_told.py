@@ -11,7 +11,7 @@ from scipy.stats import loguniform
 from sklearn.base import BaseEstimator
 
 import skgpb.optimizers
-from skgpb import CMETSOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
+from skgpb import CMESOptimizer, CMETSOptimizer, EIOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 OPTIMIZERS = [
@@ -48,12 +48,20 @@ def test_rows_told_at_once_are_points_told_one_by_one(cls):
     one_by_one = made(cls)
     for point, value in zip(X, Y, strict=True):
         one_by_one.tell(point, value)
-    expected = one_by_one.history_
-    for rows, values in [(X, Y), (X.tolist(), Y.tolist()), (list(X), tuple(Y))]:
-        history = made(cls).tell(rows, values).history_
-        assert_array_equal(history["reward"], Y)
-        assert_array_equal(history["descriptor"], expected["descriptor"])
-        assert_allclose(history["mean"], expected["mean"])
+    expected, history = one_by_one.history_, made(cls).tell(X, Y).history_
+    assert_array_equal(history["reward"], Y)
+    assert_array_equal(history["descriptor"], expected["descriptor"])
+    assert_allclose(history["mean"], expected["mean"])
+
+
+@pytest.mark.parametrize("cls", [EIOptimizer, GPOOOptimizer, CMESOptimizer])
+@pytest.mark.parametrize(
+    ("rows", "values"), [(X.tolist(), Y.tolist()), (list(X), tuple(Y))], ids=["numbers", "rows"]
+)
+def test_lists_of_rows_are_told_as_arrays(cls, rows, values):
+    expected, history = (made(cls).tell(*each).history_ for each in ((X, Y), (rows, values)))
+    for name in ("reward", "descriptor", "mean"):
+        assert_array_equal(history[name], expected[name])
 
 
 @pytest.mark.parametrize("cls", TAKING_POINTS)
