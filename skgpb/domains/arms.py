@@ -314,6 +314,8 @@ class BoxCandidates(ArmSet):
         self.adaptive: bool = False
         # The local candidate that moves next, once all of them have moved.
         self._next: int | None = None
+        # The first design, and what it was made from.
+        self._places: tuple[tuple[int, int, int], np.ndarray] | None = None
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for candidates come and go."""
@@ -321,9 +323,11 @@ class BoxCandidates(ArmSet):
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
         """Of n points that fill the box evenly the one farthest from what is known."""
-        places = first_points(self.bounds, n, seed, len(failed))
-        if self.space is not None:
-            places = self.space.snapped(places)
+        of = n, seed, len(failed)
+        if self._places is None or self._places[0] != of:
+            places = first_points(self.bounds, *of)
+            self._places = of, places if self.space is None else self.space.snapped(places)
+        places = self._places[1]
         number = self._next_place(places, n, known, failed)
         if number is None:
             return None

@@ -96,6 +96,7 @@ class Gaps:
         best = self.recommend() if self._has_rivals else None
         return self._gap_later(best, DELTA if delta is None else delta, by_interval)()
 
+    @locked
     def may_stop(self, stop: Stop | Callable[[Any], Any], query: Any = None) -> bool:
         """Whether enough is known to end a loop of your own, as ``stop`` ends that of :meth:`run`.
 
