@@ -36,6 +36,7 @@ SMALLEST: dict[str, list[str]] = {
     "coverage": ["--rounds 2"],
     "elimination": ["--answers 60"],
     "fidelities": ["--methods skgpb"],
+    "first_check": ["--dimensions 1"],
     "length_scales": ["--budget 6"],
     "nothing_known": ["--budget 3"],
     "papers.contextual": ["--contexts 3"],

@@ -20,7 +20,7 @@ from skgpb.cli.files import check_outputs, check_picture
 from skgpb.cli.report import count
 from skgpb.experiments import Experiment
 from skgpb.experiments.sides import shown
-from skgpb.optimizers._stop import FIRST_WHERE_LEARNED
+from skgpb.optimizers._stop import first_where_learned
 
 # What a command has to say: an object for programs, and lines for people.
 Said = tuple[dict[str, Any], list[str]]
@@ -273,15 +273,16 @@ def _best(arguments: argparse.Namespace) -> Said:
     if arguments.stop_within is None:
         return best, lines
     gap, n = experiment.gap(arguments.confidence), best["n_answers"]
-    enough = gap is not None and gap <= arguments.stop_within and n >= FIRST_WHERE_LEARNED
+    least = first_where_learned(len(experiment.sides))
+    enough = gap is not None and gap <= arguments.stop_within and n >= least
     sure = f"{100.0 * arguments.confidence:g} %"
     lines.append(
         f"the best setting is better by {shown(gap)}{unit} at most, with {sure} probability"
     )
     if enough:
         lines.append(f"that is within {shown(arguments.stop_within)}{unit}: you may stop")
-    elif n < FIRST_WHERE_LEARNED:
-        lines.append(f"go on: that is believed from {FIRST_WHERE_LEARNED} answers on")
+    elif n < least:
+        lines.append(f"go on: that is believed from {least} answers on")
     else:
         lines.append(f"go on: that is more than {shown(arguments.stop_within)}{unit}")
     return {**best, "gap": gap, "enough": enough}, lines

@@ -383,7 +383,7 @@ class Experiment(KeptRun):
         ----------
         confidence : float, default=0.95
             With which probability it is better by no more than that, in (0, 1). As long as answers
-            are few, fewer than 30, that is too bold, see :ref:`stopping`.
+            are few, fewer than 30 or, of d sides, 30 (d - 1), that is too bold: :ref:`stopping`.
 
         Returns
         -------

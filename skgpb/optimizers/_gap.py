@@ -145,7 +145,8 @@ class Gaps:
         if not isinstance(stop, Stop):
             return stop(self) is True
         with self._lock:
-            risks = stop.risks(len(self._history) + self._n_fitted, self._learns)
+            n = len(self._history) + self._n_fitted
+            risks = stop.risks(n, self._learns, self.n_features_in_)
             if risks is None:
                 return False
             later = self._shortfall(self.recommend() if best is None else best)

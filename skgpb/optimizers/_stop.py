@@ -18,7 +18,7 @@ DELTA = 0.05
 
 # Checks are made each time that so much more was told than at the last.
 GROWTH = 1.1
-# Answers before the first check, where hyperparameters are learned.
+# Answers before the first check where hyperparameters are learned, in up to two dimensions.
 FIRST_WHERE_LEARNED = 30
 # Share of delta that the posterior may spend; what is left is for the draws that estimate it.
 OF_THE_POSTERIOR = 0.8
@@ -30,6 +30,11 @@ def check_share(value: Any, name: str) -> float:
     if not number or not 0.0 < value < 1.0:
         raise ValueError(f"{name} must be a number in (0, 1), got {value!r}")
     return float(value)
+
+
+def first_where_learned(n_dims: int) -> int:
+    """Answers before the first check where hyperparameters are learned (decision D-G12)."""
+    return FIRST_WHERE_LEARNED * max(1, n_dims - 1)
 
 
 class Stop:
@@ -47,8 +52,8 @@ class Stop:
     delta : float, default=0.05
         Probability, in (0, 1), with which it may be better than that.
     min_answers : int, default=None
-        No check is made before so many answers. None stands for 30 where hyperparameters or the
-        noise are learned, and for 1 otherwise.
+        No check is made before so many answers. None stands for 1, and where hyperparameters or
+        the noise are learned for 30 in one and two dimensions and 30 (d - 1) in d.
     rule : {"draws", "interval"}, default="draws"
         "draws" is the rule above. "interval" waits until no upper end of an interval is more than
         epsilon above the lower end of the recommendation's, which holds for every f of norm at most
@@ -105,7 +110,7 @@ class Stop:
         """Why a run ended that this has stopped."""
         return f"within {self.epsilon:g} of the best with probability {1.0 - self.delta:g}"
 
-    def risks(self, n: int, learned: bool = False) -> tuple[float, float] | None:
+    def risks(self, n: int, learned: bool = False, n_dims: int = 1) -> tuple[float, float] | None:
         """What the posterior and its draws may spend of delta after n answers.
 
         Parameters
@@ -114,13 +119,15 @@ class Stop:
             Number of answers.
         learned : bool, default=False
             Whether hyperparameters or the noise are learned from them.
+        n_dims : int, default=1
+            Number of dimensions, where they are.
 
         Returns
         -------
         risks : tuple of two floats, or None
             Their probabilities of being wrong; None where no check is due.
         """
-        if n < (self.min_answers or (FIRST_WHERE_LEARNED if learned else 1)):
+        if n < (self.min_answers or (first_where_learned(n_dims) if learned else 1)):
             return None
         # Checks are counted by what was told, so that a run that is resumed makes the same ones.
         check = floor(log(n) / log(GROWTH))

@@ -119,8 +119,8 @@ def test_best_says_whether_one_may_stop(path, call, tmp_path, capsys):
     tell(8)
     found, lines = said(1e6)
     assert not found["enough"] and found["gap"] == Experiment(path).gap() > 0.0
-    assert lines[1] == "go on: that is believed from 30 answers on"
-    tell(30)
+    assert lines[1] == "go on: that is believed from 60 answers on"
+    tell(52)
     found, lines = said(1e6)
     assert found["enough"] and lines[1] == "that is within 1e+06: you may stop"
     assert lines[0].startswith("the best setting is better by ")

@@ -162,11 +162,16 @@ def test_what_is_learned_waits_for_answers():
     assert Stop(0.1).risks(29, learned=True) is None
     assert Stop(0.1).risks(31, learned=True) == Stop(0.1).risks(31)
     assert Stop(0.1, min_answers=5).risks(6, learned=True) is not None
+    assert Stop(0.1).risks(31, True, 2) == Stop(0.1).risks(31)
+    assert [Stop(0.1).risks(n, True, 4) for n in range(90)] == [None] * 90
+    assert Stop(0.1).risks(98, True, 4) == Stop(0.1).risks(98) is not None
     assert Stop(0.1, min_answers=5).risks(4) is None
     learned = GPUCBOptimizer(arms=ARMS, random_state=0)
     assert learned.run(noisy(), budget=100, stop=Stop(2.0, 0.3)).nfev == 31
     learned = GPUCBOptimizer(arms=ARMS, random_state=0)
     assert learned.run(noisy(), budget=100, stop=Stop(2.0, 0.3, min_answers=12)).nfev < 31
+    learned = GPUCBOptimizer(bounds=[(0, 1)] * 3, n_candidates=40, random_state=0)
+    assert learned.run(noisy(), budget=100, stop=Stop(3.0, 0.3)).nfev >= 60
 
 
 def test_a_function_of_the_optimizer_stops_as_well():
