@@ -322,6 +322,7 @@ INDIRECT = {
     "CMES-candidates": (CMESOptimizer, WINDOW | {"continuous": False}),
     "CMES-noisy": (CMESOptimizer, LISTED | {"information": "noisy", "cost": 2.0}),
     "CMES-joint": (CMESOptimizer, LISTED | {"information": "joint"}),
+    "CMES-cells": (CMESOptimizer, LISTED | {"targets": Cells([0.3, 0.5]), "n_points": 180}),
     "CMES-gumbel": (CMESOptimizer, LISTED | {"max_values": "gumbel", "optimizer": None}),
     "CMES-points": (CMESOptimizer, {"n_candidates": 20}),
     "CMES-operator": (CMESOptimizer, {"conditional": ConditionalMean(X=POINTS, A=PAIRED)}),

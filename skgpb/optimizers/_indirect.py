@@ -266,7 +266,9 @@ class BaseIndirectOptimizer(
     def _follow(self, kernel: Kernel) -> None:
         """Track f on points of the domain, and g at the candidates; assume a share as noise."""
         queries = self._queries
-        if self._arms is None:
+        if self._cells is not None:
+            self._X, self._shape = self._cells.points, None
+        elif self._arms is None:
             self._X, self._shape = points_in(self.bounds_, self.n_points)
         else:
             self._X, self._shape = self._arms, None
@@ -437,7 +439,7 @@ class BaseIndirectOptimizer(
     # -- results ----------------------------------------------------------------------------
 
     def _value_of(self, query: np.ndarray) -> float:
-        return float(self.predict(np.atleast_2d(query))[0])
+        return float(self.predict(np.atleast_2d(query)).mean())
 
     @property
     def alpha_(self) -> float:

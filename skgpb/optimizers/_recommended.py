@@ -10,6 +10,7 @@ from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
+from skgpb.optimizers._cell_targets import CellTargets
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
 
 
@@ -22,9 +23,15 @@ class RecommendsPoints:
     surrogate_: Any
     _X: np.ndarray
     _arms: np.ndarray | None
+    # What is to be found, where it is no x.
+    _cells: CellTargets | None = None
 
-    def _best(self) -> np.ndarray:
-        """The x of the highest posterior mean of f, over all of a continuous domain."""
+    def _best(self) -> Any:
+        """The x, or the cell, of the highest posterior mean of f, over a continuous domain."""
+        if self._cells is not None:
+            cells = [self._best_cell(sides) for sides in self._cells.sizes]
+            means = [float(self.surrogate_.predict(cell.points).mean()) for cell in cells]
+            return cells[int(np.argmax(means))]
         mean = self.surrogate_.predict_tracked()
         if self._arms is not None:
             x = self._arms[int(np.argmax(mean))].copy()
@@ -61,14 +68,17 @@ class RecommendsPoints:
         -------
         x : ndarray of shape (d,)
             Where the sides of ``bounds`` have names a :class:`~skgpb.domains.PointsQuery`, of
-            which ``params`` is the setting. With ``side`` a :class:`~skgpb.domains.Region`.
+            which ``params`` is the setting. With ``side``, and where cells are the targets, a
+            :class:`~skgpb.domains.Region`.
         """
         self._checked_rule(rule)
         self._check_informed()
         if side is not None:
             return self._best_cell(side)
         x = self._best()
-        return x if self.space_ is None else PointsQuery(x[np.newaxis]).named(self.space_)
+        if self.space_ is None or isinstance(x, Region):
+            return x
+        return PointsQuery(x[np.newaxis]).named(self.space_)
 
     def _best_cell(self, side: Any) -> Region:
         if self._arms is not None:

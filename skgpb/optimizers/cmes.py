@@ -48,10 +48,19 @@ from skgpb._core._entropy import information
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information, maximisers
+from skgpb.domains.cells import Cells
 from skgpb.domains.indirect import IndirectQuery
+from skgpb.optimizers._cell_targets import CellTargets
 from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer, BaseQuerySetOptimizer
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
-from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
+from skgpb.utils import (
+    MOST_POINTS,
+    Integral,
+    Interval,
+    StrOptions,
+    check_inside,
+    check_numbers,
+)
 
 
 class SamplesMaximum(BaseIndirectOptimizer[Asked]):
@@ -73,7 +82,8 @@ class SamplesMaximum(BaseIndirectOptimizer[Asked]):
             self.surrogate_,
             self._shape,
             self._unit,
-            information=self.information,
+            cells=self._cells,
+            information=self.information if self._cells is None else "joint",
             known_noise=self.alpha is not None and not callable(self.alpha),
             max_values=self.max_values,
             n_max_values=self.n_max_values,
@@ -91,6 +101,10 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
     Parameters
     ----------
     kernel, query_kernel, conditional, operator, bounds, queries, query_bounds : %(indirect)s
+    targets : Cells, array-like of shape (n_targets, d) or None, default=None
+        What is to be found: the best cell of some sizes, wherever it lies in ``bounds``, or the
+        best of some points. None stands for all points. Cells need ``information="joint"``, which
+        "auto" then stands for: an answer may well be above the average of every cell.
     n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. Information per unit cost counts.
@@ -142,6 +156,8 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
     True
     """
 
+    _parameter_constraints: dict[str, Any] = {"targets": "no_validation"}
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -152,6 +168,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         bounds: Any = None,
         queries: Any = None,
         query_bounds: Any = None,
+        targets: Any = None,
         n_candidates: int = 2500,
         continuous: bool = True,
         n_points: int = 2500,
@@ -180,6 +197,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         self.bounds = bounds
         self.queries = queries
         self.query_bounds = query_bounds
+        self.targets = targets
         self.n_candidates = n_candidates
         self.continuous = continuous
         self.n_points = n_points
@@ -200,6 +218,30 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         self.normalize_y = normalize_y
         self.direction = direction
         self.random_state = random_state
+
+    def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
+        bounds = super()._resolved_bounds(X, kernel)
+        self._cells = None
+        if isinstance(self.targets, Cells):
+            if self._arms is not None:
+                raise ValueError(f"targets must be points of a box of x; got {self.targets!r}")
+            if self.information not in ("auto", "joint"):
+                raise ValueError(
+                    "information must be 'auto' or 'joint' where targets are Cells; got "
+                    f"{self.information!r}"
+                )
+            self._cells = CellTargets(self.targets, bounds, self.n_points, self.space_)
+        elif self.targets is not None:
+            rows = check_numbers(self._points_of(self.targets), "targets")
+            if rows.shape[1] != len(bounds):
+                raise ValueError(f"targets must have {len(bounds)} columns, got {rows.shape[1]}")
+            check_inside(rows, bounds, self._in_coordinates)
+            self._arms = rows
+        return bounds
+
+    @property
+    def _has_rivals(self) -> bool:
+        return self._cells is None
 
     def _best_by_rule(self) -> IndirectQuery:
         """One round: samples of f*, the score of the queries, its argmax per unit cost."""
@@ -222,6 +264,8 @@ class MaxValueInformation:
         f* is the largest value of f at its tracked points.
     shape : tuple of ints or None
         Of the product grid that these are, if they are one.
+    cells : CellTargets or None
+        Of which f* is the largest average, where it is no value of f.
     unit : float
         Largest prior standard deviation of f, the unit of the computation.
     information, max_values, n_max_values
@@ -248,6 +292,7 @@ class MaxValueInformation:
         shape: tuple[int, ...] | None,
         unit: float,
         *,
+        cells: CellTargets | None = None,
         information: str,
         known_noise: bool,
         max_values: str,
@@ -265,8 +310,11 @@ class MaxValueInformation:
             return
         draws: Any = posterior.sample_tracked(n_max_values, random_state=int(rng.integers(2**31)))
         if self.joint:
-            self.places, self.weights = maximisers(draws.T)
-            self.samples = draws.max(axis=0)
+            values = draws if cells is None else cells.averages(draws)
+            self.places, self.weights = maximisers(values.T)
+            self.samples = values.max(axis=0)
+            if cells is not None:
+                self.places, self.weights = cells.members(self.places, self.weights)
         else:
             self.samples = draws.max(axis=0) if shape is None else refined_maxima(draws, shape)
 
