@@ -11,7 +11,8 @@ from skgpb.acquisition.ucb import own_reduction
 from skgpb.optimizers._knapsack import CostTable
 from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
-from skgpb.surrogate.pairs import TrackedAcross, TrackedPairs
+from skgpb.surrogate.functionals import Functionals
+from skgpb.surrogate.pairs import TrackedAcross, TrackedPairs, covariance_with_tracked
 
 # covariance="auto" keeps the covariance of all pairs for at most so many arms (200 MB),
 FULL_BY_DEFAULT = 5_000
@@ -317,6 +318,49 @@ class TargetsPosterior:
         """Posterior covariances (k, n_targets) of some targets with all."""
         others = self._falls[:, self._across.n_first :]
         return self._across.among_others(numbers) - others[:, numbers].T @ others
+
+
+class ElsewherePosterior(TargetsPosterior):
+    """The same of the same targets and of other queries like one of them, of which none is tracked.
+
+    Parameters
+    ----------
+    known : TargetsPosterior
+        That of the queries that are tracked.
+    slot : int
+        Number of the one whose price and noise the others have.
+    rows : ndarray of shape (n_queries, n_columns)
+        The other queries.
+    falls : ndarray of shape (p, n_queries)
+        What pending answers will take off their covariances, as ``pending_falls`` has it.
+    rng : numpy.random.Generator
+        As that of ``known`` was at first.
+    """
+
+    def __init__(
+        self,
+        known: TargetsPosterior,
+        slot: int,
+        rows: np.ndarray,
+        falls: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
+        vars(self).update(vars(known))
+        gp, n = self._across.gp, self._across.n_first
+        some = Functionals.of_rows(rows)
+        mean, std = gp.moments(rows, std=True)
+        self.query_mean = (mean - gp.offset) / gp.scale
+        fall = np.einsum("ij,ij->j", falls, falls)
+        self.query_var = np.maximum((std / gp.scale) ** 2 - fall, 0.0)
+        self.query_noise = np.full(len(rows), known.query_noise[slot])
+        self.cost, self.rng = np.full(len(rows), known.cost[slot]), rng
+        K = covariance_with_tracked(gp, some)[:, n:] - falls.T @ self._falls[:, n:]
+        self._elsewhere: np.ndarray = np.ascontiguousarray(K)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances (n_queries, n_targets)."""
+        return self._elsewhere
 
 
 class IndirectTargetsPosterior(TargetsPosterior):

@@ -31,7 +31,7 @@ from skgpb.optimizers._districts import OverDistricts
 from skgpb.optimizers._fidelities import OverFidelities
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gap import GapOfTargets
-from skgpb.optimizers._improvement import improved_place
+from skgpb.optimizers._improvement import ImprovesQueries, improved_place
 from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.surrogate.pairs import TrackedAcross, TrackedWithin, pending_falls
@@ -51,6 +51,7 @@ def worth_asking(values: np.ndarray, posterior: TargetsPosterior) -> np.ndarray:
 
 
 class BaseTargetsOptimizer(
+    ImprovesQueries,
     OverBlocks,
     OverDiscs,
     OverDistricts,
@@ -159,7 +160,8 @@ class BaseTargetsOptimizer(
 
     def _best_by_rule(self) -> Arm:
         posterior = self.posterior()
-        values = worth_asking(self.acquisition(posterior), posterior)
+        gains = self.acquisition(posterior)
+        values = worth_asking(gains, posterior)
         free = np.ones(len(values), dtype=bool)
         for query in self._pending:
             free &= self.domain_.apart_from(query)
@@ -168,7 +170,8 @@ class BaseTargetsOptimizer(
             raise ValueError(
                 f"all {len(values)} queries are pending: tell some of them before asking for more"
             )
-        return self.domain_.arm(int(slots[first_maximum(values[slots])]))
+        slot = int(slots[first_maximum(values[slots])])
+        return self._improved(posterior, np.where(free, gains, -np.inf), slot)
 
     def _update(self, query: Arm | PointsQuery, reward: Any, alpha: Any) -> None:
         self._refresh_candidates()
@@ -234,8 +237,12 @@ class BaseTargetsOptimizer(
             self._noises(),
             self._costs(),
             self._round + 1 + len(pending),
-            np.random.default_rng([self._seed, self._round, len(pending)]),
+            self._rng_of_round(len(pending)),
         )
+
+    def _rng_of_round(self, n_pending: int) -> np.random.Generator:
+        """Randomness of this round, the same whenever it is asked for."""
+        return np.random.default_rng([self._seed, self._round, n_pending])
 
     # -- prices and noise ---------------------------------------------------------------------
 

@@ -18,7 +18,10 @@ BLOCK = 2**22
 
 
 def pending_falls(
-    gp: GaussianProcess, blocks: list[np.ndarray], noises: Iterable[float]
+    gp: GaussianProcess,
+    blocks: list[np.ndarray],
+    noises: Iterable[float],
+    others: Functionals | None = None,
 ) -> np.ndarray:
     """What answers to some functionals will take off all covariances, whatever they are.
 
@@ -33,18 +36,29 @@ def pending_falls(
         The functionals.
     noises : iterable of float
         Noise variances of their answers, in the user's units.
+    others : Functionals, default=None
+        m functionals that are looked at in place of those that are tracked.
     """
     if not blocks:
-        return np.empty((0, len(gp.tracked)))
+        return np.empty((0, len(gp.tracked if others is None else others)))
     pending = Functionals.of(blocks, gp.n_columns)
-    K = gp.covariance(pending, gp.tracked)
-    # "Draws" of zero at what was observed: what is left is what no observation explains.
-    correct_draws(gp.posterior, -gp.covariance(pending, gp.observed), K)
+    if others is None:
+        K = covariance_with_tracked(gp, pending)
+    else:
+        K = gp.posterior_covariance(pending, others)
     own = np.fromiter(noises, dtype=np.float64) / gp.scale**2 + gp.white_noise(pending)
     values, vectors = np.linalg.eigh(gp.posterior_covariance(pending, pending) + np.diag(own))
     # Known already, and without noise: nothing is left to be told.
     told = values > JITTERS[0] * float(gp.variance(pending).max())
     return (vectors[:, told] / np.sqrt(values[told])).T @ K
+
+
+def covariance_with_tracked(gp: GaussianProcess, some: Functionals) -> np.ndarray:
+    """Posterior covariances (k, m) of any functionals with those that are tracked, O(k t^2)."""
+    K = gp.covariance(some, gp.tracked)
+    # "Draws" of zero at what was observed: what is left is what no observation explains.
+    correct_draws(gp.posterior, -gp.covariance(some, gp.observed), K)
+    return K
 
 
 class TrackedPairs:
