@@ -132,8 +132,8 @@ def by_pairs(alpha):
         (in_a_box, None, 20, 14, 0.0),
         (in_a_box, None, 20, 14, 0.1),
         (by_pairs, 0.01, 5, 16, 0.0),
-        (by_pairs, 0.01, 20, 16, 0.0),
-        (by_pairs, None, 20, 16, 0.0),
+        pytest.param(by_pairs, 0.01, 20, 16, 0.0, marks=pytest.mark.slow),
+        pytest.param(by_pairs, None, 20, 16, 0.0, marks=pytest.mark.slow),
     ],
 )
 def test_a_round_of_cmes_in_a_box_moves_350_times_at_most(make, alpha, n_before, most_files, noise):
