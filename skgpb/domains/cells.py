@@ -203,6 +203,8 @@ class FreeCells(ArmSet):
         self.rows: np.ndarray = np.concatenate(parts)
         # The one that moves next of each size, once all of them have moved.
         self._next = -1
+        # Which sizes the first design is of.
+        self.first_sizes: np.ndarray = np.arange(len(sizes))
         self.moving: np.ndarray = np.flatnonzero(
             np.tile(np.arange(each) >= each - self._n_local, len(sizes))
         )
@@ -283,16 +285,28 @@ class FreeCells(ArmSet):
         return self.query_of(-1, self.rows[slot].copy())
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Of n cells that fill the box, of all sizes in turn, the one farthest from ``known``."""
+        """Of n cells that fill the box, the one farthest from ``known``; of ``first_sizes`` in turn.
+
+        Places fill the room that cells of their size have.
+        """
         places = first_points(self.bounds, n, seed, len(failed))
-        numbers = np.arange(len(places)) % len(self.sizes)
-        for number in range(len(self.sizes)):
-            chosen = numbers == number
-            places[chosen] = self._where_it_lies(places[chosen], number)
+        numbers = self.first_sizes[np.arange(len(places)) % len(self.first_sizes)]
+        lower, side = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
+        for number in self.first_sizes:
+            chosen, room = numbers == number, self.room(int(number))
+            share = (room[:, 1] - room[:, 0]) / np.where(side > 0.0, side, 1.0)
+            at = room[:, 0] + share * (places[chosen] - lower)
+            places[chosen] = self._where_it_lies(at, int(number))
         i = self._next_place(places, n, known, failed)
         if i is None:
             return None
         return self.query_of(-1, self.placed(places[i : i + 1], int(numbers[i]))[0])
+
+    def sizes_like(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the numbers of the sizes that are among ``sizes`` (n, d)."""
+        side = self.bounds[:, 1] - self.bounds[:, 0]
+        away = np.abs(self.sizes[:, np.newaxis] - sizes) / np.where(side > 0.0, side, 1.0)
+        return np.flatnonzero(away.max(axis=2).min(axis=1) <= SAME_SIZE)
 
     def number_of_size(self, query: Arm | PointsQuery) -> int:
         """Return the number of the size of a query, -1 if it has none of the sizes."""

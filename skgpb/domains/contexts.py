@@ -316,3 +316,8 @@ class ContextPartition:
             spec = np.concatenate([context, spec[0, n:]])[None]
         played = ContextCell(n, cell.depth, cell.index, lower, upper, spec)
         return played.named(self.joint.space)
+
+
+def without_contexts(arms: ArmSet) -> ArmSet:
+    """What can be played, whatever the context."""
+    return arms.actions if isinstance(arms, ContextArms) else arms

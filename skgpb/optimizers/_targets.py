@@ -19,7 +19,7 @@ from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.blocks import BlockArm, Blocks, BlockSet
 from skgpb.domains.cells import Cells, FreeCells, frequent_sizes, points_in_runs
-from skgpb.domains.contexts import ContextArms
+from skgpb.domains.contexts import ContextArms, without_contexts
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
@@ -33,6 +33,7 @@ from skgpb.optimizers._first_design import FirstDesign, best_known, representati
 from skgpb.optimizers._gap import GapOfTargets
 from skgpb.optimizers._improvement import ImprovesQueries, improved_place
 from skgpb.optimizers._norm_bound import GaussianIntervals
+from skgpb.optimizers._over_cells import OverCells
 from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.surrogate.pairs import TrackedAcross, TrackedWithin, pending_falls
 from skgpb.surrogate.settings import kernel_of_cells
@@ -42,12 +43,14 @@ from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
 N_FOLLOWED = 5
 
 
-def worth_asking(values: np.ndarray, posterior: TargetsPosterior) -> np.ndarray:
+def worth_asking(
+    values: np.ndarray, posterior: TargetsPosterior, slots: Any = slice(None)
+) -> np.ndarray:
     """Return the values of queries; or how unknown each is, where none is worth asking."""
-    if np.isfinite(values).any():
-        return values
+    if np.isfinite(values[slots]).any():
+        return values[slots]
     unknown = posterior.unknown if isinstance(posterior, BlocksPosterior) else posterior.query_var
-    return unknown / posterior.cost
+    return (unknown / posterior.cost)[slots]
 
 
 class BaseTargetsOptimizer(
@@ -56,6 +59,7 @@ class BaseTargetsOptimizer(
     OverDiscs,
     OverDistricts,
     OverFidelities,
+    OverCells,
     GapOfTargets,
     PricedRunsInContexts,
     ChoiceInContexts,
@@ -160,18 +164,17 @@ class BaseTargetsOptimizer(
 
     def _best_by_rule(self) -> Arm:
         posterior = self.posterior()
-        gains = self.acquisition(posterior)
-        values = worth_asking(gains, posterior)
+        values = self.acquisition(posterior)
         free = np.ones(len(values), dtype=bool)
         for query in self._pending:
             free &= self.domain_.apart_from(query)
-        slots = np.flatnonzero(free)
+        slots = self._in_turn(free)
         if not len(slots):
             raise ValueError(
                 f"all {len(values)} queries are pending: tell some of them before asking for more"
             )
-        slot = int(slots[first_maximum(values[slots])])
-        return self._improved(posterior, np.where(free, gains, -np.inf), slot)
+        slot = int(slots[first_maximum(worth_asking(values, posterior, slots))])
+        return self._improved(posterior, np.where(free, values, -np.inf), slot)
 
     def _update(self, query: Arm | PointsQuery, reward: Any, alpha: Any) -> None:
         self._refresh_candidates()
@@ -383,6 +386,7 @@ class BaseTargetsOptimizer(
     def _begin(self) -> None:
         n, self._box = self.n_context_, self.bounds_[self.n_context_ :]
         d = len(self._box)
+        self._over_cells = False
         sets: list[ArmSet]
         if self._has_districts:
             kernel, sets = self._over_districts()
@@ -393,6 +397,7 @@ class BaseTargetsOptimizer(
         if n:
             sets = [ContextArms(each, self.bounds_, self.space_) for each in sets]
         self.domain_, self.targets_ = sets
+        self._find_wanted()
         self._entered = None
         if over_cells:
             rows = np.concatenate([without_contexts(each).rows[:, : 2 * d] for each in sets])
@@ -420,6 +425,7 @@ class BaseTargetsOptimizer(
             if isinstance(each, Cells)
         ]
         over_cells = given_boxes or any(map(np.any, sizes)) or self._has_boxes(d)
+        self._over_cells = over_cells
         kernel = self._prior_kernel(n + d, smooth=over_cells)
         counts = None
         if given_boxes:
@@ -560,11 +566,6 @@ class BaseTargetsOptimizer(
                 for each in (queries, targets)
             )
         return queries, targets
-
-
-def without_contexts(arms: ArmSet) -> ArmSet:
-    """What can be played, whatever the context."""
-    return arms.actions if isinstance(arms, ContextArms) else arms
 
 
 def rows_given(given: Any, name: str) -> np.ndarray:

@@ -34,7 +34,8 @@ class KGOptimizer(BaseTargetsOptimizer):
         one of ``skgpb.kernels`` over the rows of ``queries`` and ``targets``. With ``Fidelities``
         one over points is that of the truth, and a sum of ``Tasks`` says all. None learns one with
         a scale for every side, in units of the rewards' spread
-        (:mod:`skgpb.surrogate.likelihood`).
+        (:mod:`skgpb.surrogate.likelihood`), and with a second, shorter one where cells are asked
+        (:mod:`skgpb.surrogate.two_scales`).
     queries : Cells, Fidelities, Districts, Blocks, array-like (n_queries, n_columns), default=None
         What can be asked: cells, or discs (``Discs``), of some sizes wherever they lie in
         ``bounds``, weighted averages over sets of points, or finitely many rows, points (d
@@ -64,9 +65,10 @@ class KGOptimizer(BaseTargetsOptimizer):
         How many cells or points stand for all of ``queries``, and how many for all of ``targets``,
         where these are not rows.
     n_initial : int, default=None
-        Distinct queries, spread evenly and of all sizes in turn, that are asked before the rule is
-        followed; what was told counts. None stands for 10 where ``kernel`` is None, and for none
-        where it is given.
+        Distinct queries, spread evenly, that are asked before the rule is followed; what was told
+        counts. Cells are of the sizes of ``targets`` where ``kernel`` is None and these can be
+        asked, otherwise of all sizes in turn. None stands for 10 where ``kernel`` is None, and for
+        none where it is given.
     B, R, misspecification, failure_probability : %(arms)s
     optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
@@ -93,6 +95,10 @@ class KGOptimizer(BaseTargetsOptimizer):
     numbers it is the mean over 256 draws, the same for all queries, and at least the exact gain of
     the one combination of the numbers that moves the targets most.
 
+    *Wanted cells.* What cells of another size say of the targets rests on the kernel. Where it is
+    None, a guess, every other answer is of a cell of the sizes of ``targets``, if these can be
+    asked: it is right whatever f is like.
+
     *Ties.* Among queries whose gains agree within 1e-9, relative, the first is asked. Where no
     answer could change the decision the one is asked that is known least for its price.
 
@@ -115,6 +121,8 @@ class KGOptimizer(BaseTargetsOptimizer):
     >>> bool(abs(result.x.center[0] - np.pi / 10) < 0.05)
     True
     """
+
+    _asks_wanted = True
 
     @locked
     def acquisition(self, posterior: TargetsPosterior) -> np.ndarray:

@@ -1,0 +1,69 @@
+"""What a search does where cells are asked and nothing is known of f."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.domains.cells import FreeCells
+from skgpb.domains.contexts import without_contexts
+from skgpb.surrogate.likelihood import Prior
+from skgpb.surrogate.two_scales import prior_of_two_scales, two_scales
+
+
+class OverCells:
+    """A prior for averages, and answers that hold whatever f is like.
+
+    What cells of another size say of the wanted ones rests on the kernel, and one that nobody
+    gave is a guess. So the first design is of wanted cells, where these can be asked, and a rule
+    that counts on its posterior asks for one in every other round.
+    """
+
+    #: Whether every other answer is of a wanted cell.
+    _asks_wanted = False
+
+    # What it needs of the class that it is mixed into.
+    kernel: Kernel | None
+    domain_: Any
+    targets_: Any
+    bounds_: np.ndarray
+    space_: Any
+    _n_tasks: int
+    _over_cells: bool
+    _over_discs: Any
+    _round: int
+    _pending: dict
+
+    @property
+    def _guesses(self) -> bool:
+        """Whether averages over boxes are asked, of f of which nothing is known."""
+        mixed = self.space_ is not None and self.space_.discrete
+        return self.kernel is None and self._over_cells and not (mixed or self._over_discs)
+
+    def _prior_kernel(self, d: int, smooth: bool = False) -> Kernel:
+        if self._guesses:
+            return two_scales(self.bounds_)
+        return super()._prior_kernel(d, smooth)  # type: ignore[misc]
+
+    def _default_prior(self) -> Prior:
+        return prior_of_two_scales(self.bounds_) if self._guesses else super()._default_prior()  # type: ignore[misc]
+
+    def _find_wanted(self) -> None:
+        """Note which sizes of queries are those of targets, where that matters."""
+        queries, targets = without_contexts(self.domain_), without_contexts(self.targets_)
+        both = isinstance(queries, FreeCells) and isinstance(targets, FreeCells)
+        self._wanted = np.empty(0, dtype=np.intp)
+        if both and self._guesses and not self._n_tasks:
+            self._wanted = queries.sizes_like(targets.sizes)
+        if len(self._wanted):
+            queries.first_sizes = self._wanted
+
+    def _in_turn(self, free: np.ndarray) -> np.ndarray:
+        """Numbers of the queries that this round chooses from, of those that are free."""
+        if self._asks_wanted and len(self._wanted) and (self._round + len(self._pending)) % 2 == 0:
+            wanted = np.isin(without_contexts(self.domain_).size_of, self._wanted)
+            if (free & wanted).any():
+                return np.flatnonzero(free & wanted)
+        return np.flatnonzero(free)
