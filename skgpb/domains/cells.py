@@ -285,9 +285,9 @@ class FreeCells(ArmSet):
         return self.query_of(-1, self.rows[slot].copy())
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Of n cells that fill the box, the one farthest from ``known``; of ``first_sizes`` in turn.
+        """Of n cells of ``first_sizes`` in turn the one farthest from ``known``.
 
-        Places fill the room that cells of their size have.
+        They fill the room that the centres of their size have.
         """
         places = first_points(self.bounds, n, seed, len(failed))
         numbers = self.first_sizes[np.arange(len(places)) % len(self.first_sizes)]
