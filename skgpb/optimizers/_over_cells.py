@@ -26,18 +26,11 @@ class OverCells:
 
     # What it needs of the class that it is mixed into.
     kernel: Kernel | None
-    domain_: Any
-    targets_: Any
     bounds_: np.ndarray
-    space_: Any
-    _n_tasks: int
     _over_cells: bool
-    _over_discs: Any
-    _round: int
-    _pending: dict
 
     @property
-    def _guesses(self) -> bool:
+    def _guesses(self: Any) -> bool:
         """Whether averages over boxes are asked, of f of which nothing is known."""
         mixed = self.space_ is not None and self.space_.discrete
         return self.kernel is None and self._over_cells and not (mixed or self._over_discs)
@@ -50,9 +43,10 @@ class OverCells:
     def _default_prior(self) -> Prior:
         return prior_of_two_scales(self.bounds_) if self._guesses else super()._default_prior()  # type: ignore[misc]
 
-    def _find_wanted(self) -> None:
+    def _find_wanted(self: Any) -> None:
         """Note which sizes of queries are those of targets, where that matters."""
-        queries, targets = without_contexts(self.domain_), without_contexts(self.targets_)
+        queries: Any = without_contexts(self.domain_)
+        targets: Any = without_contexts(self.targets_)
         both = isinstance(queries, FreeCells) and isinstance(targets, FreeCells)
         self._wanted = np.empty(0, dtype=np.intp)
         if both and self._guesses and not self._n_tasks:
@@ -60,10 +54,11 @@ class OverCells:
         if len(self._wanted):
             queries.first_sizes = self._wanted
 
-    def _in_turn(self, free: np.ndarray) -> np.ndarray:
+    def _in_turn(self: Any, free: np.ndarray) -> np.ndarray:
         """Numbers of the queries that this round chooses from, of those that are free."""
         if self._asks_wanted and len(self._wanted) and (self._round + len(self._pending)) % 2 == 0:
-            wanted = np.isin(without_contexts(self.domain_).size_of, self._wanted)
+            queries: Any = without_contexts(self.domain_)
+            wanted = np.isin(queries.size_of, self._wanted)
             if (free & wanted).any():
                 return np.flatnonzero(free & wanted)
         return np.flatnonzero(free)
