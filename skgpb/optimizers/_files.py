@@ -373,7 +373,7 @@ def _none_for_nan(alpha: Any) -> Any:
     """Noise variances as they are told: None, not NaN, for one that is learned."""
     if isinstance(alpha, list):
         return [_none_for_nan(each) for each in alpha]
-    return None if np.isnan(alpha).all() else alpha
+    return None if alpha is None or np.isnan(alpha).all() else alpha
 
 
 def _with_subclasses(cls: Any) -> list[Any]:
