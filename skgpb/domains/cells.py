@@ -165,6 +165,8 @@ class FreeCells(ArmSet):
         The present cells.
     size_of : ndarray of shape (n,)
         The number of the size of each.
+    free : ndarray of shape (d,)
+        Which sides of the box a cell moves along continuously.
     """
 
     #: What has a price and a noise variance of its own.
@@ -184,6 +186,8 @@ class FreeCells(ArmSet):
         # Which sides have separate values, and their axes.
         axes = [] if space is None else [axis for _, axis in space.axes]
         self._separate: dict[int, Axis] = {i: axis for i, axis in enumerate(axes) if axis.discrete}
+        self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
+        self._rooms = [self._room_of(side) for side in sizes]
         each = max(n // len(sizes), 2 * N_CENTERS)
         fills = len(bounds) <= GRID_DIMENSIONS
         self._n_local = each // (LOCAL_SHARE if fills else 2)
@@ -209,15 +213,13 @@ class FreeCells(ArmSet):
             np.tile(np.arange(each) >= each - self._n_local, len(sizes))
         )
 
-    @property
-    def free(self) -> np.ndarray:
-        """Which sides of the box (d,) a cell moves along continuously."""
-        return ~np.isin(np.arange(len(self.bounds)), list(self._separate))
-
     def room(self, number: int) -> np.ndarray:
         """Box (d, 2) of the centres of cells of a size."""
+        return self._rooms[number]
+
+    def _room_of(self, sides: np.ndarray) -> np.ndarray:
         lower, upper = self.bounds.T
-        half = np.minimum(0.5 * self.sizes[number], 0.5 * (upper - lower)) * self.free
+        half = np.minimum(0.5 * sides, 0.5 * (upper - lower)) * self.free
         return np.column_stack([lower + half, upper - half])
 
     def placed(self, centers: np.ndarray, number: int) -> np.ndarray:
@@ -257,8 +259,11 @@ class FreeCells(ArmSet):
             stays = self.size_of == number
             stays[slots] = False
             at = self._where_it_lies(centers, number)
-            near = np.abs(places[stays] - at[:, np.newaxis]) <= SAME_SIZE * np.ptp(room, axis=1)
-            new = at[~near.all(axis=2).any(axis=1)][: -(-each // 2)]
+            others, same = places[stays], np.ones((len(at), np.count_nonzero(stays)), dtype=bool)
+            for axis, (low, high) in enumerate(room):  # faster than over the last of three axes
+                away = np.abs(others[:, axis] - at[:, axis, np.newaxis])
+                same &= away <= SAME_SIZE * (high - low)
+            new = at[~same.any(axis=1)][: -(-each // 2)]
             around = points_near(room, at, each - len(new), rng)
             rows[slots] = self.placed(np.concatenate([new, around]), number)
             moved.append(slots)

@@ -17,6 +17,7 @@ SETTINGS = {
     "bounds": [(0.0, 1.0)] * 2,
     "alpha": 0.01,
     "n_candidates": 40,
+    "random_state": 0,
 }
 
 
@@ -73,7 +74,7 @@ def test_what_is_asked_is_worth_more_than_any_candidate(n_pending):
 @pytest.mark.parametrize("cls", [KGOptimizer, IDSOptimizer, TargetsOptimizer])
 def test_whatever_the_rule_it_is_asked_again_and_inside(cls):
     settings = {"rule": "mes"} if cls is TargetsOptimizer else {}
-    optimizer = started(cls, random_state=0, **settings)
+    optimizer = started(cls, **settings)
     for _ in range(3):
         query = optimizer.ask()
         assert query == optimizer.ask()
@@ -83,7 +84,7 @@ def test_whatever_the_rule_it_is_asked_again_and_inside(cls):
 
 
 def test_it_is_kept_in_files(tmp_path):
-    optimizer = started(random_state=0)
+    optimizer = started()
     optimizer.tell(optimizer.ask(), 0.5)
     optimizer.save(tmp_path / "run.skgpb")
     again = KGOptimizer.load(tmp_path / "run.skgpb")
