@@ -173,8 +173,11 @@ SLOW = {
     "PI",
     "KG-averages",
     "KG-cells",
-    "IDS",
+    "KG-fidelities",
+    "IDS-cells",
+    "GPOO-center",
     "GPOO-query-kernel",
+    "MES",
     "elimination-box",
     "elimination-groups",
     "CMES-candidates",
@@ -185,6 +188,7 @@ SLOW = {
     "CMETS-pairs",
     "CMES-operator",
     "CMES-points",
+    "CMES-policies",
     "CMES-unknown-noise",
     "CMES-pairs-unknown-noise",
     "CMETS-unknown-noise",
@@ -238,6 +242,7 @@ SLOW |= {
     "TS-box-in-contexts",
     "MES-box-in-contexts",
     "DAGP-arms-in-contexts",
+    "KG-cells-in-contexts",
 }
 
 

@@ -57,6 +57,10 @@ OPTIMIZERS = {
 }
 
 
+#: They share what takes the lock with others here.
+ALIKE = {"GPTree", "DAGP", "CMETS", "indirect EI"}
+
+
 def hammer(*tasks, seconds):
     """Call every task in a thread of its own again and again; what they raised."""
     errors, end = [], time.monotonic() + seconds
@@ -78,7 +82,10 @@ def hammer(*tasks, seconds):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", list(OPTIMIZERS))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n in ALIKE else ()) for n in OPTIMIZERS],
+)
 def test_threads_may_share_an_optimizer(name, tmp_path):
     optimizer = clone(OPTIMIZERS[name]).set_params(random_state=0)
     asked = [[0.3]] if name == "contextual" else []

@@ -56,6 +56,7 @@ def refused(capsys, *arguments):
     return err
 
 
+@pytest.mark.slow
 def test_a_campaign_gives_what_the_same_calls_in_python_give(path, call):
     rng = np.random.default_rng(0)
     python = GPUCBOptimizer(**GPUCBOptimizer.load(path).get_params())

@@ -40,7 +40,7 @@ def function(rng, d):
 @pytest.mark.parametrize("feedback", ["center", "average"])
 @pytest.mark.parametrize("n_children", [2, 3])
 @pytest.mark.parametrize("d", [1, 2])
-@pytest.mark.parametrize("n_seeds", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_seeds", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_every_play_follows_algorithm_3(d, n_children, feedback, n_seeds):
     n, n_refined, depths = 15 if d == 1 else 12, 0, set()
     bounds = CONTEXTS[d] + ACTIONS[d]

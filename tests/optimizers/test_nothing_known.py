@@ -128,7 +128,7 @@ def test_a_narrow_peak_is_found_by_averages(seed):
     assert peak(seed, max_cost=60) < 1.0
 
 
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_narrow_peak_is_found_under_noise_of_a_tenth_of_its_height(seed):
     assert peak(seed, max_cost=60, noise=0.1) < 1.0
 

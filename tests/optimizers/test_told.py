@@ -21,8 +21,9 @@ OPTIMIZERS = [
     and issubclass(value, BaseEstimator)
     and not name.startswith("Base")
 ]
-#: Those of indirect queries take points alike; one of them stands for the others by default.
-ALIKE = {"IndirectEIOptimizer", "IndirectPIOptimizer", "IndirectMESOptimizer"}
+#: Those of indirect queries take points alike, and those over arms; some stand for the others.
+ALIKE = {"IndirectEIOptimizer", "IndirectPIOptimizer", "IndirectMESOptimizer", "MESOptimizer"}
+ALIKE |= {"IGPUCBOptimizer", "URGPUCBOptimizer", "PIOptimizer", "ESTOptimizer"}
 TAKING_POINTS = [
     pytest.param(cls, marks=pytest.mark.slow if cls.__name__ in ALIKE else ())
     for cls in OPTIMIZERS
