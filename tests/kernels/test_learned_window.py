@@ -188,3 +188,16 @@ def test_a_process_that_counts_the_error_of_a_window_is_not_confidently_wrong():
             found.append(np.sqrt(np.mean(((mean - f(x[:, 0])) / std) ** 2)))
     assert np.mean(gaps["auto"]) < 1.5
     assert np.mean(gaps[0.0]) > 4.0
+
+
+def test_the_error_is_measured_by_one_evaluator(monkeypatch):
+    """Learning asks for it at every step of a search."""
+    X, A = pairs(60)
+    window, _ = learned_window(X, A, RBF(1.0))
+    window.base, made = RBF([1.0, 0.5]), []
+    make = WindowMean._make_evaluator
+    monkeypatch.setattr(
+        WindowMean, "_make_evaluator", lambda *each: made.append(each) or make(*each)
+    )
+    assert window.model_noise() > 0.0
+    assert len(made) == 1

@@ -5,8 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
+import skgpb.domains.arms
 import skgpb.optimizers._arms
 from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer
+from skgpb.domains.first_design import N_INITIAL
 
 
 @pytest.fixture(autouse=True)
@@ -70,3 +72,18 @@ def test_asking_and_reading_move_nothing_more():
     opt.scores()
     opt.ask(3)
     assert_array_equal(opt.arms_, first)
+
+
+def test_the_first_design_is_made_once(monkeypatch):
+    made, make = [], skgpb.domains.arms.first_points
+    monkeypatch.setattr(
+        skgpb.domains.arms, "first_points", lambda *each: made.append(each) or make(*each)
+    )
+    optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], random_state=0)
+    for i in range(N_INITIAL):
+        optimizer.tell(optimizer.ask(), float(i))
+    assert len(made) == 1
+    optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], random_state=0)
+    optimizer.tell(optimizer.ask(), None)  # one more place takes that of what failed
+    optimizer.ask()
+    assert [each[-1] for each in made] == [0, 0, 1]

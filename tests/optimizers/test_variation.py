@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skgpb.domains.partition import sample_cells
-from skgpb.kernels import Columns
+from skgpb.kernels import CellAverage, Columns
 from skgpb.optimizers import (
     ContextualGPTreeOptimizer,
     GPOOOptimizer,
@@ -23,7 +23,13 @@ from skgpb.optimizers import (
     GPZoomingOptimizer,
     variation_bound,
 )
-from skgpb.optimizers._variation import cell_deviations, h_max, largest_within, smoothness_exponent
+from skgpb.optimizers._variation import (
+    PriorOfPoints,
+    cell_deviations,
+    h_max,
+    largest_within,
+    smoothness_exponent,
+)
 
 BOUNDS = {1: [(-0.5, 1.0)], 2: [(0.0, 1.0), (-1.0, 2.0)], 3: [(0, 1), (2.0, 2.5), (-1, 1)]}
 
@@ -209,3 +215,25 @@ def test_the_largest_deviation_of_parts_is_found_axis_by_axis():
 
         exact = float(np.sqrt(1.0 - np.exp(-heights.sum())))
         assert 0.98 * exact <= largest_within(deviations, d) <= exact * (1.0 + 1e-14)
+
+
+class Counting(RBF):
+    """The largest covariance matrix that it was asked for."""
+
+    largest = 0
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        Counting.largest = max(Counting.largest, len(X) * len(X if Y is None else Y))
+        return super().__call__(X, Y, eval_gradient)
+
+
+@pytest.mark.parametrize(
+    "space", [lambda kernel: kernel, lambda kernel: PriorOfPoints(CellAverage(kernel, 1))]
+)
+def test_points_of_a_cell_are_compared_with_its_centre_alone(space):
+    cube, Counting.largest = [(np.zeros(6), np.ones(6))], 0
+    found = cell_deviations(space(Counting(0.3)), lambda depth: cube, 2)
+    assert 0 < Counting.largest < 6 * 100  # not the square of the places along six axes
+    # The farthest points are the corners, nothing is known of them.
+    expected = np.sqrt(2.0 - 2.0 * np.exp(-0.5 * 6 * 0.5**2 / 0.3**2))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
