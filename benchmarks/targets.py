@@ -280,7 +280,7 @@ def main(arguments: list[str] | None = None) -> None:
         f"Regret, % of the range; {options.runs} runs of {options.budget} answers, {options.half}"
     )
     print(format_table(title, [*columns, "seconds"], rows))
-    print(f"Written: {path}")
+    print(f"\nWritten: {path}")
 
 
 if __name__ == "__main__":
