@@ -21,6 +21,7 @@ from skgpb.domains import (
     ArmSet,
     Ball,
     Balls,
+    Blocks,
     BoxCandidates,
     BoxPartition,
     Cell,
@@ -28,9 +29,14 @@ from skgpb.domains import (
     ContextArms,
     ContextCell,
     ContextPartition,
+    Discs,
+    DiscSet,
+    Districts,
+    DistrictSet,
     EuclideanCovering,
     Fidelities,
     FreeCells,
+    FreeDiscs,
     MixedBalls,
     MixedCovering,
     MixedPartition,
@@ -53,6 +59,7 @@ from skgpb.exceptions import (
 from skgpb.experiments import Experiment, Side
 from skgpb.feedback import Answer, Estimate, from_counts
 from skgpb.kernels import (
+    BallAverage,
     CellIntegral,
     Columns,
     ConditionalMean,
@@ -118,7 +125,9 @@ def domains() -> None:
     arms = ArmSet(POINTS, BOX)
     assert_type(arms.arm(3), Arm)
     assert_type(BoxCandidates(BOX, 10, None, 0).bounds, np.ndarray)
-    assert issubclass(FreeCells, ArmSet) and issubclass(ContextArms, ArmSet)
+    for kind in (FreeCells, ContextArms, DiscSet, DistrictSet, FreeDiscs):
+        assert issubclass(kind, ArmSet)
+    assert all(isinstance(each.__name__, str) for each in (Blocks, Discs, Districts, BallAverage))
     assert_type(Fidelities(2).sides(BOX, None), np.ndarray)
     allocations = AllocationSet([arms, arms], [np.ones(16), np.ones(16)])
     assert_type(allocations.allocation([0, 1]), Allocation)

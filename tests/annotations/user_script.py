@@ -41,10 +41,13 @@ from skgpb.domains import (
     Allocation,
     Arm,
     Ball,
+    BlockArm,
     Cell,
     Cells,
     ContextArm,
     ContextCell,
+    Disc,
+    District,
     FidelityArm,
     IndirectCell,
     IndirectQuery,
@@ -143,7 +146,8 @@ def targets() -> None:
     )
     for other in others:
         assert_type(other.ask(), Arm)
-    assert issubclass(FidelityArm, Arm) and issubclass(ContextArm, Arm)
+    for kind in (FidelityArm, ContextArm, Disc, District, BlockArm):
+        assert issubclass(kind, Arm)
 
 
 def indirect() -> None:
