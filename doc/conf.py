@@ -97,9 +97,10 @@ html_math_renderer = "mathml"
 
 def mathml(node: Element, displayed: bool) -> str:
     """Convert a formula to MathML, which every current browser shows by itself."""
+    # docutils knows \ldots but not \dots, and takes both digits of \frac12 for the numerator.
+    formula = re.sub(r"(frac)(\d)(\d)", r"\1{\2}{\3}", node.astext().replace(r"\dots", r"\ldots"))
     try:
-        # docutils knows \ldots but not \dots.
-        return tex2mathml(node.astext().replace(r"\dots", r"\ldots"), as_block=displayed)
+        return tex2mathml(formula, as_block=displayed)
     except MathError as error:
         logger.warning("cannot convert %r: %s", node.astext(), error, location=node)
         return node.astext()
