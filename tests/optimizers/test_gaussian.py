@@ -213,12 +213,19 @@ def test_learning_that_failed_waits_until_it_is_due_again():
 
 
 def learned(cls, **settings):
-    optimizer = cls(bounds=[(0, 1)], random_state=0, **settings)
+    optimizer = cls(**{"bounds": [(0, 1)], "random_state": 0} | settings)
     optimizer.ask()
     before = optimizer.surrogate_.process_.kernel.theta
     play(optimizer, 9)
     assert (optimizer.surrogate_.process_.kernel.theta != before).all()
     return optimizer
+
+
+def assert_pairs_are_those_of_the_process(arms):
+    process = arms.surrogate_.process_
+    fresh = TrackedPairs(process).covariance(process.posterior, [], arms.alpha_)
+    known = arms._pairs.covariance(process.posterior, [], arms.alpha_)
+    assert_allclose(known, fresh, atol=1e-12)
 
 
 def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
@@ -232,9 +239,11 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     arms.scores()  # which places the candidates of the round
     process = arms.surrogate_.process_
     assert arms._largest_slope() == arms.domain_.largest_slope(process.deviations)
-    fresh = TrackedPairs(process).covariance(process.posterior, [], arms.alpha_)
-    known = arms._pairs.covariance(process.posterior, [], arms.alpha_)
-    assert_allclose(known, fresh, atol=1e-12)
+    assert_pairs_are_those_of_the_process(arms)
+    # Arms of a list stay, so that what is known of them is not made anew by itself.
+    assert_pairs_are_those_of_the_process(
+        learned(DAGPUCBOptimizer, bounds=None, arms=ARMS, weights="joint")
+    )
     draws = TrackedPairs(process).draws(3, np.random.default_rng(1)).T
     expected = draws * process.scale + process.offset
     assert_allclose(arms.sample_arms(3, 1), expected, rtol=1e-12)
