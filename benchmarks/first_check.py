@@ -31,7 +31,7 @@ SIDE = np.linspace(0.0, 1.0, 21)
 ARMS = {
     1: np.linspace(0.0, 1.0, 101)[:, None],
     2: np.stack(np.meshgrid(SIDE, SIDE), axis=-1).reshape(-1, 2),
-    4: qmc.Sobol(4, rng=np.random.default_rng(0)).random(512)[:400],
+    4: qmc.Sobol(4, seed=np.random.default_rng(0)).random(512)[:400],
 }
 
 

@@ -36,7 +36,7 @@ def first_design(pair: Pair, seed: int) -> list[tuple[np.ndarray, int]]:
     """Points of the cheap function that fill the cube, and of the dear one."""
     design = []
     for task, n in ((1, 4 * pair.d), (0, pair.d + 1)):
-        sobol = qmc.Sobol(pair.d, rng=np.random.default_rng([seed, task]))
+        sobol = qmc.Sobol(pair.d, seed=np.random.default_rng([seed, task]))
         design += [(x, task) for x in sobol.random_base2(int(np.ceil(np.log2(n))))[:n]]
     return design
 
