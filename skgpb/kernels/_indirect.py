@@ -41,12 +41,12 @@ class IndirectKernel(WrapperKernel):
     # --- what subclasses define ---
 
     @abstractmethod
-    def _rows_of_points(self, X: np.ndarray) -> np.ndarray:
-        """Return the rows of f at finite points X (n, d)."""
+    def rows_of_points(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows of f at points X (n, d), which are finite numbers; not checked."""
 
     @abstractmethod
-    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Return the rows of g at finite queries A (n, q)."""
+    def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        """Return the rows of g at queries A (n, q), which are finite numbers; not checked."""
 
     @abstractmethod
     def _check_rows(self, rows: np.ndarray, name: str) -> None:
@@ -80,11 +80,11 @@ class IndirectKernel(WrapperKernel):
 
     def points(self, X: ArrayLike) -> np.ndarray:
         """Return the rows of f at points X (n, d), one each."""
-        return self._rows_of_points(as_points(X, "X"))
+        return self.rows_of_points(as_points(X, "X"))
 
     def queries(self, A: ArrayLike) -> np.ndarray:
         """Return the rows of g at queries A (n, q), one each."""
-        return self._rows_of_queries(as_points(A, "A"))
+        return self.rows_of_queries(as_points(A, "A"))
 
     def check_related(self, A: ArrayLike, X: ArrayLike) -> None:
         """Raise ValueError where queries A (n, q) do not average over points such as X (n, d)."""

@@ -253,14 +253,14 @@ class ConditionalMean(IndirectKernel):
         self.n_landmarks = n_landmarks
         self.embedding_kernel = embedding_kernel
 
-    def _rows_of_points(self, X: np.ndarray) -> np.ndarray:
+    def rows_of_points(self, X: np.ndarray) -> np.ndarray:
         """Rows [x, 0, 0], shape (n, d + q + 1)."""
         d, q = self._sizes()
         if X.shape[1] != d:
             raise ValueError(f"X must have {d} columns, as the pairs have; got {X.shape[1]}.")
         return np.hstack((X, np.zeros((len(X), q + 1))))
 
-    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+    def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
         """Rows [0, a, 1], shape (n, d + q + 1)."""
         d, q = self._sizes()
         if A.shape[1] != q:

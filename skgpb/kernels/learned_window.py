@@ -196,7 +196,8 @@ class LearnedWindow(WindowMean):
         super().__init__(base)
         self.scatter = scatter
 
-    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+    def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        """Rows [center, scale], shape (n, 2 d)."""
         return np.hstack(self.scatter.windows(A))
 
     def model_noise(self) -> float:

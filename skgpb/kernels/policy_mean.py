@@ -87,7 +87,7 @@ class PolicyMean(IndirectKernel):
         """Features (K, d) of the arms, their numbers where they have none."""
         return self._arms(None)
 
-    def _rows_of_points(self, X: np.ndarray) -> np.ndarray:
+    def rows_of_points(self, X: np.ndarray) -> np.ndarray:
         """Rows of arms, given by their features X (n, d): sure choices, shape (n, K)."""
         arms = self._arms(None)
         if X.shape[1] != arms.shape[1]:
@@ -103,7 +103,7 @@ class PolicyMean(IndirectKernel):
             rows[row, place] = 1.0
         return rows
 
-    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+    def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
         """Rows of agents A (n, q): their probabilities, shape (n, K)."""
         if self.policies is None:
             raise ValueError("PolicyMean needs policies to translate queries.")

@@ -103,20 +103,20 @@ class WeightedSum(IndirectKernel):
                 f"A must name sets among groups, {_some(labels)}; got"
                 f" {asked[int(np.argmin(known))].item()!r}."
             )
-        return self._rows_of_queries(np.searchsorted(labels, asked).astype(np.float64)[:, None])
+        return self.rows_of_queries(asked[:, None])
 
-    def _rows_of_points(self, X: np.ndarray) -> np.ndarray:
+    def rows_of_points(self, X: np.ndarray) -> np.ndarray:
         """Rows of f at points X (n, d)."""
         return np.column_stack([X, np.full(len(X), POINT)])
 
-    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Rows of sets by their numbers A (n, 1)."""
-        _, points, R = self._sets()
+    def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+        """Rows of sets, given by their names A (n, 1)."""
+        labels, points, R = self._sets()
         sizes = abs(R)
         total = sizes.sum(axis=1)
         centers = (sizes @ points) / np.where(total > 0.0, total, 1.0)[:, None]
-        numbers = A[:, 0].astype(np.intp)
-        return np.column_stack([centers[numbers], A[:, 0]])
+        numbers = np.searchsorted(labels, A[:, 0])
+        return np.column_stack([centers[numbers], numbers])
 
     def mean_of(self, rows: np.ndarray, mean: Callable) -> np.ndarray:
         """Return the functionals of a known function, shape (n,)."""

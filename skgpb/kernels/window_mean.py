@@ -102,12 +102,12 @@ class WindowMean(IndirectKernel):
         self.domain = domain
         self.tolerance = tolerance
 
-    def _rows_of_points(self, X: np.ndarray) -> np.ndarray:
+    def rows_of_points(self, X: np.ndarray) -> np.ndarray:
         """Rows of windows without width, shape (n, 2 d)."""
         self._check_settings(X.shape[1])
         return np.hstack((X, np.zeros_like(X)))
 
-    def _rows_of_queries(self, A: np.ndarray) -> np.ndarray:
+    def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
         """Rows [center, scale], shape (n, 2 d)."""
         place = A
         if self.scale is None:

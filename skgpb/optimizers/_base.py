@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -67,6 +67,9 @@ class BaseBanditOptimizer(
 
     #: Whether large or small rewards are sought.
     direction: str = "maximize"
+
+    #: From how many answers on hyperparameters are learned, those given to fit included.
+    _learning_due: float = inf
 
     _parameter_constraints: dict[str, Any] = {"direction": [StrOptions({"maximize", "minimize"})]}
 
@@ -344,14 +347,13 @@ class BaseBanditOptimizer(
         self._log.append(("tell", query, value, noise))
         self._told()
         try:
-            if self._learning_is_due():
+            if self._round + self._n_fitted >= self._learning_due:
                 self._learn_or_keep()
         finally:
             self._settle()
 
-    def _learning_is_due(self) -> bool:
-        """Whether hyperparameters are to be learned from what was told by now."""
-        return False
+    def _schedule(self, n: int) -> None:
+        """Note that hyperparameters were learned from n answers, and when they are due again."""
 
     def _learn(self) -> None:
         """Learn hyperparameters; what changes is replaced, not changed in place."""
@@ -375,7 +377,7 @@ class BaseBanditOptimizer(
         del self._log[n_events:]
         self._log.append(("unlearned", *when))
         # It is not tried again before it is due again.
-        self._learned_at = self._round + self._n_fitted
+        self._schedule(self._round + self._n_fitted)
         if isinstance(failure, Exception):
             warnings.warn(
                 "learning the hyperparameters failed, those in use are kept: "

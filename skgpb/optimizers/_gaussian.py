@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from copy import copy
-from math import isnan, log, sqrt
+from math import inf, isnan, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -92,13 +92,15 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     def _learns(self) -> bool:
         return self._standardizes or self.optimizer is not None or self.alpha is None
 
-    def _learning_is_due(self) -> bool:
-        """Follow the schedule of ``relearn``; units are learned from the first answer on."""
-        if not self._learns:
-            return False
+    def _schedule(self, n: int) -> None:
+        """Follow ``relearn``; units are learned from the first answer on."""
         first = 1 if self._standardizes else FIRST_LEARNING
-        following = next_learning(self.relearn, self._learned_at, first)
-        return self._round + self._n_fitted >= following
+        self._learned_at = n
+        self._learning_due = next_learning(self.relearn, n, first) if self._learns else inf
+
+    def _reread(self) -> None:
+        super()._reread()
+        self._schedule(self._learned_at)
 
     def _rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows (n, n_columns) of points (n, d)."""
@@ -239,7 +241,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         self._prior = prior if chosen else self._default_prior()
         # Noise variance of answers that come without their own, in units of the surrogate.
         self._noise = NOISE if self._known_noise is None else self._known_noise
-        self._learned_at = 0
+        self._schedule(0)
         if self._prior is not None or self.optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
 
@@ -358,7 +360,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         """Learn the scale of the rewards and the hyperparameters, and refactorise."""
         if not self._learns:
             return
-        self._learned_at = self._round + self._n_fitted
+        self._schedule(self._round + self._n_fitted)
         replayed = self.__dict__.get("_replayed_learning")
         learned = checked_learned(replayed.pop()) if replayed else self._most_probable()
         center, scale, noise = learned["center"], learned["scale"], learned["noise"]

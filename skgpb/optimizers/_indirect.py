@@ -204,9 +204,8 @@ class BaseIndirectOptimizer(
         self._queries = self._make_queries(kernel, A)
         points = bounds.T[:1] if self._arms is None else self._arms[:1]
         kernel.check_related(self._queries.typical_rows, points)
-        self._reread()
+        self._find_noises()
         self._begin_loop()
-        self._learned_at = 0
         self._spent = 0.0
         # What was asked and answered, and its noise variance: NaN where it is to be learned.
         self._answers: list[tuple[np.ndarray, float, float]] = []
@@ -216,7 +215,11 @@ class BaseIndirectOptimizer(
         self._begin()
 
     def _reread(self) -> None:
-        # Noise variances of the answers to all queries, where they are not the same.
+        super()._reread()
+        self._find_noises()
+
+    def _find_noises(self) -> None:
+        """Noise variances of the answers to all queries, where they are not the same."""
         self._noises = None
         if callable(self.alpha):
             arguments = self._queries.arguments
@@ -246,6 +249,7 @@ class BaseIndirectOptimizer(
         )
         self.share_lock(self.surrogate_)
         self._first_theta, self._n_learned = theta, 0
+        self._schedule(0)
         if self._is_consistent:
             self._check_consistent(kernel)
         self._follow(kernel)
@@ -393,9 +397,9 @@ class BaseIndirectOptimizer(
             mean, std = (x[slot] for x in surrogate.predict_query_tracked(return_std=True))
             surrogate.condition_tracked(slot, reward, alpha=alpha)
         else:
-            row = query.a[np.newaxis]
-            mean, std = (x[0] for x in surrogate.predict_query(row, return_std=True))
-            surrogate.condition_query(row, reward, alpha=alpha)
+            row = surrogate.kernel_.rows_of_queries(query.a[np.newaxis])
+            mean, std = (x[0] for x in surrogate.moments(row))
+            surrogate.observe(row, reward, alpha)
         self._answers.append((query.a, reward, alpha))
         self._round += 1
         self._spent += query.cost
@@ -418,7 +422,8 @@ class BaseIndirectOptimizer(
             surrogate.learn(units, self._prior)
         else:
             surrogate.set_units(*units)
-        self.surrogate_, self._learned_at = surrogate, n
+        self.surrogate_ = surrogate
+        self._schedule(n)
         self._measure()
         self._learned()
 

@@ -330,7 +330,7 @@ class MaxValueInformation:
         if A is None:
             mean, std = posterior.predict_query_tracked(return_std=True)
         else:
-            mean, std = posterior.predict_query(A, return_std=True)
+            mean, std = posterior.moments(posterior.kernel_.rows_of_queries(A))
         if not self.silent:
             value = self._information(posterior, A, mean, std, noise)
             self.silent = self.fallback and not value.max() > TIE_TOLERANCE

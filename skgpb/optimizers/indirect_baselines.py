@@ -417,7 +417,7 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
             if A is None:
                 mean, std = expected.predict_query_tracked(return_std=True)
             else:
-                mean, std = expected.predict_query(A, return_std=True)
+                mean, std = expected.moments(expected.kernel_.rows_of_queries(A))
             return mean + width * std
 
         return self._most_valuable(score, search=not self._pending)

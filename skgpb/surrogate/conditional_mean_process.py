@@ -67,8 +67,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     alpha : float or None, default=1e-2
         Noise variance of an answer or a value, unless :meth:`condition_query` or
         :meth:`condition_point` is told otherwise. None has :meth:`learn` find it; until then it
-        is 5 % of the variance of observations: 1 with ``normalize_y``, else their mean variance
-        under the prior.
+        is 5 % of the mean prior variance of observations, with ``normalize_y`` of 1.
     model_noise : "auto" or float, default="auto"
         Variance added to ``alpha`` for answers: the conditional's own error about g. "auto" is
         ``conditional.model_noise()``: zero where p(x|a) is known, estimated from leave-one-out
@@ -103,9 +102,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     Notes
     -----
-    After t observations an answer about a tracked query costs O(m t) for m tracked functionals,
-    and one row of covariances: with N pairs O(N (m + N)), no factorisation. It is the posterior of
-    equations 4 and 5 of [Zhang2025]_.
+    The posterior of equations 4 and 5 of [Zhang2025]_. An answer about one of m tracked functionals
+    costs O(m t) after t others, and one row of covariances: with N pairs O(N (m + N)).
 
     Examples
     --------
@@ -180,12 +178,12 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         self : ConditionalMeanProcess
         """
         with self._lock:
-            return self._condition(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
+            return self.observe(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
 
     @locked
     def condition_point(self, X: ArrayLike, y: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Observe values y of f at points X (n, d); otherwise as :meth:`condition_query`."""
-        return self._condition(self._prepared().points(one_or_more(X, "X")), y, alpha, False)
+        return self.observe(self._prepared().points(one_or_more(X, "X")), y, alpha, False)
 
     def condition_tracked(self, i: int, z: float, alpha: float | None = None) -> Self:
         """Observe an answer about tracked query number i. O(m t), no solve."""
@@ -285,20 +283,20 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         std : ndarray of shape (n,), only if ``return_std``
         cov : ndarray of shape (n, n), only if ``return_cov``
         """
-        return self._moments(self._prepared().points(X), return_std, return_cov)
+        return self.moments(self._prepared().points(X), return_std, return_cov)
 
     def predict_query(
         self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
     ) -> Any:
         """Posterior mean of g at queries A (n, q); otherwise as :meth:`predict`."""
         with self._lock:
-            return self._moments(self._prepared().queries(A), return_std, return_cov)
+            return self.moments(self._prepared().queries(A), return_std, return_cov)
 
     @locked
     def predict_joint(self, X: ArrayLike, A: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Joint posterior mean (n + m,) and covariance (n + m, n + m) of f(X), then g(A)."""
         kernel = self._prepared()
-        return self._moments(np.vstack((kernel.points(X), kernel.queries(A))), False, True)
+        return self.moments(np.vstack((kernel.points(X), kernel.queries(A))), False, True)
 
     @locked
     def covariance(self, X: ArrayLike, A: ArrayLike) -> np.ndarray:
@@ -561,7 +559,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         noises = check_noise_variances(np.where(unknown, 0.0, given), len(rows))
         return z, np.where(unknown, np.nan, noises)
 
-    def _condition(self, rows: np.ndarray, z: Any, alpha: Any, asked: bool) -> Self:
+    def observe(self, rows: np.ndarray, z: Any, alpha: Any = None, asked: bool = True) -> Self:
+        """Observe what rows of ``kernel_`` describe, answers or values of f. Rows are trusted."""
         values, noises = self._checked(rows, z, alpha)
         gp, residuals = self._ready(rows), values - self._prior(rows)
         units = gp.offset, gp.scale
@@ -575,7 +574,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         self._seen.append((rows.copy(), values, noises, np.full(len(rows), asked)))
         return self
 
-    def _moments(self, rows: np.ndarray, std: bool, cov: bool) -> Any:
+    def moments(self, rows: np.ndarray, std: bool = True, cov: bool = False) -> Any:
+        """Posterior of what rows of ``kernel_`` describe, as :meth:`predict_query`."""
         if std and cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
         prior = self._prior(rows)

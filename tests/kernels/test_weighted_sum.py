@@ -34,6 +34,9 @@ def test_points_of_a_cell_are_its_average_and_a_point_may_be_in_several_sets():
     kernel = WeightedSum(RBF(0.4), np.concatenate(points), np.repeat([7, 9], 16))
     boxes = np.array([np.concatenate(cell) for cell in cells])
     assert_allclose(kernel(kernel.queries([7, 9])), CellAverage(RBF(0.4), 4)(boxes), rtol=1e-12)
+    # A search, which does not check its rows again, gives sets by their names as well.
+    rows = kernel.rows_of_queries(np.array([[9.0], [7.0]]))
+    assert_array_equal(rows, kernel.queries([9, 7]))
 
 
 def test_fourier_coefficients_by_quadrature():

@@ -206,7 +206,7 @@ def test_tracked_functionals_follow_every_observation(setting):
     again = ConditionalMeanProcess(SMOOTH, conditional, alpha=0.02, mean=prior_mean)
     for rows, z, noises, asked in process._seen:
         again._prepared()
-        again._condition(rows, z, noises, bool(asked[0]))
+        again.observe(rows, z, noises, bool(asked[0]))
     assert_allclose(again.predict(P), process.predict(P), atol=1e-9)
 
 
@@ -492,7 +492,7 @@ def test_noise_that_is_not_known_is_learned_from_repeats(setting):
     for rows, z, alphas, asked in process._seen:
         alphas = np.where(np.isnan(alphas), process.alpha_, alphas)
         known._prepared()
-        known._condition(rows, z, alphas, asked[0])
+        known.observe(rows, z, alphas, asked[0])
     assert_allclose(process.predict(P, True), known.predict(P, True), rtol=1e-6, atol=1e-8)
     copied = pickle.loads(pickle.dumps(process))
     assert copied.alpha_ == process.alpha_

@@ -632,9 +632,25 @@ def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
         optimizer.tell(optimizer.ask(), np.sin(n))
         if learned and learned[-1] == n:
             # What was replaced by a mere note would have remembered when it learned.
-            optimizer._learned_at = n
+            optimizer._schedule(n)
             told.append(n)
     assert told[-1] == last_learning(relearn, 12) and told[1:] == learned
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, CMESOptimizer])
+def test_a_schedule_that_is_set_in_a_run_holds_at_once(cls):
+    """When learning is due is known beforehand; what it follows from may change."""
+    optimizer = cls(bounds=[(0, 1)], relearn=None, random_state=0)
+
+    def n_learned_of(relearn):
+        optimizer.set_params(relearn=relearn)
+        optimizer.tell(optimizer.ask(), 0.1 * len(optimizer.history_))
+        return optimizer._learned_at
+
+    schedules = [None, 1, 1, None, "growing", 5]
+    assert [n_learned_of(each) for each in schedules] == [0, 2, 3, 3, 5, 5]
+    optimizer.fit([[0.0], [1.0]], [0.1, 0.2])
+    assert n_learned_of(1) == 3
 
 
 def test_noise_that_goes_in_proportion_is_learned_as_one_number():
