@@ -183,7 +183,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
                 )
             return weights
         if self.weights == "integral":
-            return maximum_distribution(posterior.mean, posterior.std)[0]
+            return maximum_distribution(posterior.mean, posterior.std)
         if self.weights == "sampling":
             return shares_of_first(
                 lambda k: (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._arms import maximum_distribution
+from skgpb._core._arms import expected_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.improvement import standard_scores
 from skgpb.locks import locked
@@ -115,7 +115,7 @@ class ESTOptimizer(BaseArmsOptimizer):
     def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
         """Return (mean(x) - m) / std(x), Algorithm 1."""
         if self.optimum is None:
-            m = maximum_distribution(posterior.mean, posterior.std)[1]
+            m = expected_maximum(posterior.mean, posterior.std)
         else:
             m = (self._signed(self.optimum) - posterior.offset) / posterior.scale
         # The value sought is never below what an arm is expected to yield.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference import ucb as reference
 from reference.ucb import posterior, reductions
 from scipy.special import ndtr
 from sklearn.gaussian_process.kernels import RBF, Matern
@@ -12,6 +13,7 @@ from skgpb._core._arms import (
     add_reductions,
     correct_draws,
     downdate,
+    expected_maximum,
     maximum_cdf,
     maximum_distribution,
     subtract_explained,
@@ -124,7 +126,7 @@ def test_weights_are_exact(n, spread):
     rng = np.random.default_rng(n)
     mean = rng.normal(size=n) * spread
     std = np.exp(rng.normal(size=n) * spread)
-    weights, expected = maximum_distribution(mean, std)
+    weights, expected = maximum_distribution(mean, std), expected_maximum(mean, std)
     naive, naive_expected = dense_rule(mean, std)
     np.testing.assert_allclose(weights, naive, rtol=0, atol=1e-12)
     np.testing.assert_allclose(expected, naive_expected, rtol=0, atol=1e-11)
@@ -133,7 +135,7 @@ def test_weights_are_exact(n, spread):
 
 def test_weights_of_two_arms_have_a_closed_form():
     for gap, a, b in [(0.0, 1.0, 1.0), (0.5, 1e-6, 1.0), (3.0, 0.2, 0.1), (30.0, 1.0, 1.0)]:
-        weights, _ = maximum_distribution(np.array([gap, 0.0]), np.array([a, b]))
+        weights = maximum_distribution(np.array([gap, 0.0]), np.array([a, b]))
         z = gap / np.hypot(a, b)
         # Nodes near the mean are known to its rounding, in units of the deviation.
         rounding = np.finfo(float).eps * gap / min(a, b)
@@ -142,24 +144,36 @@ def test_weights_of_two_arms_have_a_closed_form():
 
 @pytest.mark.parametrize("n", [1000, 20_000])
 def test_weights_of_many_equal_arms_are_equal(n):
-    weights, expected = maximum_distribution(np.full(n, 3.0), np.full(n, 0.5))
+    mean, std = np.full(n, 3.0), np.full(n, 0.5)
+    weights, expected = maximum_distribution(mean, std), expected_maximum(mean, std)
     np.testing.assert_allclose(weights, 1 / n, rtol=1e-9)
     assert 3.0 < expected < 3.0 + 0.5 * np.sqrt(2 * np.log(n))
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e150])
+def test_expected_maximum_of_candidates_of_every_order_of_magnitude(scale):
+    """As around the best of a box: many that are known well, beside some that are not at all."""
+    rng = np.random.default_rng(0)
+    std = np.geomspace(0.004, 0.4, 500)
+    mean = 1.2 - 1.5 * std + 0.002 * rng.normal(size=500)
+    expected = expected_maximum(scale * mean, scale * std) / scale
+    assert expected == pytest.approx(reference.expected_maximum(mean, std), abs=1e-10)
+
+
 def test_known_arms_are_a_floor_and_share_what_is_theirs():
     mean, std = np.array([0.0, 1.0, 1.0, 0.5]), np.array([0.0, 0.0, 0.0, 1.0])
-    weights, expected = maximum_distribution(mean, std)
+    weights, expected = maximum_distribution(mean, std), expected_maximum(mean, std)
     above = ndtr(-0.5)
     np.testing.assert_allclose(weights, [0, ndtr(0.5) / 2, ndtr(0.5) / 2, above], atol=1e-13)
     density = np.exp(-0.125) / np.sqrt(2 * np.pi)
     np.testing.assert_allclose(expected, 1 * ndtr(0.5) + 0.5 * above + density, atol=1e-13)
-    np.testing.assert_array_equal(maximum_distribution(mean[:3], std[:3])[0], [0, 0.5, 0.5])
+    np.testing.assert_array_equal(maximum_distribution(mean[:3], std[:3]), [0, 0.5, 0.5])
 
 
 def test_a_floor_counts_as_reached():
-    weights, expected = maximum_distribution(np.zeros(1), np.ones(1), 1.0)
+    weights = maximum_distribution(np.zeros(1), np.ones(1), 1.0)
     np.testing.assert_allclose(weights, ndtr(-1.0), atol=1e-13)
+    expected = expected_maximum(np.array([0.0, 1.0]), np.array([1.0, 0.0]))
     np.testing.assert_allclose(expected, ndtr(1.0) + np.exp(-0.5) / np.sqrt(2 * np.pi), atol=1e-13)
 
 
@@ -167,16 +181,16 @@ def test_a_floor_counts_as_reached():
 def test_weights_do_not_depend_on_units(scale):
     rng = np.random.default_rng(3)
     mean, std = rng.normal(size=20), rng.uniform(0.1, 1, size=20)
-    weights, _ = maximum_distribution(mean, std)
+    weights = maximum_distribution(mean, std)
     np.testing.assert_allclose(
-        maximum_distribution(scale * mean, scale * std)[0], weights, rtol=0, atol=1e-12
+        maximum_distribution(scale * mean, scale * std), weights, rtol=0, atol=1e-12
     )
 
 
 @pytest.mark.parametrize("ratio", [1e-3, 1e-6, 1e-9, 1e-11, 1e-300])
 def test_deviations_of_any_ratio_are_resolved(ratio):
     mean, std = np.array([0.0, 0.3, 0.3 + ratio]), np.array([1.0, ratio, ratio])
-    weights, _ = maximum_distribution(mean, std)
+    weights = maximum_distribution(mean, std)
     np.testing.assert_allclose(weights[0], ndtr(-0.3), rtol=0, atol=2 * ratio + 1e-12)
     rounding = np.finfo(float).eps * 0.3 / ratio
     np.testing.assert_allclose(weights.sum(), 1.0, rtol=0, atol=1e-12 + min(rounding, 1e-6))
@@ -184,10 +198,11 @@ def test_deviations_of_any_ratio_are_resolved(ratio):
 
 
 def test_arms_far_from_zero_are_resolved_as_far_as_rounding_allows():
-    weights, expected = maximum_distribution(np.array([1e9, 1e9]), np.array([1e-3, 1e-3]))
+    mean, std = np.array([1e9, 1e9]), np.array([1e-3, 1e-3])
+    weights, expected = maximum_distribution(mean, std), expected_maximum(mean, std)
     np.testing.assert_allclose(weights, 0.5, atol=1e-6)
     np.testing.assert_allclose(expected - 1e9, 1e-3 / np.sqrt(np.pi), rtol=1e-3)
-    known, _ = maximum_distribution(np.array([1e9, 2e9]), np.array([1e-9, 1e-9]))
+    known = maximum_distribution(np.array([1e9, 2e9]), np.array([1e-9, 1e-9]))
     np.testing.assert_array_equal(known, [0.0, 1.0])
 
 
@@ -228,6 +243,8 @@ def test_wrong_shapes_are_refused():
     with pytest.raises(ValueError, match="as many"):
         maximum_distribution(v, v[:2])
     with pytest.raises(ValueError, match="as many"):
+        expected_maximum(v, v[:2])
+    with pytest.raises(ValueError, match="as many"):
         maximum_cdf(v, v[:2], v)
 
 
@@ -240,8 +257,9 @@ def test_weights_do_not_depend_on_the_size_of_the_means(shift):
     std[4] = 0.0
     floor = float(mean[4])
     for limit in (-np.inf, floor - 1.0, floor + 0.5):
-        weights, expected = maximum_distribution(mean, std, limit)
-        shifted, expected_there = maximum_distribution(mean + shift, std, limit + shift)
+        weights = maximum_distribution(mean, std, limit)
+        shifted = maximum_distribution(mean + shift, std, limit + shift)
         np.testing.assert_allclose(shifted, weights, rtol=0, atol=1e-13)
         assert shifted.sum() <= 1.0 + 1e-12
-        assert expected_there - shift == pytest.approx(expected, abs=2.0 * np.spacing(abs(shift)))
+    expected, expected_there = expected_maximum(mean, std), expected_maximum(mean + shift, std)
+    assert expected_there - shift == pytest.approx(expected, abs=2.0 * np.spacing(abs(shift)))
