@@ -14,8 +14,10 @@ def main() -> int:
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from skgpb.cli import main as run
+    from skgpb.cli.commands import import_commands
+    from skgpb.cli.commands import main as run
 
+    import_commands(sys.argv[1:])
     signal.signal(signal.SIGINT, handler)
     return run()
 

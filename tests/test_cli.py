@@ -502,6 +502,20 @@ def test_help_and_version(capsys):
     assert "--min-members" in capsys.readouterr().out
 
 
+def test_the_version_is_there_before_any_library_is():
+    code = """
+import sys
+from skgpb.__main__ import main
+sys.argv = ["skgpb", "--version"]
+assert main() == 0
+found = {name.partition(".")[0] for name in sys.modules}
+assert not found & {"joblib", "matplotlib", "numpy", "pandas", "scipy", "sklearn"}, found
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"skgpb {skgpb.__version__}\n"
+
+
 def run_program(arguments, **streams):
     command = [sys.executable, "-m", "skgpb", *arguments]
     return subprocess.run(command, text=True, check=False, **streams)

@@ -16,17 +16,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TextIO
 
 import skgpb
-from skgpb.cli import app, demo, experiment, search
 from skgpb.cli.arguments import UsageError
 
-# In the order of --help. Each has ``add_parser(commands)``, whose parser names what it runs:
-# ``parser.set_defaults(run=function of the arguments)``. What is wrong is a UsageError.
-COMMANDS = [
-    search,
-    demo,
-    experiment,
-    app,
-]
 # 128 and the numbers of SIGINT and SIGPIPE.
 INTERRUPTED, READER_GONE = 130, 141
 
@@ -45,6 +36,19 @@ class _Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         # The inherited one is silent where help cannot be written.
         print(message, end="", file=file)
+
+
+def import_commands(argv: list[str]) -> list[Any]:
+    """Return the modules of the commands, in the order of --help; none for the version alone.
+
+    Importing them takes a second. Each has ``add_parser(commands)``, whose parser names what it
+    runs: ``parser.set_defaults(run=function of the arguments)``. What is wrong is a UsageError.
+    """
+    if argv[:1] == ["--version"]:
+        return []
+    from skgpb.cli import app, demo, experiment, search
+
+    return [search, demo, experiment, app]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
-            return _run_command(argv)
+            return _run_command(list(sys.argv[1:] if argv is None else argv))
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -78,9 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _run_command(argv: Sequence[str] | None) -> int:
+def _run_command(argv: list[str]) -> int:
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = _parser(argv).parse_args(argv)
         arguments.run(arguments)
     except UsageError as error:
         _complain(f"error: {' '.join(str(error).split())}")
@@ -108,7 +112,7 @@ def _give_up(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(argv: list[str]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="skgpb",
         description="Say what to measure next, and what is best, when every answer is an average "
@@ -117,6 +121,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"skgpb {skgpb.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
-    for command in COMMANDS:
+    for command in import_commands(argv):
         command.add_parser(commands)
     return parser
