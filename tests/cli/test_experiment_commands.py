@@ -329,6 +329,7 @@ def numbers_apart(lines):
     return re.sub(pattern, "#", text), [float(x) for x in re.findall(pattern, text)]
 
 
+@pytest.mark.skipif(not PAGE.is_file(), reason="needs a checkout with the documentation")
 @pytest.mark.usefixtures("own_seeds")
 def test_the_page_shows_what_its_commands_print(tmp_path, monkeypatch, capsys):
     """All that is printed on the page, in its order; numbers to a hundredth, for rounding."""
