@@ -13,8 +13,7 @@ from skgpb.domains.fidelities import Fidelities, FidelityArm
 from skgpb.domains.indirect import IndirectCell, IndirectQuery
 from skgpb.domains.mixed import MixedPartition
 from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
-from skgpb.domains.partition import BoxPartition, Cell
-from skgpb.domains.pool import PoolPartition
+from skgpb.domains.partition import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.undivided import UndividedPool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skgpb.domains.pool import PoolPartition
+from skgpb.domains.partition import PoolPartition
 
 # So many rows are arranged at once.
 ROWS_AT_ONCE = 2**17

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skgpb.domains import BoxPartition, Cell, PoolPartition
-from skgpb.domains.pool import sorted_within
+from skgpb.domains.partition import sorted_within
 
 
 def box(K=2, counts=(4,)):
