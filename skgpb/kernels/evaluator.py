@@ -1,4 +1,4 @@
-"""The one way in which a posterior evaluates a kernel: two steps, with shortcuts where they exist.
+"""The one way in which a posterior evaluates a kernel: lists of functionals, and two steps.
 
 A functional is one row of descriptors, or the mean over a block of rows, which begin at
 ``offsets``. Covariances are evaluated in two steps, so that the expensive half is done once for
@@ -9,11 +9,13 @@ each::
     evaluator.cross(E, F)                        # (n, m), noiseless
 
 A kernel may bring its own by a method ``evaluator(n_columns)``; any other kernel of scikit-learn
-gets :class:`PlainEvaluator`, which calls it.
+gets :class:`PlainEvaluator`, which calls it. :class:`Functionals` is a list that keeps what was
+embedded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -192,3 +194,358 @@ class FeatureEvaluator:
     def noise(self, E: np.ndarray) -> np.ndarray:
         """Return zeros: no features describe white noise."""
         return np.zeros(len(E))
+
+
+class Functionals:
+    """A growing list of functionals: one descriptor row each, or the mean over several.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns of a descriptor.
+    rows : ndarray of shape (n, n_columns), default=None
+        One functional each, taken over and not copied.
+    blocks : list of ndarray of shape (n_rows, n_columns), default=None
+        Means over rows, instead.
+    one_by_one : bool, default=False
+        Whether each embedding is found by itself. BLAS rounds a row differently in a batch of
+        another size, so only then does a list read back from a file have the same embeddings
+        as one that has grown.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        Descriptor rows.
+    offsets : ndarray of shape (n + 1,) or None
+        Functional i averages rows ``offsets[i]:offsets[i + 1]``; None where each is one row.
+    """
+
+    def __init__(
+        self,
+        n_columns: int,
+        rows: np.ndarray | None = None,
+        blocks: list[np.ndarray] | None = None,
+        one_by_one: bool = False,
+    ) -> None:
+        self._n = len(blocks) if blocks is not None else 0 if rows is None else len(rows)
+        self._buffer = np.empty((8, n_columns)) if rows is None else rows
+        self._blocks = blocks
+        self._one_by_one = one_by_one
+        self._memory: _Whole | _ByRow | None = None
+
+    @classmethod
+    def of(cls, blocks: list[np.ndarray], n_columns: int) -> Functionals:
+        """Return the functionals of some blocks of rows, to be read and not to grow."""
+        if not blocks:
+            return cls(n_columns)
+        rows = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        single = len(rows) == len(blocks)
+        return cls(n_columns, rows) if single else cls(n_columns, blocks=blocks)
+
+    @classmethod
+    def of_rows(cls, rows: np.ndarray) -> Functionals:
+        """Return one functional for each row (n, n_columns), to be read and not to grow."""
+        return cls(rows.shape[1], rows)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of a descriptor."""
+        return self._buffer.shape[1]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Descriptor rows of all functionals, one below the other."""
+        if self._blocks is not None:
+            return np.concatenate(self._blocks) if self._blocks else self._buffer[:0]
+        return self._buffer[: self._n]
+
+    @property
+    def offsets(self) -> np.ndarray | None:
+        """Where each functional's rows begin, or None where each has one."""
+        if self._blocks is None:
+            return None
+        return np.concatenate([[0], np.cumsum([len(block) for block in self._blocks])])
+
+    def embedding(self, evaluator: Evaluator) -> Any:
+        """Embedding of all functionals, remembered where the evaluator says that it is worth it."""
+        if evaluator.memory == "none":
+            return self.rows
+        if self._memory is None or self._memory.evaluator is not evaluator:
+            kind = _ByRow if evaluator.memory == "rows" else _Whole
+            self._memory = kind(evaluator, self._one_by_one)
+        return self._memory.embedding(self)
+
+    def covariance(self, other: Functionals, evaluator: Evaluator) -> np.ndarray:
+        """Noiseless prior covariances (n, m) with those of another list."""
+        if not self._n or not other._n:
+            return np.zeros((self._n, other._n))
+        theirs = other.embedding(evaluator)
+        K = evaluator.cross(self.embedding(evaluator), theirs)
+        if evaluator.memory == "none":  # it knows of rows alone
+            if self._blocks is not None:
+                K = block_means(K, self.offsets, 0)
+            if other._blocks is not None:
+                K = block_means(K, other.offsets, 1)
+        return K
+
+    def variance(self, evaluator: Evaluator) -> np.ndarray:
+        """Noiseless prior variances (n,)."""
+        if not self._n:
+            return np.zeros(0)
+        if evaluator.memory == "none" and self._blocks is not None:
+            return np.array([evaluator.cross(block, block.copy()).mean() for block in self._blocks])
+        return evaluator.diag(self.embedding(evaluator))
+
+    def white_noise(self, evaluator: Evaluator) -> np.ndarray:
+        """Variances (n,) of the kernel's own white noise."""
+        if not self._n:
+            return np.zeros(0)
+        noise = evaluator.noise(self.embedding(evaluator))
+        offsets = self.offsets if evaluator.memory == "none" else None
+        if offsets is not None:
+            noise = np.add.reduceat(noise, offsets[:-1]) / np.diff(offsets) ** 2
+        return noise
+
+    def put(self, i: int, other: Functionals, j: int) -> None:
+        """Replace functional i by functional j of another list, or append it."""
+        self[i] = other[j]
+        if isinstance(self._memory, _ByRow) and not self._one_by_one:
+            known = other.remembered(j, self._memory.evaluator)
+            if known is not None:
+                self._memory.put([i], known)
+
+    def put_all(self, slots: np.ndarray, other: Functionals) -> None:
+        """Put all functionals of another list into some slots, in turn, as :meth:`put` does."""
+        single = self._blocks is None and other.offsets is None
+        if single and self._memory is None and slots.max(initial=-1) < self._n:
+            self._buffer[slots] = other.rows
+            return
+        for i, slot in enumerate(slots.tolist()):
+            self.put(slot, other, i)
+
+    def one(self, i: int) -> Functionals:
+        """Return functional i by itself, to be read and not to grow."""
+        block = self[i]
+        out = Functionals.of([block], block.shape[1])
+        if isinstance(self._memory, _ByRow):
+            known = self.remembered(i, self._memory.evaluator)
+            if known is not None:
+                out.remember(self._memory.evaluator, known)
+        return out
+
+    def chosen(self, numbers: np.ndarray) -> Functionals:
+        """Return the functionals of some numbers, to be read and not to grow."""
+        if self._blocks is None:
+            return Functionals.of_rows(self._buffer[numbers])
+        return Functionals.of([self._blocks[i] for i in numbers.tolist()], self.n_columns)
+
+    def first(self, n: int) -> Functionals:
+        """Return the first n functionals, to be read and not to grow."""
+        return self if n == self._n else self._slice(0, n)
+
+    def parts(self, most: int) -> Iterator[tuple[int, Functionals]]:
+        """Runs of functionals and where each begins; with all, they make ``most`` pairs or so."""
+        if self._n**2 <= most:
+            yield 0, self
+            return
+        size = max(1, most // self._n)
+        for start in range(0, self._n, size):
+            yield start, self._slice(start, min(start + size, self._n))
+
+    def _slice(self, start: int, stop: int) -> Functionals:
+        if self._blocks is not None:
+            out = Functionals.of(self._blocks[start:stop], self.n_columns)
+        else:
+            out = Functionals.of_rows(self._buffer[start:stop])
+        memory = self._memory
+        if isinstance(memory, _ByRow) and memory.known[start:stop].sum() == stop - start:
+            out.remember(memory.evaluator, memory.values[start:stop])
+        return out
+
+    def remembered(self, i: int, evaluator: Evaluator) -> np.ndarray | None:
+        """Embedding (1, r) of functional i by an evaluator, None where it was not found yet."""
+        memory = self._memory
+        if not isinstance(memory, _ByRow) or memory.evaluator is not evaluator:
+            return None
+        return memory.values[i : i + 1] if i < len(memory.known) and memory.known[i] else None
+
+    def remember(self, evaluator: Evaluator, values: np.ndarray) -> None:
+        """Take the embeddings (n, r) of all functionals, found elsewhere."""
+        self._memory = _ByRow(evaluator, self._one_by_one)
+        self._memory.put(np.arange(self._n), values)
+
+    def copy(self) -> Functionals:
+        """Return an independent copy."""
+        out = Functionals.__new__(Functionals)
+        memory = None if self._memory is None else self._memory.copy()
+        out.__setstate__({**self.__getstate__(), "_memory": memory})
+        return out
+
+    def __getitem__(self, i: int) -> np.ndarray:
+        return self._buffer[i : i + 1] if self._blocks is None else self._blocks[i]
+
+    def __setitem__(self, i: int, block: np.ndarray) -> None:
+        """Replace functional i, or append it where i is the length."""
+        if self._blocks is None and len(block) != 1:
+            self._blocks = [self._buffer[j : j + 1].copy() for j in range(self._n)]
+        if self._blocks is not None:
+            self._blocks[i : i + 1] = [np.array(block)]
+        else:
+            if i == len(self._buffer):
+                self._buffer = np.concatenate([self._buffer, np.empty_like(self._buffer)])
+            self._buffer[i] = block[0]
+        if self._memory is not None:
+            self._memory.forget(i)
+        self._n = max(self._n, i + 1)
+
+    def extend(self, new: Functionals) -> None:
+        """Append the functionals of another list."""
+        if not self._n:
+            one_by_one = self._one_by_one
+            self.__dict__.update(vars(new.copy()))
+            self._one_by_one = one_by_one
+            if one_by_one:
+                self._memory = None
+            return
+        if self._blocks is not None or new.offsets is not None:
+            for i in range(len(new)):
+                self.put(self._n, new, i)
+            return
+        rows = new.rows
+        if self._n + len(rows) > len(self._buffer):
+            spare = max(self._n, len(rows))
+            grown = np.empty((self._n + len(rows) + spare, self._buffer.shape[1]))
+            grown[: self._n] = self.rows
+            self._buffer = grown
+        self._buffer[self._n : self._n + len(rows)] = rows
+        self._n += len(rows)
+
+    def thinned(self, most: int) -> Functionals:
+        """Functionals of at most ``most`` rows in all, evenly chosen, and at least one each."""
+        if self._blocks is None or len(self.rows) <= most:
+            return self
+        each = max(1, most // self._n)
+        thin = Functionals(self._buffer.shape[1])
+        for i, block in enumerate(self._blocks):
+            chosen = np.arange(min(each, len(block))) * len(block) // min(each, len(block))
+            thin[i] = block[chosen]
+        return thin
+
+    def __getstate__(self) -> dict[str, Any]:
+        blocks = None if self._blocks is None else list(self._blocks)
+        return {
+            "_n": self._n,
+            "_blocks": blocks,
+            "_buffer": self._buffer[: self._n].copy(),
+            "_one_by_one": self._one_by_one,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"_memory": None, **state})
+        if not len(self._buffer):
+            self._buffer = np.empty((8, self._buffer.shape[1]))
+
+
+class _Whole:
+    """One embedding of the first functionals of a list, joined with those that come later."""
+
+    def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
+        self.evaluator = evaluator
+        self.one_by_one = one_by_one
+        self.n, self.known = 0, None
+
+    def embedding(self, functionals: Functionals) -> Any:
+        n, rows = len(functionals), functionals.rows
+        if self.known is None:
+            self.known = self._embed(rows)
+        elif self.n < n:
+            self.known = self.evaluator.join(self.known, self._embed(rows[self.n :]))
+        self.n = n
+        return self.known
+
+    def _embed(self, rows: np.ndarray) -> Any:
+        if not self.one_by_one or len(rows) < 2:
+            return self.evaluator.embed(rows)
+        half = len(rows) // 2  # halves, so that joining copies each row log n times
+        return self.evaluator.join(self._embed(rows[:half]), self._embed(rows[half:]))
+
+    def forget(self, i: int) -> None:
+        if i < self.n:
+            self.n, self.known = 0, None
+
+    def copy(self) -> _Whole:
+        out = _Whole(self.evaluator, self.one_by_one)
+        out.n, out.known = self.n, self.known  # which joining replaces, never changes
+        return out
+
+
+class _ByRow:
+    """An embedding of each functional, found when it is first asked for."""
+
+    def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
+        self.evaluator = evaluator
+        self.one_by_one = one_by_one
+        self.known = np.zeros(0, dtype=bool)
+        self.values: Any = None  # (n, r), once the first is known
+
+    def embedding(self, functionals: Functionals) -> np.ndarray:
+        n = len(functionals)
+        self._reserve(n)
+        new = np.flatnonzero(~self.known[:n])
+        for places in new[:, np.newaxis] if self.one_by_one else [new] if len(new) else []:
+            blocks = [functionals[i] for i in places.tolist()]
+            some = Functionals.of(blocks, functionals.n_columns)
+            self.put(places, self.evaluator.embed(some.rows, some.offsets))
+        if self.values is None:
+            return self.evaluator.embed(functionals.rows)
+        return self.values[:n]
+
+    def forget(self, i: int) -> None:
+        if i < len(self.known):
+            self.known[i] = False
+
+    def copy(self) -> _ByRow:
+        out = _ByRow(self.evaluator, self.one_by_one)
+        out.known = self.known.copy()
+        out.values = None if self.values is None else self.values.copy()
+        return out
+
+    def _reserve(self, n: int) -> None:
+        if n > len(self.known):
+            spare = 2 * n - len(self.known)
+            self.known = np.concatenate([self.known, np.zeros(spare, dtype=bool)])
+            if self.values is not None:
+                more = np.empty((spare, self.values.shape[1]))
+                self.values = np.concatenate([self.values, more])
+
+    def put(self, places: Any, values: np.ndarray) -> None:
+        self._reserve(int(np.max(places)) + 1)
+        if self.values is None:
+            self.values = np.empty((len(self.known), values.shape[1]))
+        self.values[places] = values
+        self.known[places] = True
+
+
+def key_of(block: np.ndarray) -> bytes:
+    """Identity of a functional: equal descriptors, equal key (-0.0 counts as 0.0)."""
+    return (block + 0.0).tobytes()
+
+
+def numbered(rows: np.ndarray, merge: bool = True) -> tuple[np.ndarray, list[int]]:
+    """Number of the distinct row that each row (n, c) is, and where each of these occurs first.
+
+    Without ``merge`` every row counts as distinct.
+    """
+    if not merge:
+        return np.arange(len(rows)), list(range(len(rows)))
+    position: dict[bytes, int] = {}
+    first: list[int] = []
+    numbers = np.empty(len(rows), dtype=np.intp)
+    for i, row in enumerate(rows):
+        numbers[i] = position.setdefault(key_of(row), len(first))
+        if numbers[i] == len(first):
+            first.append(i)
+    return numbers, first

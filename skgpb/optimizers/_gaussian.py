@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.query import Region
 from skgpb.kernels._cell import CellKernel
-from skgpb.kernels.evaluator import origin_of
+from skgpb.kernels.evaluator import Functionals, origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._placement import best_placed, checked_sides
-from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess, Samples
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (

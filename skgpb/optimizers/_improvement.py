@@ -10,8 +10,8 @@ import numpy as np
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.arms import Arm
 from skgpb.domains.cells import FreeCells
+from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._posteriors import ElsewherePosterior, TargetsPosterior
-from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.pairs import pending_falls
 

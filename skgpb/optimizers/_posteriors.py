@@ -8,10 +8,10 @@ from scipy.linalg.blas import dgemm
 from skgpb._core._arms import add_reductions
 from skgpb._core._posterior import Posterior
 from skgpb.acquisition.ucb import own_reduction
+from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._knapsack import CostTable
 from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
-from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.pairs import TrackedAcross, TrackedPairs, covariance_with_tracked
 
 # covariance="auto" keeps the covariance of all pairs for at most so many arms (200 MB),

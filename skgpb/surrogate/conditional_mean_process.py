@@ -26,10 +26,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from skgpb._documentation import DocumentedMixin
 from skgpb.kernels._indirect import IndirectKernel, checked_mean, noise_of_points, one_or_more
-from skgpb.kernels.evaluator import near
+from skgpb.kernels.evaluator import Functionals, near, numbered
 from skgpb.locks import Guarded, locked
 from skgpb.roots import PivotedRoot, joint_draws
-from skgpb.surrogate.functionals import Functionals, numbered
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from skgpb._core._arms import correct_draws
+from skgpb.kernels.evaluator import Functionals, key_of
 from skgpb.roots import pivoted_cholesky, symmetric_root
-from skgpb.surrogate.functionals import Functionals, key_of
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 # Up to so many functionals the whole prior covariance is decomposed.

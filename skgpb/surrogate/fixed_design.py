@@ -43,7 +43,7 @@ from math import sqrt
 import numpy as np
 from scipy.special import ndtr
 
-from skgpb.surrogate.functionals import Functionals
+from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.pairs import BLOCK
 

@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels.evaluator import block_means
-from skgpb.surrogate.functionals import Functionals
+from skgpb.kernels.evaluator import Functionals, block_means
 from skgpb.surrogate.kernel_parts import covariances
 
 # Averages over pools are thinned, for learning only, to so many points in all.

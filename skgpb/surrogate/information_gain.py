@@ -40,7 +40,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb._core._tree import first_maximum
 from skgpb.kernels._cell import CellKernel
-from skgpb.surrogate.functionals import Functionals
+from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import Integral, check_callable_value, check_noise_variance, check_numbers
 

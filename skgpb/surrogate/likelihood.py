@@ -40,7 +40,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from sklearn.utils import check_random_state
 
-from skgpb.surrogate.functionals import Functionals
+from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gram import covariance_of, fill_above
 
 # Length scales, in units of the sides of the domain: the median of their prior in one dimension,

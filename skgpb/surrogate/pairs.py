@@ -9,8 +9,8 @@ from scipy.linalg.blas import dger
 
 from skgpb._core._arms import correct_draws, downdate, subtract_explained
 from skgpb._core._posterior import Posterior
+from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.draws import PosteriorDraws
-from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.gaussian_process import JITTERS, GaussianProcess
 
 # Rows of covariances that are held at once, in numbers (32 MB).

@@ -12,10 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from skgpb._documentation import DocumentedMixin
-from skgpb.kernels.evaluator import origin_of
+from skgpb.kernels.evaluator import Functionals, numbered, origin_of
 from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
-from skgpb.surrogate.functionals import Functionals, numbered
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import (
     ScaledSamples,

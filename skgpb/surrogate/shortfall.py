@@ -14,8 +14,8 @@ from math import ceil
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
+from skgpb.kernels.evaluator import Functionals
 from skgpb.roots import pivoted_cholesky
-from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 # Draws of a test: so many at first, then twice as many in all until it is decided or given up.

@@ -61,7 +61,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skgpb.exceptions import GuaranteeWarning
-from skgpb.surrogate.functionals import Functionals
+from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_reward
 

@@ -36,8 +36,7 @@ from skgpb.kernels import (
     WeightedSum,
     WindowMean,
 )
-from skgpb.kernels.evaluator import evaluator_of
-from skgpb.surrogate.functionals import Functionals
+from skgpb.kernels.evaluator import Functionals, evaluator_of
 
 RNG = np.random.default_rng(0)
 WHITE = WhiteKernel(0.1)

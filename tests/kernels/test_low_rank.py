@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic, Whi
 from skgpb import GPOOOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels import CellAverage, CellIntegral, LowRank
-from skgpb.surrogate.functionals import Functionals
+from skgpb.kernels.evaluator import Functionals
 
 BASES = [RBF([0.3, 0.2]), 2.0 * Matern(0.3, nu=2.5), RBF(0.4) + 0.5 * RationalQuadratic(0.5)]
 

@@ -18,8 +18,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
+from skgpb.kernels.evaluator import Functionals, numbered
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
-from skgpb.surrogate.functionals import Functionals, numbered
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (
     NOISE,

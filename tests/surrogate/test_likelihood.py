@@ -24,9 +24,9 @@ from skgpb import (
 )
 from skgpb.exceptions import LearningWarning
 from skgpb.kernels import CellAverage, boxes_from_points
+from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.surrogate import OnlineGaussianProcessRegressor
-from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.gaussian_process import Samples
 from skgpb.surrogate.gram import covariance_of, covariance_of_functionals
 from skgpb.surrogate.likelihood import (

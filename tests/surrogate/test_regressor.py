@@ -22,8 +22,8 @@ from sklearn.gaussian_process.kernels import (
 from skgpb import GPOOOptimizer, GPUCBOptimizer, OnlineGaussianProcessRegressor
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import CellAverage, CellIntegral
+from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate import gaussian_process
-from skgpb.surrogate.functionals import Functionals
 from skgpb.surrogate.likelihood import log_likelihood
 
 KERNELS = [
