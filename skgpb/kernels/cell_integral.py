@@ -20,8 +20,7 @@ from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import Rule, axis_counts, corners, gauss_legendre_rule
 from skgpb.kernels._cell import CellKernel, is_point
 from skgpb.kernels._gaussian_products import GaussianProducts
-from skgpb.kernels._windows import WindowEvaluator
-from skgpb.kernels.window_mean import WindowMean
+from skgpb.kernels.window_mean import WindowEvaluator, WindowMean
 
 #: Nodes along each axis of a box over which features are averaged.
 FEATURE_NODES = 16

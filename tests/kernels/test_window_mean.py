@@ -23,7 +23,8 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skgpb.kernels import CellIntegral, WindowMean
-from skgpb.kernels._windows import WindowEvaluator, clipped_rule, gauss_rule
+from skgpb.kernels._quadrature import clipped_rule, gauss_rule
+from skgpb.kernels.window_mean import WindowEvaluator
 
 PRODUCTS = {
     1: [RBF(0.4), 1.7 * RBF(0.2, "fixed") + 0.3 * RBF(1.5) + ConstantKernel(0.2)],

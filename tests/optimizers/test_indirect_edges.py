@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, RationalQuadratic
 
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
-from skgpb.kernels._windows import WindowEvaluator
+from skgpb.kernels.window_mean import WindowEvaluator
 from skgpb.optimizers import (
     CMESOptimizer,
     CMETSOptimizer,
