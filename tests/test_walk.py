@@ -81,15 +81,15 @@ def test_a_round_of_gpoo_passes_through_seven_files(kernel, expansion):
     )
     for files, _ in walks(optimizer, on_average):
         assert len(set(files)) <= 7, sorted(set(files))
-        assert moves(files) <= 60
+        assert moves(files) <= 50
 
 
-def test_a_round_of_gpoo_over_a_pool_passes_through_nine_files():
+def test_a_round_of_gpoo_over_a_pool_passes_through_seven_files():
     pool = np.random.default_rng(0).random((100, 2))
     optimizer = GPOOOptimizer(RBF(0.3), pool=pool, alpha=0.01, random_state=0)
     for files, _ in walks(optimizer, on_average):
-        assert len(set(files)) <= 9, sorted(set(files))
-        assert moves(files) <= 60
+        assert len(set(files)) <= 7, sorted(set(files))
+        assert moves(files) <= 50
 
 
 def blurred(alpha, **what):
@@ -122,18 +122,18 @@ def by_pairs(alpha):
     return CMESOptimizer(RBF(0.2), alpha=alpha, random_state=0).fit(X, queries=A)
 
 
-# A law of x given a that is learned takes a regression and its linear algebra.
+# A law of x given a that is learned takes a regression.
 @pytest.mark.parametrize(
     ("make", "alpha", "n_before", "most_files", "noise"),
     [
-        (in_a_box, 0.01, 5, 12, 0.0),
-        (in_a_box, 0.01, 20, 12, 0.0),
-        (in_a_box, 0.01, 20, 12, 0.1),
-        (in_a_box, None, 20, 12, 0.0),
-        (in_a_box, None, 20, 12, 0.1),
-        (by_pairs, 0.01, 5, 14, 0.0),
-        pytest.param(by_pairs, 0.01, 20, 14, 0.0, marks=pytest.mark.slow),
-        pytest.param(by_pairs, None, 20, 14, 0.0, marks=pytest.mark.slow),
+        (in_a_box, 0.01, 5, 11, 0.0),
+        (in_a_box, 0.01, 20, 11, 0.0),
+        (in_a_box, 0.01, 20, 11, 0.1),
+        (in_a_box, None, 20, 11, 0.0),
+        (in_a_box, None, 20, 11, 0.1),
+        (by_pairs, 0.01, 5, 12, 0.0),
+        pytest.param(by_pairs, 0.01, 20, 12, 0.0, marks=pytest.mark.slow),
+        pytest.param(by_pairs, None, 20, 12, 0.0, marks=pytest.mark.slow),
     ],
 )
 def test_a_round_of_cmes_in_a_box_moves_350_times_at_most(make, alpha, n_before, most_files, noise):

@@ -146,6 +146,10 @@ class ConditionalMeanOperator:
     ----------
     query_kernel, regularization : Kernel, float
         As learned.
+    origin : ndarray of shape (q,) or None
+        What is subtracted from queries for the query kernel.
+    near_A : ndarray of shape (N, q)
+        The queries, less that.
     loss : float
         Mean squared leave-one-out residual, in units of the embedding kernel.
     """
@@ -176,8 +180,8 @@ class ConditionalMeanOperator:
         self.query_kernel: Kernel = (
             default_query_kernel(A) if query_kernel is None else clone(query_kernel)
         )
-        self._origin = origin_of(self.query_kernel, box_around(A))
-        self._near_A = relative(self.A, self._origin)
+        self.origin: np.ndarray | None = origin_of(self.query_kernel, box_around(A))
+        self.near_A: np.ndarray = relative(self.A, self.origin)
         learn_kernel = len(self.query_kernel.theta) > 0
         if len(X) < 2 and (learn_kernel or query_kernel is None or regularization is None):
             raise ValueError(
@@ -214,14 +218,14 @@ class ConditionalMeanOperator:
         wanted = (N if N <= EXACT_PAIRS else LANDMARKS) if n_landmarks is None else n_landmarks
         self.exact: bool = wanted >= N
         self.features, self.pivots = pivoted_gram(
-            self.query_kernel, self._near_A, min(wanted, LANDMARKS) if self.exact else wanted
+            self.query_kernel, self.near_A, min(wanted, LANDMARKS) if self.exact else wanted
         )
 
     def _prepare(self) -> None:
         """Factorise for coefficients, at the final regularization."""
         N = len(self.X)
         if self.exact:
-            L = cross(self.query_kernel, self._near_A, self._near_A)
+            L = cross(self.query_kernel, self.near_A, self.near_A)
             L[np.diag_indices(N)] += N * self.regularization
             self.factor: tuple[np.ndarray, bool] = cho_factor(L, lower=True, overwrite_a=True)
             return
@@ -240,16 +244,16 @@ class ConditionalMeanOperator:
         Those of the last sets of queries are remembered: learning the kernel of f asks for the
         same ones over and over, and what is tracked is the same before and after it.
         """
-        A = relative(A, self._origin)
+        A = relative(A, self.origin)
         for i, (known, coefficients) in enumerate(self._last):
             if np.array_equal(known, A):
                 self._last.insert(0, self._last.pop(i))
                 return coefficients
         if self.exact:
-            covariances = cross(self.query_kernel, self._near_A, A)
+            covariances = cross(self.query_kernel, self.near_A, A)
             found = cho_solve(self.factor, covariances, overwrite_b=True, check_finite=False).T
         else:
-            covariances = cross(self.query_kernel, self._near_A[self.pivots], A)
+            covariances = cross(self.query_kernel, self.near_A[self.pivots], A)
             phi = solve_triangular(self.features[self.pivots], covariances, lower=True)
             found = solve_triangular(self.factor[0], phi, lower=True).T
         found = np.ascontiguousarray(found)
@@ -262,10 +266,6 @@ class ConditionalMeanOperator:
         c = self.coefficients(A)
         return c if self.exact else c @ self.projection.T
 
-    def covariances(self, A: np.ndarray) -> np.ndarray:
-        """Covariances (n, N) under the query kernel of queries A (n, q) with those of D1."""
-        return self.query_kernel(relative(A, self._origin), self._near_A)
-
     # -- learning ---------------------------------------------------------------------------
 
     def _learn_kernel(self, learn_regularization: bool) -> None:
@@ -273,7 +273,7 @@ class ConditionalMeanOperator:
         N = len(self.X)
         rng = np.random.RandomState(0)
         rows = rng.permutation(N)[:SELECTION_PAIRS] if N > SELECTION_PAIRS else np.arange(N)
-        A, X = self._near_A[rows], near(self.embedding_kernel, self.X)[rows]
+        A, X = self.near_A[rows], near(self.embedding_kernel, self.X)[rows]
         K = cross(self.embedding_kernel, X, X)
         kernel = clone(self.query_kernel)
         bounds = kernel.bounds
@@ -460,7 +460,7 @@ class ConditionalMeanOperator:
     def _neighbours(self) -> np.ndarray:
         """Row with the nearest query to each row of D1, another than itself."""
         spread = self.A.std(axis=0)
-        scaled = self._near_A / np.where(spread > 0.0, spread, 1.0)
+        scaled = self.near_A / np.where(spread > 0.0, spread, 1.0)
         _, near = cKDTree(scaled).query(scaled, k=2)
         # among duplicates the first neighbour need not be the row itself
         return np.where(near[:, 0] == np.arange(len(scaled)), near[:, 1], near[:, 0])

@@ -27,6 +27,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel
 
 from skgpb.kernels._operator import ConditionalMeanOperator
 from skgpb.kernels.conditional_mean import ConditionalMean
+from skgpb.kernels.evaluator import relative
 from skgpb.kernels.window_mean import WindowMean
 
 # A column whose spread is below this share of its size counts as constant.
@@ -151,7 +152,8 @@ class RidgeScatter:
     def _center_of(self, A: np.ndarray) -> np.ndarray:
         operator = self.operator
         if operator.exact:  # the weights times the targets, without the weights
-            Z = operator.covariances(A) @ self._dual
+            A = relative(A, operator.origin)
+            Z = operator.query_kernel(A, operator.near_A) @ self._dual
         else:
             Z = operator.weights(A) @ self._targets
         return Z * self.spread + self.center
