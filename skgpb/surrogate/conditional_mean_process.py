@@ -560,26 +560,27 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     def observe(self, rows: np.ndarray, z: Any, alpha: Any = None, asked: bool = True) -> Self:
         """Observe what rows of ``kernel_`` describe, answers or values of f. Rows are trusted."""
-        values, noises = self._checked(rows, z, alpha)
-        gp, residuals = self._ready(rows), values - self._prior(rows)
-        units = gp.offset, gp.scale
-        try:
-            if not self._seen:
-                gp.set_units(*self._units_of(residuals))
-            gp.observe_all(rows, residuals, self._noises(noises, asked))
-        except BaseException:
-            gp.set_units(*units)
-            raise
-        self._seen.append((rows.copy(), values, noises, np.full(len(rows), asked)))
-        return self
+        with self._lock:
+            values, noises = self._checked(rows, z, alpha)
+            gp, residuals = self._ready(rows), values - self._prior(rows)
+            units = gp.offset, gp.scale
+            try:
+                if not self._seen:
+                    gp.set_units(*self._units_of(residuals))
+                gp.observe_all(rows, residuals, self._noises(noises, asked))
+            except BaseException:
+                gp.set_units(*units)
+                raise
+            self._seen.append((rows.copy(), values, noises, np.full(len(rows), asked)))
+            return self
 
     def moments(self, rows: np.ndarray, std: bool = True, cov: bool = False) -> Any:
         """Posterior of what rows of ``kernel_`` describe, as :meth:`predict_query`."""
         if std and cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
-        prior = self._prior(rows)
-        result = self._ready(rows).moments(rows, std, cov)
-        return (result[0] + prior, result[1]) if std or cov else result + prior
+        with self._lock:
+            prior, result = self._prior(rows), self._ready(rows).moments(rows, std, cov)
+            return (result[0] + prior, result[1]) if std or cov else result + prior
 
     def _tracked_moments(self, part: slice, return_std: bool) -> Any:
         mean, std = self.process_.tracked_moments()
