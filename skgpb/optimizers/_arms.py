@@ -342,7 +342,7 @@ class BaseArmsOptimizer(
         Returns
         -------
         samples : ndarray of shape (n_arms, n_samples)
-            The low-rank root of the prior is found once; a draw then takes O(n_arms t).
+            Of arms the low-rank root of the prior is found once; a draw then takes O(n_arms t).
         """
         n_samples = check_draws(n_samples)
         self._ensure_started()
@@ -407,19 +407,22 @@ class BaseArmsOptimizer(
     def _track(self, rows: np.ndarray, slots: np.ndarray | None = None) -> None:
         """Follow the posterior of these arms, in place of some others or of all."""
         self._gp.track(rows, slots)
-        self._pairs = TrackedPairs(self._gp)
+        self._pairs_afresh()
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         self._check_candidates()
         return super()._checked(query, reward, alpha)
 
+    def _pairs_afresh(self) -> None:
+        self._pairs = TrackedPairs(self._gp, moving=self._candidates is not None)
+
     def _relearned(self) -> None:
-        self._pairs = TrackedPairs(self._gp)
+        self._pairs_afresh()
         self._slope = None
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._condition(X, y)
-        self._pairs = TrackedPairs(self._gp)
+        self._pairs_afresh()
         self._candidates_at, self._entered = -1, None
 
     # -- candidates in a box ------------------------------------------------------------------
@@ -440,10 +443,16 @@ class BaseArmsOptimizer(
             moved = candidates.move(*self._known_values(), rng, most)
             self._track(candidates.rows[moved], moved)
 
+    @property
+    def _candidates(self) -> BoxCandidates | None:
+        """Those that stand for a box, of actions where there are contexts; None for arms."""
+        arms = getattr(self.domain_, "actions", self.domain_)
+        return arms if isinstance(arms, BoxCandidates) else None
+
     def _check_candidates(self) -> None:
         """Raise ValueError where their number was changed during the run."""
-        candidates = getattr(self.domain_, "actions", self.domain_)
-        if isinstance(candidates, BoxCandidates) and self.n_candidates != candidates.n_candidates:
+        candidates = self._candidates
+        if candidates is not None and self.n_candidates != candidates.n_candidates:
             raise ValueError(
                 f"n_candidates was {candidates.n_candidates} when this run began and is "
                 f"{self.n_candidates!r} now, but the candidates in a box are laid out once: set it "

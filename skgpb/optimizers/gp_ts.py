@@ -29,7 +29,8 @@ class GPTSOptimizer(BaseUCBOptimizer):
 
     It pulls the best arm of mean(x) + sqrt(beta_t) (draw(x) - mean(x)), a joint draw of all arms.
     Draws are pathwise: the low-rank symmetric root of the prior covariance is found once, a round
-    costs O(n_arms (t + rank)), and no n_arms x n_arms matrix is formed beyond 1,000 arms.
+    costs O(n_arms (t + rank)), and no n_arms x n_arms matrix is formed beyond 1,000 arms. In a box,
+    whose candidates move, their posterior covariance is factorised, O(n_arms^2 (t + n_arms)).
 
     Parameters
     ----------

@@ -129,7 +129,8 @@ class MESOptimizer(SearchByLargestValue, BaseArmsOptimizer):
     r"""Max-value entropy search, which asks what tells most of the largest value.
 
     It pulls the arm of the largest mutual information with the largest value [Wang2017]_.
-    A round costs O(n_arms (t + rank + n_max_values)).
+    A round costs O(n_arms (t + rank + n_max_values)), in a box, where candidates move,
+    O(n_arms^2 (t + n_arms)).
 
     With ``queries`` or ``targets`` it asks one kind of thing to find the best of another, as
     :class:`~skgpb.KGOptimizer` does: what tells most of the largest value of a target, per unit of

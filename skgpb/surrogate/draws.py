@@ -1,9 +1,12 @@
 r"""Joint draws of many functionals from a Gaussian process.
 
-Draws of the prior are drawn once for all functionals involved and then corrected for what was
-observed (Matheron's rule), so that no posterior covariance is ever factorised:
+Where the functionals stay, draws of the prior are drawn once for all functionals involved and then
+corrected for what was observed (Matheron's rule), so that no posterior covariance is factorised:
 
     draw = prior draw + cov(., observed) Q^-1 (y - prior draw at the observed - noise draw).
+
+The root of the prior that this takes is worth its price where it is kept. Where others are drawn
+every time, :func:`posterior_root` is far cheaper: those observed are not among them.
 
 References
 ----------
@@ -17,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from skgpb._core._arms import correct_draws
+from skgpb._core._arms import correct_draws, subtract_explained
 from skgpb.kernels.evaluator import Functionals, key_of
 from skgpb.roots import pivoted_cholesky, symmetric_root
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -28,6 +31,11 @@ DENSE = 1000
 MAX_RANK = 512
 # fewer where what is left of every variance is below this share of the largest.
 NEGLIGIBLE = 1e-11
+# Variance, as a share of the largest of the prior, that is added so that rounding leaves a Cholesky
+# factor: where answers are noisy a tenth of it is enough.
+ADDED = 1e-12
+# Rows of a posterior covariance that are found at once.
+ROWS = 64
 
 
 class PriorRoot:
@@ -85,6 +93,32 @@ class PriorRoot:
         if self.rest is not None:
             draws += self.rest * rng.standard_normal(draws.shape)
         return draws
+
+
+def posterior_root(gp: GaussianProcess) -> np.ndarray | None:
+    """Cholesky factor (m, m) of the posterior covariance of what a process tracks.
+
+    A share of 1e-12 of the largest prior variance is added to every variance, which decides all
+    digits that matter. None where rounding is larger, as it may be where answers have no noise.
+    O(m^2 (t + m)).
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        Tracks m functionals.
+    """
+    tracked, m = gp.tracked, len(gp.tracked)
+    C = np.empty((m, m))  # of which the lower triangle is looked at
+    for start, some in tracked.parts(ROWS * m):
+        stop = start + len(some)
+        K = gp.covariance(some, tracked.first(stop))
+        subtract_explained(gp.posterior, K, np.arange(start, stop))
+        C[start:stop, :stop] = K
+    C.flat[:: m + 1] += ADDED * gp.variance(tracked).max()
+    try:
+        return np.linalg.cholesky(C)
+    except np.linalg.LinAlgError:
+        return None
 
 
 class PosteriorDraws:

@@ -10,7 +10,7 @@ from scipy.linalg.blas import dger
 from skgpb._core._arms import correct_draws, downdate, subtract_explained
 from skgpb._core._posterior import Posterior
 from skgpb.kernels.evaluator import Functionals
-from skgpb.surrogate.draws import PosteriorDraws
+from skgpb.surrogate.draws import DENSE, PosteriorDraws, posterior_root
 from skgpb.surrogate.gaussian_process import JITTERS, GaussianProcess
 
 # Rows of covariances that are held at once, in numbers (32 MB).
@@ -68,10 +68,13 @@ class TrackedPairs:
     ----------
     gp : GaussianProcess
         As long as it tracks the same functionals, with the same hyperparameters.
+    moving : bool, default=False
+        Whether that will not be for long, so that nothing is kept for draws.
     """
 
-    def __init__(self, gp: GaussianProcess) -> None:
+    def __init__(self, gp: GaussianProcess, moving: bool = False) -> None:
         self.gp = gp
+        self.moving = moving
         self.known: np.ndarray | None = None
         self._draws: PosteriorDraws | None = None
 
@@ -132,6 +135,11 @@ class TrackedPairs:
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         """Joint draws (n_draws, m) from the posterior of the process."""
+        if self.moving and len(self.gp.tracked) <= DENSE:
+            root = posterior_root(self.gp)
+            if root is not None:
+                normals = rng.standard_normal((n_draws, len(root)))
+                return self.gp.posterior.tracked_mean() + normals @ root.T
         if self._draws is None:
             self._draws = PosteriorDraws(self.gp)
         return self._draws(n_draws, rng)

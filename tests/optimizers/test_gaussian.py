@@ -241,12 +241,13 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     assert arms._largest_slope() == arms.domain_.largest_slope(process.deviations)
     assert_pairs_are_those_of_the_process(arms)
     # Arms of a list stay, so that what is known of them is not made anew by itself.
-    assert_pairs_are_those_of_the_process(
-        learned(DAGPUCBOptimizer, bounds=None, arms=ARMS, weights="joint")
-    )
-    draws = TrackedPairs(process).draws(3, np.random.default_rng(1)).T
-    expected = draws * process.scale + process.offset
-    assert_allclose(arms.sample_arms(3, 1), expected, rtol=1e-12)
+    listed = learned(DAGPUCBOptimizer, bounds=None, arms=ARMS, weights="joint")
+    assert_pairs_are_those_of_the_process(listed)
+    for optimizer, moving in [(arms, True), (listed, False)]:
+        process = optimizer.surrogate_.process_
+        draws = TrackedPairs(process, moving).draws(3, np.random.default_rng(1)).T
+        expected = draws * process.scale + process.offset
+        assert_allclose(optimizer.sample_arms(3, 1), expected, rtol=1e-12)
 
 
 # diameter="kernel" -------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 from cases import play
 from sklearn.gaussian_process.kernels import RBF
@@ -40,6 +42,36 @@ def test_the_low_rank_root_of_many_arms_draws_as_the_full_one_does(monkeypatch):
     few._relearned()
     np.testing.assert_allclose(few.sample_arms(5, random_state=3), full, rtol=0, atol=1e-4)
     assert few._pairs._draws._root.left.shape[1] < 30
+
+
+def in_a_box():
+    return thompson(arms=None, bounds=[(0, 1)] * 2, n_candidates=60)
+
+
+def test_joint_draws_in_a_box_have_the_posterior_moments_in_every_round():
+    optimizer = in_a_box()
+    for _ in range(3):
+        play(optimizer, 6, f)
+        draws = optimizer.sample_arms(20_000, random_state=0)
+        mean, cov = optimizer.predict(optimizer.arms_, return_cov=True)
+        # Five standard errors of a mean of 20,000 draws, and of a covariance of as many.
+        atol = 5 * np.sqrt(np.diag(cov).max() / 20_000)
+        np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0, atol=atol)
+        atol = 5 * np.sqrt(2 / 20_000) * np.diag(cov).max()
+        np.testing.assert_allclose(np.cov(draws), cov, rtol=0, atol=atol)
+
+
+def test_draws_in_a_box_depend_on_the_round_alone():
+    looked_at, left_alone = in_a_box(), in_a_box()
+    for t in range(20):
+        looked_at.sample_arms(2)
+        looked_at.scores()
+        again = pickle.loads(pickle.dumps(looked_at))
+        arm, other = looked_at.ask(), left_alone.ask()
+        assert arm == other == again.ask()
+        if t % 5 != 3:  # else they stay pending
+            looked_at.tell(arm, f(arm.points))
+            left_alone.tell(other, f(other.points))
 
 
 def test_thompson_sampling_with_the_width_of_its_theory_spreads_wider():

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from skgpb.exceptions import NumericalWarning
-from skgpb.surrogate import GaussianProcess
+from skgpb.surrogate import GaussianProcess, draws
 from skgpb.surrogate.pairs import TrackedPairs, pending_falls
 
 ROWS = np.random.default_rng(0).random((8, 2))
@@ -54,6 +54,37 @@ def test_pending_answers_reduce_them_by_their_noise(slots):
     # What is known of them stays what it was.
     now = pairs.covariance(gp.posterior, [], NOISE)
     assert_allclose(now, gp.posterior_covariance(gp.tracked, gp.tracked), atol=1e-12)
+
+
+@pytest.mark.parametrize("white", [0.0, 0.2])
+def test_what_moves_is_drawn_from_its_posterior_and_nothing_is_kept(white):
+    gp = GaussianProcess(1.5 * RBF(0.4) + WhiteKernel(white) if white else 1.5 * RBF(0.4), 2)
+    gp.set_units(3.0, 2.0)
+    gp.track(np.random.default_rng(1).random((2 * draws.ROWS + 3, 2)))
+    pairs = TrackedPairs(gp, moving=True)
+    for slot in (None, 5, -1, 60, 5):
+        if slot == -1:
+            gp.observe(ELSEWHERE, 4.0, NOISE)
+        elif slot is not None:
+            gp.observe_tracked(slot, 4.0, NOISE)
+        root = draws.posterior_root(gp)
+        cov = gp.posterior_covariance(gp.tracked, gp.tracked)
+        # 1e-12 of the largest prior variance is added, and covariances are known to 1e-14 or so.
+        added = draws.ADDED * 1.5 * np.eye(len(cov))
+        assert_allclose(root @ root.T, cov + added, rtol=0, atol=1e-13)
+        found = pairs.draws(4, np.random.default_rng(2))
+        deviations = np.random.default_rng(2).standard_normal((4, len(cov))) @ root.T
+        assert_allclose(found - gp.posterior.tracked_mean(), deviations, rtol=0, atol=1e-12)
+        assert pairs._draws is None
+
+
+def test_what_moves_is_drawn_as_what_stays_where_rounding_leaves_no_root(monkeypatch):
+    gp = process(1.5 * RBF(0.4))
+    gp.observe_tracked(2, 4.0, NOISE)
+    monkeypatch.setattr(draws, "ADDED", -1.0)  # as large as any rounding
+    assert draws.posterior_root(gp) is None
+    found = TrackedPairs(gp, moving=True).draws(3, np.random.default_rng(2))
+    assert_allclose(found, TrackedPairs(gp).draws(3, np.random.default_rng(2)), rtol=1e-15)
 
 
 @pytest.mark.parametrize("white", [0.0, 0.2])
