@@ -114,15 +114,20 @@ def in_a_box(alpha):
     return blurred(alpha, query_bounds=[(0, 1)])
 
 
-def by_pairs(alpha):
+def by_pairs(alpha, **what):
     """CMES in the box around 200 queries, of which each led to a point."""
     rng = np.random.default_rng(0)
     A = rng.random((200, 1))
     X = 0.8 * A + 0.1 + 0.05 * rng.normal(size=(200, 1))
-    return CMESOptimizer(RBF(0.2), alpha=alpha, random_state=0).fit(X, queries=A)
+    optimizer = CMESOptimizer(RBF(0.2), alpha=alpha, random_state=0, **what)
+    return optimizer.fit(X, queries=A)
 
 
-# A law of x given a that is learned takes a regression.
+def by_operator(alpha):
+    return by_pairs(alpha, operator="embedding")
+
+
+# A law of x given a that is learned takes a regression, or an operator on the pairs themselves.
 @pytest.mark.parametrize(
     ("make", "alpha", "n_before", "most_files", "noise"),
     [
@@ -134,6 +139,7 @@ def by_pairs(alpha):
         (by_pairs, 0.01, 5, 12, 0.0),
         pytest.param(by_pairs, 0.01, 20, 12, 0.0, marks=pytest.mark.slow),
         pytest.param(by_pairs, None, 20, 12, 0.0, marks=pytest.mark.slow),
+        pytest.param(by_operator, 0.01, 20, 13, 0.0, marks=pytest.mark.slow),
     ],
 )
 def test_a_round_of_cmes_in_a_box_moves_350_times_at_most(make, alpha, n_before, most_files, noise):
