@@ -10,7 +10,6 @@ References
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,12 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, evaluator_of
+from skgpb.utils import check_size
 
 #: Variance that a task shares with others, and has for itself, where neither W nor kappa is given.
 SHARED, OWN = 0.9, 0.1
+#: Most tasks, and most functions that they share: the limit is there before anything is made.
+MOST_TASKS = 1_000
 
 
 class Tasks(WrapperKernel):
@@ -153,9 +155,10 @@ class Tasks(WrapperKernel):
         n_W, n_kappa = self._n_free()
         limits = [np.empty((0, 2))]
         if n_W:
-            limits.append(np.tile(np.asarray(self.W_bounds, dtype=np.float64), (n_W, 1)))
+            limits.append(np.tile(_pair(self.W_bounds, "W_bounds"), (n_W, 1)))
         if n_kappa:
-            limits.append(np.tile(np.log(self.kappa_bounds), (n_kappa, 1)))
+            pair = _pair(self.kappa_bounds, "kappa_bounds", positive=True)
+            limits.append(np.tile(np.log(pair), (n_kappa, 1)))
         return np.vstack([*limits, self._checked_base().bounds.reshape(-1, 2)])
 
     @property
@@ -176,18 +179,17 @@ class Tasks(WrapperKernel):
         """Return W (n_tasks, rank) and kappa (n_tasks,), checked."""
         n, rank = self.n_tasks, self.rank
         for name, value, least in (("n_tasks", n, 1), ("rank", rank, 0)):
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} of Tasks must be an integer >= {least}; got {value!r}.")
+            check_size(value, f"{name} of Tasks", least, MOST_TASKS)
         if self.W is None:
             W = _first_weights(n, rank)
         else:
-            W = np.asarray(self.W, dtype=np.float64)
+            W = _numbers(self.W)
             if W.shape != (n, rank) or not np.isfinite(W).all():
                 raise ValueError(
                     f"W of Tasks must hold finite numbers of shape (n_tasks, rank), ({n}, {rank});"
-                    f" got shape {W.shape}."
+                    f" got {self.W!r} of shape {W.shape}."
                 )
-        kappa = OWN if self.kappa is None else np.asarray(self.kappa, dtype=np.float64)
+        kappa = OWN if self.kappa is None else _numbers(self.kappa)
         if np.shape(kappa) not in ((), (n,)) or not (np.isfinite(kappa) & (kappa >= 0.0)).all():
             raise ValueError(
                 f"kappa of Tasks must be a finite number >= 0, or one for each of {n} tasks; got"
@@ -368,6 +370,27 @@ def _first_weights(n: int, rank: int) -> np.ndarray:
     at = np.pi * np.outer(np.arange(n) + 0.5, np.arange(rank)) / max(1, n)
     W = np.cos(at).round(12)  # zeros are zeros
     return np.sqrt(SHARED) * W / np.linalg.norm(W, axis=1, keepdims=True) if rank else W
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """Return values as floats, NaN for what is none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
+def _pair(bounds: Any, name: str, positive: bool = False) -> np.ndarray:
+    """Return bounds of each of some numbers, checked."""
+    pair = _numbers(bounds)
+    least = 0.0 if positive else -np.inf
+    if pair.shape != (2,) or not (np.isfinite(pair).all() and least < pair[0] <= pair[1]):
+        numbers = "positive numbers" if positive else "numbers"
+        raise ValueError(
+            f"{name} of Tasks must be 'fixed' or a lower and an upper end, finite {numbers}; got"
+            f" {bounds!r}."
+        )
+    return pair
 
 
 def _fixed(bounds: Any) -> bool:

@@ -105,12 +105,17 @@ def test_a_regressor_learns_how_tasks_resemble_each_other():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_tasks": 0}, "n_tasks of Tasks must be an integer >= 1; got 0"),
-        ({"rank": 1.5}, "rank of Tasks must be an integer >= 0; got 1.5"),
+        ({"n_tasks": 0}, "n_tasks of Tasks must be an integer from 1 to 1000, got 0"),
+        ({"n_tasks": 10**9}, "n_tasks of Tasks must be an integer from 1 to 1000"),
+        ({"rank": 1.5}, "rank of Tasks must be an integer from 0 to 1000, got 1.5"),
+        ({"rank": 10**30}, "rank of Tasks must be an integer from 0 to 1000"),
         (
             {"W": [[1.0]]},
             r"W of Tasks must hold finite numbers of shape .*\(2, 1\); got .*\(1, 1\)",
         ),
+        ({"W": ""}, "W of Tasks must hold finite numbers .* got ''"),
+        ({"W": [[1.0], [2.0, 3.0]]}, "W of Tasks must hold finite numbers"),
+        ({"kappa": "own"}, "kappa of Tasks must be a finite number >= 0, .* got 'own'"),
         ({"kappa": -1.0}, "kappa of Tasks must be a finite number >= 0"),
         ({"kappa": [1.0] * 3}, "or one for each of 2 tasks"),
     ],
@@ -118,6 +123,19 @@ def test_a_regressor_learns_how_tasks_resemble_each_other():
 def test_wrong_settings_are_named(settings, message):
     with pytest.raises(ValueError, match=message):
         Tasks(RBF(), **settings)([[0.1, 0.0]])
+
+
+@pytest.mark.parametrize("name", ["W_bounds", "kappa_bounds"])
+@pytest.mark.parametrize("bounds", ["free", (), 5, None, {}, (2, 1), (np.nan, 1), (-np.inf, 1)])
+def test_wrong_bounds_are_named(name, bounds):
+    with pytest.raises(ValueError, match=f"{name} of Tasks must be 'fixed' or a lower"):
+        _ = Tasks(RBF(), **{name: bounds}).bounds
+
+
+@pytest.mark.parametrize("bounds", [(0, 1), (-1, 1)])
+def test_bounds_of_variances_are_positive(bounds):
+    with pytest.raises(ValueError, match="finite positive numbers; got"):
+        _ = Tasks(RBF(), kappa_bounds=bounds).bounds
 
 
 @pytest.mark.parametrize("task", [2.0, -1.0, 0.5, np.nan])
