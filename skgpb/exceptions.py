@@ -9,7 +9,8 @@ class NumericalWarning(RuntimeWarning):
     The message says how much. The policy, in one sentence: the smallest of 1e-10, 1e-9, ...,
     1e-4 times the largest prior variance that makes the factorisation succeed is added to the
     noise variance of the observations concerned; beyond 1e-4 ``numpy.linalg.LinAlgError`` is
-    raised and nothing is changed.
+    raised and nothing is changed. What is too little grows with what rounding did to variances
+    so far. Where the smallest is too little, all observations with less noise take part.
 
     It covers what the prior knows for certain, as f(0) under ``DotProduct(0.0)``: answers with
     noise change nothing there, exact ones take jitter, and where no prior variance is above

@@ -17,6 +17,7 @@ cdef class Posterior:
     cdef double repeat_log           # sum of log(2 pi (noise_i + noise)) over merges
     cdef readonly double gain        # 1/2 log det(Q / diag(noise)), of every answer
     cdef double largest              # prior variance, of all functionals so far
+    cdef double lost                 # worst variance below zero, as a share of the largest
     cdef readonly double clipped     # variance below zero, beyond rounding; 0 if there was none
     cdef readonly double doubtful    # error of a mean, beyond its deviation; 0 if there was none
 
@@ -29,5 +30,7 @@ cdef class Posterior:
                           double shift) noexcept nogil
     cdef void _merge(self, Py_ssize_t i, double total, double y, Py_ssize_t count)
     cdef double _clip(self, double var) noexcept nogil
+    cdef bint _is_rounding(self, double pivot2, double prior) noexcept nogil
+    cdef bint _leaves_rounding(self, Py_ssize_t i, const double* r) noexcept nogil
     cdef void _suspect(self, double diag, double noise, double pivot, double zn) noexcept nogil
     cdef int _check_slot(self, Py_ssize_t slot) except -1

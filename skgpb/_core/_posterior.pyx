@@ -51,6 +51,9 @@ cdef Py_ssize_t RELEASED = 2 ** 15
 # A pivot below this multiple of the prior variance is rounding, not information.
 cdef double EPSILON = 2.220446049250313e-16
 cdef double RELATIVE_PIVOT = 10 * EPSILON
+# Nor is one below this multiple of the worst that rounding did to a variance: each such pivot
+# multiplies the rounding of what is left, and a row of them drives means to infinity.
+cdef double LOST_PIVOT = 100.0
 # Answers over pivots below this may overflow.
 cdef double SMALLEST_PIVOT = 1e-290
 # A variance this far below zero, as a share of the largest prior variance, is no rounding.
@@ -58,6 +61,8 @@ cdef double NEGATIVE = 1e-6
 # Rounding that moves a mean by this share of the prior deviation, and by so many of its own, is told.
 cdef double MOVED, DEVIATIONS
 MOVED, DEVIATIONS = 1e-6, 10.0
+# Pivots that a repeat does not divide by more than this are those of before.
+cdef double LOWERED = 2.5
 # A repeat that would leave less of a pivot than this cancels half of its digits.
 cdef double SMALLEST_SHARE = 1e-7
 
@@ -129,7 +134,7 @@ cdef class Posterior:
         self.repeat_square = 0.0
         self.repeat_log = 0.0
         self.gain = 0.0
-        self.largest = self.clipped = self.doubtful = 0.0
+        self.largest = self.lost = self.clipped = self.doubtful = 0.0
         self.L = np.zeros((0, 0))
         self.z = np.zeros(0)
         self.y = np.zeros(0)
@@ -163,9 +168,16 @@ cdef class Posterior:
         """A variance, or 0 where it came out below; more than rounding is remembered."""
         if var >= 0.0:
             return var
+        if -var > self.lost * self.largest:
+            self.lost = -var / self.largest
         if -var > NEGATIVE * self.largest and -var > self.clipped:
             self.clipped = -var
         return 0.0
+
+    cdef bint _is_rounding(self, double pivot2, double prior) noexcept nogil:
+        """Whether a pivot is rounding, not information, where this is prior variance and noise."""
+        cdef double share = max(RELATIVE_PIVOT, LOST_PIVOT * self.lost)
+        return not pivot2 > share * prior + SMALLEST_PIVOT
 
     cdef void _suspect(self, double diag, double noise, double pivot, double zn) noexcept nogil:
         """Remember an observation in which rounding may move means by more than they may be off.
@@ -267,7 +279,7 @@ cdef class Posterior:
         cdef double pivot2, pivot, zn
         noise += jitter
         pivot2 = self.var[slot] + noise
-        if not pivot2 > RELATIVE_PIVOT * (k_tracked[slot] + noise) + SMALLEST_PIVOT:
+        if self._is_rounding(pivot2, k_tracked[slot] + noise):
             return False
         for j in range(n):
             self.L[n, j] = self.V[slot, j]
@@ -348,7 +360,7 @@ cdef class Posterior:
             return False
         for i in range(b):
             pivot2 = self.L[n + i, n + i] ** 2
-            if not pivot2 > RELATIVE_PIVOT * (diag[i] + noise[i]) + SMALLEST_PIVOT:
+            if self._is_rounding(pivot2, diag[i] + noise[i]):
                 return False
         with nogil:
             for i in range(b):
@@ -408,7 +420,7 @@ cdef class Posterior:
                 s = downdate(self.L, n, i, delta, g, r, q, e)
         else:
             s = downdate(self.L, n, i, delta, g, r, q, e)
-        if s < 0.0:
+        if s < 0.0 or self._leaves_rounding(i, r):
             return False
         if total > 0.0:
             # 1 + var(psi_i) / noise, of what this answer finds
@@ -425,6 +437,17 @@ cdef class Posterior:
         self.y[i] += shift
         self.noise[i] = old * (noise / total) if total > 0.0 else 0.0
         return True
+
+    cdef bint _leaves_rounding(self, Py_ssize_t i, const double* r) noexcept nogil:
+        """Whether what ``downdate`` says of pivots from i on takes from one all but rounding."""
+        cdef Py_ssize_t j
+        cdef double pivot2
+        for j in range(i, self.n):
+            if r[j - i] * r[j - i] > LOWERED:
+                pivot2 = (self.L[j, j] / r[j - i]) ** 2
+                if self._is_rounding(pivot2, dot(j + 1, &self.L[j, 0], &self.L[j, 0])):
+                    return True
+        return False
 
     cdef void change_rows(self, Py_ssize_t i, double total, double gain, double surprise,
                           double shift) noexcept nogil:
@@ -544,6 +567,7 @@ cdef class Posterior:
             "V": np.array(self.V[:m, :n]), "mean": np.array(self.mean[:m]),
             "var": np.array(self.var[:m]), "repeat_square": self.repeat_square,
             "repeat_log": self.repeat_log, "gain": self.gain, "largest": self.largest,
+            "lost": self.lost,
         }
 
     def __setstate__(self, state):
@@ -567,6 +591,7 @@ cdef class Posterior:
         self.repeat_log = state["repeat_log"]
         self.gain = state["gain"]
         self.largest = state["largest"]
+        self.lost = state.get("lost", 0.0)  # of what was written before it was remembered
 
 
 def _lengthened(array, Py_ssize_t used, Py_ssize_t length):

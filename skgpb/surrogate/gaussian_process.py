@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from functools import partial
 from math import log, pi
 from typing import Any, Self
 
@@ -195,7 +194,10 @@ class GaussianProcess:
         k_tracked = self.covariance(self.tracked, single)[:, 0].copy()
         if self.white:
             noise += self.white_noise(single)[0]
-        append = partial(self.posterior.append_tracked, slot, k_tracked, noise, y)
+
+        def append(jitter: float = 0.0) -> bool:
+            return self.posterior.append_tracked(slot, k_tracked, noise, y, jitter)
+
         if not append():
             self._append_with_jitter(append, single)
         i = len(self.observed)
@@ -452,18 +454,35 @@ class GaussianProcess:
         self._report_losses()
 
     def _append_with_jitter(self, append: Callable[[float], bool], new: Functionals) -> None:
-        """Observe ``new`` with the smallest jitter that helps, or raise and change nothing."""
+        """Observe ``new`` with the smallest jitter that helps, or raise and change nothing.
+
+        Where the smallest of all does not, the observations before took too little of it: their
+        factor is made afresh with as much for each.
+        """
         known = (new, self.tracked, self.observed)
         scale = max(float(self.variance(some).max(initial=0.0)) for some in known)
-        for relative in JITTERS:
-            if append(relative * scale):
-                warn_of_jitter(relative * scale, len(new))
-                return
-        raise np.linalg.LinAlgError(
-            f"the Gram matrix of kernel {self.kernel} is not positive definite even with jitter "
-            f"{JITTERS[-1] * scale:.1e}, the largest prior variance being {scale:.1e}; increase "
-            "alpha"
-        )
+        with unchanged_by_errors(self):
+            n_less = 0
+            for jitter in (relative * scale for relative in JITTERS):
+                if jitter > JITTERS[0] * scale and len(self.observed):
+                    n_less = self._jitter_all(jitter)
+                if append(jitter):
+                    warn_of_jitter(jitter, n_less + len(new))
+                    return
+            raise np.linalg.LinAlgError(
+                f"the Gram matrix of kernel {self.kernel} is not positive definite even with "
+                f"jitter {JITTERS[-1] * scale:.1e}, the largest prior variance being {scale:.1e}; "
+                "increase alpha"
+            )
+
+    def _jitter_all(self, jitter: float) -> int:
+        """Make the factor afresh with at least this noise variance for all; say who had less."""
+        samples = self.merged()
+        n_less = np.count_nonzero(samples.noise < jitter)
+        if n_less:
+            samples.noise = np.maximum(samples.noise, jitter)
+            vars(self).update(vars(self._afresh(self.kernel, samples, self.offset, self.scale)))
+        return int(n_less)
 
     def _report_losses(self) -> None:
         """Warn of what rounding cost, as ``skgpb.exceptions.NumericalWarning`` promises."""
@@ -483,10 +502,11 @@ class GaussianProcess:
         if self.posterior.repeat(i, noise, y, count):
             self._report_losses()
             return i
-        jitter = JITTERS[0] * float(self.variance(self.observed.one(i))[0])
-        if noise < jitter and self.posterior.repeat(i, noise + jitter, y, count):
-            warn_of_jitter(jitter, 1)
-            return i
+        variance = float(self.variance(self.observed.one(i))[0])
+        for jitter in (relative * variance for relative in JITTERS):
+            if noise < jitter and self.posterior.repeat(i, noise + jitter, y, count):
+                warn_of_jitter(jitter, 1)
+                return i
         # So much more precise than what was known of it that the digits of an update cancel.
         samples = self.merged()
         total, gap = samples.noise[i] + noise, y - samples.y[i]

@@ -191,6 +191,40 @@ def test_a_repeat_that_would_cancel_is_refused_and_changes_nothing():
     assert pickle.dumps(s.p) == before
 
 
+def near_twins(gap=4e-14):
+    """Two functionals of which the second has this variance once the first is known, tracked."""
+    K = np.array([[1.0, np.sqrt(1.0 - gap)], [np.sqrt(1.0 - gap), 1.0]])
+    p = Posterior()
+    p.track(np.zeros((2, 0)), np.ones(2), np.arange(2))
+    assert p.append_tracked(0, K[0], 0.0, 1.0)
+    return p, K
+
+
+def test_a_repeat_that_would_leave_rounding_is_refused_and_changes_nothing():
+    p, K = near_twins(4e-15)  # which is above what a pivot may be, but for what follows
+    assert p.append_tracked(1, K[1], 1e-10, 1.0)
+    # A variance below zero, as rounding leaves it: 1e-15 of the prior's.
+    p.track(np.array([[1.0, K[0, 1]]]), np.array([1.0 - 1e-15]), np.array([2]))
+    before = pickle.dumps(p)
+    assert not p.repeat(1, 0.0, 1.0)
+    assert pickle.dumps(p) == before
+    assert p.repeat(1, 1e-10, 1.0)
+
+
+def test_a_pivot_below_what_rounding_did_to_a_variance_is_lost():
+    p, K = near_twins()
+    assert pickle.loads(pickle.dumps(p)).append_tracked(1, K[1], 0.0, 1.0)
+    p.track(np.array([[1.0]]), np.array([1.0 - 1e-15]), np.array([2]))
+    before = pickle.dumps(p)
+    k = np.append(K[1], K[1, 0])
+    assert not p.append_tracked(1, k, 0.0, 1.0)
+    block = append_block(p, K[:1, 1:], K[1:, 1:], np.zeros(1), np.ones(1), k[:, None])
+    assert not block
+    assert pickle.dumps(p) == before
+    assert not pickle.loads(before).append_tracked(1, k, 0.0, 1.0)
+    assert p.append_tracked(1, k, 0.0, 1.0, 1e-10)
+
+
 def test_an_answer_over_no_variance_is_refused_and_changes_nothing():
     p = Posterior()
     p.track(np.zeros((1, 0)), np.full(1, 1e-320), np.arange(1))

@@ -16,6 +16,7 @@ import skgpb.surrogate.likelihood
 from skgpb.exceptions import EvaluationWarning, LearningWarning, ReplayWarning
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
+    EIOptimizer,
     GPOOOptimizer,
     GPTreeOptimizer,
     GPUCBOptimizer,
@@ -378,3 +379,22 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
     X = np.linspace(0, 1, 7)[:, None]
     assert_array_equal(loaded.predict(X, return_std=True), run.predict(X, return_std=True))
     assert loaded.ask(2) == pending == list(loaded._pending)  # what was being evaluated still is
+
+
+# without noise -----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.NumericalWarning")
+@pytest.mark.parametrize(("d", "seed"), [(3, 2), (4, 0), (6, 0)])
+def test_hundreds_of_exact_answers_near_the_best_point_keep_means_where_answers_are(d, seed):
+    """Questions close in on a point until their rows are alike, and are asked again."""
+    optimizer = EIOptimizer(
+        RBF(0.7), bounds=[(0, 1)] * d, n_candidates=60, alpha=0.0, random_state=seed
+    )
+    result = optimizer.run(lambda query: float(np.cos(3 * (query.points - 0.4)).sum()), 250)
+    assert result.nfev == 250
+    history = optimizer.history_
+    known = optimizer.predict(history["descriptor"][:, :d])
+    # Jitter moves a mean by less than ten of its deviations, 1e-4 of the prior's.
+    assert_allclose(known, history["reward"], atol=1e-3)
+    assert abs(optimizer.predict(optimizer.arms_)).max() < 10.0 * d
