@@ -320,6 +320,32 @@ def test_the_smallest_jitter_that_helps_is_added_or_nothing_changes():
     assert_allclose(gp.noises(), [0.0, 4e-10])
 
 
+class Rounded(RBF):
+    """Covariances of three points, of which the last has a variance of -5e-10 given the others."""
+
+    TABLE = np.eye(3)
+    TABLE[0, 1:] = TABLE[1:, 0] = np.sqrt([1.0 - 1e-6, 1.0 - 2e-6])
+    TABLE[1, 2] = TABLE[2, 1] = TABLE[0, 1] * TABLE[0, 2] + np.sqrt(1e-6 * (2e-6 + 5e-10))
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return self.TABLE[
+            np.ix_(*(np.ravel(rows).astype(int) for rows in (X, X if Y is None else Y)))
+        ]
+
+
+def test_observations_before_take_jitter_where_the_smallest_is_too_little():
+    gp, X = GaussianProcess(Rounded(1.0), 1), np.arange(3.0)[:, None]
+    gp.observe(X[:1], 1.0, 0.0)
+    gp.observe(X[1:2], 1.0, 1e-12)
+    gp.observe(X[1:2], 1.0, 1e-12)
+    with pytest.warns(NumericalWarning, match=r"jitter 1\.0e-09 was added .* of 3 obs"):
+        gp.observe(X[2:], 1.0, 0.0)
+    assert_allclose(gp.noises(), [1e-9, 1e-9, 1e-9])
+    assert gp.posterior.counts().tolist() == [1, 2, 1]
+    L = gp.posterior.factor()
+    assert_allclose(L @ L.T, Rounded.TABLE + 1e-9 * np.eye(3), atol=1e-15)
+
+
 def test_thinned_averages_keep_their_number_and_spread():
     many = Functionals.of([np.arange(n, dtype=float)[:, None] for n in (10, 4, 1)], 1)
     thin = many.thinned(9)
