@@ -1,11 +1,12 @@
 """A prior for a function and its likenesses, where their user gives none.
 
-.. math:: f_t(x) = w_t u(x) + v_t(x) + s_t(x) + c_t
+.. math:: f_t(x) = w_t u(x) + a_t g(x) + v_t(x) + s_t(x) + c_t
 
-with a function u that all share, differences :math:`v_t` as rough as u, differences :math:`s_t`
-that vary slowly, and levels :math:`c_t`. Of task 0, the truth, u is nearly all: what is expected of
-it is what would be expected if there were no likenesses. A likeness that is tilted, off by a
-constant or on another scale still says where the truth is large [Kennedy2000]_.
+with a function u and a trend g that all share, differences :math:`v_t` as rough as u, differences
+:math:`s_t` that vary slowly, as g does, and levels :math:`c_t`. Of task 0, the truth, u and g are
+nearly all. A likeness that is tilted, off by a constant or on another scale still says where the
+truth is large [Kennedy2000]_. Without g a smooth likeness would be explained by :math:`s_t` alone,
+and would say nothing of a truth that is as smooth (decision D-H28).
 
 References
 ----------
@@ -30,12 +31,14 @@ WEIGHT_SPREAD = 0.5
 # the truth; deviations of their logarithms.
 ROUGH, SLOW, LEAST = 0.1, 1.0, 1e-3
 SPREAD, LEAST_SPREAD = 1.5, 0.5
-# Length scale of slow differences, in units of sqrt(d) sides.
+# Length scale of slow differences and of the trend, in units of sqrt(d) sides.
 SLOW_LENGTH_SCALE = 2.0
+# Of the weights of the trend the mean and the deviation of the prior.
+TREND, TREND_SPREAD = 1.0, 1.0
 
 
 def slow_kernel(bounds: np.ndarray, smooth: bool = False) -> Kernel:
-    """Kernel of slow differences over a box (d, 2); see ``default_kernel`` for ``smooth``."""
+    """Kernel of what varies slowly over a box (d, 2); see ``default_kernel`` for ``smooth``."""
     side = bounds[:, 1] - bounds[:, 0]
     scale = SLOW_LENGTH_SCALE * sqrt(len(side)) * np.where(side > 0.0, side, 1.0)
     return RBF(scale, "fixed") if smooth else Matern(scale, "fixed", nu=2.5)
@@ -55,17 +58,20 @@ def over_tasks(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
     """Kernel over the rows of ``kernel`` and ``slow`` with one of n tasks in a further column."""
     rough, slowly = _own_variances(n)
     shared = Tasks(kernel, n_tasks=n, W=np.ones((n, 1)), kappa=rough)
-    level = Tasks(_one(), 0, n_tasks=n, kappa=1.0, kappa_bounds="fixed")
-    return shared + Tasks(slow, 0, n_tasks=n, kappa=slowly) + level
+    trend = Tasks(slow, n_tasks=n, W=np.full((n, 1), TREND), kappa=slowly)
+    return shared + trend + Tasks(_one(), 0, n_tasks=n, kappa=1.0, kappa_bounds="fixed")
 
 
 def prior_over_tasks(prior: Prior, n: int) -> Prior:
     """Prior on the hyperparameters of :func:`over_tasks`, that of its kernel being ``prior``."""
     rough, slowly = _own_variances(n)
     spread = np.append(LEAST_SPREAD, np.full(n - 1, SPREAD))
+    trend = np.full(n, TREND)
     return Prior(
-        np.concatenate([np.ones(n), np.log(rough), prior.center, np.log(slowly)]),
-        np.concatenate([np.full(n, WEIGHT_SPREAD), spread, prior.spread, spread]),
+        np.concatenate([np.ones(n), np.log(rough), prior.center, trend, np.log(slowly)]),
+        np.concatenate(
+            [np.full(n, WEIGHT_SPREAD), spread, prior.spread, np.full(n, TREND_SPREAD), spread]
+        ),
     )
 
 

@@ -137,3 +137,18 @@ def test_a_wrong_number_of_fidelities_is_named(n):
 def test_fidelities_in_contexts_are_refused():
     with pytest.raises(ValueError, match="context_bounds must be None where queries are Fid"):
         made(context_bounds=[(0, 1)]).start()
+
+
+def test_a_smooth_likeness_says_where_a_smooth_truth_is_large():
+    # Without a trend that both have, the likeness was explained by what is its own, and the truth
+    # was predicted no better than by its mean.
+    X = np.random.default_rng(3).random((38, 5))
+    X[:, -1] = np.arange(38) < 32
+    tilted = np.prod(1.0 + X[:, :-1], axis=1) + X[:, -1] * (1.0 - 0.2 * X[:, 0] + 0.3 * X[:, 1])
+    opt = KGOptimizer(
+        queries=Fidelities(2), bounds=[(0, 1)] * 4, relearn=38, n_candidates=20, random_state=0
+    )
+    at = np.random.default_rng(0).random((200, 4))
+    wanted = np.prod(1.0 + at, axis=1)
+    error = opt.tell(X, tilted).predict(at) - wanted
+    assert np.sqrt(np.mean(error**2)) < 0.3 * wanted.std()
