@@ -16,8 +16,16 @@ from skgpb.domains.fidelities import Fidelities, FidelityArms, FreeFidelities
 from skgpb.kernels import CellAverage
 from skgpb.locks import locked
 from skgpb.optimizers._first_design import takes_boxes
-from skgpb.surrogate.likelihood import Prior
-from skgpb.surrogate.tasks import around, over_tasks, prior_over_tasks, slow_kernel, takes_tasks
+from skgpb.surrogate.likelihood import Prior, noise_prior
+from skgpb.surrogate.tasks import (
+    NOISE,
+    NOISE_SPREAD,
+    around,
+    over_tasks,
+    prior_over_tasks,
+    slow_kernel,
+    takes_tasks,
+)
 from skgpb.utils import check_numbers
 
 
@@ -60,6 +68,11 @@ class OverFidelities:
     def _default_prior(self: Any) -> Prior:
         prior, n = super()._default_prior(), self._n_tasks  # type: ignore[misc]
         return prior_over_tasks(prior, n) if n else prior
+
+    def _noise_prior(self: Any) -> tuple[Prior, np.ndarray]:
+        if not self._n_tasks:
+            return super()._noise_prior()  # type: ignore[misc]
+        return noise_prior(self._unit(), NOISE, NOISE_SPREAD)
 
     def _free_set(self: Any, given: Any, *layout: Any) -> FreeCells:
         """Points or cells that stand for all of some sizes, the first of ``layout``."""

@@ -250,6 +250,10 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             return kernel_on_settings(None, self.space_).prior
         return default_prior(self.bounds_)
 
+    def _noise_prior(self) -> tuple[Prior, np.ndarray]:
+        """Prior on the logarithm of the noise variance, and its limits."""
+        return noise_prior(self._unit())
+
     def _default_noise(self) -> float:
         return self._known_noise if self._known_noise is not None else self.alpha_
 
@@ -400,7 +404,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         learns_noise = bool(scaled.unknown.any())
         if self._learned_at < FIRST_LEARNING or not (free or learns_noise):
             return found
-        of_noise, limits = noise_prior(self._unit()) if learns_noise else (None, None)
+        of_noise, limits = self._noise_prior() if learns_noise else (None, None)
 
         def likelihood(functionals: Functionals, samples: ScaledSamples) -> Likelihood:
             covariance = covariance_of_functionals(kernel, functionals, free, gp.origin)

@@ -591,7 +591,9 @@ def minimum(
     return result.x, float(result.fun)
 
 
-def noise_prior(unit: float) -> tuple[Prior, np.ndarray]:
+def noise_prior(
+    unit: float, median: float = NOISE, spread: float = NOISE_SPREAD
+) -> tuple[Prior, np.ndarray]:
     """Prior on the log noise variance, and its limits (1, 2); ``unit`` is a typical variance."""
-    center, spread = np.array([log(NOISE * unit)]), np.array([NOISE_SPREAD])
-    return Prior(center, spread), np.log(unit * np.array([NOISE_LIMITS]))
+    prior = Prior(np.array([log(median * unit)]), np.array([spread]))
+    return prior, np.log(unit * np.array([NOISE_LIMITS]))

@@ -35,6 +35,9 @@ SPREAD, LEAST_SPREAD = 1.5, 0.5
 SLOW_LENGTH_SCALE = 2.0
 # Of the weights of the trend the mean and the deviation of the prior.
 TREND, TREND_SPREAD = 1.0, 1.0
+# The noise variance, in units of the variance of the answers, and the deviation of its logarithm: a
+# likeness is often computed, and exact.
+NOISE, NOISE_SPREAD = 0.01, 2.0
 
 
 def slow_kernel(bounds: np.ndarray, smooth: bool = False) -> Kernel:

@@ -139,16 +139,30 @@ def test_fidelities_in_contexts_are_refused():
         made(context_bounds=[(0, 1)]).start()
 
 
-def test_a_smooth_likeness_says_where_a_smooth_truth_is_large():
-    # Without a trend that both have, the likeness was explained by what is its own, and the truth
-    # was predicted no better than by its mean.
-    X = np.random.default_rng(3).random((38, 5))
+def smooth_pair(seed, noise=0.0):
+    """Thirty-two answers of a tilted product and six of the product, and the deviation of all."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((38, 5))
     X[:, -1] = np.arange(38) < 32
-    tilted = np.prod(1.0 + X[:, :-1], axis=1) + X[:, -1] * (1.0 - 0.2 * X[:, 0] + 0.3 * X[:, 1])
+    y = np.prod(1.0 + X[:, :-1], axis=1) + X[:, -1] * (1.0 - 0.2 * X[:, 0] + 0.3 * X[:, 1])
     opt = KGOptimizer(
         queries=Fidelities(2), bounds=[(0, 1)] * 4, relearn=38, n_candidates=20, random_state=0
     )
+    return opt.tell(X, y + noise * y.std() * rng.standard_normal(38)), y.std()
+
+
+def test_a_smooth_likeness_says_where_a_smooth_truth_is_large():
+    # Without a trend that both have, the likeness was explained by what is its own, and the truth
+    # was predicted no better than by its mean.
+    opt, _ = smooth_pair(3)
     at = np.random.default_rng(0).random((200, 4))
     wanted = np.prod(1.0 + at, axis=1)
-    error = opt.tell(X, tilted).predict(at) - wanted
-    assert np.sqrt(np.mean(error**2)) < 0.3 * wanted.std()
+    assert np.sqrt(np.mean((opt.predict(at) - wanted) ** 2)) < 0.3 * wanted.std()
+
+
+def test_exact_answers_are_taken_as_nearly_exact_and_noisy_ones_as_noisy():
+    # Under the prior of other searches exact answers had a deviation of 0.03 of their spread.
+    exact, noisy = (
+        np.sqrt(opt.alpha_) / spread for opt, spread in (smooth_pair(0), smooth_pair(0, 0.1))
+    )
+    assert exact < 0.02 < 0.04 < noisy < 0.2
