@@ -2,8 +2,8 @@
 
 .. math:: f_t(x) = w_t u(x) + a_t g(x) + v_t(x) + s_t(x) + c_t
 
-with a function u and a trend g that all share, differences :math:`v_t` as rough as u, differences
-:math:`s_t` that vary slowly, as g does, and levels :math:`c_t`. Of task 0, the truth, u and g are
+with a function u and a slow trend g that all share, differences :math:`v_t` as rough as u, others
+:math:`s_t` as slow as g, and levels :math:`c_t`. Of task 0, the truth, u and g are
 nearly all. A likeness that is tilted, off by a constant or on another scale still says where the
 truth is large [Kennedy2000]_. Without g a smooth likeness would be explained by :math:`s_t` alone,
 and would say nothing of a truth that is as smooth (decision D-H28).
