@@ -75,7 +75,7 @@ def test_first_runs_do_not_depend_on_their_number():
         np.testing.assert_array_equal(few.played[name], many.played[name][:2, :1])
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("own_seeds")
 def test_results_do_not_depend_on_how_runs_are_spread(backend):
     alone = simulate(POLICIES, PROBLEMS[:1], 4, n_runs=2, random_state=0)
