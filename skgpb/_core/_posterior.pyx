@@ -59,8 +59,7 @@ cdef double SMALLEST_PIVOT = 1e-290
 # A variance this far below zero, as a share of the largest prior variance, is no rounding.
 cdef double NEGATIVE = 1e-6
 # Rounding that moves a mean by this share of the prior deviation, and by so many of its own, is told.
-cdef double MOVED, DEVIATIONS
-MOVED, DEVIATIONS = 1e-6, 10.0
+cdef double MOVED = 1e-6, DEVIATIONS = 10.0
 # Pivots that a repeat does not divide by more than this are those of before.
 cdef double LOWERED = 2.5
 # A repeat that would leave less of a pivot than this cancels half of its digits.
@@ -129,11 +128,8 @@ cdef class Posterior:
     """
 
     def __cinit__(self):
-        self.n = 0
-        self.m = 0
-        self.repeat_square = 0.0
-        self.repeat_log = 0.0
-        self.gain = 0.0
+        self.n = self.m = 0
+        self.repeat_square = self.repeat_log = self.gain = 0.0
         self.largest = self.lost = self.clipped = self.doubtful = 0.0
         self.L = np.zeros((0, 0))
         self.z = np.zeros(0)
@@ -572,21 +568,17 @@ cdef class Posterior:
 
     def __setstate__(self, state):
         cdef Py_ssize_t n = len(state["z"]), m = len(state["mean"])
-        self.n = 0
-        self.m = 0
+        self.n = self.m = 0
         self.reserve(n, m)
-        self.n = n
-        self.m = m
-        if n:
-            np.asarray(self.L)[:n, :n] = state["L"]
-            np.asarray(self.z)[:n] = state["z"]
-            np.asarray(self.y)[:n] = state["y"]
-            np.asarray(self.noise)[:n] = state["noise"]
-            np.asarray(self.count)[:n] = state["count"]
-        if m:
-            np.asarray(self.V)[:m, :n] = state["V"]
-            np.asarray(self.mean)[:m] = state["mean"]
-            np.asarray(self.var)[:m] = state["var"]
+        self.n, self.m = n, m
+        np.asarray(self.L)[:n, :n] = state["L"]
+        np.asarray(self.z)[:n] = state["z"]
+        np.asarray(self.y)[:n] = state["y"]
+        np.asarray(self.noise)[:n] = state["noise"]
+        np.asarray(self.count)[:n] = state["count"]
+        np.asarray(self.V)[:m, :n] = state["V"]
+        np.asarray(self.mean)[:m] = state["mean"]
+        np.asarray(self.var)[:m] = state["var"]
         self.repeat_square = state["repeat_square"]
         self.repeat_log = state["repeat_log"]
         self.gain = state["gain"]
