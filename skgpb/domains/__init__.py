@@ -15,6 +15,8 @@ from skgpb.domains.mixed import MixedPartition
 from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.partition import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.domains.ranged_cells import RangedCells
+from skgpb.domains.size_range import SizeRange
 from skgpb.domains.undivided import UndividedPool
 
 __all__ = [
@@ -54,6 +56,8 @@ __all__ = [
     "PointsQuery",
     "PoolPartition",
     "Query",
+    "RangedCells",
     "Region",
+    "SizeRange",
     "UndividedPool",
 ]

@@ -11,6 +11,7 @@ from skgpb.domains.arms import LOCAL_SHARE, N_CENTERS, Arm, ArmSet
 from skgpb.domains.candidates import GRID_DIMENSIONS, points_near, spread_points
 from skgpb.domains.first_design import first_points
 from skgpb.domains.query import PointsQuery
+from skgpb.domains.size_range import SidesBetween, SizeRange
 from skgpb.domains.space import Axis, ParameterSpace
 from skgpb.utils import check_inside
 
@@ -30,11 +31,12 @@ class Cells:
 
     Parameters
     ----------
-    sizes : float or dict, or a list of sizes
+    sizes : float or dict, a list of sizes, or SizeRange
         The sides of a cell, in units of ``bounds``: one number for all dimensions, a tuple of d
         numbers, or a dict by the names of the sides. A list has several sizes. 0 stands for points.
         Of a side of separate values, integers or categories, it is how many of them follow each
-        other in the cell: one, unless a tuple or a dict says otherwise.
+        other in the cell: one, unless a tuple or a dict says otherwise. For ``queries`` a
+        :class:`SizeRange` has all sizes between two.
     improved : bool, default=False
         For ``queries``: whether the cell that is worth most among those that stand for all is moved
         to where it is worth more, by a local search, before it is asked; in no context. A run
@@ -56,6 +58,10 @@ class Cells:
     def __init__(self, sizes: Any, improved: bool = False) -> None:
         if isinstance(sizes, list) and not sizes:
             raise ValueError("sizes must not be empty")
+        if isinstance(sizes, SizeRange) and type(self) is not Cells:
+            raise ValueError(
+                f"{type(self).__name__} must have one size or a list of them, no range; got {sizes}"
+            )
         if not isinstance(improved, bool):
             raise ValueError(f"improved must be True or False, got {improved!r}")
         self.sizes = sizes
@@ -66,6 +72,8 @@ class Cells:
     ) -> np.ndarray:
         """Return the sides (n_sizes, d) of the cells in a box, or raise ValueError.
 
+        Of a range some, which stand for all.
+
         Parameters
         ----------
         bounds : ndarray of shape (d, 2)
@@ -75,8 +83,38 @@ class Cells:
         name : str, default="Cells"
             What errors call them.
         """
+        between = self.between(bounds, space, name)
+        if between is not None:
+            return between.spread()
         sizes = self.sizes if isinstance(self.sizes, list) else [self.sizes]
         return np.array([self._sides_of(size, bounds, space, name) for size in sizes])
+
+    def between(
+        self, bounds: np.ndarray, space: ParameterSpace | None, name: str = "Cells"
+    ) -> SidesBetween | None:
+        """Return the range of the sides, None where sizes are listed; parameters as of `sides`."""
+        given = self.sizes
+        if not isinstance(given, SizeRange):
+            return None
+        if name == "targets":
+            raise ValueError(
+                f"targets must have one size or a list of them, no range, of which the smallest "
+                f"cells have the largest averages; got {self!r}"
+            )
+        ends = (given.shortest, given.longest)
+        shortest, longest = (self._sides_of(size, bounds, space, name) for size in ends)
+        separate = np.zeros(len(bounds), dtype=bool) if space is None else space.n_values > 0
+        if (shortest != longest)[separate].any():
+            raise ValueError(
+                f"sizes of {name} must be the same at both ends of a range where sides have "
+                f"separate values, got {given!r}"
+            )
+        if not ((shortest == longest) | ((shortest > 0.0) & (shortest < longest))).all():
+            raise ValueError(
+                f"sizes of {name} must have no side longer in the shortest cell than in the "
+                f"longest, nor one of 0 that is longer in the longest; got {given!r}"
+            )
+        return SidesBetween(shortest, longest, given.proportional)
 
     def _sides_of(
         self, size: Any, bounds: np.ndarray, space: ParameterSpace | None, name: str
@@ -307,6 +345,15 @@ class FreeCells(ArmSet):
             return None
         return self.query_of(-1, self.placed(places[i : i + 1], int(numbers[i]))[0])
 
+    def sides_of_rows(self) -> np.ndarray:
+        """Sides (n, d) of all rows, as ``sizes`` has them."""
+        return self.sizes[self.size_of]
+
+    def sides_of(self, query: Arm | PointsQuery) -> np.ndarray | None:
+        """Return the sides (d,) of a query, None if it is of none of the sizes."""
+        number = self.number_of_size(query)
+        return None if number < 0 else self.sizes[number]
+
     def sizes_like(self, sizes: np.ndarray) -> np.ndarray:
         """Return the numbers of the sizes that are among ``sizes`` (n, d)."""
         side = self.bounds[:, 1] - self.bounds[:, 0]
@@ -320,18 +367,23 @@ class FreeCells(ArmSet):
     def nearest_size(self, query: Arm | PointsQuery, numbers: np.ndarray) -> int:
         """Return which of some sizes (k,) a query has, -1 if none of them."""
         unit = self.bounds[:, 1] - self.bounds[:, 0]
-        sizes = self.sizes[numbers]
-        lower, upper = np.split(query.box, 2)
-        sides = upper - lower
+        sides, sizes = self._sides_in(query), self.sizes[numbers]
         if self._separate:
             # Numbers of values, of which a point has one.
             sizes = np.where(self.free, sizes, np.maximum(sizes, 1.0))
-            for i, axis in self._separate.items():
-                first, last = axis.run(lower[i], upper[i])
-                sides[i], unit[i] = last - first + 1, 1.0
+            unit = np.where(self.free, unit, 1.0)
         away = (np.abs(sizes - sides) / unit).max(axis=1)
         nearest = int(np.argmin(away))
         return nearest if away[nearest] <= SAME_SIZE else -1
+
+    def _sides_in(self, query: Arm | PointsQuery) -> np.ndarray:
+        """Sides (d,) of a query, whatever they are: numbers of values where these are separate."""
+        lower, upper = np.split(query.box, 2)
+        sides = upper - lower
+        for i, axis in self._separate.items():
+            first, last = axis.run(lower[i], upper[i])
+            sides[i] = last - first + 1
+        return sides
 
     def _knows(self, query: Arm) -> bool:
         d = len(self.bounds)

@@ -13,6 +13,7 @@ from skgpb.domains.arms import ArmSet
 from skgpb.domains.cells import FreeCells
 from skgpb.domains.discs import DiscSet, FreeDiscs
 from skgpb.domains.fidelities import Fidelities, FidelityArms, FreeFidelities
+from skgpb.domains.ranged_cells import RangedCells
 from skgpb.kernels import CellAverage
 from skgpb.locks import locked
 from skgpb.optimizers._first_design import takes_boxes
@@ -76,6 +77,9 @@ class OverFidelities:
 
     def _free_set(self: Any, given: Any, *layout: Any) -> FreeCells:
         """Points or cells that stand for all of some sizes, the first of ``layout``."""
+        between = None if given is None else given.between(self._box, self._actions, "queries")
+        if between is not None:
+            return RangedCells(*layout, between=between)
         if not self._n_tasks:
             return FreeDiscs(*layout) if self._over_discs else FreeCells(*layout)
         of_truth = np.zeros(len(layout[0]), dtype=np.intp)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._version import __version__
-from skgpb.domains import Arm, Blocks, Cells, Districts, PointsQuery
+from skgpb.domains import Arm, Blocks, Cells, Districts, PointsQuery, SizeRange
 from skgpb.exceptions import ReplayWarning
 from skgpb.locks import locked
 from skgpb.persistence import (
@@ -154,7 +154,7 @@ class SavedRuns:
                 raise ValueError(f"it holds a {document['class']}, not a {cls.__name__}")
             cls = known[document["class"]]
             kinds: list[type] = [PointsQuery]
-            for each in (cls._query_type, Arm, Blocks, Cells, Districts):
+            for each in (cls._query_type, Arm, Blocks, Cells, Districts, SizeRange):
                 kinds += _with_subclasses(each)
             reader = Reader(arrays, kinds, _with_subclasses(SavedRuns))
             omitted = {present_name(cls, name) for name in document["omitted"]}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.domains.cells import FreeCells
+from skgpb.domains.cells import SAME_SIZE, Cells, FreeCells
 from skgpb.domains.contexts import without_contexts
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.two_scales import prior_of_two_scales, two_scales
@@ -42,6 +42,20 @@ class OverCells:
 
     def _default_prior(self) -> Prior:
         return prior_of_two_scales(self.bounds_) if self._guesses else super()._default_prior()  # type: ignore[misc]
+
+    def _sizes_of(self: Any, name: str, given: Cells) -> np.ndarray:
+        """Sides (n_sizes, d) of cells; to those that stand for a range come the wanted ones."""
+        box, space = self._box, self._actions
+        sizes, between = given.sides(box, space, name), given.between(box, space, name)
+        targets = self._given["targets"]
+        if between is None or not isinstance(targets, Cells):
+            return sizes
+        side = box[:, 1] - box[:, 0]
+        near = SAME_SIZE * np.where(side > 0.0, side, 1.0)
+        for wanted in targets.sides(box, space, "targets"):
+            if between.within(wanted, near) and not (np.abs(sizes - wanted) <= near).all(1).any():
+                sizes = np.concatenate([sizes, wanted[np.newaxis]])
+        return sizes
 
     def _find_wanted(self: Any) -> None:
         """Note which sizes of queries are those of targets, where that matters."""

@@ -35,6 +35,7 @@ from skgpb.optimizers._improvement import ImprovesQueries, improved_place
 from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._over_cells import OverCells
 from skgpb.optimizers._posteriors import TargetsPosterior
+from skgpb.optimizers._prices import PricedKinds
 from skgpb.surrogate.pairs import TrackedAcross, TrackedWithin, pending_falls
 from skgpb.surrogate.settings import kernel_of_cells
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
@@ -60,6 +61,7 @@ class BaseTargetsOptimizer(
     OverDistricts,
     OverFidelities,
     OverCells,
+    PricedKinds,
     GapOfTargets,
     PricedRunsInContexts,
     ChoiceInContexts,
@@ -89,9 +91,9 @@ class BaseTargetsOptimizer(
         "targets": "no_validation",
         "bounds": "no_validation",
         "context_bounds": "no_validation",
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", None],
-        "cost": ["array-like", None],
-        "relative_noise": ["array-like", None],
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", callable, None],
+        "cost": ["array-like", callable, None],
+        "relative_noise": ["array-like", callable, None],
         "n_candidates": [Interval(Integral, 20, MOST_POINTS, closed="both")],
         "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
     }
@@ -247,63 +249,19 @@ class BaseTargetsOptimizer(
         """Randomness of this round, the same whenever it is asked for."""
         return np.random.default_rng([self._seed, self._round, n_pending])
 
-    # -- prices and noise ---------------------------------------------------------------------
+    # -- answers ------------------------------------------------------------------------------
 
     @property
     def _known_noise(self) -> float | None:
         # A round asks for it seven times, and a median takes a while.
-        return float(np.median(self.alpha)) if np.ndim(self.alpha) else super()._known_noise
-
-    def _noises_of(self, queries: list) -> list[float]:
-        if np.ndim(self.alpha) == 0:
-            return [self._default_noise() * self._noise_share(query) for query in queries]
-        kinds = [self._kind_of(query) for query in queries]
-        return [self._alphas[kind] if kind >= 0 else self._default_noise() for kind in kinds]
-
-    def _noise_share(self, query: Arm | PointsQuery) -> float:
-        if self.relative_noise is None:
-            return 1.0
-        kind = self._kind_of(query)
-        return float(self._shares[kind]) if kind >= 0 else 1.0
-
-    def _kinds(self) -> np.ndarray:
-        """Which of the given prices and noise variances holds for each query."""
-        domain = without_contexts(self.domain_)
-        return domain.size_of if isinstance(domain, FreeCells) else np.arange(len(domain))
-
-    def _kind_of(self, query: Arm | PointsQuery) -> int:
-        """The same of one query, -1 for what is none of the queries."""
-        domain = self.domain_
-        if isinstance(domain, ContextArms):
-            query, domain = domain.action_of(query), domain.actions
-        return (
-            domain.number_of_size(query) if isinstance(domain, FreeCells) else domain.slot_of(query)
-        )
-
-    def _noises(self) -> np.ndarray:
-        # Blocks have numbers for each row.
-        kinds = slice(None) if self._has_blocks else self._kinds()
-        if np.ndim(self.alpha) == 0:
-            return self._default_noise() * self._shares[kinds]
-        return self._alphas[kinds]
-
-    def _costs(self) -> np.ndarray:
-        return self._prices[self._kinds()]
-
-    @property
-    def _least_price(self) -> float:
-        return float(self._prices.min())
-
-    def _price_of(self, query: Arm | PointsQuery) -> float:
-        kind = self._kind_of(query)
-        return float(self._prices[kind]) if kind >= 0 else 0.0
+        return self._typical_noise if self._alpha_differs else super()._known_noise
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple:
         query = self._found(query)
         if isinstance(query, BlockArm):
             return self._checked_block(query, reward, alpha)
         query, target, value, noise = super()._checked(query, reward, alpha)
-        if alpha is None and (np.ndim(self.alpha) or self._known_noise is not None):
+        if alpha is None and self._known_noise is not None:
             noise = self._noises_of([target])[0]
         return query, target, value, noise
 
@@ -357,10 +315,7 @@ class BaseTargetsOptimizer(
         return np.column_stack([points.min(axis=0), points.max(axis=0)])
 
     def _begin_checks(self, d: int) -> None:
-        if self.relative_noise is not None and np.ndim(self.alpha):
-            raise ValueError(
-                f"relative_noise is for one alpha, or none: got an alpha for each, {self.alpha!r}"
-            )
+        self._check_prices()
         if isinstance(self.kernel, CompoundKernel):
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
         if self.space_ is not None and self.space_.discrete:
@@ -387,6 +342,7 @@ class BaseTargetsOptimizer(
         n, self._box = self.n_context_, self.bounds_[self.n_context_ :]
         d = len(self._box)
         self._over_cells = False
+        self._find_typical_noise()
         sets: list[ArmSet]
         if self._has_districts:
             kernel, sets = self._over_districts()
@@ -403,10 +359,7 @@ class BaseTargetsOptimizer(
             rows = np.concatenate([without_contexts(each).rows[:, : 2 * d] for each in sets])
             self._gp.sizes = np.pad(frequent_sizes(rows), ((0, 0), (n, 0)))
             self._gp.evaluate_afresh()
-        self._prices = self._numbers_per_kind("cost", self.cost, 1.0)
-        self._shares = self._numbers_per_kind("relative_noise", self.relative_noise, 1.0)
-        if np.ndim(self.alpha):
-            self._alphas = self._numbers_per_kind("alpha", self.alpha, 0.0)
+        self._find_prices()
         self._spent = 0.0
         self._candidates_at = 0
         self._track()
@@ -420,7 +373,7 @@ class BaseTargetsOptimizer(
         """
         given_boxes = takes_boxes(self.kernel, behind=self._n_tasks > 0)
         sizes = [
-            each.sides(self._box, self._actions, name)
+            self._sizes_of(name, each)
             for name, each in self._given.items()
             if isinstance(each, Cells)
         ]
@@ -463,7 +416,7 @@ class BaseTargetsOptimizer(
         """Return the set that a parameter stands for."""
         bounds, d, space = self._box, len(self._box), self._actions
         if given is None or isinstance(given, Cells):
-            sizes = np.zeros((1, d)) if given is None else given.sides(bounds, space, name)
+            sizes = np.zeros((1, d)) if given is None else self._sizes_of(name, given)
             seed = [self._seed, number]
             layout = (sizes, bounds, self.n_candidates, counts, seed, space)
             return self._free_set(given, *layout)
@@ -484,25 +437,6 @@ class BaseTargetsOptimizer(
             blocks = np.split(rows, np.cumsum([len(block) for block in given.rows])[:-1])
             return BlockSet(blocks, bounds, counts, space)
         return self._row_set(rows, bounds, counts, space)
-
-    def _numbers_per_kind(self, name: str, given: Any, default: float) -> np.ndarray:
-        """Check a parameter with a number for every query, or for every size of cells."""
-        if self._has_blocks and name != "cost":
-            return self._numbers_per_row(name, given, default)
-        domain = without_contexts(self.domain_)
-        n, each = len(domain), "query"
-        if isinstance(domain, FreeCells):
-            n, each = len(domain.sizes), domain.kind
-        if given is None:
-            return np.full(n, default)
-        numbers = check_numbers(given, name, ensure_2d=False)
-        if numbers.shape != (n,) or not (numbers >= 0.0).all() or (default and not numbers.all()):
-            least = "above 0" if default else ">= 0"
-            raise ValueError(
-                f"{name} must have one finite number {least} for each {each}, {n} of them; got "
-                f"{given!r}"
-            )
-        return numbers.astype(np.float64)
 
     # -- candidates -------------------------------------------------------------------------
 

@@ -99,17 +99,18 @@ class IDSOptimizer(BaseTargetsOptimizer):
     bounds : array-like of shape (d, 2) or dict, default=None
         The box. With neither rows nor ``bounds`` it comes from ``fit``.
     context_bounds : %(arms)s
-    cost : array-like, default=None
-        Prices, above 0: one for each row of ``queries``, or for each size of its cells. None
-        stands for 1.
-    alpha : float, array-like or None, default=None
+    cost : array-like or callable, default=None
+        Prices, above 0: one for each row of ``queries``, or for each size of its cells. A callable
+        takes sides of cells, (n, d), and returns (n,). None stands for 1.
+    alpha : float, array-like, callable or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each row
-        of ``queries``, or for each size of its cells. None learns one for all.
-    relative_noise : array-like, default=None
+        of ``queries``, or for each size of its cells; a callable is as for ``cost``. None learns
+        one for all.
+    relative_noise : array-like or callable, default=None
         How the noise variances of answers compare: one number above 0 for each row of ``queries``,
         or for each size of its cells. An answer has so many times ``alpha``, or so many times what
         is learned. None stands for 1; [4, 1] for cells of which the first have a quarter of the
-        volume, and of the sample.
+        volume, and of the sample. A callable is as for ``cost``.
     beta : float or callable, default=4.0
         Factor of the posterior variance in the bound on a gap: sqrt(beta) standard deviations. A
         callable takes the round, from 1.

@@ -49,18 +49,18 @@ class KGOptimizer(BaseTargetsOptimizer):
         The box. With neither rows nor ``bounds`` it comes from ``fit``. A dict gives the sides
         names, see :ref:`named-sides`.
     context_bounds : %(arms)s
-    cost : array-like, default=None
-        Prices, above 0: one for each row of ``queries``, or for each size of its cells. None
-        stands for 1.
-    alpha : float, array-like or None, default=None
+    cost : array-like or callable, default=None
+        Prices, above 0: one for each row of ``queries``, or for each size of its cells. A callable
+        takes sides of cells, (n, d), and returns (n,). None stands for 1.
+    alpha : float, array-like, callable or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each row
         of ``queries``, or for each size of its cells, with ``Blocks`` also for each of their rows,
-        (n_queries, k) or (1, k). None learns one for all.
-    relative_noise : array-like, default=None
+        (n_queries, k) or (1, k); a callable is as for ``cost``. None learns one for all.
+    relative_noise : array-like or callable, default=None
         How the noise variances of answers compare: one number above 0 for each row of ``queries``,
         or for each size of its cells. An answer has so many times ``alpha``, or so many times what
         is learned. None stands for 1; [4, 1] for cells of which the first have a quarter of the
-        volume, and of the sample.
+        volume, and of the sample. A callable is as for ``cost``.
     n_candidates : int, default=500
         How many cells or points stand for all of ``queries``, and how many for all of ``targets``,
         where these are not rows.

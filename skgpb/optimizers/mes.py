@@ -48,8 +48,8 @@ class SearchByLargestValue:
         "arms": "no_validation",
         "queries": "no_validation",
         "targets": "no_validation",
-        "cost": ["array-like", None],
-        "relative_noise": ["array-like", None],
+        "cost": ["array-like", callable, None],
+        "relative_noise": ["array-like", callable, None],
         "optimum": [Real, None],
         "max_values": [StrOptions({"draws", "gumbel"})],
         "n_max_values": [Interval(Integral, 1, MOST_POINTS, closed="both")],
@@ -146,11 +146,11 @@ class MESOptimizer(SearchByLargestValue, BaseArmsOptimizer):
         What is to be found, in the same forms. With ``queries`` alone it is these where they are
         rows, and all points of ``bounds`` otherwise.
     bounds, context_bounds : %(arms)s
-    cost : array-like, default=None
-        Prices, above 0: one for each row of ``queries``, or for each size of its cells. None
-        stands for 1.
+    cost : array-like or callable, default=None
+        Prices, above 0: one for each row of ``queries``, or for each size of its cells. A callable
+        takes sides of cells, (n, d), and returns (n,). None stands for 1.
     alpha : %(arms)s
-    relative_noise : array-like, default=None
+    relative_noise : array-like or callable, default=None
         How the noise variances of answers to ``queries`` compare, as in KGOptimizer.
     optimum : float, default=None
         f*, the largest value of f, where it is known, in units of the reward; None to draw it. Not

@@ -65,13 +65,14 @@ class TargetsOptimizer(BaseTargetsOptimizer):
     bounds : array-like of shape (d, 2) or dict, default=None
         The box. With neither rows nor ``bounds`` it comes from ``fit``.
     context_bounds : %(arms)s
-    cost : array-like, default=None
-        Prices, above 0: one for each row of ``queries``, or for each size of its cells. None
-        stands for 1.
-    alpha : float, array-like or None, default=None
+    cost : array-like or callable, default=None
+        Prices, above 0: one for each row of ``queries``, or for each size of its cells. A callable
+        takes sides of cells, (n, d), and returns (n,). None stands for 1.
+    alpha : float, array-like, callable or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each row
-        of ``queries``, or for each size of its cells. None learns one for all.
-    relative_noise : array-like, default=None
+        of ``queries``, or for each size of its cells; a callable is as for ``cost``. None learns
+        one for all.
+    relative_noise : array-like or callable, default=None
         How the noise variances of answers compare, as in KGOptimizer.
     n_candidates : int, default=500
         How many cells or points stand for all of ``queries``, and how many for all of ``targets``,
