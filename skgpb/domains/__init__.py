@@ -5,7 +5,14 @@ from skgpb.domains.arms import Arm, ArmSet, BoxCandidates
 from skgpb.domains.balls import Ball, Balls
 from skgpb.domains.blocks import BlockArm, Blocks
 from skgpb.domains.cells import Cells, FreeCells
-from skgpb.domains.contexts import ContextArm, ContextArms, ContextCell, ContextPartition
+from skgpb.domains.context_queries import (
+    ContextArm,
+    ContextBlockArm,
+    ContextDisc,
+    ContextDistrict,
+    ContextFidelityArm,
+)
+from skgpb.domains.contexts import ContextArms, ContextCell, ContextPartition
 from skgpb.domains.covering import ChebyshevCovering, EuclideanCovering
 from skgpb.domains.discs import Disc, Discs, DiscSet, FreeDiscs
 from skgpb.domains.districts import District, Districts, DistrictSet
@@ -35,7 +42,11 @@ __all__ = [
     "ChebyshevCovering",
     "ContextArm",
     "ContextArms",
+    "ContextBlockArm",
     "ContextCell",
+    "ContextDisc",
+    "ContextDistrict",
+    "ContextFidelityArm",
     "ContextPartition",
     "Disc",
     "DiscSet",

@@ -137,6 +137,9 @@ class ArmSet:
     2
     """
 
+    #: Columns of a row that stand behind its point or box.
+    n_behind: ClassVar[int] = 0
+
     def __init__(
         self,
         rows: np.ndarray,

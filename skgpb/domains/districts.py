@@ -197,6 +197,8 @@ class DistrictSet(ArmSet):
         Number of the first of them, as the kernel counts.
     """
 
+    n_behind: ClassVar[int] = 1
+
     def __init__(self, districts: Districts, bounds: np.ndarray, first: int) -> None:
         centers = [share @ districts.points[own] for own, share in districts.members]
         numbers = first + np.arange(len(districts))

@@ -120,6 +120,8 @@ class FidelityArm(Arm):
 class OfFidelities:
     """Rows with the number of a function in a further column."""
 
+    n_behind: ClassVar[int] = 1
+
     def query_of(self: Any, index: int, row: np.ndarray) -> FidelityArm:
         """Return the query of a row."""
         return FidelityArm(index, row, self.counts).named(self.space)

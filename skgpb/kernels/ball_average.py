@@ -13,6 +13,7 @@ from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import PointSet, Rule, corners
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._gaussian_products import GaussianProducts
+from skgpb.utils import check_size
 
 
 @functools.lru_cache(maxsize=32)
@@ -40,16 +41,19 @@ def unit_ball(d: int) -> np.ndarray:
     return points
 
 
-def points_in_balls(boxes: np.ndarray) -> PointSet:
-    """Points that stand for the balls inscribed in boxes (n, 2 d); one where there is no extent."""
+def points_in_balls(boxes: np.ndarray, n_context: int = 0) -> PointSet:
+    """Points that stand for the balls inscribed in boxes (n, 2 d); one where there is no extent.
+
+    The first ``n_context`` coordinates are no axes of the balls.
+    """
     lower, upper = corners(boxes)
-    unit, wide = unit_ball(lower.shape[1]), (upper > lower).any(axis=1)
+    unit, wide = unit_ball(lower.shape[1] - n_context), (upper > lower).any(axis=1)
     sizes = np.where(wide, len(unit), 1)
     starts = np.cumsum(sizes) - sizes
     points = np.repeat(0.5 * lower + 0.5 * upper, sizes, axis=0)
-    half = 0.5 * (upper - lower)
+    half = 0.5 * (upper - lower)[:, n_context:]
     inside = np.repeat(wide, sizes)
-    points[inside] += (half[wide, np.newaxis] * unit).reshape(-1, unit.shape[1])
+    points[inside, n_context:] += (half[wide, np.newaxis] * unit).reshape(-1, unit.shape[1])
     return PointSet(points, np.repeat(1.0 / sizes, sizes), starts)
 
 
@@ -67,6 +71,9 @@ class BallAverage(CellKernel):
     base : Kernel
         Kernel of f, over points with d coordinates: any kernel of
         ``sklearn.gaussian_process.kernels``. Its hyperparameters are this kernel's.
+    n_context : int, default=0
+        Number of leading coordinates that are no axes of balls but a context, in which rows have
+        no extent.
 
     Notes
     -----
@@ -85,16 +92,21 @@ class BallAverage(CellKernel):
 
     _noise_survives = True
 
-    def __init__(self, base: Kernel) -> None:
+    def __init__(self, base: Kernel, n_context: int = 0) -> None:
         self.base = base
+        self.n_context = n_context
 
     def point_set(self, boxes: np.ndarray) -> PointSet:
         """Points and weights of the means over the balls inscribed in boxes (n, 2 d)."""
-        return points_in_balls(boxes)
+        return points_in_balls(boxes, self._n_context(boxes.shape[1] // 2))
+
+    def _n_context(self, d: int) -> int:
+        """Check and return the number of coordinates that are a context, of d."""
+        return check_size(self.n_context, "n_context of BallAverage", 0, d - 1)
 
     def runs(self, boxes: np.ndarray, limit: int) -> Iterator[slice]:
         """Cut balls into runs of at most ``limit`` points, and at least one ball."""
-        step = max(1, limit // len(unit_ball(boxes.shape[1] // 2)))
+        step = max(1, limit // max(self._counts(boxes.shape[1] // 2)))
         for start in range(0, len(boxes), step):
             yield slice(start, min(start + step, len(boxes)))
 
@@ -114,13 +126,14 @@ class BallAverage(CellKernel):
 
     def _counts(self, d: int) -> tuple[int, ...]:
         # As many in all: what a pair costs.
-        return (len(unit_ball(d)),) + (1,) * (d - 1)
+        n = self._n_context(d)
+        return (1,) * n + (len(unit_ball(d - n)),) + (1,) * (d - n - 1)
 
     def _rules(self, d: int) -> list[Rule]:
         raise NotImplementedError
 
     def _noise_share(self, boxes: np.ndarray) -> np.ndarray:
-        balls = points_in_balls(boxes)
+        balls = self.point_set(boxes)
         return balls.weights[balls.starts]
 
     def _make_cells(self, products: GaussianProducts) -> GaussianCells:

@@ -35,8 +35,9 @@ class Evaluator(Protocol):
     ----------
     memory : {"none", "whole", "rows"}
         Whether there is an embedding that is worth keeping: none, that of rows being the rows
-        themselves, of which blocks are averaged afterwards; as a whole, to be joined with that
-        of what comes later; or row by row, an embedding being an array (n, r).
+        themselves; as a whole, to be joined with that of what comes later; or functional by
+        functional, an embedding being an array (n, r). Only the last is of blocks, which are
+        averaged afterwards otherwise.
     """
 
     memory: str
@@ -284,7 +285,7 @@ class Functionals:
             return np.zeros((self._n, other._n))
         theirs = other.embedding(evaluator)
         K = evaluator.cross(self.embedding(evaluator), theirs)
-        if evaluator.memory == "none":  # it knows of rows alone
+        if evaluator.memory != "rows":  # it knows of rows alone
             if self._blocks is not None:
                 K = block_means(K, self.offsets, 0)
             if other._blocks is not None:
@@ -295,8 +296,11 @@ class Functionals:
         """Noiseless prior variances (n,)."""
         if not self._n:
             return np.zeros(0)
-        if evaluator.memory == "none" and self._blocks is not None:
-            return np.array([evaluator.cross(block, block.copy()).mean() for block in self._blocks])
+        if evaluator.memory != "rows" and self._blocks is not None:
+            pairs = (
+                (evaluator.embed(block), evaluator.embed(block.copy())) for block in self._blocks
+            )
+            return np.array([evaluator.cross(*pair).mean() for pair in pairs])
         return evaluator.diag(self.embedding(evaluator))
 
     def white_noise(self, evaluator: Evaluator) -> np.ndarray:
@@ -304,7 +308,7 @@ class Functionals:
         if not self._n:
             return np.zeros(0)
         noise = evaluator.noise(self.embedding(evaluator))
-        offsets = self.offsets if evaluator.memory == "none" else None
+        offsets = None if evaluator.memory == "rows" else self.offsets
         if offsets is not None:
             noise = np.add.reduceat(noise, offsets[:-1]) / np.diff(offsets) ** 2
         return noise
@@ -450,7 +454,7 @@ class Functionals:
 
 
 class _Whole:
-    """One embedding of the first functionals of a list, joined with those that come later."""
+    """One embedding of the first rows of a list, joined with those that come later."""
 
     def __init__(self, evaluator: Evaluator, one_by_one: bool) -> None:
         self.evaluator = evaluator
@@ -458,12 +462,12 @@ class _Whole:
         self.n, self.known = 0, None
 
     def embedding(self, functionals: Functionals) -> Any:
-        n, rows = len(functionals), functionals.rows
+        rows = functionals.rows
         if self.known is None:
             self.known = self._embed(rows)
-        elif self.n < n:
+        elif self.n < len(rows):
             self.known = self.evaluator.join(self.known, self._embed(rows[self.n :]))
-        self.n = n
+        self.n = len(rows)
         return self.known
 
     def _embed(self, rows: np.ndarray) -> Any:

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
+from skgpb.kernels._sets_in_contexts import POINT, SetsInContexts
 from skgpb.kernels._support import BLOCK_SIZE, Support, SupportEvaluator, SupportRows
-
-#: What stands in the last column of the row of a point.
-POINT = -1.0
+from skgpb.kernels.evaluator import Evaluator
+from skgpb.utils import check_size
 
 
 class WeightedSum(IndirectKernel):
@@ -37,15 +37,19 @@ class WeightedSum(IndirectKernel):
     weights : array-like of shape (n_points,), default=None
         Their weights in the sum, as they are: nothing is divided by their total. None averages
         over each set.
+    n_context : int, default=0
+        Number of coordinates that ``base`` takes in front of those of ``X``: a context, which is
+        the same for all points of a set and differs from row to row.
 
     Notes
     -----
     Rows are ``[x_1..x_d, number]``: that of a set holds its number, in the order of the sorted
     ``groups``, behind its centre, which is only there to be looked at; that of a point holds -1.
-    :meth:`queries` and :meth:`points` write them.
+    :meth:`queries` and :meth:`points` write them. A context stands in front of all that.
 
     The covariances of all sets are found once for each theta, by N^2 evaluations of the base for N
-    points; from then on a pair of sets costs nothing, and a point N evaluations.
+    points; from then on a pair of sets costs nothing, and a point N evaluations. In contexts a pair
+    of sets of n and m points costs n m evaluations.
 
     White noise in ``base`` is noise of f at each point of a set: it adds ``sum_i w_i^2
     noise_level`` to the diagonal of ``K(X)``, and nothing between sets.
@@ -83,14 +87,19 @@ class WeightedSum(IndirectKernel):
         X: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         weights: ArrayLike | None = None,
+        n_context: int = 0,
     ) -> None:
         self.base = base
         self.X = X
         self.groups = groups
         self.weights = weights
+        self.n_context = n_context
 
-    def queries(self, A: ArrayLike) -> np.ndarray:
-        """Return the rows of sets, given by what ``groups`` calls them, (n,) or (n, 1)."""
+    def queries(self, A: ArrayLike, contexts: ArrayLike | None = None) -> np.ndarray:
+        """Return the rows of sets, given by what ``groups`` calls them, (n,) or (n, 1).
+
+        ``contexts`` (n, n_context), or (1, n_context) for all, are the contexts they are in.
+        """
         labels, _, _ = self._sets()
         asked = np.asarray(A)
         if asked.ndim == 2 and asked.shape[1] == 1:
@@ -103,14 +112,21 @@ class WeightedSum(IndirectKernel):
                 f"A must name sets among groups, {_some(labels)}; got"
                 f" {asked[int(np.argmin(known))].item()!r}."
             )
-        return self.rows_of_queries(asked[:, None])
+        rows = self.rows_of_queries(asked[:, None])
+        given = as_points(np.empty((1, 0)) if contexts is None else contexts, "contexts", least=0)
+        if given.shape[1] != self.n_context or len(given) not in (1, len(rows)):
+            raise ValueError(
+                f"contexts must have n_context={self.n_context!r} columns, and a row for each of"
+                f" {len(rows)} sets or one for all; got shape {given.shape}."
+            )
+        return np.hstack([np.broadcast_to(given, (len(rows), given.shape[1])), rows])
 
     def rows_of_points(self, X: np.ndarray) -> np.ndarray:
-        """Rows of f at points X (n, d)."""
+        """Rows of f at points X (n, n_context + d)."""
         return np.column_stack([X, np.full(len(X), POINT)])
 
     def rows_of_queries(self, A: np.ndarray) -> np.ndarray:
-        """Rows of sets, given by their names A (n, 1)."""
+        """Rows of sets, given by their names A (n, 1); without a context."""
         labels, points, R = self._sets()
         sizes = abs(R)
         total = sizes.sum(axis=1)
@@ -120,6 +136,9 @@ class WeightedSum(IndirectKernel):
 
     def mean_of(self, rows: np.ndarray, mean: Callable) -> np.ndarray:
         """Return the functionals of a known function, shape (n,)."""
+        if self.n_context:
+            written = self._make_evaluator(rows.shape[1]).embed(rows)
+            return written.W @ mean(written.points)
         _, points, R = self._sets()
         asked = rows[:, -1] != POINT
         values = np.empty(len(rows))
@@ -131,9 +150,11 @@ class WeightedSum(IndirectKernel):
 
     def _check_rows(self, rows: np.ndarray, name: str) -> None:
         labels, points, _ = self._sets()
-        if rows.shape[1] != points.shape[1] + 1:
+        n_columns = self.n_context + points.shape[1] + 1
+        if rows.shape[1] != n_columns:
+            context = "context, " if self.n_context else ""
             raise ValueError(
-                f"{name} must hold rows [point, number of a set], {points.shape[1] + 1} columns, as"
+                f"{name} must hold rows [{context}point, number of a set], {n_columns} columns, as"
                 f" written by points or queries; got {rows.shape[1]}."
             )
         last = rows[:, -1]
@@ -145,13 +166,16 @@ class WeightedSum(IndirectKernel):
                 f" {float(last[int(np.argmin(known))])!r}."
             )
 
-    def _make_evaluator(self, n_columns: int) -> SetEvaluator:
+    def _make_evaluator(self, n_columns: int) -> Evaluator:
         _, points, R = self._sets()
         base = self._checked_base()
+        if self.n_context:
+            return SetsInContexts(base, points, R, self.n_context)
         return SetEvaluator(base, _Sets(points, R, base))
 
     def _sets(self) -> tuple[np.ndarray, np.ndarray, csr_array]:
         """What the sets are called, distinct points (N, d), and the weights (n_sets, N)."""
+        check_size(self.n_context, "n_context of WeightedSum", 0)
         if self.X is None:
             raise ValueError("WeightedSum needs X, the points of all sets.")
         every = as_points(self.X, "X")

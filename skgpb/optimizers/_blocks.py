@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.acquisition.blocks import inverse_root, log_block_gain, standard_draws
 from skgpb.acquisition.entropy import LARGEST_SHARE
-from skgpb.domains.blocks import BlockArm, Blocks, BlockSet
+from skgpb.domains.blocks import BlockArm, Blocks
 from skgpb.domains.query import Query
 from skgpb.locks import locked
 from skgpb.optimizers._posteriors import TargetsPosterior
@@ -100,10 +100,6 @@ class OverBlocks:
     def _check_blocks(self: Any) -> None:
         if not self._has_blocks:
             return
-        if self.context_bounds is not None:
-            raise ValueError(
-                f"context_bounds must be None where queries are Blocks; got {self.context_bounds!r}"
-            )
         if self.space_ is not None:
             raise ValueError("the sides of bounds must have no names where queries are Blocks")
         if self.targets is None:
@@ -164,7 +160,7 @@ class OverBlocks:
 
     def _found(self: Any, query: Any) -> Any:
         """Return the block that an array stands for, or what was given."""
-        if isinstance(self.domain_, BlockSet) and not isinstance(query, Query):
+        if self._has_blocks and not isinstance(query, Query):
             return self.domain_.found(query) or query
         return query
 
@@ -196,8 +192,11 @@ class OverBlocks:
         noises = [
             self._noise_of(float(a), float(share)) for a, share in zip(alphas, shares, strict=True)
         ]
-        slots = self.domain_.slots(query.index)
-        mean, std = (each[slots] for each in gp.tracked_moments())
+        if self.domain_.slot_of(query) < 0:  # in another context than what is tracked
+            mean, std = gp.moments(query.descriptor, std=True)
+        else:
+            slots = self.domain_.slots(query.index)
+            mean, std = (each[slots] for each in gp.tracked_moments())
         # What is known of all pairs is computed again.
         self._across.observing(-1, 0.0)
         first = len(gp.observed)

@@ -25,14 +25,17 @@ class OverDiscs:
         return isinstance(self.kernel, BallAverage) or any(isinstance(x, Discs) for x in given)
 
     def _check_discs(self: Any) -> None:
-        if self.context_bounds is not None or self._n_tasks:
-            raise ValueError(
-                "beside Discs context_bounds must be None and queries no Fidelities; got "
-                f"{self.context_bounds!r} and {self.queries!r}"
-            )
+        if self._n_tasks:
+            raise ValueError(f"queries must be no Fidelities beside Discs; got {self.queries!r}")
         if takes_boxes(self.kernel) and not isinstance(self.kernel, BallAverage):
             raise ValueError(
                 f"kernel must be over points, or a BallAverage, beside Discs; got {self.kernel!r}"
+            )
+        n = self.n_context_
+        if isinstance(self.kernel, BallAverage) and self.kernel.n_context != n:
+            raise ValueError(
+                f"n_context of BallAverage must be {n}, the number of sides of context_bounds; got "
+                f"{self.kernel!r}"
             )
         for name, each in self._given.items():
             if isinstance(each, Cells) and not isinstance(each, Discs):
@@ -42,4 +45,6 @@ class OverDiscs:
 
     def _average_kernel(self: Any, kernel: Kernel, counts: tuple[int, ...]) -> Kernel:
         """Return the kernel of averages over regions of a kernel over points."""
-        return BallAverage(kernel) if self._over_discs else CellAverage(kernel, counts)
+        if self._over_discs:
+            return BallAverage(kernel, self.n_context_)
+        return CellAverage(kernel, counts)

@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.cells import Cells
+from skgpb.domains.contexts import without_contexts
 from skgpb.domains.districts import Districts, DistrictSet
 from skgpb.kernels import WeightedSum
 from skgpb.kernels._indirect import IndirectKernel
@@ -47,11 +48,8 @@ class OverDistricts:
 
     def _box_of_districts(self: Any, bounds: np.ndarray | None) -> np.ndarray:
         """Check what goes with districts; the box around them, or the one that is given."""
-        if self.context_bounds is not None or isinstance(self.bounds, Mapping):
-            raise ValueError(
-                "beside Districts context_bounds must be None and bounds without names; got "
-                f"{self.context_bounds!r} and {self.bounds!r}"
-            )
+        if isinstance(self.bounds, Mapping):
+            raise ValueError(f"bounds must be without names beside Districts; got {self.bounds!r}")
         if takes_boxes(self.kernel) or isinstance(self.kernel, IndirectKernel):
             raise ValueError(
                 f"kernel must be over the points of Districts, not over averages; got "
@@ -66,7 +64,7 @@ class OverDistricts:
 
     def _over_districts(self: Any) -> tuple[Kernel, list[ArmSet]]:
         """Return the kernel over rows [center, number], and the two sets."""
-        d = len(self.bounds_)
+        d, n = len(self._box), self.n_context_
         queries, targets = self._as_districts()
         if queries.points.shape[1] != d:
             raise ValueError(
@@ -81,26 +79,40 @@ class OverDistricts:
                 points.append(each.points[own])
                 groups.append(np.full(len(own), number))
                 shares.append(share)
-        kernel = WeightedSum(self._prior_kernel(d), *map(np.concatenate, (points, groups, shares)))
+        base, sets = self._prior_kernel(n + d), tuple(map(np.concatenate, (points, groups, shares)))
+        kernel = WeightedSum(base, sets[0], sets[1], sets[2], n)
         firsts = 0, 0 if same else len(queries)
         return kernel, [
-            DistrictSet(each, self.bounds_, first)
+            DistrictSet(each, self._box, first)
             for each, first in zip((queries, targets), firsts, strict=True)
         ]
 
+    @property
+    def _asks_districts(self: Any) -> bool:
+        return isinstance(without_contexts(self.domain_), DistrictSet)
+
+    def _named_arm(self: Any, name: str) -> Any:
+        """Return the district that is called so."""
+        if self.n_context_:
+            raise ValueError(
+                f"in which context {name!r} is must be said where there are context_bounds: pass a "
+                "query of ask(context=...), or domain_.within(context).named_arm(name)"
+            )
+        return self.domain_.named_arm(name)
+
     def _as_query(self: Any, points: Any) -> Any:
-        if isinstance(points, str) and isinstance(self.domain_, DistrictSet):
-            return self.domain_.named_arm(points)
+        if isinstance(points, str) and self._asks_districts:
+            return self._named_arm(points)
         return super()._as_query(points)  # type: ignore[misc]
 
     def _checked_all(self: Any, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
-        if isinstance(self.domain_, DistrictSet) and not isinstance(query, str):
+        if self._asks_districts and not isinstance(query, str):
             names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
             if names is not None and names.dtype.kind == "U":
-                query = [self.domain_.named_arm(name) for name in names.ravel().tolist()]
+                query = [self._named_arm(name) for name in names.ravel().tolist()]
         return super()._checked_all(query, reward, alpha)  # type: ignore[misc]
 
     def _places_seen(self: Any) -> np.ndarray:
-        if isinstance(self.domain_, DistrictSet):
+        if self._asks_districts:
             return self.domain_.places_of(self._gp.observed.rows)
         return super()._places_seen()  # type: ignore[misc]

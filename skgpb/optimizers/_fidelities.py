@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.cells import FreeCells
+from skgpb.domains.contexts import without_contexts
 from skgpb.domains.discs import DiscSet, FreeDiscs
 from skgpb.domains.fidelities import Fidelities, FidelityArms, FreeFidelities
 from skgpb.domains.ranged_cells import RangedCells
@@ -42,13 +43,6 @@ class OverFidelities:
     def _n_tasks(self) -> int:
         """Number of fidelities; 0 where there is one function alone."""
         return self.queries.n if isinstance(self.queries, Fidelities) else 0
-
-    def _check_fidelities(self: Any) -> None:
-        if self._n_tasks and self.context_bounds is not None:
-            raise ValueError(
-                "context_bounds must be None where queries are Fidelities; got "
-                f"{self.context_bounds!r}"
-            )
 
     def _over_fidelities(self, kernel: Kernel, counts: tuple[int, ...] | None) -> Kernel:
         """Return the kernel over rows with a column for the fidelity, where there are several."""
@@ -93,9 +87,9 @@ class OverFidelities:
         return FidelityArms(np.column_stack([rows, np.zeros(len(rows))]), *layout)
 
     def _as_query(self: Any, points: Any) -> Any:
-        domain = self.domain_
-        if isinstance(domain, FreeFidelities) and not isinstance(points, Mapping):
-            found = domain.told(check_numbers(points, "query", ensure_2d=False))
+        free = isinstance(without_contexts(self.domain_), FreeFidelities)
+        if free and not isinstance(points, Mapping):
+            found = self.domain_.told(check_numbers(points, "query", ensure_2d=False))
             if found is not None:
                 return found
         return super()._as_query(points)  # type: ignore[misc]

@@ -10,6 +10,7 @@ import numpy as np
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.arms import Arm
 from skgpb.domains.cells import FreeCells
+from skgpb.domains.contexts import ContextArms
 from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._posteriors import ElsewherePosterior, TargetsPosterior
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -73,6 +74,22 @@ def improved_place(cells: FreeCells, slot: int, means: np.ndarray, gp: GaussianP
 
     row, top = climbed(cells, slot, means, value)
     return cells.query_of(-1, row) if top > means[slot] else cells.arm(slot)
+
+
+def improved_in_context(
+    targets: ContextArms, slot: int, means: np.ndarray, gp: GaussianProcess
+) -> Arm:
+    """Return the same of cells in a context; ``means`` are in the user's units."""
+    cells = targets.free_cells()
+
+    def value(rows: np.ndarray) -> np.ndarray:
+        there = targets.beside(targets.context, rows)
+        return (gp.moments(there) - gp.offset) / gp.scale
+
+    row, top = climbed(cells, slot, (means - gp.offset) / gp.scale, value)
+    if not top > (means[slot] - gp.offset) / gp.scale:
+        return targets.arm(slot)
+    return targets.query_of(-1, targets.beside(targets.context, row[np.newaxis])[0])
 
 
 def climbed(

@@ -19,7 +19,7 @@ from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.blocks import BlockArm, Blocks, BlockSet
 from skgpb.domains.cells import Cells, FreeCells, frequent_sizes, points_in_runs
-from skgpb.domains.contexts import ContextArms, without_contexts
+from skgpb.domains.contexts import ContextArms, ContextBlocks, in_contexts, without_contexts
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
@@ -31,7 +31,11 @@ from skgpb.optimizers._districts import OverDistricts
 from skgpb.optimizers._fidelities import OverFidelities
 from skgpb.optimizers._first_design import FirstDesign, best_known, representatives_of, takes_boxes
 from skgpb.optimizers._gap import GapOfTargets
-from skgpb.optimizers._improvement import ImprovesQueries, improved_place
+from skgpb.optimizers._improvement import (
+    ImprovesQueries,
+    improved_in_context,
+    improved_place,
+)
 from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._over_cells import OverCells
 from skgpb.optimizers._posteriors import TargetsPosterior
@@ -209,7 +213,11 @@ class BaseTargetsOptimizer(
         mean, std = self._gp.moments(targets.rows, std=True)
         best = best_known(mean / self._gp.scale, (std / self._gp.scale) ** 2)
         sides = self._sides_of(best)
-        return targets.arm(best) if sides is None else self._best_actions(context, sides)
+        if sides is None:
+            return targets.arm(best)
+        if self._over_discs or self._n_tasks:
+            return improved_in_context(targets, best, mean, self._gp)
+        return self._best_actions(context, sides)
 
     def _sides_of(self, target: int) -> np.ndarray | None:
         """Sides of a target that may lie anywhere, None for any other."""
@@ -320,7 +328,6 @@ class BaseTargetsOptimizer(
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
         if self.space_ is not None and self.space_.discrete:
             self._check_separate()
-        self._check_fidelities()
         self._check_blocks()
         if self._over_discs:
             self._check_discs()
@@ -334,8 +341,8 @@ class BaseTargetsOptimizer(
             )
         if self._n_tasks:
             raise ValueError(
-                f"queries must be no Fidelities where bounds has sides of separate values; got "
-                f"{self.queries!r}"
+                "queries must be no Fidelities where bounds, or context_bounds, has sides of "
+                f"separate values; got {self.queries!r}"
             )
 
     def _begin(self) -> None:
@@ -346,12 +353,12 @@ class BaseTargetsOptimizer(
         sets: list[ArmSet]
         if self._has_districts:
             kernel, sets = self._over_districts()
-            self._start_surrogate(kernel, d + 1)
+            self._start_surrogate(kernel, n + d + 1)
             over_cells = False
         else:
             sets, over_cells = self._begin_in_box(n, d)
         if n:
-            sets = [ContextArms(each, self.bounds_, self.space_) for each in sets]
+            sets = [in_contexts(each, self.bounds_, self.space_) for each in sets]
         self.domain_, self.targets_ = sets
         self._find_wanted()
         self._entered = None
@@ -389,7 +396,12 @@ class BaseTargetsOptimizer(
                 counts = points_in_runs(np.concatenate(sizes), counts, self._actions)
                 kernel = kernel_of_cells(self.space_) if self.kernel is None else kernel
             kernel = self._average_kernel(kernel, (1,) * n + counts)
-        kernel = self._over_fidelities(kernel, counts)
+        elif n and takes_boxes(self.kernel, behind=True):
+            raise ValueError(
+                "kernel must be over points, or over boxes with no column behind them, where there "
+                f"are context_bounds; got {self.kernel!r}"
+            )
+        kernel = self._over_fidelities(kernel, None if counts is None else (1,) * n + counts)
         n_columns = (2 * (n + d) if over_cells else n + d) + (self._n_tasks > 0)
         self._start_surrogate(kernel, n_columns)
         sets = [
@@ -446,7 +458,7 @@ class BaseTargetsOptimizer(
 
     def _relearned(self) -> None:
         self._across = TrackedAcross(self._gp, len(self.domain_.rows))
-        if isinstance(self.domain_, BlockSet):
+        if isinstance(self.domain_, BlockSet | ContextBlocks):
             self._in_blocks = TrackedWithin(self._gp, self.domain_.starts)
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:

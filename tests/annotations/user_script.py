@@ -45,7 +45,11 @@ from skgpb.domains import (
     Cell,
     Cells,
     ContextArm,
+    ContextBlockArm,
     ContextCell,
+    ContextDisc,
+    ContextDistrict,
+    ContextFidelityArm,
     Disc,
     District,
     FidelityArm,
@@ -148,6 +152,8 @@ def targets() -> None:
         assert_type(other.ask(), Arm)
     for kind in (FidelityArm, ContextArm, Disc, District, BlockArm):
         assert issubclass(kind, Arm)
+    in_context = (ContextFidelityArm, ContextDisc, ContextDistrict, ContextBlockArm)
+    assert all(issubclass(each, Arm) for each in in_context)
 
 
 def indirect() -> None:

@@ -150,6 +150,7 @@ CASES += [
     Case(CellAverage(LowRank(RBF(0.5), POOL, 1e-4), 3), boxes(2), psd=1e-12, gradient=None),
     Case(BallAverage(FEW[0]), boxes(2)),
     Case(BallAverage(LowRank(RBF(0.5), POOL, 1e-4)), boxes(2), psd=1e-12, gradient=None),
+    Case(BallAverage(Matern([0.3, 0.8, 0.5], nu=2.5), 1), np.insert(boxes(2), [0, 2], 0.3, axis=1)),
 ]
 
 
@@ -179,6 +180,10 @@ for base in FEW:
         kernel = WeightedSum(base, QUERIES, SETS, weights)
         rows = np.vstack((kernel.queries([0, 3, 1, 3]), kernel.points(QUERIES[[5, 5, 9]])))
         CASES.append(Case(kernel, rows, psd=1e-12, rtol=1e-11, gradient=1e-5))
+    kernel = WeightedSum(base, QUERIES[:, :1], SETS, SIGNS, n_context=1)
+    rows = (kernel.queries([0, 3, 1], [[0.2]]), kernel.queries([3, 1], [[0.4], [0.5]]))
+    rows = np.vstack((*rows, kernel.points(QUERIES[[5, 5, 9]])))
+    CASES.append(Case(kernel, rows, psd=1e-12, rtol=1e-11, gradient=1e-5))
 
 SLOPES = np.column_stack([RNG.random((9, 2)), [-1, 0, 1, 0, -1, 1, 1, 0, -1]])
 WIDE = boxes(2)[[0, 1, 2, 3, 6, 7, 8]]
@@ -296,11 +301,6 @@ def test_its_evaluator_agrees_with_it(case):
     assert_allclose(evaluator.cross(joined, E), expected, **tolerance)
 
 
-def averages_blocks(kernel):
-    return not any(hasattr(each, "queries") for each in (kernel, getattr(kernel, "base", None)))
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if averages_blocks(case.kernel)])
 def test_its_evaluator_averages_blocks_of_rows(case):
     kernel, X = case.kernel, case.rows
     offsets = np.array([0, 1, 4, len(X)])

@@ -218,7 +218,6 @@ def test_a_run_is_saved_and_goes_on(tmp_path):
     ("settings", "message"),
     [
         ({"targets": None}, "targets must be given where queries are Blocks"),
-        ({"context_bounds": [(0, 1)]}, "context_bounds must be None where queries are Blocks"),
         ({"bounds": {"x": (0, 1), "axis": (-1, 1)}}, "must have no names where queries are Blocks"),
         ({"alpha": np.ones(3)}, "alpha must have one finite number >= 0 for each of 7 queries"),
         ({"alpha": np.eye(2)}, "alpha must have one finite number >= 0 for each of 7 queries"),

@@ -134,11 +134,6 @@ def test_a_wrong_number_of_fidelities_is_named(n):
         Fidelities(n)
 
 
-def test_fidelities_in_contexts_are_refused():
-    with pytest.raises(ValueError, match="context_bounds must be None where queries are Fid"):
-        made(context_bounds=[(0, 1)]).start()
-
-
 def smooth_pair(seed, noise=0.0):
     """Thirty-two answers of a tilted product and six of the product, and the deviation of all."""
     rng = np.random.default_rng(seed)

@@ -110,8 +110,7 @@ def test_ellipses_have_names_and_are_saved(tmp_path):
     [
         ({"queries": Discs(0.6)}, "radii of queries must be no longer than half of the box"),
         ({"targets": Cells(0.1)}, "targets must be Discs beside other Discs"),
-        ({"queries": Fidelities(2)}, "queries no Fidelities"),
-        ({"context_bounds": [(0, 1)]}, "context_bounds must be None"),
+        ({"queries": Fidelities(2)}, "queries must be no Fidelities beside Discs"),
         ({"kernel": CellAverage(Matern())}, "kernel must be over points, or a BallAverage"),
         ({"bounds": {"x": (0, 1), "n": range(4)}}, "queries must be no Discs where sides have"),
     ],
