@@ -31,13 +31,9 @@ from skgpb._core._sizes import SizedCells
 from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._groups import Groups, has_groups
+from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise, noise_of_points
 from skgpb.kernels._wrapper import WrapperKernel
-from skgpb.kernels.evaluator import (
-    Evaluator,
-    FeatureEvaluator,
-    PlainEvaluator,
-    contains_white_noise,
-)
+from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, PlainEvaluator
 from skgpb.kernels.low_rank import FeatureMap, LowRank
 
 #: Largest number of base evaluations that one covariance between two boxes may take.
@@ -46,12 +42,8 @@ MAX_EVALUATIONS = 10**8
 BLOCK_SIZE = 2**23
 #: Arrays of the size of a block that base kernels typically hold at once.
 BLOCK_COPIES = 4
-#: Share of a variance below which a difference is rounding and not white noise.
-NOISE_ROUNDING = 1e-13
 #: Points of boxes whose features are found at once.
 FEATURE_POINTS = 2**16
-#: Points in a block of which only the diagonal is used.
-DIAGONAL_POINTS = 64
 
 
 class CellKernel(WrapperKernel):
@@ -317,13 +309,7 @@ class CellKernel(WrapperKernel):
         self._check_affordable(boxes[kept], boxes[kept])
         for rows in self.runs(boxes[kept], DIAGONAL_POINTS):
             points, weights, starts = self.point_set(boxes[kept[rows]])
-            total = base.diag(points)
-            excess = np.empty(len(points))
-            for part in _slices(len(points), DIAGONAL_POINTS):
-                excess[part] = total[part] - np.diag(base(points[part], points[part].copy()))
-            # Two ways of summing the same covariance differ by rounding, which is not noise.
-            excess[np.abs(excess) <= NOISE_ROUNDING * np.abs(total)] = 0.0
-            noise[kept[rows]] = np.add.reduceat(weights**2 * excess, starts)
+            noise[kept[rows]] = np.add.reduceat(weights**2 * noise_of_points(base, points), starts)
         return noise
 
     def _restore_point_noise(

@@ -27,10 +27,6 @@ from skgpb.kernels.evaluator import Evaluator
 STEP = 1e-3
 #: Step of the central differences of the model noise in the logarithm of a hyperparameter.
 NOISE_STEP = 1e-4
-#: Points in a block of which only the diagonal is used.
-DIAGONAL_POINTS = 64
-#: Share of a variance below which a difference is rounding and not white noise.
-NOISE_ROUNDING = 1e-13
 
 
 class IndirectKernel(WrapperKernel):
@@ -244,15 +240,3 @@ def one_or_more(values: ArrayLike, name: str) -> np.ndarray:
     """Return an array (n, q); one of shape (q,) is a single row."""
     values = np.asarray(values)
     return as_points(values[None] if values.ndim == 1 else values, name)
-
-
-def noise_of_points(base: Kernel, X: np.ndarray) -> np.ndarray:
-    """Return what ``base`` has on the diagonal of ``base(X)`` but not of ``base(X, X)``, (n,)."""
-    total = base.diag(X)
-    noise = np.empty(len(X))
-    for start in range(0, len(X), DIAGONAL_POINTS):
-        part = slice(start, start + DIAGONAL_POINTS)
-        noise[part] = total[part] - np.diag(base(X[part], X[part].copy()))
-    # Two ways of summing the same covariance differ by rounding, which is not noise.
-    noise[np.abs(noise) <= NOISE_ROUNDING * np.abs(total)] = 0.0
-    return noise

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.sparse import block_diag, csr_array
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels._indirect import noise_of_points
 from skgpb.kernels._support import BLOCK_SIZE, GRADIENT_SIZE
-from skgpb.kernels.evaluator import contains_white_noise, origin_of
+from skgpb.kernels._white import contains_white_noise, noise_of_points
+from skgpb.kernels.evaluator import origin_of
 from skgpb.roots import nonnegative
 from skgpb.utils import box_around
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels._indirect import noise_of_points
-from skgpb.kernels.evaluator import contains_white_noise, origin_of, relative
+from skgpb.kernels._white import contains_white_noise, noise_of_points
+from skgpb.kernels.evaluator import origin_of, relative
 from skgpb.roots import nonnegative
 from skgpb.utils import box_around
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.kernels._white import noise_of_points
 from skgpb.kernels._wrapper import WrapperKernel
 
 
@@ -64,6 +65,10 @@ class Columns(WrapperKernel):
     def diag(self, X: ArrayLike) -> np.ndarray:
         """Return the diagonal of ``self(X)``, shape (n,)."""
         return self._checked_base().diag(self._select(X))
+
+    def noise_diag(self, X: ArrayLike) -> np.ndarray:
+        """Return the part of ``diag(X)`` that is white noise of the base kernel, shape (n,)."""
+        return noise_of_points(self._checked_base(), self._select(X))
 
     def is_stationary(self) -> bool:
         """Return whether the base kernel is stationary."""

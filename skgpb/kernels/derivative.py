@@ -30,13 +30,9 @@ from sklearn.gaussian_process.kernels import (
 
 from skgpb.kernels._boxes import check_boxes
 from skgpb.kernels._cell import CellKernel
+from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels._wrapper import WrapperKernel
-from skgpb.kernels.evaluator import (
-    Evaluator,
-    PlainEvaluator,
-    contains_white_noise,
-    evaluator_of,
-)
+from skgpb.kernels.evaluator import Evaluator, PlainEvaluator, evaluator_of
 
 #: What stands in the last column of the row of a value.
 VALUE = -1.0

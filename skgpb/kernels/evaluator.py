@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
+from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.kernels._white import noise_of_points
 from skgpb.utils import box_around
 
 #: Domains so many sides away from zero are far: coordinates lose digits when they are divided by
@@ -100,12 +101,6 @@ def near(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     return relative(X, origin_of(kernel, box_around(X)))
 
 
-def contains_white_noise(kernel: Kernel) -> bool:
-    """Whether a WhiteKernel occurs anywhere in a kernel expression."""
-    inside = (part for part in vars(kernel).values() if isinstance(part, Kernel))
-    return isinstance(kernel, WhiteKernel) or any(map(contains_white_noise, inside))
-
-
 def block_means(K: np.ndarray, offsets: np.ndarray | None, axis: int) -> np.ndarray:
     """Average blocks of rows (axis 0) or columns (axis 1) of a covariance matrix."""
     if offsets is None:
@@ -131,7 +126,6 @@ class PlainEvaluator:
     def __init__(self, kernel: Kernel, origin: np.ndarray | None = None) -> None:
         self.kernel = kernel
         self.origin = origin
-        self.white: bool = contains_white_noise(kernel)
 
     def embed(self, rows: np.ndarray, offsets: None = None) -> np.ndarray:
         """Return the rows."""
@@ -153,13 +147,7 @@ class PlainEvaluator:
 
     def noise(self, E: np.ndarray) -> np.ndarray:
         """Return what k(x, x) has over k(x, copy of x), for each row (n,)."""
-        if not self.white:
-            return np.zeros(len(E))
-        rows = relative(E, self.origin)
-        if hasattr(self.kernel, "noise_diag"):
-            return self.kernel.noise_diag(rows)
-        singles = rows[:, np.newaxis]
-        return np.array([self.kernel(x)[0, 0] - self.kernel(x, x.copy())[0, 0] for x in singles])
+        return noise_of_points(self.kernel, relative(E, self.origin))
 
 
 class FeatureEvaluator:

@@ -24,8 +24,9 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.exceptions import ApproximationWarning
+from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels._wrapper import WrapperKernel
-from skgpb.kernels.evaluator import FeatureEvaluator, contains_white_noise, origin_of, relative
+from skgpb.kernels.evaluator import FeatureEvaluator, origin_of, relative
 from skgpb.roots import nonnegative, pivoted_cholesky
 from skgpb.utils import Integral, Real, box_around, check_numbers
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
+from skgpb.kernels._indirect import IndirectKernel, as_points
 from skgpb.kernels._support import Support, SupportEvaluator
+from skgpb.kernels._white import noise_of_points
 
 #: Probabilities may miss a sum of one, or zero from below, by this much: rounding.
 PROBABILITY_TOLERANCE = 1e-8

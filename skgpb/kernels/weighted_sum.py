@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
+from skgpb.kernels._indirect import IndirectKernel, as_points
 from skgpb.kernels._sets_in_contexts import POINT, SetsInContexts
 from skgpb.kernels._support import BLOCK_SIZE, Support, SupportEvaluator, SupportRows
+from skgpb.kernels._white import noise_of_points
 from skgpb.kernels.evaluator import Evaluator
 from skgpb.utils import check_size
 

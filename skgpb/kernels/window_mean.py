@@ -38,7 +38,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
-from skgpb.kernels._indirect import IndirectKernel, as_points, noise_of_points
+from skgpb.kernels._indirect import IndirectKernel, as_points
 from skgpb.kernels._quadrature import (
     clipped_rules,
     hermite,
@@ -47,6 +47,7 @@ from skgpb.kernels._quadrature import (
     mean_over_rules,
     tensor_rule,
 )
+from skgpb.kernels._white import noise_of_points
 from skgpb.kernels.evaluator import Evaluator, origin_of, relative
 from skgpb.utils import box_around
 

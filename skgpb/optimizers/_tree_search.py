@@ -19,7 +19,7 @@ from skgpb.domains.partition import deepest_level, points_per_axis
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
-from skgpb.kernels.evaluator import contains_white_noise
+from skgpb.kernels._white import contains_white_noise
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._region_search import SupportedRegionOptimizer

@@ -25,8 +25,7 @@ from skgpb.domains.candidates import spread_points
 from skgpb.domains.mixed import rows_of_points
 from skgpb.domains.partition import sample_cells
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels._indirect import DIAGONAL_POINTS
-from skgpb.kernels.evaluator import contains_white_noise
+from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise
 from skgpb.roots import nonnegative
 from skgpb.utils import MOST_CHILDREN, check_size
 

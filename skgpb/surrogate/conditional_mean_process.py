@@ -25,8 +25,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from skgpb._documentation import DocumentedMixin
-from skgpb.kernels._indirect import IndirectKernel, checked_mean, noise_of_points, one_or_more
-from skgpb.kernels.evaluator import Functionals, near, numbered
+from skgpb.kernels._indirect import IndirectKernel, checked_mean, one_or_more
+from skgpb.kernels.evaluator import Functionals, PlainEvaluator, near, numbered
 from skgpb.locks import Guarded, locked
 from skgpb.roots import PivotedRoot, joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -591,7 +591,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """Columns and diagonal of the prior covariance of what is tracked, or of points alone."""
         if not queries:
             base, X = self.kernel_.base, near(self.kernel_.base, self.X_tracked_)
-            variances = base.diag(X) - noise_of_points(base, X)
+            variances = PlainEvaluator(base).diag(X)
             return lambda p: base(X, X[p : p + 1].copy())[:, 0], variances
         gp, tracked = self.process_, self.process_.tracked
         return lambda p: gp.covariance(tracked, tracked.one(p))[:, 0], gp.variance(tracked)

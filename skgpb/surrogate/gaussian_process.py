@@ -26,13 +26,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
-from skgpb.kernels.evaluator import (
-    Functionals,
-    contains_white_noise,
-    evaluator_of,
-    key_of,
-    numbered,
-)
+from skgpb.kernels._white import contains_white_noise
+from skgpb.kernels.evaluator import Functionals, evaluator_of, key_of, numbered
 from skgpb.roots import nonnegative, warn_of_clipping
 from skgpb.surrogate.kernel_parts import AT_ONCE
 from skgpb.surrogate.likelihood import Merged, ScaledSamples

@@ -43,7 +43,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skgpb.kernels._cell import CellKernel
-from skgpb.kernels.evaluator import contains_white_noise
+from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.tasks import Tasks
 
 # Covariances that are evaluated at once (half a MB, which caches hold with what they are made of),

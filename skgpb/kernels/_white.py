@@ -1,0 +1,53 @@
+"""White noise in expressions of kernels: where it is, and how much.
+
+It follows scikit-learn: what a ``WhiteKernel`` adds is on the diagonal of ``K(X)``, and not between
+a point and a copy of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Exponentiation, Kernel, Product, Sum, WhiteKernel
+
+#: Points in a block of which only the diagonal is used.
+DIAGONAL_POINTS = 64
+#: Share of a variance below which a difference is rounding and not white noise.
+NOISE_ROUNDING = 1e-13
+
+
+def contains_white_noise(kernel: Kernel) -> bool:
+    """Whether a WhiteKernel occurs anywhere in a kernel expression."""
+    inside = (part for part in vars(kernel).values() if isinstance(part, Kernel))
+    return isinstance(kernel, WhiteKernel) or any(map(contains_white_noise, inside))
+
+
+def noise_of_points(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """Return what ``kernel`` has on the diagonal of ``kernel(X)`` but not of ``kernel(X, X)``."""
+    if not contains_white_noise(kernel):
+        return np.zeros(len(X))
+    if hasattr(kernel, "noise_diag"):
+        return kernel.noise_diag(X)
+    total = kernel.diag(X)
+    noise = total - _between_copies(kernel, X)
+    # Two ways of summing the same covariance differ by rounding, which is not noise.
+    noise[np.abs(noise) <= NOISE_ROUNDING * np.abs(total)] = 0.0
+    return noise
+
+
+def _between_copies(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """The covariance (n,) of each point with a copy of it, part by part of an expression."""
+    if type(kernel) is WhiteKernel:
+        return np.zeros(len(X))
+    if not contains_white_noise(kernel):
+        return kernel.diag(X)
+    if hasattr(kernel, "noise_diag"):
+        return kernel.diag(X) - kernel.noise_diag(X)
+    if type(kernel) is Exponentiation:
+        return _between_copies(kernel.kernel, X) ** kernel.exponent
+    if type(kernel) in (Sum, Product):
+        first, second = (_between_copies(part, X) for part in (kernel.k1, kernel.k2))
+        return first + second if type(kernel) is Sum else first * second
+    # a kernel of somebody's own
+    blocks = (X[start : start + DIAGONAL_POINTS] for start in range(0, len(X), DIAGONAL_POINTS))
+    parts = [np.diag(kernel(block, block.copy())) for block in blocks]
+    return np.concatenate([np.zeros(0), *parts])
