@@ -238,3 +238,28 @@ def log_gains(const double[::1] mean, const double[:, ::1] slopes, unit=None):
                                &a[0], &b[0])
             view[i] = log_gain(&a[0], &b[0], some, 0, &among[0], &spans[0])
     return out
+
+
+def on_envelope(const double[::1] mean, const double[::1] slopes):
+    """Which of some lines (m,), in the order of their slopes, are highest somewhere.
+
+    Of lines of one slope the highest comes last. Returns their positions, and where each of them
+    meets the next.
+    """
+    cdef Py_ssize_t m = mean.shape[0], i, n = 0
+    cdef double place
+    lines, places = np.empty(m, dtype=np.intp), np.empty(m)
+    cdef Py_ssize_t[::1] line = lines
+    cdef double[::1] met = places  # where a line meets the one before it
+    for i in range(m):
+        if i + 1 < m and slopes[i + 1] == slopes[i]:
+            continue
+        while n > 0:
+            place = (mean[line[n - 1]] - mean[i]) / (slopes[i] - slopes[line[n - 1]])
+            if n == 1 or place > met[n - 1]:
+                met[n] = place
+                break
+            n -= 1
+        line[n] = i
+        n += 1
+    return lines[:n], places[1:n]

@@ -110,6 +110,30 @@ def linear_information(
     return np.where(known, 0.0, -0.5 * np.log1p(-np.minimum(share, LARGEST_SHARE)))
 
 
+def log_information_slopes(covariance: float, total: float, variance: float) -> tuple[float, float]:
+    """Derivatives of the logarithm of the information of :func:`linear_information`.
+
+    Parameters
+    ----------
+    covariance : float
+        Posterior covariance of the answer and f*.
+    total : float
+        Variance of the answer, noise included.
+    variance : float
+        Posterior variance of f*.
+
+    Returns
+    -------
+    by_covariance, by_total : float
+        0 where an answer tells nothing, or all there is.
+    """
+    share = covariance**2 / (total * variance) if total * variance > 0.0 else 0.0
+    if not 0.0 < share < LARGEST_SHARE:
+        return 0.0, 0.0
+    by_share = -1.0 / ((1.0 - share) * np.log1p(-share))
+    return by_share * 2.0 * share / covariance, -by_share * share / total
+
+
 def gumbel_max_values(
     mean: np.ndarray, std: np.ndarray, n_draws: int, rng: np.random.Generator
 ) -> np.ndarray:

@@ -39,9 +39,9 @@ class Cells:
         :class:`SizeRange` has all sizes between two.
     improved : bool, default=False
         For ``queries``: whether the cell that is worth most among those that stand for all is moved
-        to where it is worth more, by a local search, before it is asked; in no context. A run
-        takes up to three times as long, and its regret was not lower by more than chance
-        (decision D-H24).
+        to where it is worth more before it is asked, and where sizes are a range also made as large
+        or as small as is worth most; in no context. A round takes up to five times as long, and
+        regret was not lower by more than chance (decisions D-H24 and D-H29).
 
     Examples
     --------

@@ -73,6 +73,9 @@ class SidesBetween:
     n_shares : int
         How many numbers in [0, 1] say what the sides are: 0 at the shortest, and in proportion to
         the logarithm.
+    lengths : ndarray of shape (n_shares,)
+        Logarithms of the factors from the shortest to the longest side; the largest where all
+        sides are as far.
     """
 
     def __init__(self, shortest: np.ndarray, longest: np.ndarray, proportional: bool) -> None:
@@ -81,12 +84,13 @@ class SidesBetween:
         self._logs: np.ndarray = np.log(longest[self.varies] / shortest[self.varies])
         n = len(self._logs)
         self.n_shares: int = min(n, 1) if proportional else n
+        self.lengths: np.ndarray = self._logs if self.n_shares == n else self._logs.max(keepdims=1)
 
     def at(self, shares: np.ndarray) -> np.ndarray:
         """Sides (n, d) at shares (n, n_shares)."""
         sides = np.tile(self.shortest, (len(shares), 1))
         sides[:, self.varies] *= np.exp(self._logs * shares)
-        return np.minimum(sides, self.longest)
+        return sides
 
     def slopes(self, sides: np.ndarray) -> np.ndarray:
         """Derivatives (d, n_shares) of sides (d,) by the shares."""
@@ -95,16 +99,15 @@ class SidesBetween:
         return each.sum(axis=1, keepdims=True) if self.n_shares < len(self._logs) else each
 
     def shares(self, sides: np.ndarray) -> np.ndarray:
-        """Shares (n_shares,) of sides (d,) in the range."""
-        each = np.log(sides[self.varies] / self.shortest[self.varies]) / self._logs
-        each = np.clip(each, 0.0, 1.0)
-        return each[:1] if self.n_shares < len(self._logs) else each
+        """Shares (n, n_shares) of sides (n, d) in the range."""
+        each = np.log(sides[:, self.varies] / self.shortest[self.varies]) / self._logs
+        return np.clip(each, 0.0, 1.0)[:, : self.n_shares]
 
     def within(self, sides: np.ndarray, tolerance: np.ndarray) -> bool:
         """Whether sides (d,) are in the range, but for a tolerance (d,)."""
         held = np.clip(sides, self.shortest, self.longest)
         if self.n_shares < len(self._logs):
-            held = self.at(self.shares(held)[np.newaxis])[0]
+            held = self.at(self.shares(held[np.newaxis]))[0]
         return bool((np.abs(held - sides) <= tolerance).all())
 
     def spread(self) -> np.ndarray:

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
+from skgpb._core._corners import corner_slopes
 from skgpb._core._sizes import SizedCells
 from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
@@ -382,6 +383,10 @@ class CellsEvaluator(PlainEvaluator):
         self.cells = cells
         # Compiled, and called as they are.
         vars(self).update(cross=cells.cross, diag=cells.diag)
+
+    def corner_slopes(self, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Covariances (n, m) and their derivatives (n, m, 2 d) by the corners of A."""
+        return corner_slopes(self.cells, A, B)
 
     def by_sizes(self, sizes: np.ndarray) -> Self:
         """Tabulate covariances between sizes (n_sizes, d) from now on; the evaluator itself."""

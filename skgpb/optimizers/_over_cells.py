@@ -70,9 +70,19 @@ class OverCells:
 
     def _in_turn(self: Any, free: np.ndarray) -> np.ndarray:
         """Numbers of the queries that this round chooses from, of those that are free."""
-        if self._asks_wanted and len(self._wanted) and (self._round + len(self._pending)) % 2 == 0:
+        if self._is_for_wanted:
             queries: Any = without_contexts(self.domain_)
             wanted = np.isin(queries.size_of, self._wanted)
             if (free & wanted).any():
                 return np.flatnonzero(free & wanted)
         return np.flatnonzero(free)
+
+    @property
+    def _is_for_wanted(self: Any) -> bool:
+        """Whether a wanted cell is asked in this round."""
+        turn = (self._round + len(self._pending)) % 2 == 0
+        return self._asks_wanted and len(self._wanted) > 0 and turn
+
+    def _wants_its_size(self: Any, slot: int) -> bool:
+        """Whether a query is asked because it is a wanted cell, so that its size is to stay."""
+        return self._is_for_wanted and bool(np.isin(self.domain_.size_of[slot], self._wanted))

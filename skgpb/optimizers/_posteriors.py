@@ -12,6 +12,7 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._knapsack import CostTable
 from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.surrogate.moving import Moments
 from skgpb.surrogate.pairs import TrackedAcross, TrackedPairs, covariance_with_tracked
 
 # covariance="auto" keeps the covariance of all pairs for at most so many arms (200 MB),
@@ -321,16 +322,16 @@ class TargetsPosterior:
 
 
 class ElsewherePosterior(TargetsPosterior):
-    """The same of the same targets and of other queries like one of them, of which none is tracked.
+    """The same of the same targets and of other queries, of which none is tracked.
 
     Parameters
     ----------
     known : TargetsPosterior
         That of the queries that are tracked.
-    slot : int
-        Number of the one whose price and noise the others have.
     rows : ndarray of shape (n_queries, n_columns)
         The other queries.
+    noise, cost : ndarray of shape (n_queries,)
+        Their noise variances, in units of the surrogate, and prices.
     falls : ndarray of shape (p, n_queries)
         What pending answers will take off their covariances, as ``pending_falls`` has it.
     rng : numpy.random.Generator
@@ -340,8 +341,9 @@ class ElsewherePosterior(TargetsPosterior):
     def __init__(
         self,
         known: TargetsPosterior,
-        slot: int,
         rows: np.ndarray,
+        noise: np.ndarray,
+        cost: np.ndarray,
         falls: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
@@ -352,8 +354,7 @@ class ElsewherePosterior(TargetsPosterior):
         self.query_mean = (mean - gp.offset) / gp.scale
         fall = np.einsum("ij,ij->j", falls, falls)
         self.query_var = np.maximum((std / gp.scale) ** 2 - fall, 0.0)
-        self.query_noise = np.full(len(rows), known.query_noise[slot])
-        self.cost, self.rng = np.full(len(rows), known.cost[slot]), rng
+        self.query_noise, self.cost, self.rng = noise, cost, rng
         K = covariance_with_tracked(gp, some)[:, n:] - falls.T @ self._falls[:, n:]
         self._elsewhere: np.ndarray = np.ascontiguousarray(K)
 
@@ -361,6 +362,43 @@ class ElsewherePosterior(TargetsPosterior):
     def covariance(self) -> np.ndarray:
         """Posterior covariances (n_queries, n_targets)."""
         return self._elsewhere
+
+
+class AmongPosterior(TargetsPosterior):
+    """The same of one query that moves, and of some of the targets.
+
+    Parameters
+    ----------
+    known : TargetsPosterior
+        That of all targets.
+    numbers : ndarray of int, shape (n_targets,)
+        Which of them these are.
+    """
+
+    def __init__(self, known: TargetsPosterior, numbers: np.ndarray) -> None:
+        vars(self).update(vars(known))
+        self._known, self._numbers = known, numbers
+        self.target_mean = known.target_mean[numbers]
+        self.target_var = known.target_var[numbers]
+        self._of_target: dict[int, np.ndarray] = {}
+
+    def look(self, moments: Moments, noise: float, cost: float) -> None:
+        """Let the query be where its posterior has these moments."""
+        self.query_mean, self.query_var = np.array([moments.mean]), np.array([moments.var])
+        self.query_noise, self.cost = np.array([noise]), np.array([cost])
+        self._elsewhere: np.ndarray = moments.covariance[np.newaxis]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances (1, n_targets)."""
+        return self._elsewhere
+
+    def covariance_of_target(self, number: int) -> np.ndarray:
+        """Posterior covariances of one target with all targets, shape (n_targets,)."""
+        if number not in self._of_target:
+            every = self._known.covariance_of_target(int(self._numbers[number]))
+            self._of_target[number] = every[self._numbers]
+        return self._of_target[number]
 
 
 class IndirectTargetsPosterior(TargetsPosterior):

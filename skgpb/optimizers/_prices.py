@@ -9,8 +9,11 @@ import numpy as np
 from skgpb.domains.arms import Arm
 from skgpb.domains.cells import Cells, FreeCells
 from skgpb.domains.contexts import ContextArms, without_contexts
+from skgpb.domains.moving_cells import MovingCell
 from skgpb.domains.query import PointsQuery
 from skgpb.domains.size_range import SizeRange
+from skgpb.kernels.evaluator import Functionals
+from skgpb.kernels.slopes import differences, stencil
 from skgpb.utils import check_numbers
 
 #: Parameters that may differ between queries: what stands for None, which is also the least that a
@@ -126,6 +129,43 @@ class PricedKinds:
         if callable(getattr(self, name)):
             return self._by_sides(name, domain.sides_of_rows())
         return numbers[domain.size_of]
+
+    def _prices_at(
+        self: Any, posterior: Any, moving: MovingCell, slot: int, Z: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Noise variances (n,) in units of the surrogate, and prices, of a cell that has moved.
+
+        ``posterior`` has those of its row.
+        """
+        if not moving.resized:
+            each = posterior.query_noise[slot], posterior.cost[slot]
+            return np.full(len(Z), each[0]), np.full(len(Z), each[1])
+        sides, ones, gp = moving.sides(Z), np.ones(len(Z)), self._gp
+        cost = self._by_sides("cost", sides) if callable(self.cost) else ones
+        if callable(self.alpha):
+            noise = self._by_sides("alpha", sides)
+        else:
+            relative = callable(self.relative_noise)
+            share = self._by_sides("relative_noise", sides) if relative else ones
+            noise = self._default_noise() * share
+        noise = noise / gp.scale**2
+        if gp.white:
+            noise += gp.white_noise(Functionals.of_rows(moving.rows(Z)))
+        return noise, cost
+
+    def _prices_along(
+        self: Any, posterior: Any, moving: MovingCell, slot: int, z: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same at coordinates (n,), and the derivatives by these: two arrays (1 + n,)."""
+        functions = map(callable, (self.cost, self.alpha, self.relative_noise))
+        if not (moving.resized and any(functions)):
+            here = self._prices_at(posterior, moving, slot, z[np.newaxis])
+            noise, cost = (np.concatenate([each, np.zeros(len(z))]) for each in here)
+            return noise, cost
+        around = np.concatenate([z[np.newaxis], stencil(z)])
+        found = self._prices_at(posterior, moving, slot, around)
+        noise, cost = (np.concatenate([each[:1], differences(each[1:])]) for each in found)
+        return noise, cost
 
     @property
     def _least_price(self) -> float:

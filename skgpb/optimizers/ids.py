@@ -63,11 +63,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.acquisition.entropy import linear_information
+from skgpb.acquisition.entropy import linear_information, log_information_slopes
 from skgpb.acquisition.information import least_ratio, log_information_ratio
 from skgpb.locks import locked
 from skgpb.optimizers._blocks import BlocksPosterior
 from skgpb.optimizers._first_design import best_known
+from skgpb.optimizers._improvement import Slopes
 from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.optimizers._targets import BaseTargetsOptimizer
 from skgpb.utils import Interval, Real, StrOptions, check_callable_value
@@ -277,10 +278,13 @@ class IDSOptimizer(BaseTargetsOptimizer):
         """
         if self.regret == "decision":
             return np.full(len(posterior.cost), self._rival(posterior)[2])
+        return np.maximum(self._bounds(posterior).max(axis=1) - posterior.query_mean, 0.0)
+
+    def _bounds(self, posterior: TargetsPosterior) -> np.ndarray:
+        """Bounds (n_queries, n_targets) on the targets, each as far as a query does not know it."""
         mean, width = posterior.target_mean, self._width(posterior)
         var = posterior.query_var[:, None] + posterior.target_var - 2.0 * posterior.covariance
-        bound = mean + width * np.sqrt(np.maximum(var, 0.0))
-        return np.maximum(bound.max(axis=1) - posterior.query_mean, 0.0)
+        return mean + width * np.sqrt(np.maximum(var, 0.0))
 
     @locked
     def information_gain(self, posterior: TargetsPosterior) -> np.ndarray:
@@ -316,6 +320,40 @@ class IDSOptimizer(BaseTargetsOptimizer):
         covariance = posterior.covariance[:, rival] - posterior.covariance[:, incumbent]
         variance = self._variances_to(posterior, incumbent)[rival]
         return posterior.information(covariance, float(variance))
+
+    def _deciding(self, posterior: TargetsPosterior, slots: np.ndarray) -> np.ndarray:
+        incumbent, rival, _ = self._rival(posterior)
+        known = [incumbent, rival]
+        if self.regret == "query":
+            known += self._bounds(posterior)[slots].argmax(axis=1).tolist()
+        return np.unique(known)
+
+    def _worth(self, posterior: TargetsPosterior) -> tuple[float, Slopes]:
+        var, covariance = float(posterior.query_var[0]), posterior.covariance[0]
+        total, by = var + float(posterior.query_noise[0]), np.zeros(len(covariance))
+        by_mean = by_var = 0.0
+        if self.information == "full":
+            of_var, by_total = log_information_slopes(var, total, var)
+            # It is also the variance of what the answer is about.
+            by_var += 0.5 * of_var
+        else:
+            incumbent, rival, _ = self._rival(posterior)
+            about = float(covariance[rival] - covariance[incumbent])
+            variance = float(self._variances_to(posterior, incumbent)[rival])
+            of_about, by_total = log_information_slopes(about, total, variance)
+            by[[rival, incumbent]] += of_about, -of_about
+        gap = float(self.gaps(posterior)[0])
+        if self.regret == "query" and gap > 0.0:
+            # Twice the logarithm of the gap is taken off.
+            strongest = int(self._bounds(posterior)[0].argmax())
+            apart = var + float(posterior.target_var[strongest]) - 2.0 * covariance[strongest]
+            width = self._width(posterior) / (gap * sqrt(apart)) if apart > 0.0 else 0.0
+            by[strongest] += 2.0 * width
+            by_var -= width
+            by_mean = 2.0 / gap
+        by_cost = -1.0 / float(posterior.cost[0])
+        value = float(self.acquisition(posterior)[0])
+        return value, Slopes(by, by_mean, by_var + by_total, by_total, by_cost)
 
     def _width(self, posterior: TargetsPosterior) -> float:
         """Standard deviations in the bound on a gap."""

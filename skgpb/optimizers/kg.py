@@ -8,12 +8,15 @@ References
 
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.acquisition.knowledge import log_knowledge_gradient
+from skgpb.acquisition.knowledge import envelope, log_gain_slopes, log_knowledge_gradient
 from skgpb.locks import locked
 from skgpb.optimizers._blocks import BlocksPosterior
+from skgpb.optimizers._improvement import Slopes
 from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.optimizers._targets import BaseTargetsOptimizer
 
@@ -136,3 +139,31 @@ class KGOptimizer(BaseTargetsOptimizer):
             posterior.query_noise,
         )
         return gain - np.log(posterior.cost)
+
+    def _deciding(self, posterior: TargetsPosterior, slots: np.ndarray) -> np.ndarray:
+        return targets_that_decide(posterior, slots)
+
+    def _worth(self, posterior: TargetsPosterior) -> tuple[float, Slopes]:
+        return gain_and_slopes(posterior)
+
+
+def targets_that_decide(posterior: TargetsPosterior, slots: np.ndarray) -> np.ndarray:
+    """Numbers of the targets that may be the best once one of some queries is answered.
+
+    The gain is that of the largest of all targets, so that of some of them is no larger.
+    """
+    mean, every = posterior.target_mean, posterior.covariance
+    units = np.sqrt(posterior.query_var + posterior.query_noise)
+    known = [int(np.argmax(mean))]
+    lines = [envelope(mean, every[i] / units[i])[0] for i in slots.tolist() if units[i] > 0.0]
+    return np.unique(np.concatenate([known, *lines]))
+
+
+def gain_and_slopes(posterior: TargetsPosterior) -> tuple[float, Slopes]:
+    """Logarithm of the gain per unit cost of the only query of a posterior, and its slopes."""
+    mean, covariance, cost = posterior.target_mean, posterior.covariance, posterior.cost
+    var, noise = posterior.query_var, posterior.query_noise
+    gain = float(log_knowledge_gradient(mean, covariance, var, noise)[0])
+    by, by_total = log_gain_slopes(mean, covariance[0], float(var[0] + noise[0]), gain)
+    price = float(cost[0])
+    return gain - log(price), Slopes(by, 0.0, by_total, by_total, -1.0 / price)

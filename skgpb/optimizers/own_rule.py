@@ -16,11 +16,12 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.locks import locked
+from skgpb.optimizers._improvement import Slopes
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
 from skgpb.optimizers._posteriors import IndirectTargetsPosterior, TargetsPosterior
 from skgpb.optimizers._targets import BaseTargetsOptimizer, worth_asking
 from skgpb.optimizers.ids import IDSOptimizer
-from skgpb.optimizers.kg import KGOptimizer
+from skgpb.optimizers.kg import KGOptimizer, gain_and_slopes, targets_that_decide
 from skgpb.optimizers.mes import largest_target_information
 from skgpb.utils import StrOptions
 
@@ -190,6 +191,12 @@ class TargetsOptimizer(BaseTargetsOptimizer):
     def acquisition(self, posterior: TargetsPosterior) -> np.ndarray:
         """Return what the rule says of all queries."""
         return values_of(self.rule, posterior)
+
+    def _deciding(self, posterior: TargetsPosterior, slots: np.ndarray) -> np.ndarray | None:
+        return targets_that_decide(posterior, slots) if self.rule == "kg" else None
+
+    def _worth(self, posterior: TargetsPosterior) -> tuple[float, Slopes]:
+        return gain_and_slopes(posterior)
 
 
 @with_shared_paragraphs

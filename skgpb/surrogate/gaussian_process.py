@@ -28,6 +28,7 @@ from skgpb._core._posterior import Posterior
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.evaluator import Functionals, evaluator_of, key_of, numbered
+from skgpb.kernels.slopes import CovarianceSlopes, Movement
 from skgpb.roots import nonnegative, warn_of_clipping
 from skgpb.surrogate.kernel_parts import AT_ONCE
 from skgpb.surrogate.likelihood import Merged, ScaledSamples
@@ -138,6 +139,15 @@ class GaussianProcess:
     def white_noise(self, A: Functionals) -> np.ndarray:
         """Variance of the kernel's own white noise in each functional, shape (len(A),)."""
         return A.white_noise(self._evaluator) if self.white else np.zeros(len(A))
+
+    @property
+    def tabulates(self) -> bool:
+        """Whether covariances of boxes of the usual sizes are read from tables."""
+        return self.sizes is not None and hasattr(self._evaluator, "by_sizes")
+
+    def slopes_along(self, movement: Movement, z: np.ndarray) -> CovarianceSlopes:
+        """Prior covariances of a functional that moves, and their slopes, where it is at ``z``."""
+        return CovarianceSlopes(self._evaluator, movement, z)
 
     def deviations(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Prior standard deviations (n,) of f at each of ``rows`` minus a functional, its units."""

@@ -46,11 +46,19 @@ def pending_falls(
         K = covariance_with_tracked(gp, pending)
     else:
         K = gp.posterior_covariance(pending, others)
+    return pending_root(gp, pending, noises).T @ K
+
+
+def pending_root(gp: GaussianProcess, pending: Functionals, noises: Iterable[float]) -> np.ndarray:
+    """Root (k, r) of the inverse of the posterior covariances of answers about to be given.
+
+    ``noises`` are their noise variances, in the user's units.
+    """
     own = np.fromiter(noises, dtype=np.float64) / gp.scale**2 + gp.white_noise(pending)
     values, vectors = np.linalg.eigh(gp.posterior_covariance(pending, pending) + np.diag(own))
     # Known already, and without noise: nothing is left to be told.
     told = values > JITTERS[0] * float(gp.variance(pending).max())
-    return (vectors[:, told] / np.sqrt(values[told])).T @ K
+    return vectors[:, told] / np.sqrt(values[told])
 
 
 def covariance_with_tracked(gp: GaussianProcess, some: Functionals) -> np.ndarray:
