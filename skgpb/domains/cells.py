@@ -55,6 +55,8 @@ class Cells:
     #: Names of the constructor's arguments, for files.
     arguments: ClassVar[tuple[str, ...]] = ("sizes", "improved")
 
+    sizes: Any
+
     def __init__(self, sizes: Any, improved: bool = False) -> None:
         if isinstance(sizes, list) and not sizes:
             raise ValueError("sizes must not be empty")

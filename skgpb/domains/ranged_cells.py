@@ -27,6 +27,7 @@ class RangedCells(FreeCells):
     """
 
     between: SidesBetween
+    size_of: np.ndarray
 
     def __init__(self, *layout: Any, between: SidesBetween) -> None:
         super().__init__(*layout)

@@ -79,7 +79,8 @@ class SidesBetween:
     """
 
     def __init__(self, shortest: np.ndarray, longest: np.ndarray, proportional: bool) -> None:
-        self.shortest, self.longest = shortest, longest
+        self.shortest: np.ndarray = shortest
+        self.longest: np.ndarray = longest
         self.varies: np.ndarray = longest > shortest
         self._logs: np.ndarray = np.log(longest[self.varies] / shortest[self.varies])
         n = len(self._logs)
