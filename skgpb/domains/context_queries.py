@@ -73,7 +73,7 @@ class ContextArm(ArmInContext, Arm):
     __slots__ = ("n_context",)
 
     arguments: ClassVar[tuple[str, ...]] = ("n_context", *Arm.arguments)
-    kind = Arm
+    kind: ClassVar[type[Arm]] = Arm
 
 
 class ContextBlockArm(ArmInContext, BlockArm):
@@ -92,7 +92,7 @@ class ContextBlockArm(ArmInContext, BlockArm):
     __slots__ = ("n_context",)
 
     arguments: ClassVar[tuple[str, ...]] = ("n_context", *BlockArm.arguments)
-    kind = BlockArm
+    kind: ClassVar[type[Arm]] = BlockArm
 
 
 class ContextDisc(ArmInContext, Disc):
@@ -113,7 +113,7 @@ class ContextDisc(ArmInContext, Disc):
     __slots__ = ("n_context",)
 
     arguments: ClassVar[tuple[str, ...]] = ("n_context", *Disc.arguments)
-    kind = Disc
+    kind: ClassVar[type[Arm]] = Disc
 
     @property
     def radius(self) -> np.ndarray:
@@ -145,7 +145,7 @@ class ContextDistrict(ArmInContext, District):
     __slots__ = ("n_context",)
 
     arguments: ClassVar[tuple[str, ...]] = ("n_context", *District.arguments)
-    kind = District
+    kind: ClassVar[type[Arm]] = District
 
     @property
     def context(self) -> np.ndarray:
@@ -192,7 +192,7 @@ class ContextFidelityArm(ArmInContext, FidelityArm):
     __slots__ = ("n_context",)
 
     arguments: ClassVar[tuple[str, ...]] = ("n_context", *FidelityArm.arguments)
-    kind = FidelityArm
+    kind: ClassVar[type[Arm]] = FidelityArm
 
     def describe(self) -> str:
         """Task, context and action."""
