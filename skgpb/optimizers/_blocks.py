@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb.acquisition.blocks import inverse_root, log_block_gain, standard_draws
@@ -14,7 +15,15 @@ from skgpb.domains.query import Query
 from skgpb.locks import locked
 from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.surrogate.pairs import TrackedWithin
-from skgpb.utils import check_noise_variance, check_numbers, check_one_each, check_reward
+from skgpb.surrogate.samples import SharedNoise
+from skgpb.surrogate.widths import NOISELESS
+from skgpb.utils import (
+    check_noise_covariances,
+    check_noise_variance,
+    check_numbers,
+    check_one_each,
+    check_reward,
+)
 
 
 class BlocksPosterior(TargetsPosterior):
@@ -29,14 +38,16 @@ class BlocksPosterior(TargetsPosterior):
         Where the rows of each query begin.
     """
 
-    def __init__(self, within: TrackedWithin, *arguments: Any) -> None:
+    def __init__(self, within: TrackedWithin, shared: np.ndarray | None, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.starts = within.starts
-        noises = np.split(self.query_noise, self.starts[1:-1])
-        self._answers = [
-            K + np.diag(noise)
-            for K, noise in zip(within.covariances(self._falls), noises, strict=True)
-        ]
+        variances = np.split(self.query_noise, self.starts[1:-1])
+        # Covariances of the noise of each answer, and of the answers.
+        self._noises = [np.diag(each) for each in variances]
+        if shared is not None:
+            self._noises = [R + C for R, C in zip(self._noises, shared, strict=True)]
+        pairs = zip(within.covariances(self._falls), self._noises, strict=True)
+        self._answers = [K + R for K, R in pairs]
 
     @property
     def unknown(self) -> np.ndarray:
@@ -74,13 +85,17 @@ class BlocksPosterior(TargetsPosterior):
 
     def information_of_all(self) -> np.ndarray:
         """Information (n_queries,) about f as a whole, by answers to each query."""
-        noises = np.split(self.query_noise, self.starts[1:-1])
-        pairs = zip(self._answers, noises, strict=True)
-        return np.array([0.5 * _log_det_ratio(S, noise) for S, noise in pairs])
+        pairs = zip(self._answers, self._noises, strict=True)
+        return np.array([0.5 * _log_det_ratio(S, R) for S, R in pairs])
 
 
-def _log_det_ratio(S: np.ndarray, noise: np.ndarray) -> float:
-    """Log det(S) - log det(diag(noise)), at most what a noise of 1e-9 of the variances leaves."""
+def _log_det_ratio(S: np.ndarray, R: np.ndarray) -> float:
+    """Log det(S) - log det(R), at most what a noise of 1e-9 of the variances leaves."""
+    noise = np.diag(R)
+    if np.count_nonzero(R - np.diag(noise)):
+        root = inverse_root(S)
+        left = np.linalg.eigvalsh(root @ R @ root)[len(S) - np.linalg.matrix_rank(root) :]
+        return -float(np.log(np.maximum(left, 1.0 - LARGEST_SHARE)).sum())
     noise = np.maximum(noise, (1.0 - LARGEST_SHARE) * np.diag(S))
     root = np.sqrt(np.where(noise > 0.0, noise, 1.0))
     return float(np.linalg.slogdet(S / np.outer(root, root))[1]) if (noise > 0.0).all() else 0.0
@@ -98,6 +113,8 @@ class OverBlocks:
         return isinstance(self.queries, Blocks)
 
     def _check_blocks(self: Any) -> None:
+        # Covariances of noise that parameters have, of one query or of each, by their names.
+        self._covariances: dict[str, np.ndarray] = {}
         if not self._has_blocks:
             return
         if self.space_ is not None:
@@ -110,7 +127,7 @@ class OverBlocks:
             )
 
     def _block_posterior(self: Any, *arguments: Any) -> BlocksPosterior:
-        return BlocksPosterior(self._in_blocks, *arguments)
+        return BlocksPosterior(self._in_blocks, self._expected_covariances(), *arguments)
 
     # -- noise ------------------------------------------------------------------------------
 
@@ -121,40 +138,102 @@ class OverBlocks:
         n, k = len(sizes), int(sizes[0])
         if given is None:
             return np.full(starts[-1], default)
+        covariances = self._covariances_given(name, given)
+        if covariances is not None:
+            if not (sizes == k).all():
+                raise ValueError(
+                    f"{name} must have no covariances where queries have different numbers of "
+                    f"rows, {sorted(set(sizes.tolist()))}: tell each answer with its own"
+                )
+            self._covariances[name] = np.broadcast_to(
+                check_noise_covariances(covariances, (n, k, k), name), (n, k, k)
+            )
+            numbers = np.diagonal(self._covariances[name], axis1=1, axis2=2).ravel()
+            if default and not (numbers > 0.0).all():
+                raise ValueError(f"{name} must have variances above 0, got {given!r}")
+            return numbers.astype(np.float64)
         numbers = check_numbers(given, name, ensure_2d=False)
         of_rows = numbers.ndim == 2 and (sizes == k).all() and numbers.shape in ((n, k), (1, k))
         least = numbers > 0.0 if default else numbers >= 0.0
         if not (of_rows or numbers.shape == (n,)) or not least.all():
             raise ValueError(
                 f"{name} must have one finite number {'above 0' if default else '>= 0'} for each "
-                f"of {n} queries, or for each of their rows, (n, k) or (1, k) where all have k; "
-                f"got {given!r}"
+                f"of {n} queries, or for each of their rows, (n, k) or (1, k) where all have k, or "
+                f"covariances of noise, (n, k, k), (1, k, k) or (k, k); got {given!r}"
             )
         if of_rows:
             return np.broadcast_to(numbers, (n, k)).ravel().astype(np.float64)
         return np.repeat(numbers.astype(np.float64), sizes)
+
+    def _covariances_given(self: Any, name: str, given: Any) -> np.ndarray | None:
+        """Covariances (n or 1, k, k) that a parameter has; None where it has variances."""
+        if not self._has_blocks or np.ndim(given) not in (2, 3):
+            return None
+        numbers, sizes = np.asarray(given), {len(block) for block in self.queries.rows}
+        if numbers.ndim == 3:
+            return numbers
+        n, k = len(self.queries.rows), len(numbers)
+        if numbers.shape != (k, k) or sizes != {k} or k == 1:
+            return None
+        if n != k:
+            return numbers[np.newaxis]
+        if np.array_equal(numbers, numbers.T):
+            raise ValueError(
+                f"{name} of shape ({k}, {k}) may be variances of the {k} rows of {n} queries, or "
+                f"the covariance of {k} rows: give (1, {k}, {k}) for a covariance, and for "
+                f"variances (1, {k}), or (n, {k}, {k}) of diagonal matrices; got {given!r}"
+            )
+        return None
+
+    @property
+    def _has_noise(self: Any) -> bool:
+        covariances = self._covariances_given("alpha", self.alpha)
+        if covariances is None:
+            return super()._has_noise  # type: ignore[misc]
+        values = np.linalg.eigvalsh(covariances)
+        return bool((values[:, 0] > NOISELESS * values[:, -1]).all())
+
+    def _expected_covariances(self: Any) -> np.ndarray | None:
+        """Covariances (n, k, k) of noise beside the diagonals, in units of the process; or None."""
+        name = "alpha" if self._alpha_differs else "relative_noise"
+        whole = self._covariances.get(name)
+        if whole is None:
+            return None
+        level = 1.0 if self._alpha_differs else self._default_noise()
+        return whole * (1.0 - np.eye(whole.shape[1])) * (level / self._gp.scale**2)
 
     def _row_shares(self: Any, query: BlockArm) -> np.ndarray:
         """Factors of the noise variances of the rows of a query."""
         return self._shares[self.domain_.slots(query.index)]
 
     def _row_noises(self: Any, query: BlockArm) -> np.ndarray:
-        """Noise variances that are expected of the rows of a query, in the user's units."""
-        if np.ndim(self.alpha) == 0:
-            return self._default_noise() * self._row_shares(query)
+        """Noise variances (k,) that are expected of the rows of a query, or covariance (k, k)."""
+        if not self._alpha_differs:
+            shares = self._covariances.get("relative_noise")
+            shares = self._row_shares(query) if shares is None else shares[query.index]
+            return self._default_noise() * shares
+        if "alpha" in self._covariances:
+            return self._covariances["alpha"][query.index]
         return self._alphas[self.domain_.slots(query.index)]
 
-    def _pending_rows(self: Any, pending: list[Any]) -> tuple[list[np.ndarray], list[float]]:
-        """Functionals that pending queries will tell, and their noise variances."""
+    def _pending_rows(self: Any, pending: list[Any]) -> tuple[list[np.ndarray], Any]:
+        """Functionals that pending queries will tell, and the variances of their noise.
+
+        In a matrix, the covariance, where some have noise in common.
+        """
         blocks, noises = [], []
         for query in pending:
             if isinstance(query, BlockArm):
                 blocks += [row[np.newaxis] for row in query.descriptor]
-                noises += self._row_noises(query).tolist()
+                noises.append(self._row_noises(query))
             else:
                 blocks.append(self._block(query))
-                noises += self._noises_of([query])
-        return blocks, noises
+                noises.append(np.array(self._noises_of([query])))
+        if any(each.ndim == 2 for each in noises):
+            return blocks, block_diag(
+                *(each if each.ndim == 2 else np.diag(each) for each in noises)
+            )
+        return blocks, np.concatenate(noises) if noises else []
 
     # -- telling ----------------------------------------------------------------------------
 
@@ -173,7 +252,9 @@ class OverBlocks:
         """Check an answer of one number for each row."""
         k, known = len(query.descriptor), self._resolve(query)
         noises = np.full(k, np.nan)
-        if alpha is not None:
+        if alpha is not None and np.ndim(alpha) == 2:
+            noises = check_noise_covariances(np.asarray(alpha)[np.newaxis], (1, k, k), "alpha")[0]
+        elif alpha is not None:
             alphas = check_one_each(alpha, k, "alpha", "rows of the query", shared=True)
             noises = np.array([check_noise_variance(each) for each in alphas])
         elif self._known_noise is not None:
@@ -188,10 +269,6 @@ class OverBlocks:
         gp = self._gp
         if not len(self._samples):
             self._first_units(float(rewards.mean()))
-        shares = self._row_shares(query)
-        noises = [
-            self._noise_of(float(a), float(share)) for a, share in zip(alphas, shares, strict=True)
-        ]
         if self.domain_.slot_of(query) < 0:  # in another context than what is tracked
             mean, std = gp.moments(query.descriptor, std=True)
         else:
@@ -199,15 +276,35 @@ class OverBlocks:
             mean, std = (each[slots] for each in gp.tracked_moments())
         # What is known of all pairs is computed again.
         self._across.observing(-1, 0.0)
-        first = len(gp.observed)
-        gp.observe_all(query.descriptor, rewards, np.array(noises))
-        for i, row in enumerate(query.descriptor):
-            number = first + i if gp.white else gp.number_of(row[np.newaxis])
-            alpha = float(alphas[i])
-            self._samples.append(number, float(rewards[i]), alpha, float(shares[i]))
+        self._take_numbers(query, rewards, alphas)
         self._spent += self._price_of(query)
         self._round += 1
         self._history.append((self._descriptor(query), rewards, mean, std, False))
+
+    def _take_numbers(self: Any, query: BlockArm, rewards: np.ndarray, alphas: np.ndarray) -> None:
+        """Observe the numbers of an answer; ``alphas`` (k,) are NaN where noise is learned."""
+        gp, samples, shares = self._gp, self._samples, self._row_shares(query)
+        given = alphas if alphas.ndim == 2 else self._covariances.get("relative_noise")
+        if alphas.ndim == 1 and (given is None or not np.isnan(alphas[0])):
+            noises = [
+                self._noise_of(float(a), float(s)) for a, s in zip(alphas, shares, strict=True)
+            ]
+            first = len(gp.observed)
+            gp.observe_all(query.descriptor, rewards, np.array(noises))
+            for i, row in enumerate(query.descriptor):
+                number = first + i if gp.white else gp.number_of(row[np.newaxis])
+                samples.append(number, float(rewards[i]), float(alphas[i]), float(shares[i]))
+            return
+        # What noise they have in common, in the user's units or in those of what is learned.
+        level = 1.0
+        if alphas.ndim == 2:
+            alphas = np.diag(alphas)
+        else:
+            given, level = given[query.index], self._noise_of(np.nan)
+        numbers = gp.observe_together(query.descriptor, rewards, level * given)
+        samples.shared.append(SharedNoise.of(given, len(samples)))
+        for number, reward, alpha, share in zip(numbers, rewards, alphas, shares, strict=True):
+            samples.append(int(number), float(reward), float(alpha), float(share))
 
     # -- what users read ----------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from skgpb.kernels.evaluator import Functionals, origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._placement import best_placed, checked_sides
-from skgpb.surrogate.gaussian_process import GaussianProcess, Samples
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
@@ -28,7 +28,6 @@ from skgpb.surrogate.likelihood import (
     SHARE,
     Likelihood,
     Prior,
-    ScaledSamples,
     check_restarts,
     default_kernel,
     default_prior,
@@ -37,6 +36,7 @@ from skgpb.surrogate.likelihood import (
     restarts,
 )
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
+from skgpb.surrogate.samples import Samples, ScaledSamples
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions, check_callable_value
 

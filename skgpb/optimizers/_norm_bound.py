@@ -134,6 +134,11 @@ class Intervals(LearningOptimizer[Q]):
     def _is_consistent(self) -> bool:
         return isinstance(self.optimizer, str) and self.optimizer == CONSISTENT
 
+    @property
+    def _has_noise(self) -> bool:
+        """Whether no answer is known to be without noise."""
+        return callable(self.alpha) or bool(np.all(np.asarray(self.alpha) > 0.0))
+
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""
         if self.kernel is None or self.alpha is None or self.normalize_y:
@@ -141,8 +146,7 @@ class Intervals(LearningOptimizer[Q]):
                 f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
             )
-        known = not callable(self.alpha)
-        if (known and not np.all(np.asarray(self.alpha) > 0.0)) or self.misspecification > 0.0:
+        if not self._has_noise or self.misspecification > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
                 f"misspecified; got alpha={self.alpha!r} and "

@@ -65,6 +65,9 @@ class PricedKinds:
         given = self.alpha
         if callable(given):
             given = self._by_sides("alpha", self.queries.sides(self._box, self._actions, "queries"))
+        covariances = self._covariances_given("alpha", given)
+        if covariances is not None:
+            given = np.diagonal(covariances, axis1=1, axis2=2)
         self._typical_noise = float(np.median(given)) if self._alpha_differs else None
 
     def _find_prices(self: Any) -> None:

@@ -36,11 +36,11 @@ from skgpb.surrogate.likelihood import (
     Likelihood,
     OwnNoise,
     Prior,
-    ScaledSamples,
     center_and_scale,
     noise_prior,
     restarts,
 )
+from skgpb.surrogate.samples import ScaledSamples
 from skgpb.utils import (
     MOST_RESTARTS,
     Integral,

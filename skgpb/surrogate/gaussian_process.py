@@ -31,7 +31,7 @@ from skgpb.kernels.evaluator import Functionals, evaluator_of, key_of, numbered
 from skgpb.kernels.slopes import CovarianceSlopes, Movement
 from skgpb.roots import nonnegative, warn_of_clipping
 from skgpb.surrogate.kernel_parts import AT_ONCE
-from skgpb.surrogate.likelihood import Merged, ScaledSamples
+from skgpb.surrogate.samples import Merged, ScaledSamples, SharedNoise, noise_with
 from skgpb.utils import unchanged_by_errors
 
 # Jitter, relative to the largest prior variance: the smallest that works, tried in this order.
@@ -116,6 +116,8 @@ class GaussianProcess:
         self.observed: Functionals = Functionals(n_columns, one_by_one=True)
         self.tracked: Functionals = Functionals(n_columns)
         self.posterior: Posterior = Posterior()
+        # Covariances of the noise of answers that came together.
+        self.shared: list[SharedNoise] = []
         self._position: dict[bytes, int] = {}
         # The same for tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
@@ -212,6 +214,33 @@ class GaussianProcess:
             self._number_at[slot] = i
         self._report_losses()
         return i
+
+    def observe_together(
+        self, rows: np.ndarray, rewards: np.ndarray, covariance: np.ndarray
+    ) -> np.ndarray:
+        """Observe one functional for each row, with noise that they have in common.
+
+        They are kept apart from all other answers, about the same functionals as well.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (k, n_columns)
+            Descriptors.
+        rewards : ndarray of shape (k,)
+            Noisy values, in the user's units.
+        covariance : ndarray of shape (k, k)
+            Covariance of their noise, in the user's units squared.
+
+        Returns
+        -------
+        numbers : ndarray of shape (k,)
+            Their numbers among the distinct functionals.
+        """
+        first, noise = len(self.observed), covariance / self.scale**2
+        y, counts = (rewards - self.offset) / self.scale, np.ones(len(rows), dtype=np.intp)
+        shared = [SharedNoise.of(noise)]
+        self._append(Functionals.of_rows(rows), y, np.diag(noise), counts, shared)
+        return first + np.arange(len(rows))
 
     def observe_all(
         self, rows: np.ndarray, rewards: np.ndarray, noises: np.ndarray, merge: bool = True
@@ -404,21 +433,28 @@ class GaussianProcess:
 
         ``samples`` are in units of the process.
         """
-        self._append(functionals, samples.y, samples.noise, samples.counts)
+        self._append(functionals, samples.y, samples.noise, samples.counts, samples.shared)
         self.posterior.add_repeat_terms(samples.square, samples.log)
+        apart = {int(i) for each in samples.shared for i in each.numbers}
         for i in range(len(functionals)):
-            self._position.setdefault(key_of(functionals[i]), i)
+            if i not in apart:
+                self._position.setdefault(key_of(functionals[i]), i)
 
     def merged(self) -> Merged:
         """One merged observation for each distinct functional, in units of the process."""
         posterior = self.posterior
         square, log = posterior.repeat_terms()
-        return Merged(posterior.targets(), self.noises(), posterior.counts(), square, log)
+        known = posterior.targets(), self.noises(), posterior.counts()
+        return Merged(*known, square, log, self.shared)
 
     def noises(self) -> np.ndarray:
         """Noise variances of what was observed, in units of the process, white noise aside."""
         noise = self.posterior.noises()
         return noise - self.white_noise(self.observed) if self.white else noise
+
+    def noise_covariance(self) -> np.ndarray:
+        """Covariance (t, t) of the noise of what was observed, in units of the process, whole."""
+        return noise_with(self.posterior.noises(), self.shared)
 
     # -- inside, in units of the process ------------------------------------------------------
 
@@ -436,7 +472,12 @@ class GaussianProcess:
         return self._position.setdefault(key, len(self.observed) - 1)
 
     def _append(
-        self, new: Functionals, y: np.ndarray, noise: np.ndarray, counts: np.ndarray
+        self,
+        new: Functionals,
+        y: np.ndarray,
+        noise: np.ndarray,
+        counts: np.ndarray,
+        shared: Iterable[SharedNoise] = (),
     ) -> None:
         """Observe functionals that were not observed before, all or none."""
         if not len(new):
@@ -451,10 +492,14 @@ class GaussianProcess:
                 stop = start + len(some)
                 room[start:stop, :t] = self.covariance(some, self.observed)
                 room[start:stop, t : t + stop] = self.covariance(some, new.first(stop))
+            for each in shared:
+                each.add_below(room[:, t:])
             return self.posterior.append_block(variance, noise + jitter, y, K_tracked, counts)
 
         if not append(0.0):
             self._append_with_jitter(append, new)
+        shared = [each.counted_from(len(self.observed)) for each in shared]
+        self.shared = [*self.shared, *shared]  # which copies may have too
         self.observed.extend(new)
         self._report_losses()
 
@@ -538,44 +583,6 @@ class GaussianProcess:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.evaluate_afresh()
-
-
-class Samples:
-    """Answers to functionals, numbered as a surrogate numbers the distinct ones.
-
-    Attributes
-    ----------
-    functional : list of int
-        Number of the functional that was observed.
-    reward : list of float
-        The answers, in the user's units.
-    alpha : list of float
-        Their noise variances; NaN where it is to be learned.
-    share : list of float
-        What that is a multiple of, where it is to be learned.
-    """
-
-    def __init__(self) -> None:
-        self.functional: list[int] = []
-        self.reward: list[float] = []
-        self.alpha: list[float] = []
-        self.share: list[float] = []
-
-    def __len__(self) -> int:
-        return len(self.reward)
-
-    def append(self, functional: int, reward: float, alpha: float, share: float = 1.0) -> None:
-        """Add one answer."""
-        self.functional.append(functional)
-        self.reward.append(reward)
-        self.alpha.append(alpha)
-        self.share.append(share)
-
-    def scaled(self, center: float, scale: float) -> ScaledSamples:
-        """Return the samples in units in which learning takes place."""
-        reward, alpha = np.array(self.reward), np.array(self.alpha)
-        functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
-        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share)
 
 
 def warn_of_jitter(jitter: float, n: int) -> None:

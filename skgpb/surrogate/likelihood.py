@@ -26,8 +26,8 @@ References
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, inf, log, pi, sqrt
 from typing import Any
@@ -42,6 +42,7 @@ from sklearn.utils import check_random_state
 
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gram import covariance_of, fill_above
+from skgpb.surrogate.samples import ScaledSamples, SharedNoise
 
 # Length scales, in units of the sides of the domain: the median of their prior in one dimension,
 # which grows with sqrt(d) [Hvarfner2024]; the deviation of its logarithm; limits.
@@ -170,91 +171,6 @@ def smooth_prior(theta: np.ndarray) -> Prior:
     return Prior(theta, np.array(spread))
 
 
-@dataclass
-class Merged:
-    """One observation for each distinct functional, equivalent to all samples of it.
-
-    Attributes
-    ----------
-    y, noise : ndarray of shape (n,)
-        Precision-weighted means and their noise variances.
-    counts : ndarray of shape (n,)
-        Samples behind them.
-    square, log : float
-        What the samples add to minus twice the log likelihood.
-    """
-
-    y: np.ndarray
-    noise: np.ndarray
-    counts: np.ndarray
-    square: float
-    log: float
-
-    def in_units(self, offset: float, scale: float, center: float, unit: float) -> Merged:
-        """Return the same, changed from units (offset, scale) to (center, unit)."""
-        ratio = scale / unit
-        merged_away = int(self.counts.sum()) - len(self.counts)
-        return Merged(
-            (self.y * scale + offset - center) / unit,
-            self.noise * ratio**2,
-            self.counts,
-            self.square,  # of gaps in units of their noise, which changes with them
-            self.log + 2.0 * log(ratio) * merged_away,
-        )
-
-
-@dataclass
-class ScaledSamples:
-    """Answers to functionals, by the numbers of these, in the units of the surrogate.
-
-    Where a noise variance is to be learned, NaN as ``alpha``, it is ``share`` times that of an
-    answer whose share is one.
-    """
-
-    functional: np.ndarray
-    y: np.ndarray
-    alpha: np.ndarray
-    share: float | np.ndarray = 1.0
-
-    @property
-    def unknown(self) -> np.ndarray:
-        """Whose noise is to be learned."""
-        return np.isnan(self.alpha)
-
-    def about(self, chosen: np.ndarray) -> ScaledSamples:
-        """Return the samples of the functionals of some numbers (k,), which are counted anew."""
-        place = np.full(int(self.functional.max(initial=-1)) + 1, -1)
-        place[chosen] = np.arange(len(chosen))
-        kept = place[self.functional] >= 0
-        return ScaledSamples(place[self.functional[kept]], self.y[kept], self.alpha[kept])
-
-    def merged(self, noise: float = np.nan, further: float | np.ndarray = 0.0) -> Merged:
-        """Merge samples of the same functional, the unknown noise variance being ``noise``.
-
-        ``further`` is variance beside that, one number or one for each sample.
-        """
-        variance = np.where(self.unknown, noise * self.share, self.alpha) + further
-        i, n = self.functional, int(self.functional.max(initial=-1)) + 1
-        counts = np.bincount(i, minlength=n)
-        least = np.full(n, np.inf)
-        np.minimum.at(least, i, variance)
-        # Precisions in units of the largest: nothing overflows, however small a variance is. Of
-        # samples without noise nothing is more precise, and they agree or nothing can.
-        has_exact = least == 0.0
-        weight = least[i] / np.where(has_exact[i], 1.0, variance)
-        weight[variance == 0.0] = 1.0
-        total = np.bincount(i, weight, n)
-        y = np.bincount(i, weight * self.y, n) / total
-        merged = least / total
-        gap = self.y - y[i]
-        # Beside an exact sample a noisy one keeps a density of its own.
-        noisy = variance > 0.0
-        square = float(np.sum(gap[noisy] ** 2 / variance[noisy]))
-        log_terms = np.log(variance[noisy]).sum() - np.log(merged[~has_exact]).sum()
-        extra = noisy.sum() - (~has_exact).sum()
-        return Merged(y, merged, counts, square, float(log_terms + extra * log(2.0 * pi)))
-
-
 class OwnNoise:
     """Variance of the kernel's own error in each of n samples, at any hyperparameters.
 
@@ -328,7 +244,7 @@ class Likelihood:
         self._prior, self._noise_prior = prior, noise_prior
         unknown = samples.unknown
         known = np.maximum(samples.alpha, LEAST_NOISE)
-        self._samples = ScaledSamples(samples.functional, samples.y, known, samples.share)
+        self._samples = replace(samples, alpha=known)
         if noise_prior is not None:
             self._samples.alpha[unknown] = np.nan
 
@@ -363,12 +279,13 @@ class Likelihood:
         further, slopes = (0.0, None) if self._further is None else self._further(theta)
         merged = samples.merged(noise, further)
         K, contract = self._covariance(theta)
-        conditioned = _conditioned(K, merged.noise, merged.y[:, np.newaxis])
+        conditioned = _conditioned(K, merged.noise, merged.y[:, np.newaxis], merged.shared)
         if conditioned is None:
             return -np.inf, np.zeros_like(x)
         value, weights, factor = conditioned
         value -= 0.5 * (merged.square + merged.log)
         diagonal, inner = _by_covariance(weights, factor)
+        by_shared = samples.slope_by_shared(noise, inner)
         gradient = np.empty_like(x)
         gradient[: len(theta)] = 0.5 * contract(inner)
         if learned or slopes is not None:
@@ -381,7 +298,7 @@ class Likelihood:
             if slopes is not None:
                 gradient[: len(theta)] += by_variance @ slopes
         if self._noise_prior is not None:
-            gradient[-1] = noise * (by_variance * samples.share)[unknown].sum()
+            gradient[-1] = noise * (by_variance * samples.share)[unknown].sum() + by_shared
             density, slope = self._noise_prior(x[-1:])
             value += density
             gradient[-1] += slope[0]
@@ -406,15 +323,17 @@ def center_and_scale(y: np.ndarray) -> tuple[Any, Any]:
 
 
 def _conditioned(
-    K: np.ndarray, noise: np.ndarray, Y: np.ndarray
+    K: np.ndarray, noise: np.ndarray, Y: np.ndarray, shared: Iterable[SharedNoise] = ()
 ) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """Log density of Y (n, q), its dual coefficients, and the factor of K + diag(noise).
+    """Log density of Y (n, q), its dual coefficients, and the factor of K and all noise.
 
     None where that is not positive definite. It is factorised in place; only what K (n, n) has on
     and below the diagonal is read. The factor is LAPACK's.
     """
     n, q = Y.shape
     K[np.diag_indices(n)] += noise
+    for each in shared:
+        each.add_to(K)
     factor, info = dpotrf(K.T, lower=False, clean=False, overwrite_a=True)
     if info:
         return None
@@ -444,20 +363,26 @@ def log_likelihood(
     noise: np.ndarray,
     Y: np.ndarray,
     eval_gradient: bool = False,
+    shared: Iterable[SharedNoise] = (),
 ) -> Any:
     """Log marginal likelihood of targets Y (n,) or (n, q), and its gradient in theta.
 
     [RW2006]_ equation 5.9 with the Gram matrix of the functionals.
     """
     covariance = covariance_of(kernel, functionals.rows, functionals.offsets)
-    return _log_density(covariance, kernel.theta, noise, Y, eval_gradient)
+    return _log_density(covariance, kernel.theta, noise, Y, eval_gradient, shared)
 
 
 def _log_density(
-    covariance: Callable, theta: np.ndarray, noise: np.ndarray, Y: np.ndarray, eval_gradient: bool
+    covariance: Callable,
+    theta: np.ndarray,
+    noise: np.ndarray,
+    Y: np.ndarray,
+    eval_gradient: bool,
+    shared: Iterable[SharedNoise],
 ) -> Any:
     K, contract = covariance(theta, eval_gradient)
-    conditioned = _conditioned(K, noise, Y if Y.ndim == 2 else Y[:, np.newaxis])
+    conditioned = _conditioned(K, noise, Y if Y.ndim == 2 else Y[:, np.newaxis], shared)
     if conditioned is None:
         value = np.float64(-np.inf)
         return (value, np.zeros_like(theta)) if eval_gradient else value
@@ -475,6 +400,7 @@ def maximise_likelihood(
     optimizer: Callable | str,
     n_restarts: int = 0,
     random_state: Any = None,
+    shared: Iterable[SharedNoise] = (),
 ) -> None:
     """Set a kernel to the hyperparameters of the largest log marginal likelihood found.
 
@@ -494,11 +420,13 @@ def maximise_likelihood(
         Further starts, drawn log-uniformly from the bounds.
     random_state : int, RandomState instance or None, default=None
         Seeds them.
+    shared : list of SharedNoise, default=()
+        Covariances of noise beside the variances.
     """
     covariance = covariance_of(kernel, functionals.rows, functionals.offsets)
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        return _log_density(covariance, theta, noise, Y, True)
+        return _log_density(covariance, theta, noise, Y, True, shared)
 
     check_restarts(kernel, n_restarts)
     starts = restarts(kernel.theta, kernel.bounds, n_restarts, random_state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy.linalg.blas import dger
@@ -20,7 +20,7 @@ BLOCK = 2**22
 def pending_falls(
     gp: GaussianProcess,
     blocks: list[np.ndarray],
-    noises: Iterable[float],
+    noises: Sequence[float] | np.ndarray,
     others: Functionals | None = None,
 ) -> np.ndarray:
     """What answers to some functionals will take off all covariances, whatever they are.
@@ -34,8 +34,8 @@ def pending_falls(
         What is known.
     blocks : list of ndarray of shape (n_rows, n_columns)
         The functionals.
-    noises : iterable of float
-        Noise variances of their answers, in the user's units.
+    noises : sequence of float, or ndarray of shape (k, k)
+        Noise variances of their answers, or the covariance of the noise, in the user's units.
     others : Functionals, default=None
         m functionals that are looked at in place of those that are tracked.
     """
@@ -49,13 +49,16 @@ def pending_falls(
     return pending_root(gp, pending, noises).T @ K
 
 
-def pending_root(gp: GaussianProcess, pending: Functionals, noises: Iterable[float]) -> np.ndarray:
+def pending_root(
+    gp: GaussianProcess, pending: Functionals, noises: Sequence[float] | np.ndarray
+) -> np.ndarray:
     """Root (k, r) of the inverse of the posterior covariances of answers about to be given.
 
-    ``noises`` are their noise variances, in the user's units.
+    ``noises`` are their noise variances, or the covariance of the noise, in the user's units.
     """
-    own = np.fromiter(noises, dtype=np.float64) / gp.scale**2 + gp.white_noise(pending)
-    values, vectors = np.linalg.eigh(gp.posterior_covariance(pending, pending) + np.diag(own))
+    noise = np.asarray(noises, dtype=np.float64) / gp.scale**2
+    own = (np.diag(noise) if noise.ndim == 1 else noise) + np.diag(gp.white_noise(pending))
+    values, vectors = np.linalg.eigh(gp.posterior_covariance(pending, pending) + own)
     # Known already, and without noise: nothing is left to be told.
     told = values > JITTERS[0] * float(gp.variance(pending).max())
     return vectors[:, told] / np.sqrt(values[told])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -16,12 +16,8 @@ from skgpb.kernels.evaluator import Functionals, numbered, origin_of
 from skgpb.locks import Guarded, locked
 from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.likelihood import (
-    ScaledSamples,
-    center_and_scale,
-    log_likelihood,
-    maximise_likelihood,
-)
+from skgpb.surrogate.likelihood import center_and_scale, log_likelihood, maximise_likelihood
+from skgpb.surrogate.samples import ScaledSamples, SharedNoise
 from skgpb.utils import (
     MOST_QUERIES,
     MOST_RESTARTS,
@@ -344,7 +340,7 @@ class OnlineGaussianProcessRegressor(
         kernel = self.kernel_.clone_with_theta(theta) if clone_kernel else self.kernel_
         kernel.theta = theta
         result = log_likelihood(
-            kernel, self._distinct, process.noises(), self.y_train_, eval_gradient
+            kernel, self._distinct, process.noises(), self.y_train_, eval_gradient, process.shared
         )
         return (result[0] + constant, result[1]) if eval_gradient else result + constant
 
@@ -512,7 +508,12 @@ class OnlineGaussianProcessRegressor(
         process.evaluate_afresh()
 
     def _maximise(
-        self, kernel: Kernel, functionals: Functionals, noise: np.ndarray, Y: np.ndarray
+        self,
+        kernel: Kernel,
+        functionals: Functionals,
+        noise: np.ndarray,
+        Y: np.ndarray,
+        shared: Iterable[SharedNoise] = (),
     ) -> None:
         if self.optimizer is None or kernel.n_dims == 0 or not len(functionals):
             return
@@ -524,6 +525,7 @@ class OnlineGaussianProcessRegressor(
             self.optimizer,
             self.n_restarts_optimizer,
             self.random_state,
+            shared,
         )
 
     @locked
@@ -543,7 +545,7 @@ class OnlineGaussianProcessRegressor(
         """
         process, kernel = self.process_, clone(self.process_.kernel)
         merged = process.merged().in_units(process.offset, process.scale, center, scale)
-        self._maximise(kernel, self._distinct, merged.noise, merged.y)
+        self._maximise(kernel, self._distinct, merged.noise, merged.y, merged.shared)
         self.process_ = process.relearned(kernel.theta, merged, center, scale)
         return self
 

@@ -220,7 +220,7 @@ def test_a_run_is_saved_and_goes_on(tmp_path):
         ({"targets": None}, "targets must be given where queries are Blocks"),
         ({"bounds": {"x": (0, 1), "axis": (-1, 1)}}, "must have no names where queries are Blocks"),
         ({"alpha": np.ones(3)}, "alpha must have one finite number >= 0 for each of 7 queries"),
-        ({"alpha": np.eye(2)}, "alpha must have one finite number >= 0 for each of 7 queries"),
+        ({"alpha": np.eye(3)}, "alpha must have one finite number >= 0 for each of 7 queries"),
         ({"relative_noise": np.zeros((7, 2)), "alpha": 1.0}, "relative_noise must have one finite"),
         ({"cost": NOISES}, "cost must have one finite number"),
         ({"queries": Blocks([])}, "queries must have an array of rows for each query"),
@@ -240,7 +240,7 @@ def test_what_cannot_be_is_refused(settings, message):
         (([1.0],), ValueError, "reward must hold one number for each of 2 rows of the query"),
         ((1.0,), TypeError, "reward must hold one number for each of 2 rows of the query"),
         (([1.0, np.nan],), ValueError, "finite"),
-        (([1.0, 2.0], np.eye(2)), (ValueError, TypeError), "alpha"),
+        (([1.0, 2.0], np.eye(3)), ValueError, "covariances of the noise of 2 rows"),
         (([1.0, 2.0], [0.1, -1.0]), ValueError, "alpha"),
     ],
 )

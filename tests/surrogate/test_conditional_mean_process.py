@@ -25,9 +25,9 @@ from skgpb.surrogate.likelihood import (
     NOISE,
     Likelihood,
     OwnNoise,
-    ScaledSamples,
     noise_prior,
 )
+from skgpb.surrogate.samples import ScaledSamples
 
 RNG = np.random.default_rng(0)
 D1_A = RNG.uniform(size=(80, 2))

@@ -1,0 +1,228 @@
+r"""Answers to functionals: as they were told, in the units of a surrogate, and merged.
+
+Most answers have independent noise, and those about one functional are merged into one. The numbers
+of one answer may have errors in common, :class:`SharedNoise`: these are kept apart, each with its
+variance as any other, and with the covariances beside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import log, pi
+
+import numpy as np
+
+
+@dataclass
+class SharedNoise:
+    """Covariances of the noise of several observations, beside their variances.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (k,)
+        Which observations.
+    covariance : ndarray of shape (k, k)
+        What is beside the diagonal, which is 0.
+    """
+
+    numbers: np.ndarray
+    covariance: np.ndarray
+
+    @classmethod
+    def of(cls, covariance: np.ndarray, first: int = 0) -> SharedNoise:
+        """Return that of k observations in a row, of which the first has a number."""
+        beside = covariance - np.diag(np.diag(covariance))
+        return cls(first + np.arange(len(covariance)), beside)
+
+    def times(self, factor: float) -> SharedNoise:
+        """Return the same in other units."""
+        return SharedNoise(self.numbers, self.covariance * factor)
+
+    def counted_from(self, first: int) -> SharedNoise:
+        """Return the same, of observations that come after so many others."""
+        return SharedNoise(self.numbers + first, self.covariance)
+
+    def add_to(self, K: np.ndarray) -> None:
+        """Add it to a matrix of all observations, in place."""
+        K[np.ix_(self.numbers, self.numbers)] += self.covariance
+
+    def add_below(self, K: np.ndarray) -> None:
+        """Add it below the diagonal alone; what is above may be anything."""
+        rows, columns = np.tril_indices(len(self.numbers), -1)
+        K[self.numbers[rows], self.numbers[columns]] += self.covariance[rows, columns]
+
+
+def noise_with(variances: np.ndarray, shared: list[SharedNoise]) -> np.ndarray:
+    """Covariance (n, n) of the noise of n observations."""
+    out = np.diag(variances)
+    for each in shared:
+        each.add_to(out)
+    return out
+
+
+@dataclass
+class Merged:
+    """One observation for each distinct functional, equivalent to all samples of it.
+
+    Attributes
+    ----------
+    y, noise : ndarray of shape (n,)
+        Precision-weighted means and their noise variances.
+    counts : ndarray of shape (n,)
+        Samples behind them.
+    square, log : float
+        What the samples add to minus twice the log likelihood.
+    shared : list of SharedNoise
+        Covariances of noise, of functionals with a single sample each.
+    """
+
+    y: np.ndarray
+    noise: np.ndarray
+    counts: np.ndarray
+    square: float
+    log: float
+    shared: list[SharedNoise] = field(default_factory=list)
+
+    def in_units(self, offset: float, scale: float, center: float, unit: float) -> Merged:
+        """Return the same, changed from units (offset, scale) to (center, unit)."""
+        ratio = scale / unit
+        merged_away = int(self.counts.sum()) - len(self.counts)
+        return Merged(
+            (self.y * scale + offset - center) / unit,
+            self.noise * ratio**2,
+            self.counts,
+            self.square,  # of gaps in units of their noise, which changes with them
+            self.log + 2.0 * log(ratio) * merged_away,
+            [each.times(ratio**2) for each in self.shared],
+        )
+
+
+@dataclass
+class ScaledSamples:
+    """Answers to functionals, by the numbers of these, in the units of the surrogate.
+
+    Where a noise variance is to be learned, NaN as ``alpha``, it is ``share`` times that of an
+    answer whose share is one; so are the covariances ``shared``, whose numbers are of samples.
+    """
+
+    functional: np.ndarray
+    y: np.ndarray
+    alpha: np.ndarray
+    share: float | np.ndarray = 1.0
+    shared: list[SharedNoise] = field(default_factory=list)
+
+    @property
+    def unknown(self) -> np.ndarray:
+        """Whose noise is to be learned."""
+        return np.isnan(self.alpha)
+
+    def about(self, chosen: np.ndarray) -> ScaledSamples:
+        """Return the samples of the functionals of some numbers (k,), which are counted anew."""
+        place = np.full(int(self.functional.max(initial=-1)) + 1, -1)
+        place[chosen] = np.arange(len(chosen))
+        kept = place[self.functional] >= 0
+        shared, position = [], np.cumsum(kept) - 1
+        for each in self.shared:
+            some = kept[each.numbers]
+            covariance = each.covariance[np.ix_(some, some)]
+            shared.append(SharedNoise(position[each.numbers[some]], covariance))
+        share = np.broadcast_to(self.share, kept.shape)[kept]
+        functional = place[self.functional[kept]]
+        return ScaledSamples(functional, self.y[kept], self.alpha[kept], share, shared)
+
+    def shared_by(self, noise: float) -> list[SharedNoise]:
+        """Covariances of noise between functionals, the unknown noise variance being ``noise``."""
+        unknown = self.unknown
+        return [
+            SharedNoise(
+                self.functional[each.numbers],
+                each.covariance * (noise if unknown[each.numbers[0]] else 1.0),
+            )
+            for each in self.shared
+        ]
+
+    def slope_by_shared(self, noise: float, inner: np.ndarray) -> float:
+        """Derivative of a log density by the logarithm of the unknown noise variance.
+
+        Of that part which the covariances between answers have; ``inner`` (n, n) is twice the
+        derivative by the covariances of functionals.
+        """
+        unknown = self.unknown
+        return 0.5 * sum(
+            float((inner[np.ix_(each.numbers, each.numbers)] * each.covariance).sum())
+            for each, told in zip(self.shared_by(noise), self.shared, strict=True)
+            if unknown[told.numbers[0]]
+        )
+
+    def merged(self, noise: float = np.nan, further: float | np.ndarray = 0.0) -> Merged:
+        """Merge samples of the same functional, the unknown noise variance being ``noise``.
+
+        ``further`` is variance beside that, one number or one for each sample.
+        """
+        variance = np.where(self.unknown, noise * self.share, self.alpha) + further
+        i, n = self.functional, int(self.functional.max(initial=-1)) + 1
+        counts = np.bincount(i, minlength=n)
+        least = np.full(n, np.inf)
+        np.minimum.at(least, i, variance)
+        # Precisions in units of the largest: nothing overflows, however small a variance is. Of
+        # samples without noise nothing is more precise, and they agree or nothing can.
+        has_exact = least == 0.0
+        weight = least[i] / np.where(has_exact[i], 1.0, variance)
+        weight[variance == 0.0] = 1.0
+        total = np.bincount(i, weight, n)
+        y = np.bincount(i, weight * self.y, n) / total
+        merged = least / total
+        gap = self.y - y[i]
+        # Beside an exact sample a noisy one keeps a density of its own.
+        noisy = variance > 0.0
+        square = float(np.sum(gap[noisy] ** 2 / variance[noisy]))
+        log_terms = np.log(variance[noisy]).sum() - np.log(merged[~has_exact]).sum()
+        extra = noisy.sum() - (~has_exact).sum()
+        log_terms = float(log_terms + extra * log(2.0 * pi))
+        return Merged(y, merged, counts, square, log_terms, self.shared_by(noise))
+
+
+class Samples:
+    """Answers to functionals, numbered as a surrogate numbers the distinct ones.
+
+    Attributes
+    ----------
+    functional : list of int
+        Number of the functional that was observed.
+    reward : list of float
+        The answers, in the user's units.
+    alpha : list of float
+        Their noise variances; NaN where it is to be learned.
+    share : list of float
+        What that is a multiple of, where it is to be learned.
+    shared : list of SharedNoise
+        Covariances of noise between answers, in the units of ``alpha``, or of ``share`` where it is
+        to be learned.
+    """
+
+    def __init__(self) -> None:
+        self.functional: list[int] = []
+        self.reward: list[float] = []
+        self.alpha: list[float] = []
+        self.share: list[float] = []
+        self.shared: list[SharedNoise] = []
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def append(self, functional: int, reward: float, alpha: float, share: float = 1.0) -> None:
+        """Add one answer."""
+        self.functional.append(functional)
+        self.reward.append(reward)
+        self.alpha.append(alpha)
+        self.share.append(share)
+
+    def scaled(self, center: float, scale: float) -> ScaledSamples:
+        """Return the samples in units in which learning takes place."""
+        reward, alpha = np.array(self.reward), np.array(self.alpha)
+        functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
+        shared = [
+            each if np.isnan(alpha[each.numbers[0]]) else each.times(scale**-2)
+            for each in self.shared
+        ]
+        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share, shared)
