@@ -23,7 +23,27 @@ class Blocks:
     Parameters
     ----------
     rows : array-like of shape (n_queries, k, n_columns), or list of arrays (k_i, n_columns)
-        The rows of each query, as the kernel takes them.
+        The rows of each query, as the kernel takes them, without contexts.
+
+    Notes
+    -----
+    Noise, in units of the reward squared, is a number for each answer or for each of its numbers, or
+    a covariance where these have errors in common, as those of one calibration:
+
+    ============================ ==================================================
+    ``alpha``                    what it stands for
+    ============================ ==================================================
+    number                       the noise variance of every number
+    (n_queries,)                 that of all numbers of each query
+    (n_queries, k) or (1, k)     that of each number
+    (n_queries, k, k), (1, k, k) the covariance of the noise of each answer
+    (k, k)                       the same for all queries, where there are not k
+    ============================ ==================================================
+
+    Where there are k queries an array (k, k) has the variances of each number, and one that is
+    symmetric, and so might be meant as a covariance, is refused. ``relative_noise`` takes the same
+    shapes, of which the level is learned, and ``tell(query, reward, alpha)`` a number, (k,) or
+    (k, k). Covariances have no negative eigenvalues; some may be 0.
 
     Examples
     --------
@@ -46,6 +66,16 @@ class Blocks:
     ...     return [np.sin(5 * x), 5 * np.cos(5 * x)]
     >>> result = opt.run(value_and_slope, budget=4)
     >>> bool(abs(result.x.descriptor[0] - np.pi / 10) < 0.03)
+    True
+
+    Two detectors that share an error of calibration, of deviation 0.3, and have one of 0.1 each:
+
+    >>> pair = Blocks([[[x], [x + 0.2]] for x in np.linspace(0, 0.8, 9)])
+    >>> noise = 0.3**2 * np.ones((2, 2)) + 0.1**2 * np.eye(2)
+    >>> opt = KGOptimizer(
+    ...     RBF(0.2), queries=pair, targets=np.linspace(0, 1, 11)[:, None], alpha=noise
+    ... )
+    >>> opt.ask().index in range(9)
     True
     """
 

@@ -58,7 +58,9 @@ class KGOptimizer(BaseTargetsOptimizer):
     alpha : float, array-like, callable or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each row
         of ``queries``, or for each size of its cells, with ``Blocks`` also for each of their rows,
-        (n_queries, k) or (1, k); a callable is as for ``cost``. None learns one for all.
+        (n_queries, k) or (1, k), or the covariance (n_queries, k, k) or (1, k, k) of the noise of
+        an answer (see :class:`~skgpb.domains.Blocks`); a callable is as for ``cost``. None learns
+        one for all.
     relative_noise : array-like or callable, default=None
         How the noise variances of answers compare: one number above 0 for each row of ``queries``,
         or for each size of its cells. An answer has so many times ``alpha``, or so many times what

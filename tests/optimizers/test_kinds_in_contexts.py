@@ -209,7 +209,9 @@ def test_a_run_is_saved_read_and_goes_on(cls, name, tmp_path):
         assert twin.ask(2, context=0.6) == optimizer.ask(2, context=0.6)
         assert twin.recommend(context=0.4) == optimizer.recommend(context=0.4)
         # What was asked in one context is told while another one is tracked.
+        expected = twin.predict_query([elsewhere])
         twin.tell(elsewhere, answer(elsewhere))
+        np.testing.assert_allclose(np.ravel(twin.history_["mean"][-1]), expected, atol=1e-9)
     assert optimizer.spent_ == result.cost
     assert optimizer.history_["descriptor"].shape[1] == 2 * optimizer.n_features_in_
 
