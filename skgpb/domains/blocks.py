@@ -27,8 +27,8 @@ class Blocks:
 
     Notes
     -----
-    Noise, in units of the reward squared, is a number for each answer or for each of its numbers, or
-    a covariance where these have errors in common, as those of one calibration:
+    Noise, in units of the reward squared, is a number for each answer or for each of its numbers,
+    or a covariance where these have errors in common, as those of one calibration:
 
     ============================ ==================================================
     ``alpha``                    what it stands for
