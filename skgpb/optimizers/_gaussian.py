@@ -36,7 +36,7 @@ from skgpb.surrogate.likelihood import (
     restarts,
 )
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
-from skgpb.surrogate.samples import Samples, ScaledSamples
+from skgpb.surrogate.samples import ScaledSamples, SharedNoise
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions, check_callable_value
 
@@ -458,6 +458,52 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         check_is_fitted(self, "bounds_")
         blocks = [self._block(query) for query in self._checked_queries(queries)]
         return self._signed_moments(self._gp.moments(blocks, std=return_std))
+
+
+class Samples:
+    """Answers to functionals, numbered as a surrogate numbers the distinct ones.
+
+    Attributes
+    ----------
+    functional : list of int
+        Number of the functional that was observed.
+    reward : list of float
+        The answers, in the user's units.
+    alpha : list of float
+        Their noise variances; NaN where it is to be learned.
+    share : list of float
+        What that is a multiple of, where it is to be learned.
+    shared : list of SharedNoise
+        Covariances of noise between answers, in the units of ``alpha``, or of ``share`` where it is
+        to be learned.
+    """
+
+    def __init__(self) -> None:
+        self.functional: list[int] = []
+        self.reward: list[float] = []
+        self.alpha: list[float] = []
+        self.share: list[float] = []
+        self.shared: list[SharedNoise] = []
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def append(self, functional: int, reward: float, alpha: float, share: float = 1.0) -> None:
+        """Add one answer."""
+        self.functional.append(functional)
+        self.reward.append(reward)
+        self.alpha.append(alpha)
+        self.share.append(share)
+
+    def scaled(self, center: float, scale: float) -> ScaledSamples:
+        """Return the samples in units in which learning takes place."""
+        reward, alpha = np.array(self.reward), np.array(self.alpha)
+        functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
+        shared = [
+            each if np.isnan(alpha[each.numbers[0]]) else each.times(scale**-2)
+            for each in self.shared
+        ]
+        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share, shared)
 
 
 def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-r"""Answers to functionals: as they were told, in the units of a surrogate, and merged.
+r"""Answers to functionals, in the units of a surrogate, and what is left of them when they are merged.
 
 Most answers have independent noise, and those about one functional are merged into one. The numbers
 of one answer may have errors in common, :class:`SharedNoise`: these are kept apart, each with its
@@ -180,49 +180,3 @@ class ScaledSamples:
         extra = noisy.sum() - (~has_exact).sum()
         log_terms = float(log_terms + extra * log(2.0 * pi))
         return Merged(y, merged, counts, square, log_terms, self.shared_by(noise))
-
-
-class Samples:
-    """Answers to functionals, numbered as a surrogate numbers the distinct ones.
-
-    Attributes
-    ----------
-    functional : list of int
-        Number of the functional that was observed.
-    reward : list of float
-        The answers, in the user's units.
-    alpha : list of float
-        Their noise variances; NaN where it is to be learned.
-    share : list of float
-        What that is a multiple of, where it is to be learned.
-    shared : list of SharedNoise
-        Covariances of noise between answers, in the units of ``alpha``, or of ``share`` where it is
-        to be learned.
-    """
-
-    def __init__(self) -> None:
-        self.functional: list[int] = []
-        self.reward: list[float] = []
-        self.alpha: list[float] = []
-        self.share: list[float] = []
-        self.shared: list[SharedNoise] = []
-
-    def __len__(self) -> int:
-        return len(self.reward)
-
-    def append(self, functional: int, reward: float, alpha: float, share: float = 1.0) -> None:
-        """Add one answer."""
-        self.functional.append(functional)
-        self.reward.append(reward)
-        self.alpha.append(alpha)
-        self.share.append(share)
-
-    def scaled(self, center: float, scale: float) -> ScaledSamples:
-        """Return the samples in units in which learning takes place."""
-        reward, alpha = np.array(self.reward), np.array(self.alpha)
-        functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
-        shared = [
-            each if np.isnan(alpha[each.numbers[0]]) else each.times(scale**-2)
-            for each in self.shared
-        ]
-        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share, shared)
