@@ -1,4 +1,4 @@
-r"""Answers to functionals, in the units of a surrogate, and what is left of them when they are merged.
+r"""Answers to functionals, in the units of a surrogate, and what they are merged into.
 
 Most answers have independent noise, and those about one functional are merged into one. The numbers
 of one answer may have errors in common, :class:`SharedNoise`: these are kept apart, each with its
