@@ -8,7 +8,7 @@ one solution with L. Functionals that are pending come behind those that were ob
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ class MovingFunctional:
         Rows of functionals whose covariances with it are wanted.
     blocks : list of ndarray of shape (n_rows, n_columns)
         What is pending, and counts as observed.
-    noises : iterable of float
+    noises : sequence of float, or ndarray (k, k)
         Noise variances of its answers, in the user's units.
     """
 
@@ -50,7 +50,7 @@ class MovingFunctional:
         movement: Movement,
         others: np.ndarray,
         blocks: list[np.ndarray],
-        noises: Iterable[float],
+        noises: Sequence[float] | np.ndarray,
     ) -> None:
         self._gp, self._movement = gp, movement
         self._weights: np.ndarray = gp.posterior.weights()
