@@ -188,6 +188,15 @@ def check_numbers(values: Any, name: str, ensure_2d: bool = True) -> np.ndarray:
         raise ValueError(f"{name} must be an array of finite numbers: {error}") from error
 
 
+def as_labels(values: Any) -> np.ndarray:
+    """Return texts or numbers as an array of one kind, as far as they are of one.
+
+    Columns of tables often hold Python's objects.
+    """
+    labels = np.asarray(values)
+    return np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
+
+
 def check_rows(X: Any, y: Any) -> None:
     """Raise ValueError unless there is one y for each row of X, as far as their shapes tell."""
     counted = all(hasattr(each, "__len__") and not issparse(each) for each in (X, y))

@@ -126,6 +126,11 @@ class Cells:
         separate = values > 0
         given = size
         if isinstance(size, Mapping):
+            if not names:
+                raise ValueError(
+                    f"sizes of {name} must be numbers where the sides of bounds have no names; got "
+                    f"{size!r}"
+                )
             needed = [name for name, n in zip(names, values, strict=True) if not n]
             if not set(needed) <= set(size) <= set(names):
                 raise ValueError(

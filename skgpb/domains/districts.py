@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.utils import check_numbers
+from skgpb.utils import as_labels, check_numbers
 
 
 class Districts:
@@ -67,7 +67,7 @@ class Districts:
     def __init__(self, points: Any, names: Any, weights: Any = None) -> None:
         self.points = np.array(check_numbers(points, "points"), dtype=np.float64)
         n = len(self.points)
-        given = np.asarray(names)
+        given = as_labels(names)
         if given.shape != (n,) or given.dtype.kind not in "iuU":
             raise ValueError(
                 f"names of Districts must be a text or an integer for each of {n} points; got "

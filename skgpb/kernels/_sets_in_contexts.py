@@ -23,6 +23,19 @@ from skgpb.utils import box_around
 POINT = -1.0
 
 
+def set_numbers(rows: np.ndarray, n_sets: int, name: str = "X") -> np.ndarray:
+    """Return the numbers of sets (n,) in the last column of rows, POINT of points; checked."""
+    last = rows[:, -1]
+    known = (last == POINT) | ((last >= 0) & (last < n_sets) & (last == np.floor(last)))
+    if not known.all():
+        row = int(np.argmin(known))
+        raise ValueError(
+            f"the last column of {name} must hold -1, a point, or the number of a set, from 0 to"
+            f" {n_sets - 1}; row {row} has {float(last[row])!r}."
+        )
+    return last.astype(np.intp)
+
+
 @dataclass
 class WrittenOut:
     """Embedding of n rows, points and sets mixed."""
@@ -59,7 +72,7 @@ class SetsInContexts:
         """Return the rows written out, of those in one context every point once."""
         n = self.n_context
         contexts, of = np.unique(rows[:, :n], axis=0, return_inverse=True)
-        numbers = rows[:, -1].astype(np.intp)
+        numbers = set_numbers(rows, self.R.shape[0])
         points, weights, order = [rows[:0, :-1]], [], []
         for i, context in enumerate(contexts):
             mine = np.flatnonzero(of.ravel() == i)

@@ -10,11 +10,11 @@ from scipy.sparse import csr_array
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.kernels._indirect import IndirectKernel, as_points
-from skgpb.kernels._sets_in_contexts import POINT, SetsInContexts
+from skgpb.kernels._sets_in_contexts import POINT, SetsInContexts, set_numbers
 from skgpb.kernels._support import BLOCK_SIZE, Support, SupportEvaluator, SupportRows
 from skgpb.kernels._white import noise_of_points
 from skgpb.kernels.evaluator import Evaluator
-from skgpb.utils import check_size
+from skgpb.utils import as_labels, check_size
 
 
 class WeightedSum(IndirectKernel):
@@ -102,7 +102,7 @@ class WeightedSum(IndirectKernel):
         ``contexts`` (n, n_context), or (1, n_context) for all, are the contexts they are in.
         """
         labels, _, _ = self._sets()
-        asked = np.asarray(A)
+        asked = as_labels(A)
         if asked.ndim == 2 and asked.shape[1] == 1:
             asked = asked[:, 0]
         if asked.ndim != 1:
@@ -151,24 +151,21 @@ class WeightedSum(IndirectKernel):
 
     def _check_rows(self, rows: np.ndarray, name: str) -> None:
         labels, points, _ = self._sets()
-        n_columns = self.n_context + points.shape[1] + 1
-        if rows.shape[1] != n_columns:
+        self._check_columns(rows.shape[1], points, name)
+        set_numbers(rows, len(labels), name)
+
+    def _check_columns(self, n: int, points: np.ndarray, name: str) -> None:
+        needed = self.n_context + points.shape[1] + 1
+        if n != needed:
             context = "context, " if self.n_context else ""
             raise ValueError(
-                f"{name} must hold rows [{context}point, number of a set], {n_columns} columns, as"
-                f" written by points or queries; got {rows.shape[1]}."
-            )
-        last = rows[:, -1]
-        known = (last == POINT) | ((last >= 0) & (last < len(labels)) & (last == np.floor(last)))
-        if not known.all():
-            raise ValueError(
-                f"the last column of {name} must hold -1, a point, or the number of a set, from 0"
-                f" to {len(labels) - 1}; row {int(np.argmin(known))} has"
-                f" {float(last[int(np.argmin(known))])!r}."
+                f"{name} must hold rows [{context}point, number of a set], {needed} columns, as"
+                f" written by points or queries; got {n}."
             )
 
     def _make_evaluator(self, n_columns: int) -> Evaluator:
         _, points, R = self._sets()
+        self._check_columns(n_columns, points, "X")
         base = self._checked_base()
         if self.n_context:
             return SetsInContexts(base, points, R, self.n_context)
@@ -181,7 +178,7 @@ class WeightedSum(IndirectKernel):
             raise ValueError("WeightedSum needs X, the points of all sets.")
         every = as_points(self.X, "X")
         n = len(every)
-        groups = np.zeros(n, dtype=np.intp) if self.groups is None else np.asarray(self.groups)
+        groups = np.zeros(n, dtype=np.intp) if self.groups is None else as_labels(self.groups)
         if groups.shape != (n,) or groups.dtype.kind not in "iufbUS":
             raise ValueError(
                 f"groups must hold a number or a name for each of {n} points; got"
@@ -210,7 +207,7 @@ class _Sets(Support):
 
     def split(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return which rows are sets, the other points, and the numbers of sets (n, 1)."""
-        asked = rows[:, -1] != POINT
+        asked = set_numbers(rows, self.R.shape[0]) != POINT
         points = np.ascontiguousarray(rows[~asked, :-1])
         if self.origin is not None:
             points -= self.origin

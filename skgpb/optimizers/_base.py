@@ -153,10 +153,10 @@ class BaseBanditOptimizer(
         bounds = self._domain()
         if bounds is None:
             if X is None:
+                ways = [f"{x}=" for x in ("bounds", "arms", "pool", "queries") if hasattr(self, x)]
                 raise NotFittedError(
-                    f"This {type(self).__name__} instance has no domain yet: pass bounds= (or "
-                    f"{'arms' if hasattr(self, 'arms') else 'pool'}=) to the constructor, or call "
-                    "fit(X, y), which takes the bounds from X."
+                    f"This {type(self).__name__} instance has no domain yet: pass "
+                    f"{' or '.join(ways)} to the constructor, or fit(X, y) takes the bounds of X."
                 )
             bounds = box_around(X)
             check_resolution(bounds, "the bounds of X")

@@ -43,7 +43,10 @@ class OverDistricts:
                 each = Districts(rows, np.arange(len(rows)))
             out.append(each)
         if len({each.points.shape[1] for each in out}) > 1:
-            raise ValueError("queries and targets must have as many columns")
+            raise ValueError(
+                "queries and targets must have as many columns; got points of "
+                f"{' and '.join(str(each.points.shape[1]) for each in out)}"
+            )
         return out
 
     def _box_of_districts(self: Any, bounds: np.ndarray | None) -> np.ndarray:

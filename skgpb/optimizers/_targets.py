@@ -20,6 +20,7 @@ from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.blocks import BlockArm, Blocks, BlockSet
 from skgpb.domains.cells import Cells, FreeCells, frequent_sizes, points_in_runs
 from skgpb.domains.contexts import ContextArms, ContextBlocks, in_contexts, without_contexts
+from skgpb.domains.fidelities import Fidelities
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.kernels._boxes import boxes_from_points, check_boxes
 from skgpb.locks import locked
@@ -318,12 +319,18 @@ class BaseTargetsOptimizer(
             for name, rows in arrays.items()
         ]
         if len({part.shape[1] for parts in corners for part in parts}) > 1:
-            raise ValueError("queries and targets must have as many columns")
+            shapes = " and ".join(f"{name} of {rows.shape[1]}" for name, rows in arrays.items())
+            raise ValueError(f"queries and targets must have as many columns; got {shapes}")
         points = np.concatenate([part for parts in corners for part in parts])
         return np.column_stack([points.min(axis=0), points.max(axis=0)])
 
     def _begin_checks(self, d: int) -> None:
         self._check_prices()
+        if isinstance(self.targets, Blocks | Fidelities):
+            raise ValueError(
+                "targets must be Cells, Discs, Districts or rows: Blocks and Fidelities are for "
+                f"queries; got {self.targets!r}"
+            )
         if isinstance(self.kernel, CompoundKernel):
             raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
         if self.space_ is not None and self.space_.discrete:

@@ -36,14 +36,14 @@ def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
     """Return what a rule says of all queries, or raise ValueError."""
     if not callable(rule):
         return RULES[rule](posterior)
-    values = np.asarray(rule(posterior), dtype=np.float64)
+    values = np.asarray(rule(posterior))
     n = len(posterior.cost)
-    if values.shape != (n,) or np.isnan(values).any():
+    if values.shape != (n,) or values.dtype.kind not in "fiub" or np.isnan(values).any():
         raise ValueError(
             f"rule must return a number for each of {n} queries, none of them NaN; got "
-            f"{values.shape if values.shape != (n,) else values}"
+            f"{values if values.shape in ((), (n,)) else values.shape}"
         )
-    return values
+    return values.astype(np.float64)
 
 
 @with_shared_paragraphs

@@ -148,3 +148,19 @@ def test_wrong_rows_are_named():
         kernel([[0.1, 0.2, 0.0], [0.1, 0.2, 3.0]])
     with pytest.raises(ValueError, match="3 columns"):
         kernel([[0.1, 0.2]])
+
+
+@pytest.mark.parametrize("row", [[0.1, 0.2, 3.0], [0.1, 0.2, 0.5], [0.1, 0.2, -3.0], [0.1, 0.2]])
+def test_wrong_rows_are_no_other_sets_wherever_they_come_from(row):
+    kernel = WeightedSum(RBF(), X, NAMES)
+    known = kernel.queries(["north", "south"])
+    optimizer = KGOptimizer(kernel, queries=known, targets=kernel.points(X), alpha=0.1)
+    query = optimizer.ask()
+    for wrong in (
+        lambda: OnlineGaussianProcessRegressor(kernel, alpha=0.1).fit([row], [1.0]),
+        lambda: KGOptimizer(kernel, queries=[row], alpha=0.1).ask(),
+        lambda: optimizer.tell(row, 1.0),
+    ):
+        with pytest.raises(ValueError, match=r"number of a set|columns|shape \(3,\)|outside"):
+            wrong()
+    assert len(optimizer.history_) == 0 and optimizer.ask() == query

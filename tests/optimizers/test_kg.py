@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from reference.kg import NaiveKG
+from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb import KGOptimizer
-from skgpb.domains import Arm, Cells
+from skgpb.domains import Arm, Blocks, Cells, Fidelities
 from skgpb.kernels import CellAverage, Tasks, WeightedSum, WindowMean, boxes_from_points
 
 POINTS = np.linspace(0, 1, 23)[:, None]
@@ -252,3 +253,22 @@ def test_the_best_cell_is_found_from_cells_of_other_sizes(seed):
     )
     result = optimizer.run(average, budget=40)
     assert np.abs(result.x.center - peak).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"targets": Fidelities(2)}, r"Fidelities are for queries; got Fidelities\(2\)"),
+        ({"targets": Blocks([[[0.1], [0.2]]])}, "targets must be Cells, Discs, Districts or rows"),
+        ({"queries": Cells({"x": 0.1})}, "must be numbers where the sides of bounds have no names"),
+        (
+            {"queries": [[0.1, 0.2]], "targets": [[0.1]], "bounds": None},
+            "as many columns; got queries of 2 and targets of 1",
+        ),
+        ({"bounds": None}, "KGOptimizer instance has no domain yet: pass bounds= or queries= to"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(parameters, message):
+    optimizer = KGOptimizer(**{"bounds": [(0, 1)], **parameters})
+    with pytest.raises((ValueError, NotFittedError), match=message):
+        optimizer.ask()

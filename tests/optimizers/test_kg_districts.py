@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from reference.kg import NaiveKG
 from sklearn.gaussian_process.kernels import RBF, Matern
 
@@ -150,7 +151,7 @@ def test_it_is_saved_with_its_districts(tmp_path):
     [
         ({"targets": Cells(0.1)}, "targets must be Districts or points beside other Districts"),
         ({"queries": None}, "queries must be Districts or points"),
-        ({"queries": TOWNS[:, :1]}, "queries and targets must have as many columns"),
+        ({"queries": TOWNS[:, :1]}, "as many columns; got points of 1 and 2"),
         ({"kernel": CellAverage(RBF(), 2)}, "kernel must be over the points of Districts"),
         ({"kernel": WeightedSum(RBF(), TOWNS)}, "kernel must be over the points of Districts"),
         ({"bounds": {"x": (0, 1), "y": (0, 1)}}, "bounds must be without names"),
@@ -175,3 +176,14 @@ def test_what_cannot_be_is_refused(parameters, message):
 def test_districts_that_are_none_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Districts(*arguments)
+
+
+@pytest.mark.parametrize("dtype", [object, "category"])
+def test_names_may_be_a_column_of_a_table(dtype):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"county": pandas.Series(COUNTY, dtype=dtype), "people": PEOPLE})
+    assert Districts(TOWNS, table["county"], table["people"]) == Districts(TOWNS, COUNTY, PEOPLE)
+    kernel = WeightedSum(RBF(), TOWNS, table["county"])
+    assert_array_equal(
+        kernel.queries(table["county"]), WeightedSum(RBF(), TOWNS, COUNTY).queries(COUNTY)
+    )

@@ -111,7 +111,9 @@ def test_what_the_function_prefers_is_asked_until_nothing_is_worth_it():
     assert var[hopeless.ask().index] >= var.max() - 1e-9
 
 
-@pytest.mark.parametrize("wrong", [np.zeros(3), np.full(13, np.nan), 1.0])
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(3), np.full(13, np.nan), 1.0, np.full(13, "a"), np.ones(13) * 1j, None]
+)
 def test_a_function_that_says_something_else_is_refused_before_anything_is_asked(wrong):
     optimizer = TargetsOptimizer(lambda posterior: wrong, RBF(0.2), **SETTINGS)
     with pytest.raises(ValueError, match="rule must return a number for each of 13 queries"):
