@@ -8,7 +8,10 @@ def subtract_explained(
     posterior: Posterior, K: NDArray[np.float64], slots: NDArray[np.intp], start: int = ...
 ) -> None: ...
 def correct_draws(
-    posterior: Posterior, residuals: NDArray[np.float64], draws: NDArray[np.float64]
+    posterior: Posterior,
+    residuals: NDArray[np.float64],
+    draws: NDArray[np.float64],
+    start: int = 0,
 ) -> None: ...
 def add_reductions(
     C: NDArray[np.float64],

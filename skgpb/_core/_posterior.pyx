@@ -205,9 +205,9 @@ cdef class Posterior:
         self._check_slot(slot)
         return self.mean[slot], self.var[slot]
 
-    def tracked_rows(self):
-        """Rows L^-1 cov(observed, tracked), a copy of shape (m, n)."""
-        return np.array(self.V[: self.m, : self.n])
+    def tracked_rows(self, slots=slice(None)):
+        """Rows L^-1 cov(observed, tracked), a copy of shape (m, n); or those of some slots."""
+        return np.array(np.asarray(self.V[: self.m, : self.n])[slots])
 
     def factor(self):
         """Lower Cholesky factor of Q, a copy of shape (n, n)."""

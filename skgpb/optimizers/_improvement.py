@@ -127,7 +127,8 @@ class ImprovesQueries:
         """Coordinates of the largest value among some targets, by slopes from some (n,)."""
         units, among = moving.units, AmongPosterior(posterior, deciding)
         pending = self._pending_rows(list(self._pending))
-        functional = MovingFunctional(self._gp, moving, self.targets_.rows[deciding], *pending)
+        tracked = self._across.n_first + deciding
+        functional = MovingFunctional(self._gp, moving, tracked, *pending)
 
         def falling(scaled: np.ndarray) -> tuple[float, np.ndarray]:
             z = scaled * units

@@ -355,8 +355,8 @@ class ElsewherePosterior(TargetsPosterior):
         fall = np.einsum("ij,ij->j", falls, falls)
         self.query_var = np.maximum((std / gp.scale) ** 2 - fall, 0.0)
         self.query_noise, self.cost, self.rng = noise, cost, rng
-        K = covariance_with_tracked(gp, some)[:, n:] - falls.T @ self._falls[:, n:]
-        self._elsewhere: np.ndarray = np.ascontiguousarray(K)
+        K = covariance_with_tracked(gp, some, n)
+        self._elsewhere: np.ndarray = K - falls.T @ self._falls[:, n:] if len(falls) else K
 
     @property
     def covariance(self) -> np.ndarray:

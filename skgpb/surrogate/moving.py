@@ -36,8 +36,8 @@ class MovingFunctional:
         What is known.
     movement : Movement
         What moves.
-    others : ndarray of shape (k, n_columns)
-        Rows of functionals whose covariances with it are wanted.
+    others : ndarray of int, shape (k,)
+        Numbers of tracked functionals, each of one row, whose covariances with it are wanted.
     blocks : list of ndarray of shape (n_rows, n_columns)
         What is pending, and counts as observed.
     noises : sequence of float, or ndarray (k, k)
@@ -54,21 +54,17 @@ class MovingFunctional:
     ) -> None:
         self._gp, self._movement = gp, movement
         self._weights: np.ndarray = gp.posterior.weights()
-        self._others = Functionals.of_rows(others)
+        self._others = Functionals.of_rows(gp.tracked.rows[others])
         self._pending = Functionals.of(blocks, gp.n_columns)
-        self._of_others: np.ndarray = self._solved(self._others)
-        self._of_pending: np.ndarray = self._solved(self._pending)
+        self._of_others: np.ndarray = gp.posterior.tracked_rows(others)
+        self._of_pending: np.ndarray = gp.covariance(self._pending, gp.observed)
+        gp.posterior.solve_rows(self._of_pending)
         self._root: np.ndarray = np.zeros((0, 0))
         self._falls: np.ndarray = np.zeros((0, len(others)))
         if blocks:
             self._root = pending_root(gp, self._pending, noises)
             known = gp.covariance(self._pending, self._others)
             self._falls = self._root.T @ (known - self._of_pending @ self._of_others.T)
-
-    def _solved(self, some: Functionals) -> np.ndarray:
-        K = self._gp.covariance(some, self._gp.observed)
-        self._gp.posterior.solve_rows(K)
-        return K
 
     def at(self, z: np.ndarray) -> Moments:
         """Look at the functional at coordinates (n,), and return its posterior moments."""

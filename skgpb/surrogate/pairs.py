@@ -64,11 +64,14 @@ def pending_root(
     return vectors[:, told] / np.sqrt(values[told])
 
 
-def covariance_with_tracked(gp: GaussianProcess, some: Functionals) -> np.ndarray:
-    """Posterior covariances (k, m) of any functionals with those that are tracked, O(k t^2)."""
-    K = gp.covariance(some, gp.tracked)
+def covariance_with_tracked(gp: GaussianProcess, some: Functionals, start: int = 0) -> np.ndarray:
+    """Posterior covariances (k, m) of any functionals with those that are tracked, O(k t^2).
+
+    From number ``start`` on.
+    """
+    K = gp.covariance(some, Functionals.of_rows(gp.tracked.rows[start:]) if start else gp.tracked)
     # "Draws" of zero at what was observed: what is left is what no observation explains.
-    correct_draws(gp.posterior, -gp.covariance(some, gp.observed), K)
+    correct_draws(gp.posterior, -gp.covariance(some, gp.observed), K, start)
     return K
 
 

@@ -76,8 +76,9 @@ def test_moments_are_those_of_dense_algebra_and_slopes_those_of_moments(kernel, 
     gp, cells = optimizer.surrogate_.process_, optimizer.domain_
     moving = MovingCell(cells, 30, resized=True)
     blocks, noises = optimizer._pending_rows(pending)
+    first = len(cells)
+    functional = MovingFunctional(gp, moving, np.arange(first, first + 5), blocks, noises)
     others = optimizer.targets_.rows[:5]
-    functional = MovingFunctional(gp, moving, others, blocks, noises)
     z = np.array([0.3, 0.6, 0.5, 0.2])
     found = functional.at(z)
     # The same by one inverse of all covariances.
@@ -125,8 +126,8 @@ def test_slopes_of_the_rule_with_prices_and_noise_by_the_sides(rule):
     moving = MovingCell(optimizer.domain_, 30, resized=True)
     numbers = optimizer._deciding(known, np.arange(8))
     posterior = AmongPosterior(known, numbers)
-    rows = optimizer.targets_.rows[numbers]
-    functional = MovingFunctional(optimizer.surrogate_.process_, moving, rows, [], [])
+    tracked = len(optimizer.domain_) + numbers
+    functional = MovingFunctional(optimizer.surrogate_.process_, moving, tracked, [], [])
 
     def value(z):
         sides = moving.sides(z[None])
