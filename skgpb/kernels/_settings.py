@@ -43,6 +43,8 @@ class AxisMatern(Matern):
         if not eval_gradient:
             return by_column(X, Y)
         K, gradient = by_column(X, eval_gradient=True)
+        if self.hyperparameter_length_scale.fixed:
+            return K, gradient[:, :, :0]
         return K, np.add.reduceat(gradient, starts_of(groups), axis=2)
 
 
@@ -75,6 +77,8 @@ class AxisRBF(RBF):
         if not eval_gradient:
             return by_column(X, Y)
         K, gradient = by_column(X, eval_gradient=True)
+        if self.hyperparameter_length_scale.fixed:
+            return K, gradient[:, :, :0]
         return K, np.add.reduceat(gradient, starts_of(groups), axis=2)
 
 

@@ -44,18 +44,29 @@ class OverFidelities:
         """Number of fidelities; 0 where there is one function alone."""
         return self.queries.n if isinstance(self.queries, Fidelities) else 0
 
-    def _over_fidelities(self, kernel: Kernel, counts: tuple[int, ...] | None) -> Kernel:
+    def _over_fidelities(self: Any, kernel: Kernel, counts: tuple[int, ...] | None) -> Kernel:
         """Return the kernel over rows with a column for the fidelity, where there are several."""
         if not self._n_tasks:
             return kernel
+        mixed = self.space_ is not None and self.space_.discrete
+        if mixed and counts is not None:
+            raise ValueError(
+                "sizes of Fidelities must be 0, and targets points, where sides of bounds or "
+                f"context_bounds have separate values; got {self.queries!r} and {self.targets!r}"
+            )
         if self.kernel is not None and takes_tasks(self.kernel):
+            if mixed:
+                raise ValueError(
+                    "kernel must be that of the truth, without Tasks, where sides of bounds or "
+                    f"context_bounds have separate values; got {self.kernel!r}"
+                )
             if counts is not None and not takes_boxes(self.kernel, behind=True):
                 raise ValueError(
                     f"cells of {self.queries!r} need a kernel over rows [lower, upper, fidelity]: "
                     f"Tasks(CellAverage(kernel), n_tasks={self._n_tasks}); got {self.kernel!r}"
                 )
             return clone(self.kernel)
-        slow = slow_kernel(self.bounds_, smooth=counts is not None)
+        slow = slow_kernel(self.bounds_, counts is not None, self.space_)
         slow = slow if counts is None else CellAverage(slow, counts)
         make = over_tasks if self.kernel is None else around
         return make(kernel, slow, self._n_tasks)

@@ -346,11 +346,6 @@ class BaseTargetsOptimizer(
                 "kernel must be over points where bounds has sides of separate values; "
                 f"{self.kernel!r} is over boxes"
             )
-        if self._n_tasks:
-            raise ValueError(
-                "queries must be no Fidelities where bounds, or context_bounds, has sides of "
-                f"separate values; got {self.queries!r}"
-            )
 
     def _begin(self) -> None:
         n, self._box = self.n_context_, self.bounds_[self.n_context_ :]

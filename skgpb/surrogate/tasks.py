@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
+from skgpb.kernels._settings import AxisMatern, OnSettings
 from skgpb.kernels.tasks import Tasks
 from skgpb.surrogate.likelihood import Prior
 
@@ -40,10 +41,15 @@ TREND, TREND_SPREAD = 1.0, 1.0
 NOISE, NOISE_SPREAD = 0.01, 2.0
 
 
-def slow_kernel(bounds: np.ndarray, smooth: bool = False) -> Kernel:
-    """Kernel of what varies slowly over a box (d, 2); see ``default_kernel`` for ``smooth``."""
+def slow_kernel(bounds: np.ndarray, smooth: bool = False, space: Any = None) -> Kernel:
+    """Kernel of what varies slowly over a box (d, 2); see ``default_kernel`` for ``smooth``.
+
+    Where sides have separate values ``space`` says what they are.
+    """
     side = bounds[:, 1] - bounds[:, 0]
     scale = SLOW_LENGTH_SCALE * sqrt(len(side)) * np.where(side > 0.0, side, 1.0)
+    if space is not None and space.discrete:
+        return OnSettings(AxisMatern(scale, "fixed", groups=space.groups), space.columns)
     return RBF(scale, "fixed") if smooth else Matern(scale, "fixed", nu=2.5)
 
 

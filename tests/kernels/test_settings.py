@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from skgpb.kernels import CellAverage, CellIntegral
-from skgpb.kernels._settings import AxisRBF
+from skgpb.kernels._settings import AxisMatern, AxisRBF
 
 
 def boxes():
@@ -36,3 +36,11 @@ def test_averages_by_axes_are_those_by_columns(make, scales):
         generic = by_axis.generic(rows, eval_gradient=True)
         assert_allclose(K, generic[0], rtol=1e-12)
         assert_allclose(gradient, generic[1], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [AxisMatern, AxisRBF])
+def test_length_scales_that_are_fixed_have_no_slopes(kind):
+    X = np.random.default_rng(0).uniform(size=(5, 3))
+    K, gradient = (1.5 * kind([0.4, 0.7], "fixed", groups=[0, 1, 1]))(X, eval_gradient=True)
+    assert gradient.shape == (5, 5, 1)
+    assert_allclose(gradient[:, :, 0], K)

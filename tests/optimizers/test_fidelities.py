@@ -161,3 +161,40 @@ def test_exact_answers_are_taken_as_nearly_exact_and_noisy_ones_as_noisy():
         np.sqrt(opt.alpha_) / spread for opt, spread in (smooth_pair(0), smooth_pair(0, 0.1))
     )
     assert exact < 0.014 < 0.04 < noisy < 0.2
+
+
+def test_sides_of_separate_values_are_for_points_of_fidelities():
+    def answer(query):
+        setting = query.params
+        value = -((setting["x"] - {"A": 0.3, "B": 0.7}[setting["machine"]]) ** 2)
+        value += 0.2 * (setting["n"] == 2)
+        return value if query.task == 0 else 0.5 * value + 0.1 * setting["x"]
+
+    opt = KGOptimizer(
+        queries=Fidelities(2),
+        cost=[1.0, 0.1],
+        context_bounds={"machine": ["A", "B"]},
+        bounds={"x": (0, 1), "n": range(4)},
+        n_candidates=100,
+        relearn=15,
+        random_state=0,
+    )
+    opt.run(answer, contexts=[{"machine": each} for each in "AB" * 15])
+    for machine, best in (("A", 0.3), ("B", 0.7)):
+        found = opt.recommend(context={"machine": machine})
+        assert found.task == 0 and found.params["machine"] == machine
+        assert found.params["n"] == 2 and abs(found.params["x"] - best) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"queries": Fidelities(2, 0.1)}, "sizes of Fidelities must be 0, and targets points"),
+        ({"targets": Cells(0.1)}, "sizes of Fidelities must be 0, and targets points"),
+        ({"kernel": Tasks(RBF())}, "kernel must be that of the truth, without Tasks, where sides"),
+    ],
+)
+def test_what_has_no_separate_values_is_refused(settings, message):
+    settings = {"queries": Fidelities(2), "bounds": {"n": range(9), "x": (0, 1)}} | settings
+    with pytest.raises(ValueError, match=message):
+        KGOptimizer(**settings).ask()
