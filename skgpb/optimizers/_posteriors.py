@@ -293,6 +293,8 @@ class TargetsPosterior:
         self.t = t
         self.offset, self.scale = gp.offset, gp.scale
         self.rng = rng
+        # The first draws of so many, for those who look from elsewhere.
+        self._first_draws: dict[int, np.ndarray] = {}
 
     @property
     def covariance(self) -> np.ndarray:
@@ -313,7 +315,14 @@ class TargetsPosterior:
         """Joint draws of all targets, shape (n_draws, n_targets)."""
         covariance = self._among_targets(np.arange(len(self.target_mean)))
         seed = int(self.rng.integers(2**31))
-        return joint_draws(self.target_mean, covariance, n_draws, seed).T
+        found = joint_draws(self.target_mean, covariance, n_draws, seed).T
+        self._first_draws.setdefault(n_draws, found)
+        return found
+
+    def first_draws(self, n_draws: int) -> np.ndarray:
+        """Joint draws that are the same whenever they are asked for, shape (n_draws, n_targets)."""
+        found = self._first_draws.get(n_draws)
+        return self.draws(n_draws) if found is None else found
 
     def _among_targets(self, numbers: np.ndarray) -> np.ndarray:
         """Posterior covariances (k, n_targets) of some targets with all."""
@@ -363,6 +372,10 @@ class ElsewherePosterior(TargetsPosterior):
         """Posterior covariances (n_queries, n_targets)."""
         return self._elsewhere
 
+    def draws(self, n_draws: int) -> np.ndarray:
+        """Joint draws of all targets, shape (n_draws, n_targets), those of what is tracked."""
+        return self.first_draws(n_draws) if n_draws in self._first_draws else super().draws(n_draws)
+
 
 class AmongPosterior(TargetsPosterior):
     """The same of one query that moves, and of some of the targets.
@@ -399,6 +412,10 @@ class AmongPosterior(TargetsPosterior):
             every = self._known.covariance_of_target(int(self._numbers[number]))
             self._of_target[number] = every[self._numbers]
         return self._of_target[number]
+
+    def draws(self, n_draws: int) -> np.ndarray:
+        """Joint draws of these targets, shape (n_draws, n_targets)."""
+        return self._known.first_draws(n_draws)[:, self._numbers]
 
 
 class IndirectTargetsPosterior(TargetsPosterior):

@@ -27,12 +27,14 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import (
     gumbel_max_values,
     linear_information,
+    log_information_slopes,
     max_value_entropy,
     maximisers,
 )
 from skgpb.locks import locked
 from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers._blocks import BlocksPosterior
+from skgpb.optimizers._improvement import Slopes
 from skgpb.optimizers._posteriors import ArmsPosterior, TargetsPosterior
 from skgpb.optimizers._targets import BaseTargetsOptimizer
 from skgpb.utils import MOST_POINTS, Integral, Interval, Real, StrOptions
@@ -235,6 +237,12 @@ class MESOverTargets(SearchByLargestValue, BaseTargetsOptimizer):
         """Return the logarithm of the information about the largest target, per unit cost."""
         return largest_target_information(posterior, self.n_max_values)
 
+    def _deciding(self, posterior: TargetsPosterior, slots: np.ndarray) -> np.ndarray:
+        return targets_drawn_largest(posterior, slots, self.n_max_values)
+
+    def _worth(self, posterior: TargetsPosterior) -> tuple[float, Slopes]:
+        return information_and_slopes(posterior, self.n_max_values)
+
     def _begin_checks(self, d: int) -> None:
         self._check_unused(("arms", "optimum"), "with queries or targets")
         super()._begin_checks(d)
@@ -274,3 +282,25 @@ def largest_target_information(
     )
     with np.errstate(divide="ignore"):
         return np.log(told / posterior.cost)
+
+
+def targets_drawn_largest(
+    posterior: TargetsPosterior, slots: np.ndarray, n_draws: int = N_MAX_VALUES
+) -> np.ndarray:
+    """Numbers of the targets that some draw has as the largest, whatever is asked."""
+    return maximisers(posterior.first_draws(n_draws))[0]
+
+
+def information_and_slopes(
+    posterior: TargetsPosterior, n_draws: int = N_MAX_VALUES
+) -> tuple[float, Slopes]:
+    """:func:`largest_target_information` of the only query of a posterior, and its slopes."""
+    draws = posterior.draws(n_draws)
+    places, weights = maximisers(draws)
+    about = float(posterior.covariance[0, places] @ weights)
+    total = float(posterior.query_var[0] + posterior.query_noise[0])
+    of_about, by_total = log_information_slopes(about, total, float(draws.max(axis=1).var()))
+    by = np.zeros(len(posterior.target_mean))
+    by[places] = of_about * weights
+    value = float(largest_target_information(posterior, n_draws)[0])
+    return value, Slopes(by, 0.0, by_total, by_total, -1.0 / float(posterior.cost[0]))

@@ -22,13 +22,23 @@ from skgpb.optimizers._posteriors import IndirectTargetsPosterior, TargetsPoster
 from skgpb.optimizers._targets import BaseTargetsOptimizer, worth_asking
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.kg import KGOptimizer, gain_and_slopes, targets_that_decide
-from skgpb.optimizers.mes import largest_target_information
+from skgpb.optimizers.mes import (
+    information_and_slopes,
+    largest_target_information,
+    targets_drawn_largest,
+)
 from skgpb.utils import StrOptions
 
 RULES: dict[str, Callable[[TargetsPosterior], np.ndarray]] = {
     "kg": lambda posterior: KGOptimizer().acquisition(posterior),
     "ids": lambda posterior: IDSOptimizer().acquisition(posterior),
     "mes": largest_target_information,
+}
+
+# Of those of which the slopes are known: which targets decide, and the value with its slopes.
+SLOPES: dict[str, tuple[Callable[..., np.ndarray], Callable[..., tuple[float, Slopes]]]] = {
+    "kg": (targets_that_decide, gain_and_slopes),
+    "mes": (targets_drawn_largest, information_and_slopes),
 }
 
 
@@ -193,10 +203,11 @@ class TargetsOptimizer(BaseTargetsOptimizer):
         return values_of(self.rule, posterior)
 
     def _deciding(self, posterior: TargetsPosterior, slots: np.ndarray) -> np.ndarray | None:
-        return targets_that_decide(posterior, slots) if self.rule == "kg" else None
+        known = SLOPES.get(self.rule) if isinstance(self.rule, str) else None
+        return None if known is None else known[0](posterior, slots)
 
     def _worth(self, posterior: TargetsPosterior) -> tuple[float, Slopes]:
-        return gain_and_slopes(posterior)
+        return SLOPES[str(self.rule)][1](posterior)
 
 
 @with_shared_paragraphs

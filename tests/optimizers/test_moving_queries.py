@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from reference.kg import expected_rise
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-from skgpb import IDSOptimizer, KGOptimizer, TargetsOptimizer
+from skgpb import IDSOptimizer, KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.domains import Cells, SizeRange
 from skgpb.domains.moving_cells import MovingCell
 from skgpb.kernels import CellAverage, CellIntegral
@@ -111,6 +111,8 @@ def test_moments_are_those_of_dense_algebra_and_slopes_those_of_moments(kernel, 
 RULES = {
     "kg": (KGOptimizer, {}),
     "kg as a rule": (TargetsOptimizer, {"rule": "kg"}),
+    "mes": (MESOptimizer, {}),
+    "mes as a rule": (TargetsOptimizer, {"rule": "mes"}),
     "ids": (IDSOptimizer, {}),
     "ids full": (IDSOptimizer, {"information": "full"}),
     "ids query": (IDSOptimizer, {"regret": "query"}),
