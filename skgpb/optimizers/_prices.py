@@ -102,14 +102,18 @@ class PricedKinds:
     def _by_sides(self, name: str, sides: np.ndarray) -> np.ndarray:
         """Return what a function says of sides (n, d), or raise ValueError."""
         found, default = getattr(self, name)(sides.copy()), DEFAULTS[name]
-        numbers = np.asarray(found)
-        right = numbers.shape == (len(sides),) and numbers.dtype.kind in "fiu"
-        if not (right and np.isfinite(numbers).all() and (numbers >= 0.0).all()) or (
-            default and not numbers.all()
-        ):
+        numbers, least = np.asarray(found), "above 0" if default else ">= 0"
+        if numbers.shape != (len(sides),) or numbers.dtype.kind not in "fiu":
             raise ValueError(
-                f"{name} must return a finite number {'above 0' if default else '>= 0'} for each "
-                f"row of an array of sides, {len(sides)} of them here; got {found!r}"
+                f"{name} must return a number {least} for each row of an array of sides "
+                f"{sides.shape}; got {type(found).__name__} of shape {numbers.shape}"
+            )
+        right = np.isfinite(numbers) & (numbers > 0.0 if default else numbers >= 0.0)
+        if not right.all():
+            i = int(np.argmin(right))
+            raise ValueError(
+                f"{name} must return finite numbers {least}; got {float(numbers[i])!r} for the "
+                f"sides {sides[i].tolist()}"
             )
         return numbers.astype(np.float64)
 

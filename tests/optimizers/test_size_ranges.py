@@ -163,10 +163,13 @@ def test_sizes_in_contexts():
         ({"targets": Cells(SizeRange(0.1, 0.2))}, "targets must have one size or a list of them"),
         ({"cost": [1.0, 2.0]}, "cost must be a function of the sides"),
         ({"alpha": [0.1] * 7}, "alpha must be a function of the sides"),
-        ({"cost": lambda sides: sides}, "cost must return a finite number above 0 for each row"),
+        (
+            {"cost": lambda sides: sides},
+            r"cost must return a number above 0 .*; got ndarray of shape \(11, 2\)",
+        ),
         (
             {"relative_noise": lambda sides: 0.0 * sides[:, 0]},
-            "relative_noise must return a finite",
+            r"numbers above 0; got 0.0 for the sides \[0.05, 0.05\]",
         ),
         ({"cost": price, "queries": [[0.1, 0.2]], "targets": None}, "only where queries are Cells"),
         ({"cost": price, "queries": Fidelities(2)}, "only where queries are Cells"),
