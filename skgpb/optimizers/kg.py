@@ -41,10 +41,11 @@ class KGOptimizer(BaseTargetsOptimizer):
         (:mod:`skgpb.surrogate.two_scales`).
     queries : Cells, Fidelities, Districts, Blocks, array-like (n_queries, n_columns), default=None
         What can be asked: cells, or discs (``Discs``), of some sizes wherever they lie in
-        ``bounds``, cells of any size in a :class:`~skgpb.domains.SizeRange`, weighted averages over sets of points, or finitely many rows, points (d
-        columns), boxes (2 d columns, [lower, upper]) or descriptors that ``kernel`` takes; with
-        :class:`~skgpb.domains.Blocks` several rows for each query, whose answer has a number for
-        each. None stands for all points of ``bounds``.
+        ``bounds``, cells of any size in a :class:`~skgpb.domains.SizeRange`, weighted averages over
+        sets of points, or finitely many rows, points (d columns), boxes (2 d columns, [lower,
+        upper]) or descriptors that ``kernel`` takes; with :class:`~skgpb.domains.Blocks` several
+        rows for each query, whose answer has a number for each. None stands for all points of
+        ``bounds``.
     targets : Cells, Districts, array-like of shape (n_targets, n_columns), default=None
         What is to be found, in the same forms. None stands for ``queries`` where these are rows,
         and for all points of ``bounds`` otherwise.
