@@ -11,7 +11,7 @@ setting, *what is wanted* is the setting at which the experiment is best, see
 # %%
 # Two functions
 # -------------
-# The last column of a row says which: 0 for the simulator, 1 for the experiment. The search knows
+# The last column of a row says which: 0 for the experiment, 1 for the simulator. The search knows
 # neither of them.
 
 import matplotlib.pyplot as plt
@@ -42,7 +42,7 @@ def simulator(x):
 # of the experiment alone. Nothing else is needed: a fidelity is a task with a price.
 
 rows = np.concatenate([np.column_stack([x, np.full(101, task)]) for task in (0, 1)])
-cost = np.repeat([1.0, 20.0], 101)
+cost = np.repeat([20.0, 1.0], 101)
 noise = 0.05
 
 
@@ -52,7 +52,7 @@ def both(seed, max_cost):
     opt = KGOptimizer(
         Tasks(RBF(0.2)),
         queries=rows,
-        targets=rows[101:],
+        targets=rows[:101],
         cost=cost,
         alpha=noise**2,
         normalize_y=True,
@@ -61,7 +61,7 @@ def both(seed, max_cost):
 
     def measured(query):
         setting, task = query.descriptor
-        return float((experiment if task else simulator)(setting) + noise * rng.normal())
+        return float((simulator if task else experiment)(setting) + noise * rng.normal())
 
     opt.run(measured, max_cost=max_cost)
     return opt
@@ -98,8 +98,8 @@ opt = both(0, 120)
 history, best = opt.history_, opt.recommend().points[0, 0]
 figure, axes = plt.subplots(2, sharex=True, figsize=(7, 5.6), layout="constrained")
 for ax, task, truth, title in (
-    (axes[0], 0, simulator, "the simulator, 1 each"),
-    (axes[1], 1, experiment, "the experiment, 20 each"),
+    (axes[0], 1, simulator, "the simulator, 1 each"),
+    (axes[1], 0, experiment, "the experiment, 20 each"),
 ):
     mean, std = opt.predict(np.column_stack([x, np.full(101, task)]), return_std=True)
     ax.fill_between(x, mean - 2 * std, mean + 2 * std, alpha=0.25, lw=0)

@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skgpb.domains.cells import Cells
 from skgpb.optimizers._base import BaseBanditOptimizer
+from skgpb.optimizers._targets import BaseTargetsOptimizer
 from skgpb.utils import MOST_ROUNDS, Integral, Real, check_numbers, check_size, in_contexts
 
 MAX_SEED = np.iinfo(np.int32).max
@@ -72,12 +74,17 @@ class BanditScorer:
         """Return a fresh optimizer with the estimator's parameters on the rows of X."""
         optimizer = clone(estimator)
         parameters = optimizer.get_params(deep=False)
-        domain = next((name for name in ("pool", "arms") if name in parameters), None)
+        if isinstance(optimizer, BaseTargetsOptimizer):
+            rows = optimizer.targets is None and not isinstance(optimizer.queries, Cells)
+            domain = "queries" if rows else None
+        else:
+            domain = next((name for name in ("pool", "arms") if name in parameters), None)
         known = isinstance(optimizer, BaseBanditOptimizer) and not in_contexts(optimizer)
         if domain is None or not known:
             raise TypeError(
-                "bandit_scorer needs an optimizer that searches a pool or arms, such as "
-                f"GPOOOptimizer or GPUCBOptimizer, got {estimator!r}"
+                "bandit_scorer needs an optimizer that searches a pool, arms, or queries that are "
+                "the targets as well, such as GPOOOptimizer, GPUCBOptimizer or KGOptimizer, got "
+                f"{estimator!r}"
             )
         settings: dict[str, Any] = {"bounds": None, domain: X}
         if parameters.get("random_state", seed) is None:
@@ -97,8 +104,8 @@ def bandit_scorer(
 
     By default scikit-learn scores an optimizer as a regressor. This scorer lets it search
     instead: an optimizer with the same parameters plays on the held-out rows as its pool (or
-    arms), where the answer to a query is the average of their y, and is scored by the true
-    average over the region that it recommends. This is how the constant c in
+    arms, or queries), where the answer to a query is the average of their y, and is scored by
+    the true average over the region that it recommends. This is how the constant c in
     ``diameter=(c, rho)`` is chosen by cross-validation in [1]_.
 
     Parameters

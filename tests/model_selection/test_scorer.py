@@ -20,8 +20,12 @@ from skgpb import (
     GPOOOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    IDSOptimizer,
+    KGOptimizer,
     StoOOOptimizer,
+    TargetsOptimizer,
 )
+from skgpb.domains import Cells
 from skgpb.model_selection import bandit_scorer
 
 RNG = np.random.default_rng(0)
@@ -66,6 +70,12 @@ def test_other_optimizers():
     assert bandit_scorer(80)(arms, X, Y) > np.quantile(Y, 0.85)
 
 
+@pytest.mark.parametrize("cls", [KGOptimizer, IDSOptimizer, TargetsOptimizer])
+def test_rules_over_targets_find_the_best_of_the_rows(cls):
+    optimizer = cls(kernel=2.0 * RBF(0.05), alpha=0.01)
+    assert bandit_scorer(30)(optimizer, X, Y) > np.quantile(Y, 0.85)
+
+
 def test_the_estimator_is_left_alone():
     optimizer = GPOOOptimizer(RBF(0.05)).fit(X, Y)
     before = optimizer.predict(X)
@@ -94,11 +104,18 @@ def test_transformers_are_applied():
 
 @pytest.mark.parametrize(
     "estimator",
-    [Ridge(), GPZoomingOptimizer(), CMESOptimizer(), ContextualGPTreeOptimizer()],
-    ids=lambda estimator: type(estimator).__name__,
+    [
+        Ridge(),
+        GPZoomingOptimizer(),
+        CMESOptimizer(),
+        ContextualGPTreeOptimizer(),
+        KGOptimizer(queries=Cells(0.1)),
+        KGOptimizer(targets=[[0.5]]),
+    ],
+    ids=repr,
 )
 def test_what_cannot_search_a_pool_is_refused(estimator):
-    with pytest.raises(TypeError, match="searches a pool or arms"):
+    with pytest.raises(TypeError, match="searches a pool, arms, or queries"):
         bandit_scorer()(estimator, X, Y)
 
 
