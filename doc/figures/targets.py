@@ -4,6 +4,7 @@ import numpy as np
 from drawn import BLUE, GREEN, GREY, INK, ORANGE
 from matplotlib import pyplot
 from matplotlib.figure import Figure
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import KGOptimizer
 from skgpb.domains import Cells
@@ -18,13 +19,15 @@ def f(x):
 def draw() -> Figure:
     rng = np.random.default_rng(1)
     opt = KGOptimizer(
+        0.3 * RBF(0.1),
+        alpha=0.05**2,
         queries=Cells(list(PRICES)),
         targets=Cells(0.1),
         cost=list(PRICES.values()),
         bounds=[(0, 1)],
         random_state=0,
     )
-    opt.run(lambda cell: f(cell.points).mean() + 0.05 * rng.normal(), max_cost=40.0)
+    opt.run(lambda cell: f(cell.points).mean() + 0.05 * rng.normal(), max_cost=25.0)
     fig, (asked, known, wanted) = pyplot.subplots(
         3, figsize=(5.2, 5.0), sharex=True, sharey=True, layout="constrained"
     )
@@ -33,14 +36,14 @@ def draw() -> Figure:
     ):
         wide = right - left > 0.2
         asked.plot([left, right], [answer] * 2, color=ORANGE if wide else BLUE, lw=2.5, alpha=0.8)
+    asked.text(0.42, 1.12, "one tenth, price 3", color=BLUE, va="top")
     asked.text(0.97, 0.95, "three tenths, price 1", color=ORANGE, ha="right", va="top")
-    asked.text(0.97, 0.78, "one tenth, price 3", color=BLUE, ha="right", va="top")
     x = np.linspace(0, 1, 301)
     mean, std = opt.predict(x[:, None], return_std=True)
     known.fill_between(x, mean - 2 * std, mean + 2 * std, color=BLUE, alpha=0.25, lw=0)
     known.plot(x, mean, color=BLUE)
     known.plot(x, f(x), ":", color=INK, lw=1.5)
-    known.text(0.97, 0.95, "dotted: the truth", color=INK, ha="right", va="top")
+    known.text(0.97, 1.12, "dotted: the truth", color=INK, ha="right", va="top")
     best = opt.recommend()
     lower = np.arange(10) / 10
     cells = [np.linspace(left, left + 0.1, 9)[:, None] for left in lower]
