@@ -147,6 +147,13 @@ def test_runs_are_kept_without_their_functions(tmp_path):
     assert clone(optimizer).get_params()["cost"] is price
 
 
+def test_another_price_counts_from_the_next_question():
+    optimizer = told(made(cost=price))[0]
+    rows = optimizer.domain_.rows
+    optimizer.set_params(cost=by_volume)
+    assert_allclose(optimizer.posterior().cost, by_volume(rows[:, 2:] - rows[:, :2]))
+
+
 def test_sizes_in_contexts():
     context = {"context_bounds": [(0.0, 1.0)], "bounds": [(0.0, 1.0)]}
     optimizer = made(cost=price, relative_noise=by_volume, **context)
