@@ -20,6 +20,7 @@ References
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,7 +105,7 @@ def from_counts(successes: ArrayLike, trials: ArrayLike, *, stabilize: bool = Tr
         raise ValueError(
             f"successes must be from 0 to trials, got {successes!r} of trials={trials!r}"
         )
-    if not stabilize:
+    if not _as_flag(stabilize):
         q = (k + 1.0) / (n + 2.0)
         return Answer(_plain(k / n), _plain(q * (1.0 - q) / n))
     angle = np.arcsin(np.sqrt(k / (n + 1.0))) + np.arcsin(np.sqrt((k + 1.0) / (n + 1.0)))
@@ -147,10 +148,15 @@ def from_rate(events: ArrayLike, exposure: ArrayLike = 1.0, *, stabilize: bool =
         raise ValueError(f"exposure must be above 0, got {exposure!r}")
     if not (x >= 0.0).all():
         raise ValueError(f"events must be at least 0, got {events!r}")
-    if not stabilize:
-        return Answer(_plain(x / exposed), _plain((x + 1.0) / exposed**2))
-    root = 0.5 * (np.sqrt(x) + np.sqrt(x + 1.0)) / np.sqrt(exposed)
-    return Answer(_plain(root), _plain(0.25 / exposed))
+    with np.errstate(over="ignore", divide="ignore"):
+        if _as_flag(stabilize):
+            root = 0.5 * (np.sqrt(x) + np.sqrt(x + 1.0)) / np.sqrt(exposed)
+            reward, alpha = root, 0.25 / exposed
+        else:
+            reward, alpha = x / exposed, (x + 1.0) / exposed / exposed
+    if not np.isfinite(alpha).all():
+        raise ValueError(f"exposure is too small for a noise variance, got {exposure!r}")
+    return Answer(_plain(reward), _plain(alpha))
 
 
 def to_proportion(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95) -> Estimate:
@@ -207,9 +213,15 @@ def to_rate(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95) -> Es
     return Estimate(*(_plain(np.maximum(end, 0.0) ** 2) for end in _ends(mean, std, level)))
 
 
+def _as_flag(stabilize: Any) -> bool:
+    if not isinstance(stabilize, bool | np.bool_):
+        raise ValueError(f"stabilize must be True or False, got {stabilize!r}")
+    return bool(stabilize)
+
+
 def _ends(mean: ArrayLike, std: ArrayLike, level: float) -> tuple[np.ndarray, ...]:
     """Mean and both ends of a normal interval."""
-    if not 0.0 < level < 1.0:
+    if not isinstance(level, Real) or not 0.0 < level < 1.0:
         raise ValueError(f"level must be a probability between 0 and 1, got {level!r}")
     middle, spread = _pair(mean, "mean", std, "std")
     if not (spread >= 0.0).all():

@@ -115,7 +115,12 @@ def test_an_answer_is_told_with_its_noise():
         (lambda: from_counts(1, np.ma.array([4, 5], mask=[0, 1])), "trials has masked"),
         (lambda: from_rate(-1), "events must be at least 0, got -1"),
         (lambda: from_rate(1, 0.0), "exposure must be above 0, got 0.0"),
+        (lambda: from_rate(0, 5e-324), "exposure is too small for a noise variance, got 5e-324"),
+        (lambda: from_rate(3, 1e-200, stabilize=False), "exposure is too small"),
+        (lambda: from_rate(3, 1.0, stabilize="no"), "stabilize must be True or False, got 'no'"),
+        (lambda: from_counts(3, 4, stabilize=None), "stabilize must be True or False"),
         (lambda: to_rate(1.0, -1.0), "std must be at least 0"),
+        (lambda: to_rate(1.0, level="95 %"), "level must be a probability between 0 and 1"),
         (lambda: to_proportion(1.0, level=95), "level must be a probability between 0 and 1"),
     ],
 )
