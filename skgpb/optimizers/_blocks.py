@@ -36,17 +36,18 @@ class BlocksPosterior(TargetsPosterior):
     ----------
     starts : ndarray of shape (n_queries + 1,)
         Where the rows of each query begin.
+    noises : list of ndarray of shape (k, k)
+        Covariance of the noise of each answer, diagonal where its numbers have no errors in common.
     """
 
     def __init__(self, within: TrackedWithin, shared: np.ndarray | None, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.starts = within.starts
         variances = np.split(self.query_noise, self.starts[1:-1])
-        # Covariances of the noise of each answer, and of the answers.
-        self._noises = [np.diag(each) for each in variances]
+        self.noises: list[np.ndarray] = [np.diag(each) for each in variances]
         if shared is not None:
-            self._noises = [R + C for R, C in zip(self._noises, shared, strict=True)]
-        pairs = zip(within.covariances(self._falls), self._noises, strict=True)
+            self.noises = [R + C for R, C in zip(self.noises, shared, strict=True)]
+        pairs = zip(within.covariances(self._falls), self.noises, strict=True)
         self._answers = [K + R for K, R in pairs]
 
     @property
@@ -85,7 +86,7 @@ class BlocksPosterior(TargetsPosterior):
 
     def information_of_all(self) -> np.ndarray:
         """Information (n_queries,) about f as a whole, by answers to each query."""
-        pairs = zip(self._answers, self._noises, strict=True)
+        pairs = zip(self._answers, self.noises, strict=True)
         return np.array([0.5 * _log_det_ratio(S, R) for S, R in pairs])
 
 

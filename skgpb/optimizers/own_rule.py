@@ -120,7 +120,8 @@ class TargetsOptimizer(BaseTargetsOptimizer):
       target with all;
     - ``draws(n)``, joint draws of all targets, of shape (n, n_targets);
     - ``starts``, where queries are :class:`~skgpb.domains.Blocks`: what is known of queries then
-      has an entry for each of their rows, those of a query from ``starts[i]`` to ``starts[i + 1]``;
+      has an entry for each of their rows, those of a query from ``starts[i]`` to ``starts[i + 1]``,
+      and ``noises[i]`` is the covariance (k, k) of the noise of its answer;
     - ``t``, the round from 1, and ``rng``, a generator that begins anew with every round.
 
     -inf stands for what is not worth asking; where all is that, what is known least for its price

@@ -313,7 +313,7 @@ def test_as_many_queries_as_rows():
     optimizer = made(alpha=variances, **three).start()
     np.testing.assert_array_equal(optimizer.posterior().query_noise, variances.ravel())
     together = made(alpha=SHARED[None], **three).start()
-    np.testing.assert_allclose(together.posterior()._noises, [SHARED] * 3, rtol=1e-12)
+    np.testing.assert_allclose(together.posterior().noises, [SHARED] * 3, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
