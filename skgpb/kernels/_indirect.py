@@ -219,8 +219,8 @@ def checked_mean(mean: Callable) -> Callable:
     return checked
 
 
-def as_points(X: ArrayLike, name: str, least: int = 1) -> np.ndarray:
-    """Return a finite float array (n, d) of at least so many columns, or raise ValueError."""
+def as_points(X: ArrayLike, name: str) -> np.ndarray:
+    """Return a finite float array (n, d), d >= 1, or raise ValueError."""
     X = np.asarray(X)
     if X.dtype.kind not in "fiub":
         try:
@@ -228,7 +228,7 @@ def as_points(X: ArrayLike, name: str, least: int = 1) -> np.ndarray:
         except (TypeError, ValueError):
             raise ValueError(f"{name} must hold real numbers; got dtype {X.dtype}.") from None
     X = np.ascontiguousarray(X, dtype=np.float64)
-    if X.ndim != 2 or X.shape[1] < least:
+    if X.ndim != 2 or X.shape[1] == 0:
         raise ValueError(f"{name} must have shape (n, n_columns); got an array of shape {X.shape}.")
     if not np.isfinite(X).all():
         row = int(np.argmin(np.isfinite(X).all(axis=1)))

@@ -99,7 +99,8 @@ class WeightedSum(IndirectKernel):
     def queries(self, A: ArrayLike, contexts: ArrayLike | None = None) -> np.ndarray:
         """Return the rows of sets, given by what ``groups`` calls them, (n,) or (n, 1).
 
-        ``contexts`` (n, n_context), or (1, n_context) for all, are the contexts they are in.
+        ``contexts`` (n, n_context), or (1, n_context) for all, are the contexts they are in. None
+        leaves them out, as optimizers take rows that put contexts in front.
         """
         labels, _, _ = self._sets()
         asked = as_labels(A)
@@ -114,7 +115,9 @@ class WeightedSum(IndirectKernel):
                 f" {asked[int(np.argmin(known))].item()!r}."
             )
         rows = self.rows_of_queries(asked[:, None])
-        given = as_points(np.empty((1, 0)) if contexts is None else contexts, "contexts", least=0)
+        if contexts is None:
+            return rows
+        given = as_points(contexts, "contexts")
         if given.shape[1] != self.n_context or len(given) not in (1, len(rows)):
             raise ValueError(
                 f"contexts must have n_context={self.n_context!r} columns, and a row for each of"

@@ -23,7 +23,7 @@ from skgpb.domains import (
     Districts,
     Fidelities,
 )
-from skgpb.kernels import BallAverage, CellAverage, Columns, Derivative, Tasks
+from skgpb.kernels import BallAverage, CellAverage, Columns, Derivative, Tasks, WeightedSum
 
 RNG = np.random.default_rng(0)
 TOWNS = RNG.random((24, 2))
@@ -340,3 +340,30 @@ def test_what_cannot_be_is_refused(name, settings, message):
     optimizer = made(KGOptimizer, name, **settings).set_params(context_bounds=context_bounds)
     with pytest.raises(ValueError, match=message):
         optimizer.ask(context=0.5)
+
+
+def test_contrasts_are_asked_in_contexts_under_a_kernel_of_their_own():
+    pair, sign = np.repeat(np.arange(8), 2), np.tile([1.0, -1.0], 8)
+    kernel = WeightedSum(TRIPLE, TOWNS[:16], pair, sign, n_context=1)
+    optimizer = KGOptimizer(
+        kernel,
+        queries=kernel.queries(np.arange(8)),
+        targets=kernel.points(TOWNS),
+        context_bounds=[(0.0, 1.0)],
+        alpha=ALPHA,
+    )
+    sums, rewards = [], []
+    for context in (0.3, 0.8, 0.5):
+        query = optimizer.ask(context=context)
+        own = pair == query.index
+        points = np.column_stack([[context, context], TOWNS[:16][own]])
+        sums.append((points, sign[own]))
+        rewards.append(float(sign[own] @ f(points)))
+        optimizer.tell(query, rewards[-1])
+    wanted = np.column_stack([np.full(24, 0.6), TOWNS])
+    covariance = WrittenOut(TRIPLE, [*sums, *((each[None], np.ones(1)) for each in wanted)])
+    mean, _ = moments(covariance, np.arange(3, 27), np.arange(3), rewards, ALPHA)
+    np.testing.assert_allclose(optimizer.predict(kernel.points(wanted)), mean, rtol=0, atol=1e-8)
+    assert mean[optimizer.recommend(context=0.6).index] == mean.max()
+    with pytest.raises(ValueError, match="contexts must have n_context=1 columns, and a row for"):
+        kernel.queries([0, 1], [[0.1, 0.2]])
