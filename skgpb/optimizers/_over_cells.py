@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.cells import SAME_SIZE, Cells, FreeCells
-from skgpb.domains.contexts import without_contexts
+from skgpb.domains.contexts import ContextArms, without_contexts
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.two_scales import prior_of_two_scales, two_scales
 
@@ -18,7 +18,9 @@ class OverCells:
 
     What cells of another size say of the wanted ones rests on the kernel, and one that nobody
     gave is a guess. So the first design is of wanted cells, where these can be asked, and a rule
-    that counts on its posterior asks for one in every other round.
+    that counts on its posterior asks for one in every other round. Where wanted cells are dearer
+    than others the first design is of all sizes in turn, and where prices differ at least half of
+    the money is for wanted cells (decision D-H30).
     """
 
     #: Whether every other answer is of a wanted cell.
@@ -65,7 +67,8 @@ class OverCells:
         self._wanted = np.empty(0, dtype=np.intp)
         if both and self._guesses and not self._n_tasks:
             self._wanted = queries.sizes_like(targets.sizes)
-        if len(self._wanted):
+        self._spent_on_wanted = 0.0
+        if len(self._wanted) and self._prices[self._wanted].min() <= self._prices.min():
             queries.first_sizes = self._wanted
 
     def _in_turn(self: Any, free: np.ndarray) -> np.ndarray:
@@ -80,8 +83,19 @@ class OverCells:
     @property
     def _is_for_wanted(self: Any) -> bool:
         """Whether a wanted cell is asked in this round."""
-        turn = (self._round + len(self._pending)) % 2 == 0
-        return self._asks_wanted and len(self._wanted) > 0 and turn
+        if not (self._asks_wanted and len(self._wanted)):
+            return False
+        if not np.ptp(self._prices):
+            return (self._round + len(self._pending)) % 2 == 0
+        on_wanted = self._spent_on_wanted + sum(map(self._price_if_wanted, self._pending))
+        return 2.0 * on_wanted <= self._spent + sum(map(self._price_of, self._pending))
+
+    def _price_if_wanted(self: Any, query: Any) -> float:
+        """Price of a query that is a wanted cell, 0 of any other."""
+        price, domain = self._price_of(query), self.domain_
+        if isinstance(domain, ContextArms):
+            query, domain = domain.action_of(query), domain.actions
+        return price if domain.nearest_size(query, self._wanted) >= 0 else 0.0
 
     def _wants_its_size(self: Any, slot: int) -> bool:
         """Whether a query is asked because it is a wanted cell, so that its size is to stay."""

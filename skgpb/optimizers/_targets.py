@@ -197,6 +197,8 @@ class BaseTargetsOptimizer(
         self._across.observing(slot, self._noise_of(alpha, self._noise_share(query)))
         mean, var = self._observe(query, slot, reward, alpha)
         self._spent += self._price_of(query)
+        if len(self._wanted):
+            self._spent_on_wanted += self._price_if_wanted(query)
         self._record(query, reward, mean, var, False)
 
     def _best(self) -> Any:
@@ -362,13 +364,13 @@ class BaseTargetsOptimizer(
         if n:
             sets = [in_contexts(each, self.bounds_, self.space_) for each in sets]
         self.domain_, self.targets_ = sets
-        self._find_wanted()
         self._entered = None
         if over_cells:
             rows = np.concatenate([without_contexts(each).rows[:, : 2 * d] for each in sets])
             self._gp.sizes = np.pad(frequent_sizes(rows), ((0, 0), (n, 0)))
             self._gp.evaluate_afresh()
         self._find_prices()
+        self._find_wanted()
         self._spent = 0.0
         self._candidates_at = 0
         self._track()

@@ -73,8 +73,8 @@ class KGOptimizer(BaseTargetsOptimizer):
     n_initial : int, default=None
         Distinct queries, spread evenly, that are asked before the rule is followed; what was told
         counts. Cells are of the sizes of ``targets`` where ``kernel`` is None and these can be
-        asked, otherwise of all sizes in turn. None stands for 10 where ``kernel`` is None, and for
-        none where it is given.
+        asked, and are no dearer than others; otherwise of all sizes in turn. None stands for 10
+        where ``kernel`` is None, and for none where it is given.
     B, R, misspecification, failure_probability : %(arms)s
     optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
@@ -103,7 +103,7 @@ class KGOptimizer(BaseTargetsOptimizer):
 
     *Wanted cells.* What cells of another size say of the targets rests on the kernel. Where it is
     None, a guess, every other answer is of a cell of the sizes of ``targets``, if these can be
-    asked: it is right whatever f is like.
+    asked: it is right whatever f is like. Where prices differ it is at least half of the money.
 
     *Ties.* Among queries whose gains agree within 1e-9, relative, the first is asked. Where no
     answer could change the decision the one is asked that is known least for its price.

@@ -63,6 +63,39 @@ def test_every_other_answer_is_of_a_wanted_cell():
     assert set(found[11::2]) != {0.2}
 
 
+@pytest.mark.parametrize("context", [None, [0.5]], ids=["", "in a context"])
+def test_where_wanted_cells_are_dearer_no_less_money_is_for_them(context):
+    contexts = {} if context is None else {"context_bounds": [(0.0, 1.0)]}
+    optimizer = KGOptimizer(
+        queries=Cells([0.3, 0.1]),
+        cost=[1.0, 4.0],
+        targets=Cells(0.1),
+        bounds=[(0.0, 1.0)],
+        random_state=0,
+        **contexts,
+    )
+    rng, spent = np.random.default_rng(0), {0.3: 0.0, 0.1: 0.0}
+    for t in range(60):
+        query = optimizer.ask(context=context) if context else optimizer.ask()
+        side = round(float(query.upper[-1] - query.lower[-1]), 6)
+        if t == 10:
+            assert min(spent.values()) > 0.0  # both sizes in turn
+        if t >= 10 and spent[0.1] <= spent[0.3]:
+            assert side == 0.1
+        spent[side] += {0.3: 1.0, 0.1: 4.0}[side]
+        optimizer.tell(query, float(np.sin(5 * query.points[:, -1]).mean() + 0.1 * rng.normal()))
+    assert spent[0.1] >= spent[0.3]
+    assert optimizer.spent_ == sum(spent.values())
+
+
+def test_the_money_of_what_is_pending_counts():
+    settings = {"queries": Cells([0.3, 0.1]), "cost": [1.0, 4.0], "targets": Cells(0.1)}
+    optimizer = KGOptimizer(**settings, bounds=[(0.0, 1.0)], n_initial=0, random_state=0)
+    first, *rest = [round(sides(query), 6) for query in optimizer.ask(6)]
+    assert first == 0.1
+    assert rest.count(0.1) * 4.0 <= rest.count(0.3) + 4.0
+
+
 def test_a_batch_takes_turns_as_well():
     optimizer = KGOptimizer(
         queries=Cells([0.1, 0.2]), targets=Cells(0.2), bounds=[(0.0, 1.0)], random_state=0
