@@ -41,7 +41,7 @@ class Cells:
     improved : bool, default=False
         For ``queries``: whether the cell that is worth most among those that stand for all is moved
         to where it is worth more before it is asked, and where sizes are a range also made as large
-        or as small as is worth most; in no context. A round takes up to five times as long, and
+        or as small as is worth most; in no context. A round takes two to five times as long, and
         regret was not lower by more than chance (decisions D-H24 and D-H29).
 
     Examples
