@@ -223,3 +223,10 @@ class BlockSet(ArmSet):
             return False
         same = np.array_equal(query.descriptor, self.rows[self.slots(query.index)])
         return same and query.counts == self.counts
+
+
+def rows_given(given: Any, name: str) -> np.ndarray:
+    """Return the rows of queries or targets that are finitely many, or raise ValueError."""
+    if isinstance(given, Blocks):
+        return np.concatenate(given.checked(name))
+    return check_numbers(given, name)

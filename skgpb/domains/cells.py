@@ -364,9 +364,7 @@ class FreeCells(ArmSet):
 
     def sizes_like(self, sizes: np.ndarray) -> np.ndarray:
         """Return the numbers of the sizes that are among ``sizes`` (n, d)."""
-        side = self.bounds[:, 1] - self.bounds[:, 0]
-        away = np.abs(self.sizes[:, np.newaxis] - sizes) / np.where(side > 0.0, side, 1.0)
-        return np.flatnonzero(away.max(axis=2).min(axis=1) <= SAME_SIZE)
+        return np.flatnonzero(are_among(self.sizes, sizes, self.bounds))
 
     def number_of_size(self, query: Arm | PointsQuery) -> int:
         """Return the number of the size of a query, -1 if it has none of the sizes."""
@@ -400,6 +398,13 @@ class FreeCells(ArmSet):
             return False
         check_inside(np.stack([query.lower, query.upper]), self.bounds)
         return True
+
+
+def are_among(sizes: np.ndarray, others: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Return which sizes (n, d) of cells in a box are some of others (k, d), shape (n,)."""
+    side = bounds[:, 1] - bounds[:, 0]
+    away = np.abs(sizes[:, np.newaxis] - others) / np.where(side > 0.0, side, 1.0)
+    return away.max(axis=2).min(axis=1) <= SAME_SIZE
 
 
 def check_even(space: ParameterSpace, i: int, name: str) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb.domains.cells import SAME_SIZE, Cells, FreeCells
+from skgpb.domains.blocks import rows_given
+from skgpb.domains.cells import SAME_SIZE, Cells, FreeCells, are_among
 from skgpb.domains.contexts import ContextArms, without_contexts
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.two_scales import prior_of_two_scales, two_scales
@@ -39,11 +40,32 @@ class OverCells:
 
     def _prior_kernel(self, d: int, smooth: bool = False) -> Kernel:
         if self._guesses:
-            return two_scales(self.bounds_)
+            return two_scales(self.bounds_, self._asked_sides)
         return super()._prior_kernel(d, smooth)  # type: ignore[misc]
 
     def _default_prior(self) -> Prior:
-        return prior_of_two_scales(self.bounds_) if self._guesses else super()._default_prior()  # type: ignore[misc]
+        if self._guesses:
+            return prior_of_two_scales(self.bounds_, self._asked_sides)
+        return super()._default_prior()  # type: ignore[misc]
+
+    @property
+    def _asked_sides(self: Any) -> np.ndarray:
+        """Sides (k, n + d) of what is asked first, wanted cells if they can be; 0 of contexts."""
+        queries, targets = (self._given[name] for name in ("queries", "targets"))
+        sides = self._sides_given("queries", queries)
+        if isinstance(queries, Cells) and isinstance(targets, Cells):
+            wanted = are_among(sides, self._sides_given("targets", targets), self._box)
+            sides = sides[wanted] if wanted.any() else sides
+        return np.pad(sides, ((0, 0), (self.n_context_, 0)))
+
+    def _sides_given(self: Any, name: str, given: Any) -> np.ndarray:
+        """Sides (k, d) of cells or rows of boxes, 0 of points."""
+        d = len(self._box)
+        if isinstance(given, Cells):
+            return self._sizes_of(name, given)
+        rows = np.zeros((1, d)) if given is None else rows_given(given, name)
+        lower, upper = (rows[:, :d], rows[:, d:]) if rows.shape[1] == 2 * d else (rows, rows)
+        return np.maximum(upper - lower, 0.0)
 
     def _sizes_of(self: Any, name: str, given: Cells) -> np.ndarray:
         """Sides (n_sizes, d) of cells; to those that stand for a range come the wanted ones."""

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.blocks import BlockArm, Blocks, BlockSet
+from skgpb.domains.blocks import BlockArm, Blocks, BlockSet, rows_given
 from skgpb.domains.cells import Cells, FreeCells, frequent_sizes, points_in_runs
 from skgpb.domains.contexts import ContextArms, ContextBlocks, in_contexts, without_contexts
 from skgpb.domains.fidelities import Fidelities
@@ -43,10 +43,11 @@ from skgpb.optimizers._posteriors import TargetsPosterior
 from skgpb.optimizers._prices import PricedKinds
 from skgpb.surrogate.pairs import TrackedAcross, TrackedWithin, pending_falls
 from skgpb.surrogate.settings import kernel_of_cells
-from skgpb.utils import MOST_POINTS, Integral, Interval, Real, check_numbers
+from skgpb.utils import MOST_POINTS, Integral, Interval, Real
 
-# Of the best targets so many are followed by the cells that stand for a box.
-N_FOLLOWED = 5
+# Of the best targets so many are followed by the cells that stand for a box; who may be among the
+# best says the mean with so many deviations.
+N_FOLLOWED, OPTIMISM = 5, 2.0
 
 
 def worth_asking(
@@ -481,8 +482,9 @@ class BaseTargetsOptimizer(
             return
         self._candidates_at = self._round
         rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
-        means = self._gp.posterior.tracked_mean()[self._across.n_first :]
-        places = best_places(self.targets_, means)
+        n, posterior = self._across.n_first, self._gp.posterior
+        spread = np.sqrt(posterior.tracked_var()[n:]) if self._over_cells else None
+        places = best_places(self.targets_, posterior.tracked_mean()[n:], spread)
         for first, each in moving:
             self._retrack(first + each.move(places, rng))
 
@@ -510,7 +512,9 @@ class BaseTargetsOptimizer(
             return queries, targets
         rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
         for _ in range(N_STEPS):
-            places = best_places(targets, self._gp.moments(targets.rows))[:, self.n_context_ :]
+            mean, std = self._gp.moments(targets.rows, std=True)
+            places = best_places(targets, mean, std if self._over_cells else None)
+            places = places[:, self.n_context_ :]
             queries, targets = (
                 each.around(places, rng) if isinstance(each.actions, FreeCells) else each
                 for each in (queries, targets)
@@ -518,16 +522,14 @@ class BaseTargetsOptimizer(
         return queries, targets
 
 
-def rows_given(given: Any, name: str) -> np.ndarray:
-    """Return the rows of queries or targets that are finitely many, or raise ValueError."""
-    if isinstance(given, Blocks):
-        return np.concatenate(given.checked(name))
-    return check_numbers(given, name)
+def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -> np.ndarray:
+    """Where the best targets lie, points or centres, at most N_FOLLOWED of them.
 
-
-def best_places(targets: ArmSet, means: np.ndarray) -> np.ndarray:
-    """Where the best targets lie, points or centres, at most N_FOLLOWED of them."""
-    best = np.argsort(-means, kind="stable")[: 4 * N_FOLLOWED]
+    With deviations ``spread`` those that may well be the best come in turn with them: cells that
+    follow means alone stay on one hill while another is as likely to be higher (decision D-H31).
+    """
+    ranked = [means] if spread is None else [means, means + OPTIMISM * spread]
+    best = np.argsort(-np.stack(ranked), axis=1, kind="stable")[:, : 4 * N_FOLLOWED].T.ravel()
     distinct: dict[bytes, np.ndarray] = {}
     for place in targets.places_of(targets.rows[best]):
         distinct.setdefault(place.tobytes(), place)
