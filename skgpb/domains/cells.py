@@ -285,6 +285,10 @@ class FreeCells(ArmSet):
         centers = np.clip(centers, *self.room(number).T)
         return self.places_of(self.placed(centers, number)) if self._separate else centers
 
+    def follow_anew(self) -> None:
+        """Let all cells that follow what is known move when cells move next."""
+        self._next = -1
+
     def move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Let some cells lie at and around ``centers`` (k, d); which rows they are.
 

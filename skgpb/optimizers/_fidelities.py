@@ -18,6 +18,7 @@ from skgpb.domains.ranged_cells import RangedCells
 from skgpb.kernels import CellAverage
 from skgpb.locks import locked
 from skgpb.optimizers._first_design import takes_boxes
+from skgpb.optimizers._improvement import improved_place
 from skgpb.surrogate.likelihood import Prior, noise_prior
 from skgpb.surrogate.tasks import (
     NOISE,
@@ -90,6 +91,21 @@ class OverFidelities:
         of_truth = np.zeros(len(layout[0]), dtype=np.intp)
         tasks = given.tasks if isinstance(given, Fidelities) else of_truth
         return FreeFidelities(*layout, tasks=tasks, n_tasks=self._n_tasks)
+
+    def _followed_anew(self: Any, places: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """Let all candidates move that follow ``places`` (k, d), and return what they follow now.
+
+        That is the target that would be recommended, and ``places``. After hyperparameters were
+        learned everything that is tracked is evaluated afresh in any case, and what candidates
+        followed before was the best under others (decision D-H30).
+        """
+        for each in (self.domain_, self.targets_):
+            if isinstance(each, FreeCells):
+                each.follow_anew()
+        if not isinstance(self.targets_, FreeCells):
+            return places
+        best = improved_place(self.targets_, int(np.argmax(means)), means, self._gp)
+        return np.vstack([self.targets_.places_of(best.descriptor[np.newaxis]), places])
 
     def _row_set(self: Any, rows: np.ndarray, *layout: Any) -> ArmSet:
         """Rows of points or boxes, which are of the function itself."""

@@ -483,8 +483,11 @@ class BaseTargetsOptimizer(
         self._candidates_at = self._round
         rng = np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
         n, posterior = self._across.n_first, self._gp.posterior
+        means = posterior.tracked_mean()[n:]
         spread = np.sqrt(posterior.tracked_var()[n:]) if self._over_cells else None
-        places = best_places(self.targets_, posterior.tracked_mean()[n:], spread)
+        places = best_places(self.targets_, means, spread)
+        if self._n_tasks and self._learned_at == self._round + self._n_fitted:
+            places = self._followed_anew(places, means)
         for first, each in moving:
             self._retrack(first + each.move(places, rng))
 
