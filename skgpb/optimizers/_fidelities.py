@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb.acquisition.maximise import best_apart
 from skgpb.domains.arms import ArmSet
 from skgpb.domains.cells import FreeCells
 from skgpb.domains.contexts import without_contexts
@@ -93,19 +94,23 @@ class OverFidelities:
         return FreeFidelities(*layout, tasks=tasks, n_tasks=self._n_tasks)
 
     def _followed_anew(self: Any, places: np.ndarray, means: np.ndarray) -> np.ndarray:
-        """Let all candidates move that follow ``places`` (k, d), and return what they follow now.
+        """Let all candidates move that follow the best targets, and return what they follow now.
 
-        That is the target that would be recommended, and ``places``. After hyperparameters were
-        learned everything that is tracked is evaluated afresh in any case, and what candidates
-        followed before was the best under others (decision D-H30).
+        That is the target that would be recommended, and the best that lie apart; ``places`` where
+        no targets move. After hyperparameters were learned all that is tracked is evaluated afresh
+        in any case, and what candidates followed before was the best under others (D-H30).
         """
         for each in (self.domain_, self.targets_):
             if isinstance(each, FreeCells):
                 each.follow_anew()
-        if not isinstance(self.targets_, FreeCells):
+        targets = self.targets_
+        if not isinstance(targets, FreeCells):
             return places
-        best = improved_place(self.targets_, int(np.argmax(means)), means, self._gp)
-        return np.vstack([self.targets_.places_of(best.descriptor[np.newaxis]), places])
+        best = improved_place(targets, int(np.argmax(means)), means, self._gp).descriptor
+        at = targets.places_of(targets.rows)
+        # Another hill may be the higher one.
+        others = at[best_apart(at, means, self._box)[1 : len(places)]]
+        return np.vstack([targets.places_of(best[np.newaxis]), others])
 
     def _row_set(self: Any, rows: np.ndarray, *layout: Any) -> ArmSet:
         """Rows of points or boxes, which are of the function itself."""
