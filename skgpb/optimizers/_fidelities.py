@@ -98,7 +98,7 @@ class OverFidelities:
 
         That is the target that would be recommended, and the best that lie apart; ``places`` where
         no targets move. After hyperparameters were learned all that is tracked is evaluated afresh
-        in any case, and what candidates followed before was the best under others (D-H30).
+        in any case, and what candidates followed before was the best under others (D-H32).
         """
         for each in (self.domain_, self.targets_):
             if isinstance(each, FreeCells):
