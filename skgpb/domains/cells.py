@@ -36,8 +36,7 @@ class Cells:
         numbers, or a dict by the names of the sides. A list has several sizes. 0 stands for points.
         Of a side of separate values, integers or categories, it is how many of them follow each
         other in the cell: one, unless a tuple or a dict says otherwise. Of a logarithmic side it is
-        the share of its length. For ``queries`` a
-        :class:`SizeRange` has all sizes between two.
+        the share of its length. For ``queries`` a :class:`SizeRange` has all sizes between two.
     improved : bool, default=False
         For ``queries``: whether the cell that is worth most among those that stand for all is moved
         to where it is worth more before it is asked, and where sizes are a range also made as large

@@ -137,7 +137,9 @@ class Intervals(LearningOptimizer[Q]):
     @property
     def _has_noise(self) -> bool:
         """Whether no answer is known to be without noise."""
-        return callable(self.alpha) or bool(np.all(np.asarray(self.alpha) > 0.0))
+        if self.alpha is None or callable(self.alpha):
+            return True
+        return bool(np.all(np.asarray(self.alpha) > 0.0))
 
     def _check_consistent(self, kernel: Kernel) -> None:
         """Raise ValueError where length scales cannot be compared by a norm."""

@@ -25,6 +25,7 @@ from skgpb.domains import (
     BoxCandidates,
     BoxPartition,
     Cell,
+    Cells,
     ChebyshevCovering,
     ContextArms,
     ContextCell,
@@ -42,6 +43,8 @@ from skgpb.domains import (
     MixedPartition,
     PointsQuery,
     PoolPartition,
+    RangedCells,
+    SizeRange,
     UndividedPool,
 )
 from skgpb.exceptions import (
@@ -125,10 +128,11 @@ def domains() -> None:
     arms = ArmSet(POINTS, BOX)
     assert_type(arms.arm(3), Arm)
     assert_type(BoxCandidates(BOX, 10, None, 0).bounds, np.ndarray)
-    for kind in (FreeCells, ContextArms, DiscSet, DistrictSet, FreeDiscs):
+    for kind in (FreeCells, RangedCells, ContextArms, DiscSet, DistrictSet, FreeDiscs):
         assert issubclass(kind, ArmSet)
     assert all(isinstance(each.__name__, str) for each in (Blocks, Discs, Districts, BallAverage))
     assert_type(Fidelities(2).sides(BOX, None), np.ndarray)
+    assert_type(Cells(SizeRange(0.1, 0.4)).sides(BOX, None), np.ndarray)
     allocations = AllocationSet([arms, arms], [np.ones(16), np.ones(16)])
     assert_type(allocations.allocation([0, 1]), Allocation)
     assert_type(PointsQuery(POINTS[:2]).points, np.ndarray)
