@@ -12,8 +12,10 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.optimizers._knapsack import CostTable
 from skgpb.roots import joint_draws
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.surrogate.draws import posterior_root
 from skgpb.surrogate.moving import Moments
 from skgpb.surrogate.pairs import TrackedAcross, TrackedPairs, covariance_with_tracked
+from skgpb.utils import check_draws
 
 # covariance="auto" keeps the covariance of all pairs for at most so many arms (200 MB),
 FULL_BY_DEFAULT = 5_000
@@ -313,9 +315,16 @@ class TargetsPosterior:
 
     def draws(self, n_draws: int) -> np.ndarray:
         """Joint draws of all targets, shape (n_draws, n_targets)."""
-        covariance = self._among_targets(np.arange(len(self.target_mean)))
-        seed = int(self.rng.integers(2**31))
-        found = joint_draws(self.target_mean, covariance, n_draws, seed).T
+        across, mean = self._across, self.target_mean
+        m, n = len(mean), across.n_first
+        root = posterior_root(across.gp, n, self._falls[:, n:])
+        if root is None:
+            covariance = self._among_targets(np.arange(m))
+            seed = int(self.rng.integers(2**31))
+            found = joint_draws(mean, covariance, n_draws, seed).T
+        else:
+            normals = self.rng.standard_normal((check_draws(n_draws, m), m))
+            found = mean + normals @ root.T
         self._first_draws.setdefault(n_draws, found)
         return found
 

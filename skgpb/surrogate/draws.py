@@ -95,7 +95,9 @@ class PriorRoot:
         return draws
 
 
-def posterior_root(gp: GaussianProcess) -> np.ndarray | None:
+def posterior_root(
+    gp: GaussianProcess, start: int = 0, falls: np.ndarray | None = None
+) -> np.ndarray | None:
     """Cholesky factor (m, m) of the posterior covariance of what a process tracks.
 
     A share of 1e-12 of the largest prior variance is added to every variance, which decides all
@@ -105,15 +107,22 @@ def posterior_root(gp: GaussianProcess) -> np.ndarray | None:
     Parameters
     ----------
     gp : GaussianProcess
-        Tracks m functionals.
+        Tracks m functionals from number ``start`` on.
+    start : int, default=0
+        The first of them.
+    falls : ndarray of shape (p, m), default=None
+        What pending answers will take off, as :func:`~skgpb.surrogate.pairs.pending_falls` has it.
     """
-    tracked, m = gp.tracked, len(gp.tracked)
+    tracked = Functionals.of_rows(gp.tracked.rows[start:]) if start else gp.tracked
+    m = len(tracked)
     C = np.empty((m, m))  # of which the lower triangle is looked at
-    for start, some in tracked.parts(ROWS * m):
-        stop = start + len(some)
+    for first, some in tracked.parts(ROWS * m):
+        stop = first + len(some)
         K = gp.covariance(some, tracked.first(stop))
-        subtract_explained(gp.posterior, K, np.arange(start, stop))
-        C[start:stop, :stop] = K
+        subtract_explained(gp.posterior, K, start + np.arange(first, stop), start)
+        if falls is not None:
+            K -= falls[:, first:stop].T @ falls[:, :stop]
+        C[first:stop, :stop] = K
     C.flat[:: m + 1] += ADDED * gp.variance(tracked).max()
     try:
         return np.linalg.cholesky(C)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import MESOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
+from skgpb.kernels.evaluator import Functionals
+from skgpb.roots import joint_draws
+from skgpb.surrogate import draws
 
 POINTS = np.linspace(0, 1, 13)[:, None]
 ROWS = {"kernel": RBF(0.2), "queries": POINTS, "alpha": 0.01, "random_state": 0}
@@ -67,6 +71,68 @@ def test_a_run_over_targets_is_copied_saved_and_resumed(tmp_path):
         if hasattr(twin, "bounds_"):
             assert twin.ask() == optimizer.ask()
     assert set(inspect.signature(MESOptimizer).parameters) == set(optimizer.get_params())
+
+
+def covariance_of_targets(optimizer, pending=()):
+    """The posterior covariance of all targets, of a process that has seen all answers."""
+    gp, n = optimizer._gp, len(optimizer.domain_.rows)
+    targets = Functionals.of_rows(gp.tracked.rows[n:])
+    seen = gp.imagine(*optimizer._pending_rows(list(pending))) if pending else gp
+    return seen.posterior_covariance(targets, targets)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        CELLS | {"kernel": RBF(0.2), "alpha": 0.01, "bounds": [(0, 1)] * 2},
+        CELLS | {"relearn": 4},
+        ROWS | {"targets": POINTS[::2] + 0.01},
+    ],
+)
+def test_targets_are_drawn_by_a_factor_of_their_covariance(settings):
+    """After moves of cells, after learning, and with pending answers taken off."""
+    optimizer = MESOptimizer(**settings)
+    for _ in range(10):
+        query = optimizer.ask()
+        for pending in ((), (query,)):
+            posterior = optimizer.posterior(pending)
+            m = len(posterior.target_mean)
+            # Draws mean + R z, with every z a unit vector: nothing but these numbers is drawn.
+            posterior.rng = SimpleNamespace(standard_normal=lambda shape: np.eye(*shape))
+            root = (posterior.draws(m) - posterior.target_mean).T
+            expected = covariance_of_targets(optimizer, pending)
+            np.testing.assert_allclose(root @ root.T, expected, rtol=0, atol=1e-10)
+        optimizer.tell(query, f(query))
+
+
+def test_targets_are_drawn_by_the_symmetric_root_where_there_is_no_factor(monkeypatch):
+    optimizer = MESOptimizer(**ROWS)
+    optimizer.tell(optimizer.ask(), 0.3)
+    monkeypatch.setattr(draws, "ADDED", -1.0)  # as large as any rounding
+    posterior = optimizer.posterior()
+    seed = int(optimizer.posterior().rng.integers(2**31))
+    expected = joint_draws(posterior.target_mean, covariance_of_targets(optimizer), 5, seed).T
+    np.testing.assert_allclose(posterior.draws(5), expected, rtol=0, atol=1e-6)
+
+
+def test_draws_of_targets_are_the_same_however_a_run_came_about(tmp_path):
+    """To the last bit: of another to 1e-15 a smooth covariance has another factor."""
+    optimizer, looked_at = MESOptimizer(**CELLS), MESOptimizer(**CELLS)
+    for _ in range(8):
+        query = optimizer.ask()
+        looked_at.posterior().draws(3)
+        assert looked_at.ask() == query
+        for each in (optimizer, looked_at):
+            each.tell(query, f(query))
+    optimizer.save(tmp_path / "run")
+    expected = optimizer.posterior().draws(20)
+    twins = (
+        looked_at,
+        MESOptimizer.load(tmp_path / "run"),
+        pickle.loads(pickle.dumps(optimizer)),
+    )
+    for twin in twins:
+        np.testing.assert_array_equal(twin.posterior().draws(20), expected)
 
 
 @pytest.mark.parametrize(
