@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb import MESOptimizer, TargetsOptimizer
+from skgpb import KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
 from skgpb.kernels.evaluator import Functionals
 from skgpb.roots import joint_draws
@@ -44,6 +44,13 @@ def test_queries_and_targets_are_searched_as_by_the_rule_of_this_name(settings):
     assert results[0].x == results[1].x == optimizer.recommend()
     assert optimizer.recommend() in optimizer.targets_
     assert optimizer.spent_ == results[0].cost >= 15
+
+
+def test_what_its_name_makes_is_one_of_its_instances():
+    over_targets = MESOptimizer(queries=POINTS)
+    assert isinstance(over_targets, MESOptimizer)
+    assert isinstance(clone(over_targets), MESOptimizer)
+    assert not isinstance(KGOptimizer(queries=POINTS), MESOptimizer)
 
 
 def test_targets_are_drawn_as_often_as_is_said():
