@@ -43,7 +43,7 @@ def test_coordinates_are_those_of_the_rows(size_range):
 
 
 @pytest.mark.parametrize("resized", [True, False])
-@pytest.mark.parametrize(("size_range", "n_shares"), zip(RANGES, [2, 3, 1], strict=True))
+@pytest.mark.parametrize(("size_range", "n_shares"), [*zip(RANGES, [2, 3, 1], strict=True)])
 def test_slopes_of_the_corners_are_differences(size_range, n_shares, resized):
     cell = moving(size_range, resized)
     assert cell.n == (3 + n_shares if resized else 3)
