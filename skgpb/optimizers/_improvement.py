@@ -225,7 +225,6 @@ def climbed(
     slot: int,
     values: np.ndarray,
     value: Callable[[np.ndarray], np.ndarray],
-    n_starts: int | None = None,
 ) -> tuple[np.ndarray, float]:
     """Return the row of the largest value of the size of a row, and that value.
 
@@ -239,8 +238,6 @@ def climbed(
         Of all rows.
     value : callable
         Returns the values (k,) of rows (k, n_columns).
-    n_starts : int, default=None
-        From so many rows the search begins, None for all that lie apart.
     """
     number = int(cells.size_of[slot])
     room, places = cells.room(number), cells.places_of(cells.rows)
@@ -257,6 +254,6 @@ def climbed(
         return cells.placed(centers, number)
 
     starts = places[same][:, free]
-    starts = starts[best_apart(starts, values[same], room[free])][:n_starts]
+    starts = starts[best_apart(starts, values[same], room[free])]
     best, top = maximise_in_box(lambda coordinates: value(at(coordinates)), starts, room[free])
     return at(best[np.newaxis])[0], top

@@ -76,9 +76,9 @@ class OverCells:
             return sizes
         side = box[:, 1] - box[:, 0]
         near = SAME_SIZE * np.where(side > 0.0, side, 1.0)
-        for wanted in targets.sides(box, space, "targets"):
-            if between.within(wanted, near) and not (np.abs(sizes - wanted) <= near).all(1).any():
-                sizes = np.concatenate([sizes, wanted[np.newaxis]])
+        for wanted in targets.sides(box, space, "targets")[:, np.newaxis]:
+            if between.within(wanted[0], near) and not are_among(wanted, sizes, box).all():
+                sizes = np.concatenate([sizes, wanted])
         return sizes
 
     def _find_wanted(self: Any) -> None:

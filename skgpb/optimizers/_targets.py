@@ -18,6 +18,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 from skgpb._core._tree import first_maximum
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.blocks import BlockArm, Blocks, BlockSet, rows_given
+from skgpb.domains.candidates import largest_first
 from skgpb.domains.cells import Cells, FreeCells, frequent_sizes, points_in_runs
 from skgpb.domains.contexts import ContextArms, ContextBlocks, in_contexts, without_contexts
 from skgpb.domains.fidelities import Fidelities
@@ -532,7 +533,7 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
     follow means alone stay on one hill while another is as likely to be higher (decision D-H31).
     """
     ranked = [means] if spread is None else [means, means + OPTIMISM * spread]
-    best = np.argsort(-np.stack(ranked), axis=1, kind="stable")[:, : 4 * N_FOLLOWED].T.ravel()
+    best = np.column_stack([largest_first(each, 4 * N_FOLLOWED) for each in ranked]).ravel()
     distinct: dict[bytes, np.ndarray] = {}
     for place in targets.places_of(targets.rows[best]):
         distinct.setdefault(place.tobytes(), place)
