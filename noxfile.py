@@ -107,6 +107,14 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def exhaustive(session: nox.Session) -> None:
+    """More cases of what the slow tests check, which .ci/run leaves out."""
+    install(session, "test")
+    threads = dict.fromkeys(BLAS_THREADS, "1")
+    session.run(*PYTEST, "-m", "exhaustive", "-n", "2", *session.posargs, env=threads)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """The app in Chromium, which has to be there.
 
@@ -115,7 +123,7 @@ def browser(session: nox.Session) -> None:
     """
     if shutil.which("chromedriver") is None:
         session.error("there is no chromedriver: apt-get install chromium chromium-driver")
-    install(session, "test", "selenium>=4.20")
+    install(session, "test", "selenium>=4.20", "openpyxl>=3.1")
     session.run(*PYTEST, "-m", "browser", "tests/app", *session.posargs)
 
 
@@ -123,9 +131,10 @@ def browser(session: nox.Session) -> None:
 def integration(session: nox.Session) -> None:
     """Searches on clusters and servers of this machine; what is not there is skipped.
 
-    On Debian: ``apt-get install postgresql openmpi-bin``.
+    On Debian: ``apt-get install postgresql openmpi-bin openjdk-17-jre-headless``.
     """
-    install(session, "test", "distributed", "loky", "mpi4py", "psycopg2-binary", "ray")
+    drivers = ["ibis-framework[postgres,pyspark]", "psycopg-binary", "psycopg2-binary"]
+    install(session, "test,sql", "distributed", "loky", "mpi4py", "ray", *drivers)
     session.run(*PYTEST, "-m", "integration", "tests/machines", *session.posargs)
 
 

@@ -46,6 +46,7 @@ from skgpb import (
     theory,
 )
 from skgpb.exceptions import NumericalWarning
+from skgpb.guarantee import Guarantee
 from skgpb.optimizers.gp_tree import Constants
 from skgpb.surrogate.information_gain import GreedyInformationGain
 
@@ -215,7 +216,7 @@ def gpoo(n: int, rng: np.random.Generator) -> Found:
         max_depth=DEPTH,
         expansion="before",
         beta="theory",
-        failure_probability=THETA,
+        guarantee=Guarantee(failure_probability=THETA),
         random_state=0,
     )
 
@@ -282,7 +283,12 @@ def gp_ucb(n: int, rng: np.random.Generator) -> Found:
     """Cumulative regret of GP-UCB."""
     values, t = Draw(rng)(ARMS), marks(n)
     optimizer = GPUCBOptimizer(
-        KERNEL, arms=ARMS, alpha=NOISE**2, beta=None, failure_probability=THETA, random_state=0
+        KERNEL,
+        arms=ARMS,
+        alpha=NOISE**2,
+        beta=None,
+        guarantee=Guarantee(failure_probability=THETA),
+        random_state=0,
     )
     queries, _ = play(optimizer, lambda arm: values[arm.index] + NOISE * rng.normal(), n, None)
     pulled = np.array([arm.index for arm in queries])
@@ -306,7 +312,7 @@ def gp_tree(n: int, rng: np.random.Generator) -> Found:
         alpha=NOISE**2,
         diameter=(0.5 * slope(1), 0.5),
         beta="theory",
-        failure_probability=THETA,
+        guarantee=Guarantee(failure_probability=THETA),
         random_state=0,
     )
     queries, simple = play(
@@ -338,7 +344,7 @@ def zooming(n: int, rng: np.random.Generator) -> Found:
         alpha=NOISE**2,
         variation=(slope(1), 1.0),
         beta="theory",
-        failure_probability=THETA,
+        guarantee=Guarantee(failure_probability=THETA),
         random_state=0,
     )
     queries, simple = play(
@@ -377,14 +383,14 @@ def contextual(n: int, rng: np.random.Generator) -> Found:
         diameter=lambda h: float(V[h]) if h < len(V) else float(V[-1]) / 2.0,
         max_depth=CONTEXT_DEPTH,
         beta="theory",
-        failure_probability=THETA,
+        guarantee=Guarantee(failure_probability=THETA),
         random_state=0,
     )
     values = f.on_grid(CONTEXTS)
     best = values.max(axis=1)
     asked, lost = [], []
     for i in rng.integers(len(CONTEXTS), size=n):
-        query = optimizer.ask([CONTEXTS[i]])
+        query = optimizer.ask(context=[CONTEXTS[i]])
         value = float(f(query.points)[0])
         optimizer.tell(query, value + NOISE * rng.normal())
         asked.append(query.points[0])

@@ -26,6 +26,7 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Kernel, Matern
 from benchmarks._common import argument_parser, format_table, positive_int, spawn_seeds, write_csv
 from skgpb import GPOOOptimizer, GPUCBOptimizer
 from skgpb.exceptions import NumericalWarning
+from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.surrogate.widths import dual_ends
@@ -89,7 +90,11 @@ def covariances(kernel: Kernel, asked: list[np.ndarray]) -> np.ndarray:
 
 def optimizer_of(feedback: str, kernel: Kernel, seed: int) -> BaseBanditOptimizer:
     """Return the search that chooses what is asked."""
-    bound = {"beta": "rkhs", "B": B, "failure_probability": DELTA, "alpha": NOISE**2}
+    bound = {
+        "beta": "rkhs",
+        "guarantee": Guarantee(B, failure_probability=DELTA),
+        "alpha": NOISE**2,
+    }
     if feedback == "cells":
         return GPOOOptimizer(
             kernel,

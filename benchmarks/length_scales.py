@@ -30,6 +30,7 @@ from benchmarks._common import (
     write_csv,
 )
 from skgpb import EIOptimizer, GPUCBOptimizer
+from skgpb.guarantee import Guarantee
 
 ARMS = np.linspace(0.0, 1.0, 101)[:, np.newaxis]
 NOISE, B, N_CENTERS, LONGEST = 0.1, 2.0, 8, 0.8
@@ -42,7 +43,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "true": {},
     "0.8": {"kernel": RBF(LONGEST)},
     "0.8, learned": {"kernel": RBF(LONGEST, (0.005, 5.0)), "optimizer": "fmin_l_bfgs_b"},
-    "0.8, consistent": {"kernel": RBF(LONGEST, (0.005, 5.0)), "optimizer": "consistent", "B": B},
+    "0.8, consistent": {
+        "kernel": RBF(LONGEST, (0.005, 5.0)),
+        "optimizer": "consistent",
+        "guarantee": Guarantee(B),
+    },
 }
 
 

@@ -30,6 +30,7 @@ from benchmarks._common import (
 from benchmarks.coverage import KERNELS, NOISE, PER_CELL, B, Function, nodes
 from skgpb import GPOOOptimizer, GPUCBOptimizer
 from skgpb.exceptions import NumericalWarning, RefinementWarning
+from skgpb.guarantee import Guarantee
 from skgpb.optimizers._base import BaseBanditOptimizer
 
 DEPTH = 6
@@ -37,8 +38,8 @@ ARMS = np.linspace(0.0, 1.0, 101)[:, np.newaxis]
 SETTINGS: dict[str, dict[str, Any]] = {
     "theory": {"beta": "theory"},
     "beta=4": {"beta": 4.0},
-    "rkhs": {"beta": "rkhs", "B": B},
-    "rkhs, B twice": {"beta": "rkhs", "B": 2.0 * B},
+    "rkhs": {"beta": "rkhs", "guarantee": Guarantee(B)},
+    "rkhs, B twice": {"beta": "rkhs", "guarantee": Guarantee(2.0 * B)},
 }
 
 

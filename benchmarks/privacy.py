@@ -9,7 +9,7 @@ of an answer, questions, and what the accountant says was spent: of zCDP, its ep
 epsilon that noise of a continuous Gaussian would have exactly, which no account can be below.
 
 Tables: ``country`` is made up, 20,000 households along a coast; ``census`` is California's, 20,640
-groups of blocks, which scikit-learn downloads once.
+groups of blocks, which scikit-learn downloads once where no copy is beside the checkout.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from benchmarks._common import argument_parser, format_table, write_csv
-from skgpb.cli.private import PrivateGroups, private_oracle
-from skgpb.cli.region import GroupAverages, find_region
+from benchmarks.tables.problems import CALIFORNIA
+from skgpb.cli.asked import GROUPS
+from skgpb.cli.private import private_office
+from skgpb.tables import MemoryTable
+from skgpb.tables.asking import NoisyAverages, search_by_asking
 
 Table = tuple[np.ndarray, np.ndarray, tuple[float, float]]
 
@@ -45,6 +48,9 @@ def census() -> Table:
     """Places, median house values in dollars; the census reports none above 500,001."""
     from sklearn.datasets import fetch_california_housing
 
+    if CALIFORNIA.exists():
+        rows = np.genfromtxt(CALIFORNIA, delimiter=",", skip_header=1, usecols=(0, 1, 8))
+        return rows[:, :2], rows[:, 2], (0.0, 500_001.0)
     data = fetch_california_housing()
     places = data.data[:, [data.feature_names.index(x) for x in ("Longitude", "Latitude")]]
     return places, np.rint(1e5 * data.target), (0.0, 500_001.0)
@@ -72,20 +78,22 @@ def private_search(table: Table, epsilon: float, delta: float, seed: int) -> tup
     arguments = argparse.Namespace(
         epsilon=epsilon, delta=delta, target_range=limits, seed=seed, budget=None
     )
-    arguments.min_members = arguments.max_depth = None
-    oracle: PrivateGroups = private_oracle(y, arguments)
-    found = find_region(X, oracle, arguments.budget, size=arguments.size, seed=seed)
-    members, spent = found.group.members, float(oracle.averages.spent_.max())
-    accounted, exact = oracle.averages.epsilon_spent_, exact_epsilon(spent, delta)
-    noise, asked = max(oracle.noises), oracle.n_answers
+    arguments.least = None
+    office = private_office(y, arguments)
+    table_of = MemoryTable(X, np.zeros(len(y)))
+    found = search_by_asking(table_of, office, arguments.least, arguments.budget, seed=seed)
+    members, spent = found.group.rows, float(office.averages.spent_.max())
+    accounted, exact = office.averages.epsilon_spent_, exact_epsilon(spent, delta)
+    noise, asked = max(office.noises), found.n_answers
     return float(y[members].mean()), len(members), noise, asked, spent, accounted, exact
 
 
 def plain_search(table: Table, seed: int) -> float:
     """Return the true average of what a search finds that is answered exactly."""
     X, y, _ = table
-    found = find_region(X, GroupAverages(y, 0.0, seed), 150, seed=seed)
-    return float(y[found.group.members].mean())
+    memory, least = MemoryTable(X, np.zeros(len(y))), len(y) // GROUPS
+    found = search_by_asking(memory, NoisyAverages(y, 0.0), least, 150, seed=seed)
+    return float(y[found.group.rows].mean())
 
 
 def main(arguments: list[str] | None = None) -> None:

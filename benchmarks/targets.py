@@ -1,4 +1,4 @@
-"""The best cell of a given side where cells of any size may be asked, beside searches by centres.
+"""The best cell of a given side with queries of any size, compared with searches by centres.
 
     python -m benchmarks.targets [--half confirming] [--methods kg gpoo ucb ei botorch optuna-tpe]
         [--dimensions 1 2 4] [--noise 1 10] [--volume no yes] [--runs 20] [--seed 0] [--budget 60]
@@ -34,7 +34,7 @@ from benchmarks._common import argument_parser, estimate, format_table, mean_and
 from benchmarks.peers.methods import BoTorch, OptunaGP, OptunaTPE, quiet
 from benchmarks.suite.functions import HALVES, function, in_range, levy
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
-from skgpb.domains import Cells, SizeRange
+from skgpb.domains import Cells
 
 #: By dimensions; of either pair the first chooses and the second confirms.
 FUNCTIONS = {
@@ -131,28 +131,6 @@ def kg(factors: tuple[float, ...], **settings: Any) -> Callable:
     return play
 
 
-def kg_of_any_size(improved: bool) -> Callable:
-    """The same with cells of any size between a quarter and twice the wanted one."""
-
-    def play(oracle: Oracle, seed: int, budget: int) -> np.ndarray:
-        side, d = oracle.target.side, oracle.target.d
-
-        def share_of_noise(sides: np.ndarray) -> np.ndarray:
-            return side**d / sides.prod(axis=1)
-
-        sizes = SizeRange(0.25 * side, min(1.0, 2.0 * side))
-        optimizer = KGOptimizer(
-            queries=Cells(sizes, improved=improved),
-            relative_noise=share_of_noise if oracle.by_volume else None,
-            targets=Cells(side),
-            bounds=[(0.0, 1.0)] * d,
-            random_state=seed,
-        )
-        return optimizer.run(oracle, budget).x.lower
-
-    return play
-
-
 def gpoo(oracle: Oracle, seed: int, budget: int) -> np.ndarray:
     """GPOO, with the rule that finds the cell of a side in its posterior."""
     optimizer = GPOOOptimizer(bounds=[(0.0, 1.0)] * oracle.target.d, random_state=seed)
@@ -223,8 +201,6 @@ METHODS: dict[str, Callable] = {
     "kg-half": kg((1.0, 0.5)),
     "kg-twice": kg((1.0, 2.0)),
     "kg-three": kg((1.0, 0.5, 2.0)),
-    "kg-range": kg_of_any_size(improved=False),
-    "kg-range-improved": kg_of_any_size(improved=True),
     "gpoo": gpoo,
     "gpoo-to-side": gpoo_to_side,
     "ucb": at_centers(GPUCBOptimizer),

@@ -13,7 +13,8 @@ from textwrap import wrap
 
 PACKAGE = Path(__file__).resolve().parents[1] / "skgpb"
 
-# Floors from top to bottom: the rooms on each, what is in them, and left and right ends.
+# Floors from top to bottom: the rooms on each, what is in them, and left and right ends. The seven
+# ideas of the page are in capitals.
 FLOORS: list[dict[str, tuple[str, int, int]]] = [
     {
         "cli": ("the command line", 0, 250),
@@ -26,24 +27,25 @@ FLOORS: list[dict[str, tuple[str, int, int]]] = [
         "model_selection": ("hyperparameters", 250, 405),
         "problems": ("known optima", 420, 520),
     },
-    {"optimizers": ("the loop, and one file for each algorithm", 0, 520)},
+    {"optimizers": ("the LOOP, the ROUND, and a RULE in each file", 0, 520)},
     {
-        "domains": ("what can be asked", 0, 160),
-        "surrogate": ("what is known", 180, 340),
-        "acquisition": ("what to ask", 360, 520),
+        "domains": ("LAYOUT and SET", 0, 160),
+        "surrogate": ("POSTERIOR, model", 180, 340),
+        "acquisition": ("scores for rules", 360, 520),
     },
-    {"kernels": ("kinds of feedback", 0, 340)},
+    {"kernels": ("FEEDBACK: what an answer measures", 0, 340)},
     {"_core": ("Cython: factor, trees, covariances, entropy", 0, 520)},
 ]
 # What any floor may use: single modules, and data that nothing depends on.
 CELLAR = [
-    *("utils", "exceptions", "locks", "progress", "roots", "persistence", "_scripted"),
-    *("feedback", "metrics", "theory", "inspection", "datasets", "testing", "__main__"),
-    *("_deprecation", "_docstrings", "_documentation", "_version"),
+    *("utils", "exceptions", "locks", "file_lock", "progress", "roots", "persistence", "guarantee"),
+    *("json_parts", "_scripted", "_interrupted"),
+    *("feedback", "objectives", "metrics", "theory", "inspection", "datasets", "tables", "testing"),
+    *("__main__", "_docstrings", "_documentation", "_version", "_warnings"),
 ]
 WIDTH, HEIGHT, STEP, MARGIN = 520, 52, 84, 12
 # Height of a line of what is in a room, and width of a letter of it.
-LINE, LETTER = 18, 6.5
+LINE, LETTER = 18, 6.9
 
 STYLE = """
   text { font-family: system-ui, sans-serif; text-anchor: middle; fill: #1b2733; }

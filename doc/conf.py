@@ -123,7 +123,7 @@ def unlink_foreign_references(
 ) -> None:
     """Drop links to pages of other projects from the docstrings of inherited methods."""
     origin = getattr(obj, "fget", None) or obj
-    if not getattr(origin, "__module__", "skgpb").startswith("skgpb"):
+    if not (getattr(origin, "__module__", None) or "skgpb").startswith("skgpb"):
         lines[:] = [re.sub(r":ref:`([^<`]+?)\s*<[^>]+>`", r"\1", line) for line in lines]
         lines[:] = [re.sub(r":term:`([^`]+)`", r"``\1``", line) for line in lines]
 

@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skgpb.guarantee import Guarantee
+    from skgpb.objectives import of_x
     from skgpb.optimizers import (
         CMESOptimizer,
         CMETSOptimizer,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
         IndirectUCBOptimizer,
         KGOptimizer,
         MESOptimizer,
-        PhasedEliminationOptimizer,
         PIOptimizer,
         StoOOOptimizer,
         Stop,
@@ -58,6 +59,7 @@ __all__ = [
     "GPTreeOptimizer",
     "GPUCBOptimizer",
     "GPZoomingOptimizer",
+    "Guarantee",
     "IDSOptimizer",
     "IGPUCBOptimizer",
     "IndirectEIOptimizer",
@@ -69,12 +71,12 @@ __all__ = [
     "MESOptimizer",
     "OnlineGaussianProcessRegressor",
     "PIOptimizer",
-    "PhasedEliminationOptimizer",
     "StoOOOptimizer",
     "Stop",
     "TargetsOptimizer",
     "URGPUCBOptimizer",
     "__version__",
+    "of_x",
 ]
 
 
@@ -83,7 +85,9 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         home = {
             "CombinatorialBandit": "skgpb.optimizers.combinatorial",
+            "Guarantee": "skgpb.guarantee",
             "OnlineGaussianProcessRegressor": "skgpb.surrogate",
+            "of_x": "skgpb.objectives",
         }.get(name, "skgpb.optimizers")
         value = globals()[name] = getattr(import_module(home), name)
         return value

@@ -17,7 +17,13 @@ def main() -> int:
     from skgpb.cli.commands import import_commands
     from skgpb.cli.commands import main as run
 
-    import_commands(sys.argv[1:])
+    try:
+        import_commands(sys.argv[1:])
+    except ImportError as error:
+        if not (error.name or "").startswith("skgpb._core"):
+            raise
+        print(f"skgpb: error: {error}", file=sys.stderr)
+        return 2
     signal.signal(signal.SIGINT, handler)
     return run()
 

@@ -41,6 +41,14 @@ class LearningWarning(UserWarning):
     """Learning hyperparameters failed; the answer was taken and those in use were kept."""
 
 
+class ModelWarning(UserWarning):
+    """Answers contradict the model of f; the message says how, and what is done."""
+
+
+class PendingWarning(UserWarning):
+    """A query that ``ask`` returned several times is told several times: workers shared it."""
+
+
 class ReplayWarning(UserWarning):
     """A saved run was loaded whose queries come out otherwise than they did when it was saved."""
 
@@ -50,7 +58,11 @@ class ApproximationWarning(UserWarning):
 
 
 class GuaranteeWarning(UserWarning):
-    """What is said to hold with a probability rests on something that is not so, or not known."""
+    """A probability statement depends on an assumption that is wrong or not known."""
+
+
+class AllPendingError(ValueError):
+    """All possible queries are being evaluated: an answer has to be told first."""
 
 
 class LoadError(ValueError):
@@ -64,3 +76,11 @@ class LoadError(ValueError):
 
 class PrivacyBudgetError(ValueError):
     """An answer would spend more privacy than is left; it was not given."""
+
+
+class DatabaseError(RuntimeError):
+    """A database did not answer; the message says why, without any credentials."""
+
+
+class ScansSpentError(RuntimeError):
+    """A query would read a table once more than it may be read; it was not made."""

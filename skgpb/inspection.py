@@ -1,4 +1,4 @@
-"""What an optimizer has learned of its features: which of them matter."""
+"""Importance of features according to an optimizer."""
 
 from __future__ import annotations
 

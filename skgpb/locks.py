@@ -8,7 +8,7 @@ not never wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import wraps
 from threading import RLock
@@ -23,6 +23,9 @@ class StateLock(type(RLock())):  # type: ignore[misc]  # RLock is a function
     #: Whether what it guards is a copy that nobody else knows, on its way into a pickle.
     private = False
 
+    #: Calls of ``run`` that go on, which copies and pickles know nothing of.
+    runs: Sequence[Any] = ()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return StateLock, ()
 
@@ -32,8 +35,9 @@ def locked(method: Method) -> Method:
 
     @wraps(method)
     def holding(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with self._lock:
-            return method(self, *args, **kwargs)
+        # In one line: a tracing function that raises at the end of a block, as a debugger may,
+        # would leave the lock held for ever.
+        with self._lock: return method(self if self._broken is None else self._mended(), *args, **kwargs)  # fmt: skip  # noqa: E501, E701
 
     return cast(Method, holding)
 
@@ -43,40 +47,47 @@ class Guarded:
 
     _lock: StateLock
 
+    #: What is known of a change that was interrupted half way; None where all is well.
+    _broken: Any = None
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Give the object its lock: ``__init__`` of an estimator only stores parameters."""
         self = super().__new__(cls)
         self._lock = StateLock()
         return self
 
-    def share_lock(self, part: Guarded) -> None:
+    def _share_lock(self, part: Guarded) -> None:
         """Let an object that is part of this one hold the same lock."""
         vars(part)["_lock"] = self._lock
 
+    def _mended(self) -> Self:
+        """Undo a change that was interrupted half way, and return the object."""
+        return self
+
     def _state(self) -> Any:
-        """What is copied and pickled."""
+        """Return the state that is copied and pickled."""
         return super().__getstate__()
 
+    @locked
     def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            if self._lock.private:
-                return self._state()
-            # It is pickled when the lock is free again. Parameters are never written.
-            estimator: Any = self
-            parameters = estimator.get_params(deep=False).values()
-            state = deepcopy(self._state(), {id(value): value for value in parameters})
+        if self._lock.private:
+            return self._state()
+        # It is pickled when the lock is free again. Parameters are never written.
+        estimator: Any = self
+        parameters = estimator.get_params(deep=False).values()
+        state = deepcopy(self._state(), {id(value): value for value in parameters})
         state["_lock"].private = True
         return state
 
+    @locked
     def __copy__(self) -> Self:
         twin = type(self).__new__(type(self))
-        with self._lock:
-            twin.__dict__.update(self.__dict__)  # one state, one lock
+        twin.__dict__.update(self.__dict__)  # one state, one lock
         return twin
 
+    @locked
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin: Any = type(self).__new__(type(self))
         memo[id(self)] = twin
-        with self._lock:
-            twin.__setstate__(deepcopy(self._state(), memo))
+        twin.__setstate__(deepcopy(self._state(), memo))
         return twin

@@ -4,17 +4,16 @@ A file holds what a run *is*, not how a version of skgpb represents it: the cons
 parameters, and in order every fit, every query asked, every answer, failure and learned set of
 hyperparameters, all numbers exactly. Loading replays them, so that a later version can as well.
 
-The layout, version 2: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``
+The layout, version 1: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``
 and one ``.npy`` member for each array that it refers to as ``{"array": name}``. Nothing else is
 read, and neither is more expanded than a run that ``save`` has written may need: ``LARGEST_*``.
-Version 1, which is read as well, had no ranges and no distributions: no named sides.
+Events of a long run are parsed one at a time: :mod:`skgpb.json_parts`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import secrets
 import stat
@@ -29,9 +28,11 @@ import sklearn.gaussian_process.kernels as sklearn_kernels
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.exceptions import LoadError
+from skgpb.guarantee import Guarantee
+from skgpb.json_parts import n_values, read_document, written
 
-FORMAT, VERSION = "skgpb run", 2
-# Arrays of at most so many numbers are written into the JSON itself.
+FORMAT, VERSION = "skgpb run", 1
+# Arrays of at most this many numbers are written into the JSON itself.
 SMALL = 16
 # Kinds of NumPy's numbers and strings that files hold: no objects, no structures.
 KINDS = "biufUS"
@@ -40,31 +41,6 @@ LARGEST_DOCUMENT, LARGEST_NUMBER_OF_VALUES = 2**27, 2**24
 # Bytes of all arrays together.
 LARGEST_ARRAYS = 2**30
 
-# Classes of which the constructor of another makes the instances, and which has their parameters.
-MADE_BY = {"MESOverTargets": "MESOptimizer"}
-# Parameters that files of earlier versions call otherwise: the old name and the present one, by
-# the class that has the parameter or inherits it.
-RENAMED: dict[str, dict[str, str]] = {
-    "ContextualGPTreeOptimizer": {"budget": "horizon", "max_leaves": "max_active"},
-    "GPTreeOptimizer": {"budget": "horizon", "max_leaves": "max_active"},
-    "GPZoomingOptimizer": {
-        "budget": "horizon",
-        "diameter": "variation",
-        "max_balls": "max_active",
-    },
-    "MESOptimizer": {"n_draws": "n_max_values"},
-    "StoOOOptimizer": {"budget": "horizon"},
-    "BaseIndirectOptimizer": {"domain": "bounds", "candidates": "queries"},
-}
-# The same for the values of parameters, under their present names.
-RENAMED_VALUES: dict[str, dict[str, dict[str, str]]] = {
-    "MESOptimizer": {"max_values": {"joint": "draws"}},
-}
-# Parameters that files of earlier versions lack, and how their runs went.
-ADDED: dict[str, dict[str, Any]] = {
-    "BaseArmsOptimizer": {"n_initial": 0},
-    "BaseIndirectOptimizer": {"n_initial": 0},
-}
 
 _KERNELS: dict[str, type[Kernel]] = {}
 
@@ -148,7 +124,9 @@ class Writer:
         if hasattr(value, "ask") and hasattr(value, "get_params"):
             parameters = value.get_params(deep=False)
             encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
-            return {"optimizer": name_in_files(type(value)), "parameters": encoded}
+            return {"optimizer": type(value).__name__, "parameters": encoded}
+        if isinstance(value, Guarantee):
+            return {"guarantee": self.encode(value.get_params(deep=False), where)}
         if hasattr(value, "__array__"):
             array = np.asarray(value)
             if array.dtype.kind in KINDS:
@@ -240,18 +218,16 @@ class Reader:
             return self._kernel(value)
         if "query" in value:
             return self.query(value)
+        if "guarantee" in value:
+            return Guarantee(**self.decode(value["guarantee"]))
         if value.get("optimizer") in self._optimizers:
             cls = self._optimizers[value["optimizer"]]
-            return cls(**self.parameters(cls, value["parameters"]))
+            return cls(**self.parameters(value["parameters"]))
         raise ValueError(f"not a value of a saved run: {value!r}")
 
-    def parameters(self, cls: type, stored: dict[str, Any]) -> dict[str, Any]:
-        """Inverse of ``encode_parameters``, under the names that a class has for them now."""
-        values: dict[str, Any] = {}
-        for each in cls.__mro__:
-            values |= ADDED.get(each.__name__, {})
-        values |= {present_name(cls, name): self.decode(item) for name, item in stored.items()}
-        return {name: present_value(cls, name, value) for name, value in values.items()}
+    def parameters(self, stored: dict[str, Any]) -> dict[str, Any]:
+        """Inverse of ``encode_parameters``."""
+        return {name: self.decode(item) for name, item in stored.items()}
 
     def _kernel(self, value: dict[str, Any]) -> Kernel:
         name = value["kernel"]
@@ -294,7 +270,7 @@ def write(
     It is written beside its place, forced to the disk and moved there in one step. Links are
     followed, and the permissions are those of the file replaced, or else the usual ones.
     """
-    text = json.dumps(document, allow_nan=False).encode("ascii")
+    text = written(document, "events").encode("ascii")
     _check_size(text)
     if sum(array.nbytes for array in arrays.values()) > LARGEST_ARRAYS:
         raise ValueError(
@@ -308,23 +284,47 @@ def write(
             member = io.BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
             archive.writestr(f"{name}.npy", member.getvalue())
-    path = Path(path)
+    replace_file(path, buffer.getvalue())
+
+
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Let a file hold these bytes, so that at every moment there is a whole one.
+
+    Parameters
+    ----------
+    path : path
+        The file, which need not exist.
+    data : bytes
+        All that it is to hold.
+
+    Raises
+    ------
+    OSError
+        Where it cannot be written; it names ``path``, not the file beside it.
+    """
+    given, path = str(path), Path(path)
     if path.exists() and not path.is_file():
         # A device or a pipe is written to, not replaced.
-        path.write_bytes(buffer.getvalue())
+        path.write_bytes(data)
         return
     path = Path(os.path.realpath(path))
     mode = path.stat().st_mode & 0o7777 if path.exists() else None
     try:
-        _replace_unseen(path, buffer.getvalue(), mode)
+        _replace_unseen(path, data, mode)
     except (AttributeError, OSError):
-        _replace(path, buffer.getvalue(), mode)
+        try:
+            _replace(path, data, mode)
+        except OSError as error:
+            if error.errno is None:
+                raise
+            # The user knows nothing of the file beside it.
+            raise type(error)(error.errno, error.strerror, given) from None
     _sync_directory(path.parent)
 
 
 def _check_size(text: bytes) -> None:
-    """Refuse a document that would take gigabytes once it is parsed."""
-    values = sum(map(text.count, (b",", b"[", b"{")))
+    """Refuse a document that is larger than that of any run."""
+    values = n_values(text)
     if len(text) > LARGEST_DOCUMENT or values > LARGEST_NUMBER_OF_VALUES:
         raise ValueError(
             f"a run of {values} values in {len(text)} bytes is larger than a file may hold "
@@ -450,21 +450,24 @@ def _member(archive: zipfile.ZipFile, name: str, largest: int) -> bytes:
 
 
 def _document(archive: zipfile.ZipFile) -> dict[str, Any]:
-    text = _member(archive, "run.json", LARGEST_DOCUMENT)
-    _check_size(text)
-    document = json.loads(text.decode("ascii"), parse_constant=_refuse_constant)
+    data = _member(archive, "run.json", LARGEST_DOCUMENT)
+    _check_size(data)
+    text = data.decode("ascii")
+    del data
+    document = read_document(text, "events")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
-    if document["version"] > VERSION:
+    version = document["version"]
+    if type(version) is not int or version < 1:
         raise ValueError(
-            f"it was saved in version {document['version']} of the format, by skgpb "
+            f"the version of its format must be a whole number from 1 to {VERSION}, got {version!r}"
+        )
+    if version > VERSION:
+        raise ValueError(
+            f"it was saved in version {version} of the format, by skgpb "
             f"{document['skgpb']}; this skgpb reads versions up to {VERSION}"
         )
     return document
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
 
 
 class Arrays:
@@ -507,25 +510,3 @@ def encode_parameters(
     return {
         name: writer.encode(value, name) for name, value in parameters.items() if name not in omit
     }
-
-
-def name_in_files(cls: type) -> str:
-    """Name of the class whose constructor makes the instances of this one."""
-    return MADE_BY.get(cls.__name__, cls.__name__)
-
-
-def present_name(cls: type, name: str) -> str:
-    """Name that a parameter of a class has now, if a file of an earlier version calls it so."""
-    for each in cls.__mro__:
-        if name in RENAMED.get(each.__name__, ()):
-            return RENAMED[each.__name__][name]
-    return name
-
-
-def present_value(cls: type, name: str, value: Any) -> Any:
-    """Value that a parameter of a class has now, if a file of an earlier version has this one."""
-    for each in cls.__mro__:
-        values = RENAMED_VALUES.get(each.__name__, {}).get(name, {})
-        if isinstance(value, str) and value in values:
-            return values[value]
-    return value

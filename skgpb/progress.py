@@ -1,4 +1,4 @@
-"""What long runs say of themselves: a bar, a line, and events of the logger ``skgpb``.
+"""Progress of long runs: a bar, a line, and events of the logger ``skgpb``.
 
 >>> import logging
 >>> logging.getLogger("skgpb").setLevel(logging.INFO)  # what a run says, to where you log
@@ -103,8 +103,10 @@ class Progress:
             return
         last = "failed"
         if reward is not None:
-            value = float(np.nansum(np.asarray(reward, dtype=np.float64)))
-            self._best, last = max(self._best, self._sign * value), f"{value:.6g}"
+            values = np.asarray(reward, dtype=np.float64)
+            value, last = float(np.nansum(values)), "no rows"
+            if not np.isnan(values).all():
+                self._best, last = max(self._best, self._sign * value), f"{value:.6g}"
         best = "" if self._best == -inf else f"  best {self._sign * self._best:.6g}"
         failed = f"  failed {self._failed}" if self._failed else ""
         line = f"{self._name}  {self._done:g}/{self._total:g}  last {last}{best}{failed}"

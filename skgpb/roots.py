@@ -9,7 +9,6 @@ that are equal but for rounding: here the first of these is the pivot.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
+from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
 from skgpb.utils import MOST_DRAWN, check_draws
 
@@ -52,11 +52,10 @@ def nonnegative(
 
 def warn_of_clipping(amount: float, kernel: Any) -> None:
     """Report a variance below zero, as ``skgpb.exceptions.NumericalWarning`` promises."""
-    warnings.warn(
-        f"a variance came out as {-amount:.1e} and was set to 0: kernel {kernel} is no "
-        "covariance, or alpha is too small for its rounding",
+    warn(
+        f"a posterior variance of {-amount:.1e} was set to 0: kernel {kernel} is not positive "
+        "semi-definite, or alpha is too small compared with rounding errors",
         NumericalWarning,
-        stacklevel=5,
     )
 
 

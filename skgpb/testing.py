@@ -1,4 +1,4 @@
-"""The laws of the loop, as tests that any optimizer can be put through, one's own included.
+"""The laws of the loop and of covariances, as tests of one's own optimizers and kernels.
 
 Nothing else imports this module: it needs pytest. The laws use what is public only, so that an
 optimizer need not be derived from a class of this library.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,18 +18,20 @@ from typing import Any
 import numpy as np
 import pytest
 from joblib import parallel_config
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from skgpb._interrupted import interrupted_at, lines_of
 from skgpb._scripted import InOrder, OffAt
 from skgpb.exceptions import EvaluationWarning, ReplayWarning
 
-__all__ = ["OptimizerContract"]
+__all__ = ["KernelContract", "OptimizerContract"]
 
 #: No reward is any of these, and no noise variance.
 BAD_REWARDS: list[Any] = [
-    np.nan, np.inf, -np.inf, "1.0", 1j, 1.0 + 0j, object(), {}, [], [1.0] * 5, 10**400,
+    np.nan, np.inf, -np.inf, 1.7e308, -2e150, 10**400, "1.0", 1j, 1.0 + 0j, object(), {}, [],
+    [1.0] * 5,
     np.ones((2, 2)), np.array("x"), True, np.complex128(1.0), np.ma.masked,
     np.ma.array(0.5, mask=True), np.ma.array([0.5], mask=True),
 ]  # fmt: skip
@@ -47,7 +50,7 @@ def _with_names(bounds: Any) -> dict[str, Any]:
 
 
 class OptimizerContract:
-    """What code outside may rely on, whatever the algorithm: the laws of ask and tell.
+    """The laws of ask and tell, on which users of any optimizer may rely.
 
     Derive a class of tests from it, say in :meth:`make` which optimizer is meant, and let pytest
     run it. The other hooks have defaults that suit optimizers whose queries have ``points`` in a
@@ -224,7 +227,7 @@ class OptimizerContract:
         assert len(optimizer.history_) == 11
 
     def test_answers_may_come_in_any_order(self) -> None:
-        """What is not told yet stays open, and a fresh query follows when all is told."""
+        """Queries without an answer stay pending; a new query follows when all are answered."""
         optimizer = self.played(6)
         batch = self.ask(optimizer, 4)
         for i in (2, 0, 3, 1):
@@ -270,7 +273,7 @@ class OptimizerContract:
         assert len(first.history_) == 3
 
     def test_the_points_of_a_pending_query_stand_for_the_query(self) -> None:
-        """What was asked may be told back as the plain points that were evaluated."""
+        """``tell`` accepts the plain points of a query instead of the query."""
         optimizer = self.played(4)
         if self.outside(optimizer) is None:
             pytest.skip("takes no points from outside")
@@ -345,7 +348,7 @@ class OptimizerContract:
     # -- what changes nothing -----------------------------------------------------------------
 
     def test_parameters_are_never_written(self) -> None:
-        """What was given to the constructor stays as it was given."""
+        """The parameters given to the constructor are not changed."""
         optimizer = self.make()
         before = {k: (id(v), repr(v)) for k, v in optimizer.get_params(deep=False).items()}
         self.play(optimizer, 6)
@@ -411,19 +414,43 @@ class OptimizerContract:
             assert self.refuses(optimizer.predict, X)
         assert self.seen(optimizer) == before
 
-    def test_bad_rewards_of_an_objective_end_the_run_before_they_are_told(self) -> None:
-        """An objective that returns no reward is at fault, and is told so."""
+    def test_bad_rewards_of_an_objective_may_end_the_run_before_they_are_told(self) -> None:
+        """With ``on_error="raise"`` as an exception does, and the query is evaluated again."""
         optimizer = self.played(6)
         self.ask(optimizer)  # which may refine a tree
         before = self.seen(optimizer)
         for reward in BAD_REWARDS:
-            assert self.refuses(self.run, optimizer, lambda query, reward=reward: reward, 2)
+            with pytest.raises((ValueError, TypeError), match="objective"):
+                self.run(optimizer, lambda query, reward=reward: reward, 2, on_error="raise")
         assert self.seen(optimizer) == before
+
+    def test_bad_rewards_of_an_objective_are_failed_evaluations(self, tmp_path: Path) -> None:
+        """They are recorded with their reason, as exceptions are, and a loaded run goes on."""
+        optimizer, seen = self.make(), []
+        bad = [np.nan, "1.0", np.inf, 1j]
+
+        def objective(query: Any) -> Any:
+            seen.append(query)
+            which = len(seen) // 2
+            return bad[which] if len(seen) % 2 and which < 4 else self.answer(query)
+
+        with pytest.warns(EvaluationWarning, match=r"4 of \d+"):
+            result = self.run(optimizer, objective, 8)
+        assert result.nfail == len(optimizer.failed_) == 4
+        assert result.nfev == len(seen) == len(optimizer.history_) + 4
+        assert optimizer.failed_["round"].tolist() == [0, 1, 2, 3]
+        for reason, reward in zip(optimizer.failed_["reason"], bad, strict=True):
+            assert repr(reward) in reason
+        self.save(optimizer, tmp_path / "run")
+        loaded = self.load(type(optimizer), tmp_path / "run")
+        self.same(loaded, optimizer)
+        assert loaded.failed_["reason"].tolist() == optimizer.failed_["reason"].tolist()
+        self.run(loaded, self.answer, 2)
 
     # -- to stop and to go on -----------------------------------------------------------------
 
     def test_clones_play_the_same_run(self) -> None:
-        """The same seed gives the same run, and nobody else's random numbers are used."""
+        """The same seed gives the same run, without global random numbers."""
         state = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002
         optimizer = self.played(8)
         fresh = clone(optimizer)
@@ -464,6 +491,40 @@ class OptimizerContract:
         restarted.tell(query, self.answer(query))
         optimizer.tell(self.ask(optimizer), self.answer(query))
         self.same(restarted, optimizer)
+
+    # -- all or nothing ---------------------------------------------------------------------
+
+    #: At how many lines of a round it is interrupted, evenly spread; None for every line.
+    n_interruptions: int | None = 9
+
+    @pytest.mark.parametrize("stage", ["fresh", "midway"])
+    def test_a_round_may_be_interrupted_at_any_line(self, stage: str) -> None:
+        """Ctrl-C may come at any time: an answer is taken wholly or not, and the run goes on."""
+        start = self.played(5 if stage == "midway" else 0)
+        whole = copy.deepcopy(start)
+        self.play(whole, 1)
+        expected = self.after_a_round(whole)
+        unharmed = copy.deepcopy(start)
+        lines = lines_of(lambda: self.play(unharmed, 1))
+        n = lines if self.n_interruptions is None else min(lines, self.n_interruptions)
+        for line in np.linspace(0, lines - 1, n).astype(int).tolist():
+            each = copy.deepcopy(start)
+            interrupted_at(lambda one=each: self.play(one, 1), line)  # type: ignore[misc]
+            found: list[Any] = []
+
+            def go_on(one: Any = each, found: list[Any] = found) -> None:
+                if not hasattr(one, "history_") or len(one.history_) < len(whole.history_):
+                    self.play(one, 1)
+                found.append(self.after_a_round(one))
+
+            thread = threading.Thread(target=go_on, daemon=True)  # a lock held is held for others
+            thread.start()
+            thread.join(timeout=120)
+            assert found == [expected], f"interrupted at line {line} of {lines}"
+
+    def after_a_round(self, optimizer: Any) -> list[Any]:
+        """Return what was told, what is known, and the next query, to be compared."""
+        return [repr([self.told(optimizer), self.known(optimizer)]), self.ask(optimizer)]
 
     # -- run --------------------------------------------------------------------------------
 
@@ -518,7 +579,7 @@ class OptimizerContract:
         assert repr(self.known(by_run)) == repr(self.known(by_hand))
 
     def test_run_can_end_with_the_exception_of_the_objective(self) -> None:
-        """What was told is kept, and the next run begins with what was left."""
+        """An interrupted run keeps its answers, and the next run starts with the open queries."""
         optimizer, objective = self.make(), OffAt(self.answer, [4])
         with pytest.raises(OSError, match="instrument"):
             self.run(optimizer, objective, 10, on_error="raise")
@@ -591,3 +652,89 @@ class OptimizerContract:
         assert len(optimizer.failed_) == 10
         assert len(optimizer.history_) == 0
         self.play(optimizer, 3)
+
+
+class KernelContract:
+    """The laws of a covariance, on which the posterior relies for any kernel of feedback.
+
+    Derive a class of tests from it, say in :meth:`make` which kernel is meant and in :meth:`rows`
+    of what, and let pytest run it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb.kernels import CellAverage
+    >>> from skgpb.testing import KernelContract
+    >>> class TestMine(KernelContract):
+    ...     def make(self):
+    ...         return CellAverage(RBF(0.3), 3)
+    ...
+    ...     def rows(self):
+    ...         return np.sort(np.random.default_rng(0).uniform(size=(6, 2)), axis=1)
+    >>> TestMine().test_the_gradient_is_that_of_the_covariance()
+    """
+
+    #: How far a derivative may be from a central difference, as a share of the largest.
+    gradient_tolerance: float = 1e-5
+
+    def make(self) -> Any:
+        """Return a new kernel, every time the same."""
+        raise NotImplementedError("say in make() which kernel is to be tested")
+
+    def rows(self) -> np.ndarray:
+        """Return descriptors, shape (n, n_columns), n >= 3: those of a point among them."""
+        raise NotImplementedError("say in rows() of what the covariance is to be tested")
+
+    def covariance(self, kernel: Any, row: np.ndarray, other: np.ndarray) -> float | None:
+        """Return the covariance of two descriptors as the definition has it, None to leave it."""
+        return None
+
+    def test_it_is_symmetric_and_positive_semidefinite(self) -> None:
+        """Up to rounding, which grows with the trace."""
+        K = self.make()(self.rows())
+        assert_allclose(K, K.T, rtol=0.0, atol=1e-12 * np.abs(K).max())
+        assert np.linalg.eigvalsh(K).min() >= -1e-9 * np.trace(K)
+
+    def test_the_diagonal_is_that_of_the_matrix(self) -> None:
+        """``diag`` returns the variances, noise included, as ``kernel(X)`` has them."""
+        kernel, X = self.make(), self.rows()
+        assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-9)
+
+    def test_between_two_sets_it_is_the_same_but_for_noise(self) -> None:
+        """``kernel(X, Y)`` has the covariances of ``kernel(X)`` without noise on the diagonal."""
+        kernel, X = self.make(), self.rows()
+        K, across = kernel(X), kernel(X, X.copy())
+        extra = K - across
+        assert_allclose(extra, np.diag(np.diag(extra)), rtol=0.0, atol=1e-9 * np.abs(K).max())
+        assert np.diag(extra).min() >= -1e-9 * np.abs(K).max()
+        assert_allclose(kernel(X[:2], X[1:]), across[:2, 1:], rtol=1e-9, atol=1e-12)
+
+    def test_the_gradient_is_that_of_the_covariance(self) -> None:
+        """``eval_gradient`` returns the derivatives by ``theta``, as central differences are."""
+        kernel, X = self.make(), self.rows()
+        K, gradient = kernel(X, eval_gradient=True)
+        assert_allclose(K, kernel(X), rtol=1e-9, atol=1e-12)
+        assert gradient.shape == (*K.shape, kernel.n_dims)
+        for i, step in enumerate(1e-6 * np.eye(kernel.n_dims)):
+            up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
+            slope = (up - down) / 2e-6
+            limit = self.gradient_tolerance * max(np.abs(slope).max(), np.abs(K).max())
+            assert_allclose(gradient[..., i], slope, rtol=0.0, atol=limit)
+
+    def test_it_is_what_the_definition_says(self) -> None:
+        """Entries are those of :meth:`covariance`."""
+        kernel, X = self.make(), self.rows()
+        for found, row in zip(kernel(X[:1], X[1:])[0], X[1:], strict=True):
+            expected = self.covariance(kernel, X[0], row)
+            if expected is None:
+                pytest.skip("no definition is given")
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+    def test_it_clones_and_pickles(self) -> None:
+        """Copies have its parameters, and are equal to it."""
+        kernel, X = self.make(), self.rows()
+        for copied in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+            assert copied == kernel
+            assert_array_equal(copied(X), kernel(X))
+        assert kernel.get_params() == clone(kernel).get_params()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from numbers import Integral, Real
 from traceback import walk_tb
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import _fit_context as fit_context
+from sklearn.base import _fit_context
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.model_selection._validation import _insert_error_scores as insert_error_scores
+from sklearn.model_selection._search import BaseSearchCV as BaseSearchCV
+from sklearn.model_selection._validation import _insert_error_scores
 from sklearn.model_selection._validation import (
     _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
 )
@@ -25,6 +24,8 @@ from sklearn.utils.validation import check_array
 LEAST_RESOLUTION = 10**6
 # Sums of two coordinates, and one over the length of a side, are finite.
 LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
+# Squares of MOST_ROUNDS numbers of this size add up to a number.
+LARGEST_REWARD = 1e150
 
 # Larger sizes are mistakes: they would fill the memory or never end, so they are refused before
 # anything is allocated. MOST_POINTS is for candidates and points: there are arrays of that size
@@ -33,43 +34,13 @@ MOST_CHILDREN, MOST_RESTARTS, MOST_POINTS, MOST_QUERIES = 1_000, 1_000, 100_000,
 MOST_DRAWN = 100_000_000
 MOST_LEAVES, MOST_ROUNDS, MOST_JOBS = 1_000_000, 10_000_000, 1_000
 
-__all__ = [
-    "MOST_CHILDREN",
-    "MOST_DRAWN",
-    "MOST_JOBS",
-    "MOST_LEAVES",
-    "MOST_POINTS",
-    "MOST_QUERIES",
-    "MOST_RESTARTS",
-    "MOST_ROUNDS",
-    "BaseSearchCV",
-    "Integral",
-    "Interval",
-    "Kernel",
-    "Real",
-    "StrOptions",
-    "box_around",
-    "check_bounds",
-    "check_callable_value",
-    "check_count",
-    "check_draws",
-    "check_inside",
-    "check_noise_variance",
-    "check_noise_variances",
-    "check_numbers",
-    "check_one_each",
-    "check_resolution",
-    "check_reward",
-    "check_size",
-    "check_unmasked",
-    "failed_fits",
-    "fit_context",
-    "insert_error_scores",
-    "unchanged_by_errors",
-    "validate_params",
-    "warn_at_bounds",
-    "warn_or_raise_about_fit_failures",
-]
+Method = TypeVar("Method", bound=Callable[..., Any])
+# scikit-learn's has no types: a checker would not know what a decorated method returns.
+fit_context: Callable[..., Callable[[Method], Method]] = _fit_context
+insert_error_scores: Callable[..., None] = _insert_error_scores
+
+#: What a class of one's own may need; the rest of this module is no API.
+__all__ = ["Integral", "Interval", "Real", "StrOptions"]
 
 
 class Interval(_Interval):
@@ -85,17 +56,25 @@ def validate_params(estimator: Any) -> None:
     estimator._validate_params()
 
 
-@contextmanager
-def unchanged_by_errors(estimator: Any) -> Iterator[None]:
-    """Restore the attributes if the block, which must not change them in place, fails."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        for name in set(estimator.__dict__) - set(before):
-            del estimator.__dict__[name]
-        estimator.__dict__.update(before)
-        raise
+class unchanged_by_errors:  # a context as those of contextlib
+    """Restore the attributes if the block, which must not change them in place, is left early.
+
+    Parameters
+    ----------
+    estimator : object
+        The block works on a copy of its attributes, which one assignment takes back.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+
+    def __enter__(self) -> None:
+        self._before = self._estimator.__dict__
+        self._estimator.__dict__ = dict(self._before)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._estimator.__dict__ = self._before
 
 
 def warn_at_bounds(kernel: Kernel) -> None:
@@ -125,6 +104,14 @@ def check_bounds(bounds: Any, name: str = "bounds") -> np.ndarray:
         Unless every row is finite with its first entry below its second, neither of them nor
         their difference is extreme, and there are enough floating-point numbers between them.
     """
+    for axis, side in enumerate(bounds if isinstance(bounds, (list, tuple)) else ()):
+        if isinstance(side, (list, tuple, range)) and any(isinstance(x, str) for x in side):
+            raise ValueError(
+                f"{name} must have shape (d, 2), one (lower, upper) pair per dimension; got "
+                f"{side!r} in dimension {axis}. Integers, logarithmic scales and categories are "
+                "sides with names: a dict such as {'n': range(1, 9), 'rate': loguniform(0.001, 1), "
+                "'kind': ['a', 'b']}"
+            )
     array = check_numbers(bounds, name, ensure_2d=False)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
@@ -247,7 +234,7 @@ def check_callable_value(function: Any, argument: int, name: str) -> float:
 
 
 def in_contexts(optimizer: Any) -> bool:
-    """Whether an optimizer is asked what to do in a context."""
+    """Return whether an optimizer is asked what to do in a context."""
     parameters = optimizer.get_params(deep=False)
     # The contextual tree may have its contexts from fit.
     return "n_context" in parameters or parameters.get("context_bounds") is not None
@@ -268,7 +255,30 @@ def check_inside(points: np.ndarray, bounds: np.ndarray, hint: str = "") -> None
         raise ValueError(f"point {first} is outside the bounds {bounds.tolist()}{hint}")
 
 
-def check_reward(reward: Any, name: str = "reward") -> float:
+def check_reward(reward: Any) -> float:
+    """Return one real number whose square is finite, and sums of squares are, as a float.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything else, naming what was given.
+    """
+    value = check_real(reward, "reward")
+    check_squares(value, "reward")
+    return value
+
+
+def check_squares(values: Any, name: str) -> None:
+    """Raise ValueError for finite numbers, one or an array, whose squares cannot be added up."""
+    if np.abs(values).max(initial=0.0) > LARGEST_REWARD:
+        largest = float(np.ravel(values)[np.abs(values).argmax()])
+        raise ValueError(
+            f"{name} must be within -{LARGEST_REWARD:g} and {LARGEST_REWARD:g}, because learning "
+            f"squares it; got {largest!r}. Divide all answers by a constant"
+        )
+
+
+def check_real(reward: Any, name: str) -> float:
     """Return one real, finite number as a float.
 
     Raises
@@ -293,7 +303,7 @@ def check_reward(reward: Any, name: str = "reward") -> float:
 
 
 def is_sequence(values: Any) -> bool:
-    """Whether values are several: an array, a list, a column of a table."""
+    """Return whether values are several: an array, a list, a column of a table."""
     single = not hasattr(values, "__len__") or getattr(values, "ndim", 1) == 0
     return not single and not isinstance(values, (str, bytes, dict, set))
 
@@ -319,7 +329,7 @@ def check_one_each(values: Any, n: int, name: str, owners: str, shared: bool = F
 
 def check_noise_variance(alpha: Any) -> float:
     """Return a finite noise variance >= 0 as a float."""
-    value = check_reward(alpha, "alpha")
+    value = check_real(alpha, "alpha")
     if value < 0.0:
         raise ValueError(f"alpha is a noise variance and must be >= 0, got {value!r}")
     return value

@@ -15,7 +15,7 @@ GRID = np.arange(21.0)
 
 
 def campaign(cls=GPUCBOptimizer, scale=30.0, **parameters):
-    return cls(PROBLEM.kernel(scale), arms=PROBLEM.arms, alpha=0.1, **parameters)
+    return cls(kernel=PROBLEM.kernel(scale), arms=PROBLEM.arms, alpha=0.1, **parameters)
 
 
 def bandit(cls=GPUCBOptimizer, **parameters):

@@ -33,7 +33,6 @@ from skgpb.optimizers import (
     IndirectUCBOptimizer,
     KGOptimizer,
     MESOptimizer,
-    PhasedEliminationOptimizer,
     PIOptimizer,
     StoOOOptimizer,
     TargetsOptimizer,
@@ -46,7 +45,7 @@ OPTIMIZERS = [
     for name in skgpb.optimizers.__all__
     if inspect.isclass(value := getattr(skgpb.optimizers, name))
     and issubclass(value, BaseEstimator)
-    and not name.startswith("Base")
+    and not inspect.isabstract(value)
 ]
 
 BOUNDS = [(-1.0, 1.0), (0.0, 3.0)]
@@ -116,12 +115,6 @@ CASES = {
     ),
     "EI": (EIOptimizer, ON_ARMS),
     "PI": (PIOptimizer, ON_ARMS),
-    "elimination": (PhasedEliminationOptimizer, ON_ARMS),
-    "elimination-box": (PhasedEliminationOptimizer, {"n_candidates": 60, "horizon": 400}),
-    "elimination-groups": (
-        PhasedEliminationOptimizer,
-        ON_ARMS | {"beta": "design", "B": 2.0, "alpha": 0.01 * COSTS},
-    ),
     "EST": (ESTOptimizer, ON_ARMS),
     "MES": (MESOptimizer, ON_ARMS),
     "KG": (KGOptimizer, {"bounds": None, "queries": ARMS, "cost": COSTS, "alpha": 0.01 * COSTS}),
@@ -139,12 +132,7 @@ CASES = {
     ),
     "IDS-cells": (
         IDSOptimizer,
-        {
-            "queries": Cells([0.3, 0.6]),
-            "targets": Cells(0.3),
-            "n_candidates": 40,
-            "regret": "query",
-        },
+        {"queries": Cells([0.3, 0.6]), "targets": Cells(0.3), "n_candidates": 40},
     ),
     "KG-fidelities": (
         KGOptimizer,
@@ -178,8 +166,6 @@ SLOW = {
     "GPOO-center",
     "GPOO-query-kernel",
     "MES-cells",
-    "elimination-box",
-    "elimination-groups",
     "CMES-candidates",
     "CMES-cells",
     "CMES-gumbel",
@@ -247,9 +233,45 @@ SLOW |= {
 }
 
 
+#: Slow ones whose class, and what they differ in, others have as well.
+EXHAUSTIVE = {
+    "GPOO-integral",
+    "GPOO-after-K3",
+    "GPOO-matern",
+    "GPTree-average",
+    "zooming-kernel",
+    "StoOO-munos",
+    "StoOO-pool",
+    "DAGP-UCB-joint",
+    "KG-averages",
+    "IDS-cells",
+    "CMES-candidates",
+    "CMES-gumbel",
+    "CMES-noisy",
+    "CMES-policies",
+    "CMES-pairs-unknown-noise",
+    "CMETS-unknown-noise",
+    "CMES-joint",
+    "CMES-points",
+    "CMES-unknown-noise",
+    "GP-TS-box",
+    "DAGP-UCB-box",
+    "GPTree-kernel",
+    "GPOO-center",
+    "GPOO-query-kernel",
+    "MES-cells",
+    "TS-box-in-contexts",
+    "MES-box-in-contexts",
+}
+SLOW -= EXHAUSTIVE
+
+
 def some_slow(names):
-    """Parameters of a test, those of slow cases marked."""
-    return [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in names]
+    """Parameters of a test, those of slow and of exhaustive cases marked."""
+    marks = dict.fromkeys(SLOW, pytest.mark.slow) | dict.fromkeys(
+        EXHAUSTIVE, pytest.mark.exhaustive
+    )
+    return [pytest.param(name, marks=marks.get(name, ())) for name in names]
 
 
 GRID = np.array([[x, y] for x in np.linspace(-0.9, 0.9, 5) for y in np.linspace(0.1, 2.9, 5)])

@@ -55,7 +55,7 @@ def own_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np.random, "default_rng", DEFAULT_RNG)
 
 
-@pytest.fixture(params=[3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.fixture(params=[3, pytest.param(20, marks=pytest.mark.exhaustive)])
 def n_seeds(request: pytest.FixtureRequest) -> int:
     """Random cases in which a reference is followed: a few of each kind, or many."""
     return request.param

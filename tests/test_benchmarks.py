@@ -31,10 +31,11 @@ def commands() -> list[str]:
 
 #: Options with which a command takes seconds, beside ``--runs 1 --seed 1``; several for several.
 SMALLEST: dict[str, list[str]] = {
+    "averaged_stop": ["--dimensions 1"],
     "bounds": ["--horizons 80"],
     "calibration": ["--answers 10"],
+    "constraints": ["--answers 11", "--suggestions 100"],
     "coverage": ["--rounds 2"],
-    "elimination": ["--answers 60"],
     "fidelities": ["--methods skgpb"],
     "first_check": ["--dimensions 1"],
     "length_scales": ["--budget 6"],
@@ -58,12 +59,13 @@ SMALLEST: dict[str, list[str]] = {
     ],
     "price_of_width": ["--budget 4"],
     "privacy": ["--epsilon 1"],
-    "region": ["--budget 5"],
+    "regularised": ["--answers 60"],
     "search_cv": [
         "--n-iter 4 --folds 2 --methods bandit random halving --tasks digits-svc diabetes-svr",
         "--n-iter 4 --folds 2 --methods bandit tpe --tasks cancer-tree",
     ],
     "speed.arrivals": ["--answers 8 --seconds 0.02"],
+    "speed.blas_threads": ["--runs 1 --busy 1 --sizes 10"],
     "speed.box_rounds": ["--rules EI --dimensions 2 --around 50"],
     "speed.cmes": ["--rounds 10 --pairs 20 --side 10"],
     "speed.fit": ["--given 200 --learned 60 --dimensions 2 --threads 1"],
@@ -77,6 +79,11 @@ SMALLEST: dict[str, list[str]] = {
     "speed.ucb": ["--arms 20 --times 5 10", "--memory --arms 50 --times 5"],
     "stopping": [""],
     "suite": ["--budget 12 --functions needle-1 branin-uneven --methods ucb ei random"],
+    "tables": [
+        "--kinds synthetic --half both --each --names disc corners",
+        "--verdicts",
+        "--asked --kinds synthetic --half both --names disc",
+    ],
     "targets": ["--budget 12 --methods kg gpoo ei --dimensions 1 --noise 10"],
 }
 CASES = [(name, options) for name, several in SMALLEST.items() for options in several]

@@ -121,6 +121,20 @@ def test_the_source_distribution_holds_what_its_pages_include_and_link(source, t
     assert {link for link in re.findall(r"\]\(([^)/:#]+)\)", readme) if "." in link} <= held
 
 
+def test_a_checkout_that_was_not_built_says_what_to_run(tmp_path):
+    ignore = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(ROOT / "skgpb", tmp_path / "skgpb", ignore=ignore)
+    for words in (["-c", "import skgpb; skgpb.GPOOOptimizer"], ["-m", "skgpb", "demo"]):
+        said = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        last = said.stderr.splitlines()[-1]
+        assert said.returncode != 0
+        assert f"the sources of skgpb in {tmp_path} are not compiled (_" in last
+        assert "run `python -m pip install -e .` there" in last
+    assert len(said.stderr.splitlines()) == 1  # no traceback at the command line
+
+
 def test_every_bound_on_matplotlib_goes_with_numpy_2():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     bounds = re.findall(r'"matplotlib>=([\d.]+)"', text)

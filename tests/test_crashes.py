@@ -153,6 +153,22 @@ def test_a_failing_write_leaves_the_older_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["run"]
 
 
+@pytest.mark.parametrize("unseen", [True, False])
+@pytest.mark.parametrize("name", ["missing/run", "file/run", "folder"])
+def test_where_nothing_can_be_written_the_error_names_what_was_given(
+    name, unseen, tmp_path, monkeypatch
+):
+    if not unseen:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OSError) as caught:
+        optimizer().save(name)
+    assert caught.value.filename == name
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
 # Parallel ----------------------------------------------------------------------------------------
 
 

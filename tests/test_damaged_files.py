@@ -1,16 +1,27 @@
 """Files of runs that were damaged, by accident or on purpose."""
 
 import contextlib
+import copy
 import io
 import json
 import os
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from runs import BOUNDS, document_of, optimizer, peak, with_document, with_member
+from runs import (
+    BOUNDS,
+    document_of,
+    failing_peak,
+    optimizer,
+    peak,
+    with_document,
+    with_member,
+)
 from sklearn.gaussian_process.kernels import RBF
 
 import skgpb.persistence
@@ -72,6 +83,10 @@ def _changed(*place, to):
         _changed("parameters", "colour", to="red"),
         _changed("class", to=[]),
         _changed("version", to="new"),
+        _changed("version", to=0),
+        _changed("version", to=-1),
+        _changed("version", to=True),
+        _changed("version", to=1.0),
     ],
 )
 def test_documents_that_are_none_end_in_one_error(saved, change):
@@ -171,6 +186,42 @@ def test_bombs_are_refused_before_they_expand(saved, monkeypatch):
         GPOOOptimizer.load(many)
 
 
+MEASURED = """
+import resource, sys
+from skgpb import GPOOOptimizer
+from skgpb.exceptions import LoadError
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    GPOOOptimizer.load(sys.argv[1])
+except LoadError:
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
+@pytest.mark.parametrize(
+    ("where", "value"), [("events", "[]"), ("events", '["unlearned"]'), ("parameters", "[]")]
+)
+def test_a_small_file_of_many_values_takes_little_memory(where, value, tmp_path):
+    """As many values as a file may hold, which takes kilobytes."""
+    path = tmp_path / "many"
+    room = skgpb.persistence.LARGEST_NUMBER_OF_VALUES - 100
+    many = "[" + ",".join([value] * (room // (1 + value.count("[") + value.count("{")))) + "]"
+    parts = {"events": "[]", "parameters": "{}", "notes": "{}", "format": '"skgpb run"'}
+    parts |= {"version": "1", "class": '"GPOOOptimizer"', "omitted": "[]"}
+    parts[where] = many if where == "events" else f'{{"bounds":{many}}}'
+    text = "{" + ",".join(f'"{name}":{part}' for name, part in parts.items()) + "}"
+    with_member(path, "run.json", text)
+    assert path.stat().st_size < 2**18
+    found = subprocess.run(
+        [sys.executable, "-c", MEASURED, path], check=True, capture_output=True, text=True
+    )
+    # The text may have 128 MB, and is decoded.
+    assert float(found.stdout) < 280.0
+
+
 def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
     run = optimizer(bounds=None, pool=np.random.default_rng(0).random((40, 2)))
     run.run(peak, 5)
@@ -200,6 +251,9 @@ def test_queries_that_come_out_otherwise_are_taken_as_they_were(tmp_path):
     with pytest.warns(ReplayWarning, match="steps"):
         other = GPOOOptimizer.load(path, n_children=3)
     assert_array_equal(other.history_["reward"], run.history_["reward"])
+    with pytest.raises(LoadError, match="steps chose other queries than skgpb"):
+        GPOOOptimizer.load(path, verify=True, n_children=3)
+    assert GPOOOptimizer.load(path, verify=True).ask() == run.ask()
     # With the same kernel the posterior is that of the answers, whoever chose the queries.
     np.testing.assert_allclose(other.predict(X), run.predict(X), atol=1e-10)
     other.tell(other.ask(), 0.3)
@@ -214,3 +268,28 @@ def test_seeds_that_nobody_chose_are_kept(tmp_path):
         resumed.run(peak, 5)
         run.run(peak, 5)
         assert_array_equal(resumed.history_, run.history_)
+
+
+def test_queries_over_arms_are_taken_as_they_were_and_verified_on_request(tmp_path):
+    arms, path = np.linspace(0, 1, 40)[:, None], tmp_path / "run"
+    run = EIOptimizer(RBF(0.2), arms=arms, alpha=0.01, n_initial=3, random_state=0)
+    run.run(failing_peak, 12, on_error="record")
+    run.ask(2)
+    run.save(path)
+    for verify in (False, True):
+        loaded = EIOptimizer.load(path, verify=verify)
+        assert loaded.pending_ == run.pending_
+        assert_array_equal(loaded.history_, run.history_)
+        assert_array_equal(loaded.failed_, run.failed_)
+        assert loaded.ask(4) == copy.deepcopy(run).ask(4)
+        assert_array_equal(loaded.predict(arms), run.predict(arms))
+
+    def other(document):
+        for event in document["events"]:
+            if event[0] != "learned" and event[1]["arguments"][0] == run.pending_[0].index:
+                event[1]["arguments"][:2] = [39, {"floats": [1.0], "shape": [1]}]
+
+    with_document(path, other)
+    with pytest.raises(LoadError, match="steps chose other queries than skgpb"):
+        EIOptimizer.load(path, verify=True)
+    assert EIOptimizer.load(path).pending_[0].index == 39

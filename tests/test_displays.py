@@ -30,7 +30,7 @@ from skgpb import (
 from skgpb.domains import Blocks, Fidelities
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer, TreeSearchOptimizer
+from skgpb.optimizers._tree_search import PartitionSearch
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 from skgpb.plotting import (
     CellMapDisplay,
@@ -142,7 +142,7 @@ def test_bad_input_to_the_regret():
         RegretDisplay.from_optimizer(GPOOOptimizer(bounds=[(0, 1)]))
     opt = GPOOOptimizer(bounds=[(0, 1)])
     opt.ask()
-    with pytest.raises(ValueError, match="nothing has been told"):
+    with pytest.raises(ValueError, match="has no answers yet"):
         RegretDisplay.from_optimizer(opt, optimum=1.0)
 
 
@@ -206,7 +206,7 @@ def test_a_tree_of_contexts_has_no_single_recommendation():
         RBF(0.5), context_bounds=[(0, 1)], bounds=[(0, 1)], diameter=(1.0, 0.5), horizon=20
     )
     for t in range(10):
-        query = opt.ask([t / 10])
+        query = opt.ask(context=[t / 10])
         opt.tell(query, f(query))
     assert TreeDisplay.from_optimizer(opt).recommended == -1
     with pytest.raises(ValueError, match="depends on the context"):
@@ -216,7 +216,7 @@ def test_a_tree_of_contexts_has_no_single_recommendation():
 
 
 def test_what_has_no_tree_is_refused():
-    with pytest.raises(TypeError, match="GPUCBOptimizer has none"):
+    with pytest.raises(TypeError, match="GPUCBOptimizer has no tree of cells"):
         TreeDisplay.from_optimizer(arms_search())
     with pytest.raises(NotFittedError):
         TreeDisplay.from_optimizer(GPOOOptimizer(bounds=[(0, 1)]))
@@ -335,7 +335,7 @@ OPTIMIZERS = [
     for name in skgpb.optimizers.__all__
     if inspect.isclass(value := getattr(skgpb.optimizers, name))
     and issubclass(value, BaseEstimator)
-    and not name.startswith("Base")
+    and not inspect.isabstract(value)
 ]
 
 
@@ -351,7 +351,7 @@ def played(cls, d):
         context = {"context_bounds": box} if "n_context" in parameters else {}
         opt = cls(bounds=box, **context)
     for _ in range(3):
-        query = opt.ask([0.5] * d) if "n_context" in parameters else opt.ask()
+        query = opt.ask(context=[0.5] * d) if "n_context" in parameters else opt.ask()
         opt.tell(query, f(getattr(query, "a", query)))
     return opt
 
@@ -377,7 +377,7 @@ DRAWN_BY_DEFAULT = {
             cls,
             d,
             id=f"{cls.__name__}-{d}",
-            marks=() if d in DRAWN_BY_DEFAULT.get(cls, ()) else pytest.mark.slow,
+            marks=() if d in DRAWN_BY_DEFAULT.get(cls, ()) else pytest.mark.exhaustive,
         )
         for cls in OPTIMIZERS
         for d in (1, 2)
@@ -387,12 +387,12 @@ DRAWN_BY_DEFAULT = {
 def test_every_optimizer_is_drawn_or_refused_in_plain_words(display, cls, d):
     opt = played(cls, d)
     needed = {
-        CellMapDisplay: (GaussianTreeSearchOptimizer, ContextualGPTreeOptimizer),
+        CellMapDisplay: (PartitionSearch, ContextualGPTreeOptimizer),
         ImportanceDisplay: BaseBanditOptimizer,
         PosteriorDisplay: BaseBanditOptimizer if cls is not StoOOOptimizer else (),
         SliceDisplay: BaseBanditOptimizer if cls is not StoOOOptimizer else (),
         RegretDisplay: BaseBanditOptimizer,
-        TreeDisplay: (TreeSearchOptimizer, ContextualGPTreeOptimizer),
+        TreeDisplay: (PartitionSearch, StoOOOptimizer, ContextualGPTreeOptimizer),
     }[display]
     if not issubclass(cls, needed):
         with pytest.raises(TypeError, match=f"{cls.__name__} has no"):
@@ -403,7 +403,7 @@ def test_every_optimizer_is_drawn_or_refused_in_plain_words(display, cls, d):
         name = "recommended" if display is CellMapDisplay else "optimum"
         with pytest.raises(ValueError, match=f"{name} must be given.* depends on the context"):
             display.from_optimizer(opt)
-        arguments = {name: opt.recommend([0.5] * d) if name == "recommended" else 1.0}
+        arguments = {name: opt.recommend(context=[0.5] * d) if name == "recommended" else 1.0}
     drawn = display.from_optimizer(opt, **arguments)
     drawn.figure_.canvas.draw()
     assert drawn.ax_.has_data()
@@ -476,3 +476,27 @@ def test_axes_are_labelled_with_the_names_and_values_of_sides():
     assert display.ax_.yaxis.get_major_formatter()(0.0, None) == "0.0001"
     TreeDisplay.from_optimizer(opt)
     RegretDisplay.from_optimizer(opt)
+
+
+def test_queries_in_other_categories_than_the_map_are_told_apart():
+    bounds = {"x": (0, 1), "y": (0, 1), "kind": ["a", "b", "c"]}
+    opt = EIOptimizer(RBF(0.3), bounds=bounds, alpha=0.01, random_state=0)
+    kinds = ["a", "b", "b", "c"]
+    for i, kind in enumerate(kinds):
+        opt.tell({"x": 0.2 * i, "y": 0.5, "kind": kind}, float(kind == "b"))
+    display = PosteriorDisplay.from_optimizer(opt, fixed={"x": 0.5, "y": 0.5, "kind": "b"})
+    assert display.here.tolist() == [kind == "b" for kind in kinds]
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["queried", "queried in other categories", "recommended"]
+    # A side that is drawn tells its categories apart by itself.
+    assert PosteriorDisplay.from_optimizer(opt, features=["x", "kind"]).here is None
+
+
+@pytest.mark.parametrize(("side", "artist"), [(0.2, "Rectangle"), (0.01, "PathCollection")])
+def test_a_recommended_box_too_small_to_see_is_a_star_in_the_legend(side, artist):
+    corners = np.array([[0.5, 0.5], [0.5 + side, 0.5 + side]])
+    grid = (np.linspace(0, 1, 5), np.linspace(0, 1, 5))
+    flat = np.zeros((5, 5))
+    display = PosteriorDisplay(grid=grid, mean=flat, std=flat, recommended=corners).plot()
+    assert [type(each).__name__ for each in display.ax_.get_legend().legend_handles] == [artist]
+    assert len(display.ax_.patches) == (artist == "Rectangle")

@@ -12,13 +12,13 @@ import skgpb
 ROOT = Path(skgpb.__file__).parent
 #: From the ground up; rooms of one floor do not know each other.
 FLOORS = [
-    "_deprecation _docstrings _documentation _scripted _version exceptions",
-    "_core locks progress utils",
-    "roots",
+    "_docstrings _documentation _interrupted _scripted _version _warnings exceptions",
+    "_core file_lock json_parts locks progress utils",
+    "feedback guarantee roots",
     "kernels",
-    "domains acquisition surrogate persistence",
+    "domains acquisition surrogate persistence tables",
     "optimizers",
-    "datasets feedback inspection metrics model_selection testing theory",
+    "datasets inspection metrics model_selection objectives testing theory",
     "experiments integrations plotting problems",
     "app",
     "cli",

@@ -35,7 +35,7 @@ from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 #: What ``run`` evaluates may take long, parameters are plain attributes.
-FREE = {"run", "get_params", "set_params", "share_lock"}
+FREE = {"run", "get_params", "set_params"}
 OPTIMIZERS = {
     "GPOO": GPOOOptimizer(RBF(0.3), bounds=SQUARE, alpha=0.01, expansion="posterior"),
     "StoOO": StoOOOptimizer(bounds=SQUARE),
@@ -88,12 +88,12 @@ def hammer(*tasks, seconds):
 )
 def test_threads_may_share_an_optimizer(name, tmp_path):
     optimizer = clone(OPTIMIZERS[name]).set_params(random_state=0)
-    asked = [[0.3]] if name == "contextual" else []
+    asked = {"context": [0.3]} if name == "contextual" else {}
     X = np.random.default_rng(1).random((50, 2))
     told = []
 
     def play():
-        for query in optimizer.ask(*asked, 2):
+        for query in optimizer.ask(2, **asked):
             reward = float(np.sin(5 * np.asarray(query)).mean())
             optimizer.tell(query, [reward, reward] if name == "combinatorial" else reward)
             told.append(reward)
@@ -102,7 +102,7 @@ def test_threads_may_share_an_optimizer(name, tmp_path):
 
     def look():
         optimizer.predict(X)
-        optimizer.recommend(*asked)
+        optimizer.recommend(**asked)
         assert len(optimizer.history_) <= len(told) + 3  # of threads that were about to count
 
     def keep():
@@ -122,7 +122,7 @@ def test_threads_may_share_an_optimizer(name, tmp_path):
     optimizer.save(tmp_path / "run")
     alone = type(optimizer).load(tmp_path / "run")
     np.testing.assert_array_equal(alone.predict(X), optimizer.predict(X))
-    assert alone.ask(*asked) == optimizer.ask(*asked)
+    assert alone.ask(**asked) == optimizer.ask(**asked)
 
 
 def test_threads_may_share_a_regressor():
@@ -187,7 +187,7 @@ def test_every_public_method_holds_the_lock(cls):
 @pytest.mark.parametrize("name", list(OPTIMIZERS))
 def test_what_shares_state_shares_a_lock_and_copies_have_their_own(name):
     optimizer = clone(OPTIMIZERS[name])
-    query = optimizer.ask([0.3]) if name == "contextual" else optimizer.ask()
+    query = optimizer.ask(context=[0.3]) if name == "contextual" else optimizer.ask()
     optimizer.tell(query, [0.1, 0.2] if name == "combinatorial" else 0.1)
 
     def locks(each):

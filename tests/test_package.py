@@ -34,6 +34,7 @@ PUBLIC = [
     "skgpb.domains",
     "skgpb.plotting",
     "skgpb.problems",
+    "skgpb.tables",
     "skgpb.testing",
 ]
 PAGES = sorted(
@@ -108,8 +109,8 @@ def test_public_names_are_in_the_api_reference(name):
 def needs(name: str) -> str | None:
     """Return the library without which the examples of a module cannot run."""
     if name.startswith("skgpb.integrations."):
-        # The module has the name of the library that it needs.
-        return name.rsplit(".", 1)[1]
+        # The module, or the folder, has the name of the library that it needs.
+        return name.split(".")[2]
     if name == "skgpb.app.pages":
         return "flask"
     return "matplotlib" if name.startswith("skgpb.plotting.") else None

@@ -15,15 +15,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 from skgpb import (
     CMESOptimizer,
     CombinatorialBandit,
-    ContextualGPTreeOptimizer,
     EIOptimizer,
     GPOOOptimizer,
-    GPTreeOptimizer,
     GPUCBOptimizer,
-    GPZoomingOptimizer,
     IndirectUCBOptimizer,
-    MESOptimizer,
-    StoOOOptimizer,
 )
 from skgpb.exceptions import LoadError
 from skgpb.kernels import CellAverage, Columns, ConditionalMean, PolicyMean, WindowMean
@@ -31,37 +26,7 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.persistence import Reader, Writer, register_kernel
 
 
-def test_parameters_that_had_other_names_are_understood(tmp_path):
-    def as_before(parameters):
-        assert parameters.pop("max_values") == "draws"
-        parameters["n_draws"] = parameters.pop("n_max_values")
-        parameters["max_values"] = "joint"
-
-    arms = np.linspace(0.0, 1.0, 6)[:, None]
-    single = MESOptimizer(arms=arms, n_max_values=7, random_state=0)
-    single.tell(single.ask(), 1.0).save(tmp_path / "single")
-    with_document(tmp_path / "single", lambda document: as_before(document["parameters"]))
-    resumed = MESOptimizer.load(tmp_path / "single")
-    assert resumed.get_params() == single.get_params() | {"arms": resumed.arms}
-    assert resumed.ask() == single.ask()
-
-    # Left out of the file, and as part of another optimizer.
-    single.save(tmp_path / "omitted", omit=["n_max_values"])
-    with_document(tmp_path / "omitted", lambda document: document.update(omitted=["n_draws"]))
-    with pytest.raises(LoadError, match="n_max_values"):
-        MESOptimizer.load(tmp_path / "omitted")
-    several = CombinatorialBandit([single] * 2, 1.0, random_state=0)
-    several.tell(several.ask(), [1.0, 0.5]).save(tmp_path / "several")
-    with_document(
-        tmp_path / "several",
-        lambda document: [as_before(o["parameters"]) for o in document["parameters"]["optimizers"]],
-    )
-    resumed = CombinatorialBandit.load(tmp_path / "several")
-    assert resumed.optimizers_[1].n_max_values == 7
-    assert resumed.ask() == several.ask()
-
-
-def test_sides_are_kept_with_their_kinds_and_files_without_them_are_read(tmp_path):
+def test_sides_are_kept_with_their_kinds(tmp_path):
     sides = {"x": (0, 2), "s": loguniform(1e-4, 1), "n": range(2, 9, 3), "k": ["a", None, 1.5]}
     sides["m"] = stats.randint(low=1, high=4)
     run = GPUCBOptimizer(bounds=sides, n_candidates=30, random_state=0)
@@ -81,35 +46,6 @@ def test_sides_are_kept_with_their_kinds_and_files_without_them_are_read(tmp_pat
     with_document(tmp_path / "run", change)
     with pytest.raises(LoadError, match="not a distribution"):
         GPUCBOptimizer.load(tmp_path / "run")
-    old = optimizer()
-    old.tell(old.ask(), 1.0).save(tmp_path / "old")
-    with_document(tmp_path / "old", lambda document: document.update(version=1))
-    assert type(old).load(tmp_path / "old").ask() == old.ask()
-
-
-OLD_NAMES = {"bounds": "domain", "queries": "candidates"}
-
-
-@pytest.mark.parametrize("omit", [(), ("queries",)])
-def test_a_file_that_has_the_former_names_of_parameters_is_read(omit, tmp_path):
-    A = np.linspace(0.0, 2.0, 9)[:, None]
-    window = WindowMean(scale=0.3)
-    run = CMESOptimizer(conditional=window, bounds=[(0, 2)], queries=A, alpha=0.01, n_points=50)
-    for _ in range(5):
-        run.tell(run.ask(), peak(run.ask()))
-    run.save(tmp_path / "run", omit=omit)
-
-    def rename(document):
-        stored = document["parameters"]
-        document["parameters"] = {OLD_NAMES.get(name, name): stored[name] for name in stored}
-        document["omitted"] = [OLD_NAMES.get(name, name) for name in document["omitted"]]
-
-    with_document(tmp_path / "run", rename)
-    assert "domain" in document_of(tmp_path / "run")["parameters"]
-    resumed = CMESOptimizer.load(tmp_path / "run", **dict.fromkeys(omit, A))
-    np.testing.assert_array_equal(resumed.history_, run.history_)
-    np.testing.assert_array_equal(resumed.queries, A)
-    assert resumed.ask() == run.ask()
 
 
 @pytest.mark.parametrize("cls", [CMESOptimizer, IndirectUCBOptimizer])
@@ -134,7 +70,7 @@ def test_a_file_is_json_and_arrays_that_other_programs_read(tmp_path):
     run.save(path)
     document = document_of(path)
     assert document["format"] == "skgpb run"
-    assert document["version"] == 2
+    assert document["version"] == 1
     assert document["class"] == "GPOOOptimizer"
     told = [event for event in document["events"] if event[0] == "tell"]
     assert [event[2] for event in told] == run.history_["reward"].tolist()
@@ -290,54 +226,6 @@ def test_loading_runs_no_code(tmp_path):
     with_document(path, lambda document: document["parameters"].update(kernel={"array": "array_9"}))
     with pytest.raises(ValueError, match="arrays of object are not accepted"):
         GPOOOptimizer.load(path)
-
-
-RENAMED = {
-    "tree": (
-        GPTreeOptimizer(bounds=BOUNDS, horizon=7, max_active=5, random_state=0),
-        {"horizon": "budget", "max_active": "max_leaves"},
-    ),
-    "balls": (
-        GPZoomingOptimizer(bounds=BOUNDS, horizon=7, max_active=5, variation=(2.0, 1.0)),
-        {"horizon": "budget", "max_active": "max_balls", "variation": "diameter"},
-    ),
-    "contexts": (
-        ContextualGPTreeOptimizer(context_bounds=BOUNDS, bounds=BOUNDS, horizon=7, max_active=99),
-        {"horizon": "budget", "max_active": "max_leaves"},
-    ),
-    "means": (
-        StoOOOptimizer(bounds=BOUNDS, width="munos", horizon=7),
-        {"horizon": "budget"},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", RENAMED)
-@pytest.mark.parametrize("omit", [False, True])
-def test_files_with_the_names_of_earlier_versions_are_read(name, omit, tmp_path):
-    """Those of which a parameter has had another name since, given anew or in the file."""
-    opt, old = RENAMED[name]
-    path = tmp_path / "run.skgpb"
-    asked = ([0.4],) if isinstance(opt, ContextualGPTreeOptimizer) else ()
-    for value in (0.2, 0.7):
-        opt.tell(opt.ask(*asked), value)
-    opt.save(path, omit=["horizon"] if omit else [])
-
-    def rename(document):
-        for new, former in old.items():
-            if new in document["parameters"]:
-                document["parameters"][former] = document["parameters"].pop(new)
-            document["omitted"] = [former if x == new else x for x in document["omitted"]]
-
-    with_document(path, rename)
-    if omit:
-        with pytest.raises(LoadError, match="horizon"):
-            type(opt).load(path)
-    resumed = type(opt).load(path, **({"horizon": 7} if omit else {}))
-    assert resumed.get_params(deep=False) == opt.get_params(deep=False)
-    assert resumed.ask(*asked) == opt.ask(*asked)
-    for field in opt.history_.dtype.names:  # of which some are NaN
-        assert_array_equal(resumed.history_[field], opt.history_[field])
 
 
 def runs_of_every_kind():

@@ -101,7 +101,7 @@ def test_progress_does_not_change_a_run(caplog):
 
 def test_other_kinds_of_runs(capsys):
     contextual = ContextualGPTreeOptimizer(bounds=[(0, 1)], context_bounds=[(0, 1)])
-    contextual.run(f, [[0.1], [0.2], [0.3]], verbose=2)
+    contextual.run(f, contexts=[[0.1], [0.2], [0.3]], verbose=2)
     assert "3/3" in capsys.readouterr().out
     priced = CMETSOptimizer(bounds=[(0, 1)], cost=lambda depth: 0.7 + depth, random_state=0)
     result = priced.run(lambda query: float(query.center[0]), max_cost=4, verbose=2)

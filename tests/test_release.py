@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
+from sklearn import model_selection
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES_WITH_VERSION = ["pyproject.toml", "CITATION.cff", "recipe/recipe.yaml"]
@@ -93,3 +95,29 @@ def test_the_recipe_asks_for_what_the_package_asks_for():
     compiled = {line.lower() for line in project["build-system"]["requires"]}
     assert compiled <= listed(host)
     assert compiled - {"setuptools>=77"} <= listed(build)
+
+
+def test_the_readme_says_what_a_fresh_clone_is_of():
+    readme = read("README.md")
+    clone = re.search(r"git clone (\S+?)[`,\s]", readme[: readme.index("pip install")])
+    assert clone, "the first command is run in a clone, of which nothing is said before"
+    address = tomllib.loads(read("pyproject.toml"))["project"]["urls"].get("Source", "FOLDER")
+    assert clone[1] == address
+    assert f"git clone {address}" in read("doc/install.rst")
+
+
+def test_names_in_the_changelog_exist():
+    names = set(re.findall(r"(?m)^   (?:\w+\.)*(\w+)$", read("doc/api/index.rst")))
+    for quoted in re.findall(r"`([^`]+)`", read("CHANGELOG.md")):
+        if re.fullmatch(r"[A-Z]\w+", quoted):
+            assert quoted in names or hasattr(model_selection, quoted), quoted
+        elif re.fullmatch(r"skgpb(\.\w+)+", quoted):
+            assert pkgutil.resolve_name(quoted), quoted
+
+
+def test_the_changelog_of_a_first_version_says_what_there_is():
+    changelog = read("CHANGELOG.md")
+    if len(re.findall(r"(?m)^## ", changelog)) > 1:
+        return  # there are versions that users had, of which to tell changes
+    told = r"as before|earlier|used to|no longer|renamed|instead of|what it took|of the time|is now"
+    assert not re.search(told, changelog.partition("##")[2])

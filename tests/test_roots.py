@@ -143,7 +143,7 @@ def test_the_root_is_symmetric_and_leaves_rounding_out():
 
 def test_a_matrix_that_is_no_covariance_is_reported_by_its_pivots():
     K = np.array([[1.0, 1.2], [1.2, 1.0]])
-    with pytest.warns(NumericalWarning, match="a variance came out as -4.4e-01"):
+    with pytest.warns(NumericalWarning, match="a posterior variance of -4.4e-01"):
         _, pivots, rest = pivoted_cholesky(lambda i: K[i], np.ones(2), 2, lambda left: False)
     assert_array_equal(pivots, [0])
     assert_array_equal(rest, [0.0, 0.0])

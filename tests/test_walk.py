@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import skgpb
-from skgpb import CMESOptimizer, GPOOOptimizer
+from skgpb import CMESOptimizer, GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer
 from skgpb.kernels import WindowMean
+from skgpb.optimizers import TreeSearch
 
 ROOT = str(Path(skgpb.__file__).parent)
 
@@ -47,17 +49,21 @@ def moves(files):
 def walks(optimizer, answer, n_before=20, n=5):
     """Rounds that follow some others, and whether what they ask was asked before.
 
-    Those in which hyperparameters are learned do not count.
+    Those in which hyperparameters are learned do not count, and those in which all answers are
+    compared with the model are left out.
     """
     for _ in range(n_before):
         query = optimizer.ask()
         optimizer.tell(query, answer(query))
     rounds = []
-    while len(rounds) < n:
+    while n:
         learned, known = optimizer._learned_at, {row.tobytes() for row in descriptors(optimizer)}
+        due = optimizer._check_due
         files = walk(optimizer, answer)
         if optimizer._learned_at == learned:
-            rounds.append((files, descriptors(optimizer)[-1].tobytes() in known))
+            n -= 1
+            if optimizer._check_due == due:
+                rounds.append((files, descriptors(optimizer)[-1].tobytes() in known))
     return rounds
 
 
@@ -75,21 +81,48 @@ def at_query(query):
 
 @pytest.mark.parametrize("kernel", [0.1 * RBF(0.05), None])
 @pytest.mark.parametrize("expansion", ["before", "posterior"])
-def test_a_round_of_gpoo_passes_through_seven_files(kernel, expansion):
+def test_a_round_of_gpoo_passes_through_nine_files(kernel, expansion):
     optimizer = GPOOOptimizer(
         kernel, bounds=[(0, 1)], alpha=0.01, expansion=expansion, max_depth=10, random_state=0
     )
     for files, _ in walks(optimizer, on_average):
-        assert len(set(files)) <= 7, sorted(set(files))
-        assert moves(files) <= 50
+        assert len(set(files)) <= 9, sorted(set(files))
+        # Most are those of the leaves that are split, one after the other.
+        assert moves(files) <= 65
 
 
-def test_a_round_of_gpoo_over_a_pool_passes_through_seven_files():
+def test_a_round_of_gpoo_over_a_pool_passes_through_nine_files():
     pool = np.random.default_rng(0).random((100, 2))
     optimizer = GPOOOptimizer(RBF(0.3), pool=pool, alpha=0.01, random_state=0)
     for files, _ in walks(optimizer, on_average):
-        assert len(set(files)) <= 7, sorted(set(files))
-        assert moves(files) <= 50
+        assert len(set(files)) <= 9, sorted(set(files))
+        # Most are those of the leaves that are split, one after the other.
+        assert moves(files) <= 65
+
+
+class LeastKnown(TreeSearch):
+    """A tree search of one's own."""
+
+    def acquisition(self, leaves):
+        return leaves.std
+
+    def splits(self, leaves):
+        return leaves.asked & (leaves.n_evaluations >= 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "most_files"),
+    [
+        (LeastKnown, 9),
+        # Beside what GPOO takes: constants of a horizon, and points of cells and balls.
+        (partial(GPTreeOptimizer, horizon=60), 11),
+        (partial(GPZoomingOptimizer, horizon=60), 10),
+    ],
+)
+def test_rounds_of_other_trees_pass_through_few_files(make, most_files):
+    optimizer = make(RBF(0.1), bounds=[(0, 1)], alpha=0.01, random_state=0)
+    for files, _ in walks(optimizer, on_average, n_before=10):
+        assert len(set(files)) <= most_files, sorted(set(files))
 
 
 def blurred(alpha, **what):
@@ -105,8 +138,8 @@ def test_a_round_of_cmes_over_candidates_passes_through_few_files(alpha):
     optimizer = blurred(alpha, queries=np.linspace(0, 1, 21)[:, None])
     for files, known in walks(optimizer, at_query):
         # The first time a query is made, and its covariances are found by the kernel.
-        assert not known or len(set(files)) <= 7, sorted(set(files))
-        assert known or alpha is None or len(set(files)) <= 10, sorted(set(files))
+        assert not known or len(set(files)) <= 8, sorted(set(files))
+        assert known or alpha is None or len(set(files)) <= 11, sorted(set(files))
         assert moves(files) <= 100
 
 
@@ -127,22 +160,26 @@ def by_operator(alpha):
     return by_pairs(alpha, operator="embedding")
 
 
-# A law of x given a that is learned takes a regression, or an operator on the pairs themselves.
+# A law of x given a that is learned takes a regression, or an operator on the pairs themselves;
+# then each of some 16 looks at the acquisition function, of which 4 make its end exact, moves 24
+# times, where a window takes 14.
 @pytest.mark.parametrize(
-    ("make", "alpha", "n_before", "most_files", "noise"),
+    ("make", "alpha", "n_before", "most_files", "most_moves", "noise"),
     [
-        (in_a_box, 0.01, 5, 11, 0.0),
-        (in_a_box, 0.01, 20, 11, 0.0),
-        (in_a_box, 0.01, 20, 11, 0.1),
-        (in_a_box, None, 20, 11, 0.0),
-        (in_a_box, None, 20, 11, 0.1),
-        (by_pairs, 0.01, 5, 12, 0.0),
-        pytest.param(by_pairs, 0.01, 20, 12, 0.0, marks=pytest.mark.slow),
-        pytest.param(by_pairs, None, 20, 12, 0.0, marks=pytest.mark.slow),
-        pytest.param(by_operator, 0.01, 20, 13, 0.0, marks=pytest.mark.slow),
+        (in_a_box, 0.01, 5, 12, 350, 0.0),
+        (in_a_box, 0.01, 20, 12, 350, 0.0),
+        (in_a_box, 0.01, 20, 12, 350, 0.1),
+        (in_a_box, None, 20, 12, 350, 0.0),
+        (in_a_box, None, 20, 12, 350, 0.1),
+        (by_pairs, 0.01, 5, 13, 350, 0.0),
+        pytest.param(by_pairs, 0.01, 20, 13, 350, 0.0, marks=pytest.mark.slow),
+        pytest.param(by_pairs, None, 20, 13, 350, 0.0, marks=pytest.mark.slow),
+        pytest.param(by_operator, 0.01, 20, 14, 450, 0.0, marks=pytest.mark.slow),
     ],
 )
-def test_a_round_of_cmes_in_a_box_moves_350_times_at_most(make, alpha, n_before, most_files, noise):
+def test_a_round_of_cmes_in_a_box_passes_through_few_files(
+    make, alpha, n_before, most_files, most_moves, noise
+):
     rng = np.random.default_rng(1)
 
     def answer(query):
@@ -153,4 +190,4 @@ def test_a_round_of_cmes_in_a_box_moves_350_times_at_most(make, alpha, n_before,
     # The prior is resolved anew in a round right after learning.
     assert n_files <= most_files
     # Most are those of local searches, the length of which depends on what was told.
-    assert n_moves <= 350
+    assert n_moves <= most_moves

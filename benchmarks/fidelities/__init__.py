@@ -1,1 +1,1 @@
-"""A cheap function beside a dear one: ``python -m benchmarks.fidelities``."""
+"""Multi-fidelity: a cheap function and an expensive one: ``python -m benchmarks.fidelities``."""

@@ -1,11 +1,11 @@
-"""Two fidelities: the best of a dear function with a cheap one beside it, at equal cost.
+"""Two fidelities: the best of an expensive function with the help of a cheap one, at equal cost.
 
     python -m benchmarks.fidelities [--runs 20] [--seed 0] [--output DIR] [--methods LABELS]
 
-On three pairs of functions every method is told the same first design, 4 d answers of the cheap
-function and d + 1 of the dear one, and goes on until its next query would exceed the budget. The
-cheap one costs a fifth. Regret is that of the point with the largest posterior mean of the dear
-function, when half of the money after the first design is spent, and all. BoTorch is skipped where
+On three pairs of functions every method gets the same initial design, 4 d answers of the cheap
+function and d + 1 of the expensive one, and continues until its next query would exceed the budget.
+The cheap one costs a fifth. Regret is that of the point with the largest posterior mean at high
+fidelity, when half of the cost after the initial design is spent, and all. BoTorch is skipped where
 it is not installed. Results are appended to a CSV file in ``--output`` as they come; a run that was
 interrupted goes on where it stopped.
 """
@@ -28,12 +28,12 @@ from benchmarks.fidelities import ours, peers
 from benchmarks.fidelities.functions import PAIRS, Pair
 
 METHODS: list[Any] = [ours.KG, ours.KGAlone, peers.MaxValueEntropy, peers.KnowledgeGradient]
-FIELDS = ("problem", "method", "seed", "spent", "regret", "rounds", "dear", "seconds")
+FIELDS = ("problem", "method", "seed", "spent", "regret", "rounds", "high", "seconds")
 SHARES = (0.5, 1.0)
 
 
 def first_design(pair: Pair, seed: int) -> list[tuple[np.ndarray, int]]:
-    """Points of the cheap function that fill the cube, and of the dear one."""
+    """Points of the cheap function that fill the cube, and of the expensive one."""
     design = []
     for task, n in ((1, 4 * pair.d), (0, pair.d + 1)):
         sobol = qmc.Sobol(pair.d, seed=np.random.default_rng([seed, task]))
@@ -43,7 +43,7 @@ def first_design(pair: Pair, seed: int) -> list[tuple[np.ndarray, int]]:
 
 def play(method: type, pair: Pair, seed: int) -> Iterator[dict[str, Any]]:
     """Rows of one run, at each share of the money."""
-    optimizer, spent, rounds, dear = method(pair.d, pair.price, seed), 0.0, 0, 0
+    optimizer, spent, rounds, high = method(pair.d, pair.price, seed), 0.0, 0, 0
     for x, task in first_design(pair, seed):
         optimizer.tell(x, task, pair.answer(x, task))
         spent += pair.price_of(task)
@@ -59,12 +59,12 @@ def play(method: type, pair: Pair, seed: int) -> Iterator[dict[str, Any]]:
                 "spent": shares.pop(0),
                 "regret": regret,
                 "rounds": rounds,
-                "dear": dear,
+                "high": high,
                 "seconds": seconds,
             }
             start = process_time()
         optimizer.tell(x, task, pair.answer(x, task))
-        spent, rounds, dear = spent + pair.price_of(task), rounds + 1, dear + (task == 0)
+        spent, rounds, high = spent + pair.price_of(task), rounds + 1, high + (task == 0)
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -87,14 +87,14 @@ def report(rows: list[dict[str, Any]]) -> str:
                     texts.append(estimate(*mean_and_error(regret), 4))
             last = [r for r in mine if float(r["spent"]) == 1.0]
             if last:
-                seconds, rounds, dear = (
+                seconds, rounds, high = (
                     np.array([float(r[name]) for r in last])
-                    for name in ("seconds", "rounds", "dear")
+                    for name in ("seconds", "rounds", "high")
                 )
                 each = 1e3 * seconds.sum() / rounds.sum()
                 lines.append(
                     f"{pair.name:10}{method:18}{'  '.join(texts):32}{len(last):3d} runs  "
-                    f"{rounds.mean():5.1f} rounds, {dear.mean():4.1f} dear  {each:8.1f} ms/round"
+                    f"{rounds.mean():5.1f} rounds, {high.mean():4.1f} high  {each:8.1f} ms/round"
                 )
     return "\n".join(lines)
 

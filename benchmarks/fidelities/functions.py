@@ -1,4 +1,4 @@
-"""Pairs of test functions over a unit cube, to be maximised: a dear one and a cheap likeness.
+"""Pairs of test functions over a unit cube, to be maximised: one of high and one of low fidelity.
 
 References
 ----------
@@ -7,7 +7,7 @@ References
    A = 0.5, B = 10, C = -5; they are minimised there.
 .. [Xiong2013] S. Xiong, P. Z. G. Qian and C. F. J. Wu, "Sequential design and analysis of
    high-accuracy and low-accuracy computer codes", Technometrics 55 (1), 2013. The functions of
-   Currin and others (two dimensions) and of Park (four), with their likenesses.
+   Currin and others (two dimensions) and of Park (four), with their low fidelities.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ def cheap_park(x: np.ndarray) -> float:
 
 @dataclass
 class Pair:
-    """A function whose maximum is sought, at price 1, and its likeness."""
+    """A function to maximise, at cost 1, and its low fidelity."""
 
     name: str
     d: int
-    dear: Callable[[np.ndarray], float]
+    expensive: Callable[[np.ndarray], float]
     cheap: Callable[[np.ndarray], float]
     optimum: float
     #: Cost of a run, the first design included.
     budget: float
-    #: Price of the likeness.
+    #: Cost of the low fidelity.
     price: float = 0.2
 
     def answer(self, x: np.ndarray, task: int) -> float:
-        """Value of the dear function, task 0, or of its likeness, task 1."""
-        return (self.dear, self.cheap)[task](x)
+        """Value at high fidelity, task 0, or at low fidelity, task 1."""
+        return (self.expensive, self.cheap)[task](x)
 
     def price_of(self, task: int) -> float:
         return (1.0, self.price)[task]

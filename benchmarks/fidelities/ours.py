@@ -1,4 +1,4 @@
-"""skgpb's knowledge gradient over two fidelities, and with the dear function alone."""
+"""skgpb's knowledge gradient over two fidelities, and with the high fidelity alone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class KG:
 class KGAlone(KG):
     """The same where the cheap function is not looked at."""
 
-    label = "skgpb KG, dear alone"
+    label = "skgpb KG, high fidelity alone"
 
     @staticmethod
     def asked(price: float) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """BoTorch's rules for several fidelities, as its tutorials run them.
 
-The model is its ``SingleTaskMultiFidelityGP`` with the fidelity as a further column, 1 for the dear
+The model is its ``SingleTaskMultiFidelityGP`` with the fidelity as a further column, 1 for the high
 function and 0 for the cheap one, learned anew in every round.
 """
 
@@ -57,7 +57,7 @@ class BoTorch:
         return self._model
 
     def best(self) -> tuple[Any, Any]:
-        """Point, and value, of the largest posterior mean of the dear function."""
+        """Point, and value, of the largest posterior mean at high fidelity."""
         from botorch.acquisition import PosteriorMean
         from botorch.acquisition.fixed_feature import FixedFeatureAcquisitionFunction
         from botorch.optim import optimize_acqf

@@ -20,6 +20,7 @@ from benchmarks._common import (
     save,
     write_csv,
 )
+from skgpb.guarantee import Guarantee
 from skgpb.optimizers import (
     DAGPUCBOptimizer,
     EIOptimizer,
@@ -90,7 +91,7 @@ MEMBERS = [
         IGPUCBOptimizer,
         "#7a5195",
         in_paper=True,
-        parameters=lambda n_arms, norm: {"B": norm},
+        parameters=lambda n_arms, norm: {"guarantee": Guarantee(norm)},
     ),
     Member("GP-TS, v = 1", GPTSOptimizer, "#2a9d56", in_paper=True),
     Member(
@@ -98,7 +99,7 @@ MEMBERS = [
         GPTSOptimizer,
         "#2a9d56",
         "--",
-        parameters=lambda n_arms, norm: {"beta": "theory", "B": norm},
+        parameters=lambda n_arms, norm: {"beta": "theory", "guarantee": Guarantee(norm)},
     ),
     Member("URGP-UCB, own", URGPUCBOptimizer, "#d1600a"),
     Member("URGP-UCB, mean", URGPUCBOptimizer, "#d1600a", "--", False, settings(weights="mean")),

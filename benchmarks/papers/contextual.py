@@ -17,9 +17,8 @@ noise. Printed are the mean cumulative contextual regret (equation 5.7) after t 
 - "GP-UCB" is CGP-UCB of Krause and Ong: ``GPUCBOptimizer`` with ``context_bounds``, over a grid of
   actions, 100 in one dimension and 20 x 20 in two, with the theory's beta_t, and with beta = 4.
 - The other rules are asked in contexts in the same way, over the same actions, with the defaults.
-- "KG" and "IDS" are asked in contexts as well, with the actions as queries and as targets. The
-  knowledge gradient counts what an answer changes of the decision and not what it earns; IDS is
-  charged for what it asks, ``regret="query"``.
+- "KG" and "IDS" are asked in contexts as well, with the actions as queries and as targets. Both
+  count what an answer changes or tells of the decision and not what it earns.
 - "no context" is GP-UCB with beta = 4 that sees rewards of actions and takes what contexts do for
   noise.
 
@@ -55,6 +54,7 @@ from benchmarks._common import (
 )
 from skgpb.domains.partition import sample_cells
 from skgpb.exceptions import RefinementWarning
+from skgpb.guarantee import Guarantee
 from skgpb.metrics import contextual_regret
 from skgpb.optimizers import (
     ContextualGPTreeOptimizer,
@@ -92,7 +92,7 @@ RULES = {
     "MES": (MESOptimizer, {}),
 }
 #: Rules over queries and targets, here the actions.
-OVER_TARGETS = {"KG": (KGOptimizer, {}), "IDS": (IDSOptimizer, {"regret": "query"})}
+OVER_TARGETS = {"KG": (KGOptimizer, {}), "IDS": (IDSOptimizer, {})}
 TREES = ["GPTree, theory", "GPTree, beta = 4", "GPTree, V = g, beta = 4"]
 ALGORITHMS = [*TREES, *RULES, *OVER_TARGETS, "no context"]
 
@@ -151,7 +151,7 @@ def one_run(problem: str, algorithm: str, T: int, seed: int) -> NDArray[np.float
             bounds=box,
             alpha=NOISE**2,
             horizon=T,
-            failure_probability=FAILURE_PROBABILITY,
+            guarantee=Guarantee(failure_probability=FAILURE_PROBABILITY),
             beta="theory" if algorithm.endswith("theory") else 4.0,
             diameter=g.__getitem__ if "V = g" in algorithm else "kernel",
         )

@@ -48,6 +48,7 @@ from benchmarks._common import (
     spawn_seeds,
     write_csv,
 )
+from skgpb.guarantee import Guarantee
 from skgpb.metrics import aggregated_regret
 from skgpb.optimizers import (
     GPOOOptimizer,
@@ -93,11 +94,12 @@ class Algorithm:
             "n_children": 2,
             "feedback": "average",
             "n_representatives": self.n_representatives,
-            "failure_probability": FAILURE_PROBABILITY,
         }
         if self.name.endswith("StoOO"):
             given = {"diameter": DIAMETER, "max_depth": MAX_DEPTH}
+            given |= {"failure_probability": FAILURE_PROBABILITY}
             return StoOOOptimizer(width="anytime", reward_range=(0.0, 1.0), **given, **common)
+        common |= {"guarantee": Guarantee(failure_probability=FAILURE_PROBABILITY)}
         common |= {"kernel": 0.1 * RBF(0.05), "alpha": 0.1**2}
         if self.name == "GPTree":
             beta = "theory" if self.beta == "theory" else small_beta(BUDGET)

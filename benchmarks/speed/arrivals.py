@@ -66,7 +66,7 @@ def play(
 
     start = perf_counter()
     objective = evaluations(target, seconds, seed)
-    optimizer.run(objective, n_answers, follow, n_jobs=WORKERS, executor=executor)
+    optimizer.run(objective, n_answers, callback=follow, n_jobs=WORKERS, executor=executor)
     hours = (perf_counter() - start - for_recommending) / 3600.0
     asked = optimizer.history_["descriptor"][:, : target.d]
     every = np.mean([target.regret(x) for x in asked])

@@ -31,6 +31,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import argument_parser, positive_int, write_csv
 from benchmarks.speed.long_run import peak_memory
 from skgpb import DAGPUCBOptimizer, GPTSOptimizer, GPUCBOptimizer
+from skgpb.guarantee import Guarantee
 
 ALPHA, DELTA = 0.1, 0.1
 KERNELS = {"RBF(0.2)": RBF(0.2), "Matern(0.2, nu=1.5)": Matern(0.2, nu=1.5)}
@@ -47,7 +48,7 @@ def draw_function(kernel: Kernel, arms: np.ndarray, rng: np.random.Generator) ->
 def play(cls: type, kernel: Kernel, f: np.ndarray, arms: np.ndarray, times: list, seed: int):
     """Median milliseconds around every t, and what was observed until then."""
     rng = np.random.default_rng(seed)
-    optimizer = cls(kernel, arms=arms, alpha=ALPHA, failure_probability=DELTA)
+    optimizer = cls(kernel, arms=arms, alpha=ALPHA, guarantee=Guarantee(failure_probability=DELTA))
     pulled, rewards, seconds = [], [], []
     for _ in range(max(times)):
         start = process_time()

@@ -1,2 +1,2 @@
 python practice_table.py
-python -m skgpb search patients.csv --features bmi s5 --target progression --budget 100 --report report.html
+python -m skgpb search patients.csv --features bmi s5 --target progression --report report.html

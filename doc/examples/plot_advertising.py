@@ -2,17 +2,16 @@
 Split an advertising budget
 ===========================
 
-Three campaigns share a daily budget of 20. Each answers to money in its own, unknown way: nothing
-below a threshold, then fewer and fewer additional clicks. Every day we choose a split, see the
-clicks of each campaign, and pay for what we did not know.
-:class:`~skgpb.CombinatorialBandit` learns the three responses and spends
-the budget at the same time.
+Three campaigns share a daily budget of 20. Each responds to money in its own, unknown way: no
+clicks below a threshold, then fewer and fewer additional clicks. Every day we choose a split and
+see the clicks of each campaign. :class:`~skgpb.CombinatorialBandit` learns the three responses
+while it spends the budget.
 """
 
 # %%
 # The problem
 # -----------
-# A campaign can get 0, 1, ..., 20. The best split is known to the problem only.
+# A campaign can get 0, 1, ..., 20. Only the problem knows the best split.
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
@@ -30,14 +29,14 @@ print(f"best split: {problem.best_allocation}, {problem.optimum:.1f} clicks a da
 # %%
 # Thirty days
 # -----------
-# Every campaign has an optimizer of its own, with the budgets as arms. The kernel says what is
-# known of such campaigns: up to a hundred clicks or so may be had, they change over some eight
-# units of money, and not smoothly, for below a threshold there are none. A smooth kernel (RBF)
-# would be sure of what it has not seen, and wrong.
+# Every campaign has its own optimizer, with the budgets as arms. The kernel says what is known of
+# such campaigns: there are up to about a hundred clicks, and they change over about eight units of
+# money. They do not change smoothly, because there are none below a threshold. A smooth kernel
+# (RBF) would be too certain of values that it has not seen.
 #
-# Clicks are counted, and a day with many has more noise than one with few:
-# :func:`~skgpb.feedback.from_rate` says how much. They are told as they are
-# (``stabilize=False``), because it is their sum that counts.
+# Clicks are counts, so a day with many clicks has more noise than a day with few.
+# :func:`~skgpb.feedback.from_rate` computes the noise variance. The clicks themselves are told
+# (``stabilize=False``), because we maximise their sum.
 
 kernel = ConstantKernel(80.0**2) * Matern(8.0, nu=1.5)
 campaign = DAGPUCBOptimizer(kernel, arms=problem.arms, alpha=60.0)  # variance of sixty clicks
@@ -61,9 +60,8 @@ print(
 print(f"its true value is {problem.value(best):.1f} clicks")
 
 # %%
-# What was learned: each response is known to a few clicks where it matters for the split, and
-# hardly elsewhere, as the bands say. Nobody had to find out what a campaign does with the whole
-# budget.
+# The bands show what was learned: each response is known to a few clicks where it matters for the
+# split, and hardly elsewhere. It was not necessary to give one campaign the whole budget.
 
 import matplotlib.pyplot as plt
 
@@ -88,8 +86,8 @@ fig.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
 plt.show()
 
 # %%
-# Which rule learns cheapest?
-# ---------------------------
+# Which acquisition function has the smallest regret?
+# ---------------------------------------------------
 # Any optimizer over finite arms is a policy. :func:`~skgpb.problems.simulation.simulate` plays
 # several of them against the same noise. The regret counts the clicks lost to learning.
 

@@ -100,10 +100,10 @@ ax.plot(grid, naive, color="tab:orange", ls="--", label="averages taken for midp
 ax.hlines(all_averages[:-1], *cells.T, color="0.2", lw=3, label="observed averages")
 ax.hlines(all_averages[-1:], *gap.T, color="#d55e00", lw=3, label="added later")
 ax.set(xlabel="x", ylabel="f(x)", xlim=(0, 1))
-ax.legend(loc="lower left", fontsize=9)
+fig.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)
 plt.show()
 
 # %%
-# Averages taken for what they are give the function back with little more than half the error of
-# the usual shortcut, which flattens every peak. And where nothing was measured a single late
-# average is enough: the band over the gap closes.
+# With averages treated as averages, the error is little more than half of that of the usual
+# shortcut, which flattens every peak. Where nothing was measured, a single late average is enough:
+# the band over the gap closes.

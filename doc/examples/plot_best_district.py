@@ -2,17 +2,17 @@
 The best district, from averages of counties
 ============================================
 
-In which of 80 districts are most people vaccinated? Nobody publishes districts. Surveys are made
-by county, and by health region: a number of people asked, and a number of yes. Counties and health
-regions are cut differently, so that their averages together say something of every district, see
-:doc:`/user_guide/targets`.
+In which of 80 districts are most people vaccinated? Surveys are only made by county and by health
+region; each reports the number of people asked and the number of those vaccinated. Counties and
+health regions overlap in different ways, so their averages together have information about every
+district, see :doc:`/user_guide/targets`.
 """
 
 # %%
 # The country
 # -----------
-# Districts have centres and populations. A county is a set of neighbouring districts, and so is a
-# health region, but others.
+# Districts have centres and populations. Counties and health regions are different sets of
+# neighbouring districts.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,10 +39,10 @@ def share(places):
 vaccinated = share(districts)
 
 # %%
-# What is asked, and what is wanted
-# ---------------------------------
-# A survey of an area is an average over its districts, weighted by their populations. How much
-# districts resemble each other, and how far that reaches, is learned from the answers.
+# Queries and targets
+# -------------------
+# A survey of an area is an average over its districts, weighted by their populations. The search
+# learns from the answers how similar districts are, and over which distance.
 
 areas = Districts(
     np.vstack([districts, districts]),
@@ -52,8 +52,8 @@ areas = Districts(
 opt = KGOptimizer(queries=areas, targets=districts, alpha=0.25 / 400, random_state=0)
 
 # %%
-# Forty surveys of 400 people. What is told is the proportion itself (``stabilize=False``), because
-# an average over districts is meant exactly as an average; its noise is estimated from the answer.
+# Forty surveys of 400 people. The proportion itself is told (``stabilize=False``), because the
+# answer has to be an average over districts; its noise is estimated from the answer.
 
 asked = []
 for _ in range(40):
@@ -71,8 +71,8 @@ print(f"the best of all counties and regions has {max(told):.1%}")
 print(f"asked: {len(set(asked))} of {len(areas)} areas")
 
 # %%
-# On the left the counties with their answers, white where none was asked for, in the middle what is
-# believed of districts, on the right the truth. Lines are borders of districts.
+# On the left the counties with their answers, white if they were not surveyed; in the middle the
+# estimates for districts; on the right the truth. Lines are borders of districts.
 
 answers = opt.history_["reward"]
 by_county = {
@@ -107,6 +107,6 @@ figure.colorbar(picture, ax=axes, label="share vaccinated", shrink=0.8)
 plt.show()
 
 # %%
-# No survey said anything of a single district. What two kinds of areas that overlap have in common,
-# and what is learned of how far neighbours are alike, single out one of the best: the recommended
-# district is the second of 80, well above any area that was asked.
+# No survey was about a single district. The overlaps of the two kinds of areas, and the learned
+# similarity of neighbours, are enough to find one of the best: the recommended district is the
+# second of 80, well above any area that was surveyed.

@@ -2,9 +2,9 @@
 The brightest region of a photograph
 ====================================
 
-A telescope, a microscope or a camera with binned pixels answers with the mean brightness of a
-rectangle. Here a photograph plays the sky: the search never sees a pixel, only noisy averages over
-rectangles, and looks for the brightest region.
+A telescope, a microscope or a camera with binned pixels measures the mean brightness of a
+rectangle. Here a photograph takes the place of the sky. The search looks for the brightest region
+and sees only noisy averages over rectangles, never a pixel.
 """
 
 # %%
@@ -65,8 +65,7 @@ print(f"its true mean brightness: {pixels(best).mean():.2f}, of all: {brightness
 
 # %%
 # On the left the rectangles that the search asked for: large ones everywhere, small ones on the
-# flower. On the right is what it knows about the photograph in the end: the posterior mean of the
-# brightness at every point.
+# flower. On the right the final posterior mean of the brightness at every point.
 
 import matplotlib.pyplot as plt
 from matplotlib.patches import Rectangle
@@ -90,11 +89,12 @@ left.set(title="what was asked for", xlabel="column", ylabel="row")
 image = right.imshow(mean, extent=(0, width, height, 0), cmap="gray", vmin=0)
 right.set(title="posterior mean after 150 noisy averages", xlabel="column")
 fig.colorbar(image, ax=right, label="brightness", shrink=0.9)
-for ax in (left, right):
-    outline(ax, best.lower, best.upper, edgecolor="#d55e00", lw=2.5)
+for ax in (left, right):  # cyan on black is seen on the orange flower and on grey
+    outline(ax, best.lower, best.upper, edgecolor="black", lw=5)
+    outline(ax, best.lower, best.upper, edgecolor="cyan", lw=2.5)
 plt.show()
 
 # %%
-# The search ends at the flower's brightest part: a rectangle of some 20 by 26 pixels, nearly three
-# times as bright as the photograph is on average. It took 150 averages, where reading every pixel
-# would have taken 270,000 measurements.
+# The search ends at the brightest part of the flower: a rectangle of about 20 by 26 pixels, nearly
+# three times as bright as the average of the photograph. It took 150 averages, instead of
+# 270,000 measurements for every pixel.

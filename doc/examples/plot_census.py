@@ -2,13 +2,13 @@
 The richest district, from noisy averages of groups
 ===================================================
 
-A statistical office does not hand out the income of a household. It may publish averages over
-groups of households, with noise added. Where in the country is income highest? (Noise protects
-nobody unless it is counted, which :doc:`/user_guide/privacy` does.)
+A statistical office does not publish the income of a household. It may publish averages over
+groups of households, with noise added. Where in the country is income highest? (Noise alone gives
+no privacy; :doc:`/user_guide/privacy` explains what does.)
 
-The domain is a *pool*: the households' places, not a box. Groups are split at quantiles, so no
-group is empty, although half of the map is sea. This example runs on a simulated country; the same
-search on a table of yours is one command, see :doc:`/user_guide/command_line`.
+The domain is a *pool*: the places of the households, not a box. Groups are split at quantiles, so
+no group is empty, although half of the map is sea. This example uses a simulated country; the same
+search in your own table is one command, see :doc:`/user_guide/command_line`.
 """
 
 # %%
@@ -95,13 +95,13 @@ print(
 )
 
 # %%
-# On the left the truth that nobody is told, the typical income at every household's place. In the
-# middle what the search believes in the end. Thin boxes are the groups it asked for, the thick one
-# is recommended; on the right it is seen closely.
+# On the left the true typical income at the place of every household, which the search does not
+# know. In the middle the final posterior mean. Thin boxes are the groups that were asked for, the
+# thick box is the recommendation; on the right is a closer view of it.
 #
-# The brightest spot of the picture may well lie at the edge of that box or beside it. A box is cut
-# at medians, and whoever asks for one gets the average over everybody in it: what is recommended is
-# the *group* with the highest average, not the group around the place with the highest income.
+# The brightest spot of the picture may be at the edge of that box or outside. Boxes are cut at
+# medians, and an answer is the average over everybody in a box. The recommendation is the *group*
+# with the highest average, not the group around the place with the highest income.
 
 import matplotlib.pyplot as plt
 from matplotlib.patches import Rectangle
@@ -135,12 +135,12 @@ plt.show()
 # stretch of the coast among 128 groups. No income of a single household was ever asked for.
 
 # %%
-# A question with yes or no
-# -------------------------
-# Had the office been asked *how many* households of a group earn more than 80 thousand, it would
-# have asked, say, 150 of them, and answered with a number. Its noise depends on the share itself:
-# :func:`~skgpb.feedback.from_counts` turns the two into what has to be told, and
-# :func:`~skgpb.feedback.to_proportion` what is concluded into a share that people read.
+# Answers that are counts
+# -----------------------
+# Suppose we ask *how many* households of a group earn more than 80 thousand, and the office asks
+# 150 of them. The noise of the count depends on the proportion itself.
+# :func:`~skgpb.feedback.from_counts` converts counts into the answer to tell, and
+# :func:`~skgpb.feedback.to_proportion` converts the posterior back into a proportion.
 
 from skgpb.feedback import from_counts, to_proportion
 

@@ -1,10 +1,10 @@
 """
-The best action for every context
-=================================
+Contextual bandit: the best action for every context
+====================================================
 
-A machine is to be set anew for each batch of material. The material (the context) is given, the
-setting (the action) is ours, and the quality of the product is measured with noise.
-:class:`~skgpb.ContextualGPTreeOptimizer` learns, while producing, which setting suits which
+A machine needs a new setting for each batch of material. The material (the context) is given, we
+choose the setting (the action), and the quality of the product is measured with noise.
+:class:`~skgpb.ContextualGPTreeOptimizer` learns during production which setting suits which
 material.
 """
 
@@ -31,8 +31,8 @@ def quality(material, setting):
 # %%
 # Playing
 # -------
-# The product of a kernel over materials and one over settings: similar materials behave similarly
-# under similar settings. Materials arrive at random.
+# The kernel is the product of a kernel over materials and a kernel over settings: similar materials
+# behave similarly under similar settings. Materials arrive at random.
 
 opt = ContextualGPTreeOptimizer(
     Columns(RBF(0.3), [0]) * Columns(RBF(0.2), [1]),
@@ -44,10 +44,10 @@ opt = ContextualGPTreeOptimizer(
     max_depth=9,
 )
 materials = rng.uniform(size=100)
-opt.run(lambda query: quality(*query.points[0]) + 0.05 * rng.normal(), materials)
+opt.run(lambda query: quality(*query.points[0]) + 0.05 * rng.normal(), contexts=materials)
 
 # %%
-# The regret compares each setting with the best one for that very material.
+# The regret compares each setting with the best setting for the same material.
 
 played = opt.history_["descriptor"][:, :2]
 grid = np.linspace(0, 1, 501)
@@ -56,8 +56,8 @@ regret = contextual_regret(optima, quality(*played.T))
 print(f"regret after 20, 50 and 100 batches: {regret[[19, 49, 99]].round(2)}")
 
 # %%
-# What was played, and what is recommended now
-# --------------------------------------------
+# Actions and final recommendations
+# ---------------------------------
 
 import matplotlib.pyplot as plt
 
@@ -67,15 +67,16 @@ fig.colorbar(image, ax=left, label="quality")
 dots = left.scatter(*played.T, c=np.arange(100), cmap="Reds", s=18, edgecolor="k", lw=0.3)
 fig.colorbar(dots, ax=left, label="batch")
 contexts = np.linspace(0, 1, 60)
-advice = [opt.recommend(c).actions[0, 0] for c in contexts]
+advice = [opt.recommend(context=c).actions[0, 0] for c in contexts]
 left.plot(contexts, advice, "w.", ms=4, label="recommended")
 left.set(xlabel="material (context)", ylabel="setting (action)")
-left.legend(loc="lower left", facecolor="0.2", labelcolor="w")
+below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
+left.legend(**below, facecolor="0.2", labelcolor="w")
 right.plot(np.arange(1, 101), regret)
 right.set(xlabel="batches", ylabel="cumulative contextual regret", xlim=(1, 100), ylim=0)
 plt.show()
 
 # %%
-# A new material is no new search: what was learned from its neighbours tells how to set the
-# machine. The first twenty batches lost nearly half of the quality each to learning, the last fifty
-# less than a twentieth. Dots far from the white line are early ones.
+# A new material needs no new search, because similar materials show how to set the machine. The
+# first twenty batches lost nearly half of the quality each, the last fifty less than a twentieth.
+# Dots far from the white line are early batches.

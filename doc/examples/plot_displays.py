@@ -1,17 +1,17 @@
 """
-Reading a run
-=============
+Displays: how good is the recommendation, and how certain?
+==========================================================
 
-A search has ended with a recommendation. Is it any good, how sure can one be, and what was the
-effort spent on? Seven pictures answer, each drawn from the optimizer in one line.
+A search has ended with a recommendation. How good is it, how certain is it, and where were the
+queries spent? Seven displays answer these questions, each with one line of code.
 """
 
 # %%
-# A search to look at
-# -------------------
-# A laboratory seeks the yield of a reaction: a temperature, an amount of salt between 0.0001 and
-# 0.1, and one of three catalysts. Thirty experiments were made, and a measurement is off by 0.1 or
-# so.
+# The search
+# ----------
+# A laboratory maximises the yield of a reaction over a temperature, an amount of salt between
+# 0.0001 and 0.1, and three catalysts. There were thirty experiments; a measurement has a standard
+# deviation of 0.1.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,37 +47,37 @@ laboratory = GPUCBOptimizer(bounds=sides, random_state=0)
 print(laboratory.run(experiment, budget=30))
 
 # %%
-# How far has it come?
-# --------------------
-# The best answer so far needs no knowledge of the truth. It rises in steps, and when it has not
-# risen for long there is little reason to go on. Noise flatters it: the luckiest of many answers is
-# above what it measures, so that a run should be judged by the recommendation's estimated mean,
-# printed above.
+# Progress of the run
+# -------------------
+# The best answer so far needs no knowledge of the truth. It rises in steps; if it has not risen for
+# a long time, there is little reason to continue. It is too optimistic, because the best of many
+# noisy answers is partly luck. Judge a run by the estimated mean of the recommendation, printed
+# above.
 
 RegretDisplay.from_optimizer(laboratory, kind="best", value_name="yield")
 plt.show()
 
 # %%
-# Which sides matter?
-# -------------------
-# The length of a bar is the standard deviation of the yield when this side alone changes. Pale is
-# what the search cannot tell yet. Temperature and catalyst matter and the salt hardly does.
+# Which settings matter?
+# ----------------------
+# The length of a bar is the standard deviation of the yield when only this setting changes. The
+# pale part is uncertain. Temperature and catalyst matter; the salt hardly does.
 
 ImportanceDisplay.from_optimizer(laboratory, value_name="yield")
 plt.show()
 
 # %%
-# What if a side is missed?
-# -------------------------
-# Slices go through the recommendation, one for each side, with what is asked as ticks below. The
-# band is narrow where the search has looked. Ten degrees more cost a quarter of the yield's unit,
-# another catalyst a whole one; the salt may be anything near 0.01.
+# How precisely must a setting be met?
+# ------------------------------------
+# Slices go through the recommendation, one for each setting; ticks below are the queries. The
+# band is narrow where there were queries. Ten degrees more reduce the yield by a quarter of a unit,
+# another catalyst by a whole unit; the salt may have any value near 0.01.
 
 SliceDisplay.from_optimizer(laboratory, value_name="yield")
 plt.show()
 
 # %%
-# And two of them together, at the recommended catalyst.
+# Two settings together, at the recommended catalyst.
 
 PosteriorDisplay.from_optimizer(laboratory, features=("temperature", "salt"), value_name="yield")
 plt.show()
@@ -85,9 +85,9 @@ plt.show()
 # %%
 # A search by averages
 # --------------------
-# Now an instrument that averages over an interval, and a function with several peaks. The posterior
-# of the function and that of the cells' averages: the steps are as fine as the search has looked.
-# Lines beside the dots are the intervals that were asked for.
+# Now an instrument averages over an interval, and the function has several peaks. The display has
+# the posterior of the function and of the averages over cells: the steps are narrow where the
+# search looked closely. Lines next to the dots are the intervals that were asked for.
 
 
 def f(x):
@@ -115,8 +115,8 @@ for ax in axes:
 plt.show()
 
 # %%
-# Where was the effort spent?
-# ---------------------------
+# Where were the queries spent?
+# -----------------------------
 # The tree of cells: large dots were asked for often. Most answers went below the highest peak, at
 # the end of the marked path, some below the second and the third, which had to be ruled out.
 
@@ -124,16 +124,16 @@ TreeDisplay.from_optimizer(averages)
 plt.show()
 
 # %%
-# What has the search cost?
-# -------------------------
-# *Regret* is what was given away: the difference between the best there is and what one got. Here
-# it is divided by the number of rounds, so that 0.1 means a loss of 0.1 per round so far. It has to
-# be computed against the true maximum, which only a test problem knows; without ``optimum`` the
-# estimated one is taken, and the label says so. For comparison the same budget is spent on points.
+# What did learning cost?
+# -----------------------
+# The *regret* of a query is the maximum of f minus the value of the query. Here the cumulative
+# regret is divided by the number of rounds, so that 0.1 means a loss of 0.1 per round. It needs the
+# true maximum, which only a test problem knows; without ``optimum`` an estimate is used, and the
+# label says so. For comparison the same budget is spent on points.
 #
-# An average over a wide cell is below the maximum wherever the cell lies, so that asking for
-# averages costs more at first. In the end both curves fall, and that is what counts: the curve of a
-# search that has stopped learning stays level.
+# An average over a wide cell is below the maximum wherever the cell lies, so averages have a larger
+# regret at first. Both curves keep falling; the curve of a search that has stopped learning would
+# be level.
 
 points = GPUCBOptimizer(kernel, bounds=place, alpha=alpha, beta=4.0, random_state=0)
 points.run(instrument, budget=60)
@@ -145,6 +145,5 @@ for name, opt in {"averages (GPOO)": averages, "points (GP-UCB)": points}.items(
 plt.show()
 
 # %%
-# So: look at the best answer so far to decide whether to go on, at the importance to decide what to
-# control, at the slices to decide how precisely, and at the tree to see whether anything was
-# overlooked.
+# In summary: the best answer so far shows whether to continue, the importance which settings to
+# control, the slices how precisely to control them, and the tree whether anything was overlooked.

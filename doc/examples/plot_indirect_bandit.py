@@ -1,19 +1,19 @@
 """
-The best dose, by way of clinics
-================================
+Indirect bandits: the best dose from averages of clinics
+========================================================
 
-Which dose of a drug helps most patients? Doses cannot be assigned: one can only choose a clinic,
-whose doctors prescribe as they are used to, and is told the share of its patients who recovered.
-Advertising agencies that spread a budget over channels, or teachers who mix methods, are the same
-problem: *indirect bandits*, where one chooses an agent and seeks the best arm.
+Which dose of a drug helps most patients? We cannot assign doses. We can only choose a clinic,
+whose doctors prescribe as usual, and then learn how many of its patients recovered.
+Advertising agencies that spread a budget over channels, and teachers who mix methods, pose the same
+problem. In these *indirect bandits* one chooses an agent and looks for the best arm.
 """
 
 # %%
 # Forty clinics
 # -------------
-# What a clinic prescribes depends on two of its traits: how bold its doctors are, and how closely
-# they follow the old protocol, 35 mg. The new drug works at 35 mg, better within a narrow range
-# around 72 mg, and this is what nobody knows.
+# The doses of a clinic depend on two of its traits: how bold its doctors are, and how closely
+# they follow the old protocol, 35 mg. The new drug works at 35 mg, and better within a narrow range
+# around 72 mg, which nobody knows.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -58,19 +58,19 @@ print(f"with the best dose: {recovery(doses).max():.2f}")
 print(f"standard error of an answer: {0.5 / np.sqrt(n_patients):.3f}")
 
 # %%
-# No clinic is nearly as good as the best dose is, and the noise of an answer is of the size of the
-# differences between clinics. This is the case for ``information="noisy"``, which discounts
+# No clinic is nearly as good as the best dose, and the noise of an answer is as large as the
+# differences between clinics. In such a case use ``information="noisy"``, which discounts
 # answers that are mostly noise.
 #
 # Known policies
 # --------------
 # :class:`~skgpb.kernels.PolicyMean` takes the policies, here as a function of traits. A query is a
 # row of traits, a recommendation one of the doses. :class:`~skgpb.CMESOptimizer` asks the clinic
-# whose answer tells most about the recovery under the *best dose*,
-# :class:`~skgpb.IndirectEIOptimizer` the one that may have the best share itself.
+# whose answer has the most information about the recovery under the *best dose*.
+# :class:`~skgpb.IndirectEIOptimizer` asks the clinic that may have the highest recovery itself.
 #
-# The kernel says what pharmacology does: recovery changes over some 10 mg, and between doses twice
-# as much as between clinics. Thirty noisy averages are too few to learn that from.
+# The kernel comes from pharmacology: recovery changes over about 10 mg, and between doses twice
+# as much as between clinics. Thirty noisy averages are too few to learn this.
 
 known = PolicyMean(policies=policy, arms=doses[:, None])
 common = {
@@ -90,9 +90,9 @@ def with_policies(cls, seed, **parameters):
 # %%
 # Policies from records
 # ---------------------
-# Without policies, prescription records do: the traits of a clinic and one dose given there, with
-# no word on how it went. ``fit`` learns the conditional mean operator from them and the dose may
-# then be any number.
+# If the policies are unknown, prescription records are enough: the traits of a clinic and one dose
+# given there, without its outcome. ``fit`` learns the conditional mean operator from them. The
+# dose may then be any number.
 
 
 def with_records(cls, seed, **parameters):
@@ -107,7 +107,7 @@ def with_records(cls, seed, **parameters):
 # %%
 # Thirty questions
 # ----------------
-# The loss is what patients would gain with the best dose instead of the recommended one.
+# The loss is the difference in recovery between the best dose and the recommended one.
 
 
 def play(make, cls, seed, **parameters):
@@ -135,10 +135,10 @@ for name, (make, cls, parameters) in methods.items():
 # %%
 # What was learned
 # ----------------
-# The best dose is one that no clinic gives to most of its patients, and it shows in no clinic's
-# share: those of the clinics on its left and on its right together give it away. With known
-# policies CMES has found it after sixteen answers in every run, EI nearly after twenty; with 800
-# records instead both end some two per cent short, which is what the records leave open.
+# No clinic gives the best dose to most of its patients, so no single answer reveals it; the
+# clinics with lower and higher doses reveal it together. With known policies CMES finds it after
+# sixteen answers in every run, and EI nearly finds it after twenty. With 800 records instead, both
+# end about two per cent below the best, because the records leave that much uncertain.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
 grid = np.linspace(5, 100, 200)

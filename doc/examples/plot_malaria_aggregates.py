@@ -2,9 +2,10 @@
 A malaria hot spot from averages over districts
 ===============================================
 
-Surveys report how many people of a district fell ill, never where in the district they live. Which
-place has the highest incidence? Districts are irregular, and people live in some corners of them
-only, so *what a district's answer averages* is learned from a register of household locations.
+Surveys report how many people of a district fell ill, but not where in the district they live.
+Which place has the highest incidence? Districts are irregular, and people live only in some parts
+of them. The weights of the average over a district are therefore *learned* from a register of
+household locations.
 """
 
 # %%
@@ -41,10 +42,10 @@ def incidence(places):
 # %%
 # The register and the surveys
 # ----------------------------
-# The register lists 800 of the 40,000 households. Its pairs of a location and the seat of its
-# district are all that is known of who lives where. A query is a district, by its seat, and a
-# survey follows 4,000 people all over it for a year and counts how many fall ill.
-# :func:`~skgpb.feedback.from_rate` turns the count into a square root, whose noise is the same for
+# The register lists 800 of the 40,000 households, each with its location and the seat of its
+# district. A query is a district, given by its seat. A survey follows 4,000 people from all over
+# the district for a year and counts how many fall ill.
+# :func:`~skgpb.feedback.from_rate` takes a square root of the count, whose noise is the same for
 # rare and for frequent illness.
 
 listed = rng.choice(len(homes), size=800, replace=False)
@@ -62,8 +63,8 @@ def survey(query, rng):
 # %%
 # The search
 # ----------
-# Forty surveys, each in a district of the search's choice. ``fit`` learns where people of a
-# district live, and how wrong it may be about that.
+# Forty surveys, each in a district that the search chooses. ``fit`` learns where people of a
+# district live, and estimates the error of that.
 
 
 def search(cls, seed):
@@ -84,8 +85,8 @@ cmes = [search(CMESOptimizer, seed) for seed in range(4)]
 ei = [search(IndirectEIOptimizer, seed) for seed in range(4)]
 
 # %%
-# How far from the truth are the recommendations, and how far is the seat of the district with the
-# highest answer?
+# The distance from the hot spot to the recommendation, and to the seat of the district with the
+# highest answer:
 
 grid = np.stack(np.meshgrid(*2 * [np.linspace(0, 200, 101)]), axis=-1).reshape(-1, 2)
 truth = incidence(grid)
@@ -103,8 +104,8 @@ print("EI:", distances(opt.recommend() for opt in ei))
 print("seat of the district with the highest answer:", distances(seats_of_worst))
 
 # %%
-# On the left what the surveys of the first run said, with the register as dots: districts that were
-# not surveyed are white. In the middle what was concluded, on the right the truth.
+# On the left the surveys of the first run, with the register as dots; districts that were
+# not surveyed are white. In the middle the posterior mean, on the right the truth.
 
 opt = cmes[0]
 told = np.full(len(seats), np.nan)
@@ -137,7 +138,7 @@ figure.colorbar(picture, ax=axes, label="cases per person and year", shrink=0.8)
 plt.show()
 
 # %%
-# No survey says where in its district people fell ill, and the lake's shores belong to several
-# districts. Their averages together, and the register, give the place away: the picture in the
-# middle is finer than anything that was asked. But the printed distances also say not to trust a
-# single run too much: one of the four was misled, and so is whoever goes by its highest answer.
+# No survey says where in its district people fell ill, and the shores of the lake belong to several
+# districts. The averages and the register together locate the hot spot: the picture in the
+# middle is finer than the districts. The printed distances also show that a single run may be
+# misled, as one of the four was; so would be the choice of the district with its highest answer.

@@ -1,18 +1,18 @@
 """
-A telescope with a price for sharpness
-======================================
+Several resolutions at different costs: a telescope
+===================================================
 
-One exposure of a wide field is cheap and blurred, a sharp one of a small field is long and
-expensive. Where does the sky shine brightest, when only so much telescope time was granted?
-:class:`~skgpb.CMETSOptimizer` chooses field and sharpness of every exposure by what it tells about
-the brightest spot, per minute.
+An exposure of a wide field is cheap and blurred; a sharp exposure of a small field takes long.
+Where is the sky brightest, if telescope time is limited?
+:class:`~skgpb.CMETSOptimizer` chooses the field and the resolution of every exposure by its
+information about the brightest spot, per minute.
 """
 
 # %%
 # The sky
 # -------
-# A square of one degree, in minutes of arc: a broad nebula, bright from afar, and two smaller
-# sources, of which one is by far the brightest spot.
+# A square of one degree, in minutes of arc, with a broad nebula, bright in wide fields, and two
+# smaller sources. One of these is by far the brightest spot.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -62,8 +62,8 @@ def expose(lower, upper, rng):
 # %%
 # The search
 # ----------
-# Less than three hours in all. ``max_cost`` of ``run`` is in units of ``cost``, and ``spent_`` is
-# what was used.
+# The search has less than three hours. ``max_cost`` of ``run`` is in units of ``cost``, and
+# ``spent_`` is the total cost.
 
 domain, budget = [(0, 60), (0, 60)], 160
 
@@ -87,8 +87,8 @@ def every_level(seed):
 
 
 # %%
-# For comparison the same information about sharp exposures alone, the 256 fields of the finest
-# level. A single size of window is a task for :class:`~skgpb.CMESOptimizer`.
+# For comparison, the same acquisition function with sharp exposures alone, the 256 fields of the
+# finest level. For a single size of window use :class:`~skgpb.CMESOptimizer`.
 
 side = 60 / 2**4
 centres = (np.arange(16) + 0.5) * side
@@ -125,10 +125,10 @@ print(f"distance at the end, all levels: {[round(float(run[1][-1]), 1) for run i
 print(f"finest level only: {[round(float(run[1][-1]), 1) for run in sharp]}")
 
 # %%
-# On the left the sky with the fields of the first run, in the middle what is known in the end, on
-# the right how far off the recommendations of all runs were. Cheap fields rule out most of the sky,
-# and only what may hold the brightest spot is worth sharp ones. The nebula gets them too: what is
-# bright on average has to be looked into before it can be dismissed.
+# On the left the sky with the fields of the first run, in the middle the final posterior mean, on
+# the right the errors of the recommendations of all runs. Cheap fields rule out most of the sky;
+# the search takes sharp exposures only where the brightest spot may be. That includes the nebula,
+# because it is bright on average.
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
 shape, extent = (241, 241), (0, 60, 0, 60)
@@ -143,7 +143,8 @@ for field in fields:
 axes[0].set_label("thumbnail")
 axes[0].set(title="the sky, and what was exposed", ylabel="arc minutes")
 axes[1].plot(*result.x, "+", color="#d55e00", ms=14, mew=3, label="recommended")
-axes[1].legend(loc="upper right")
+below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "frameon": False}
+axes[1].legend(**below)
 axes[1].set(title=f"posterior mean after {result.nfev} exposures")
 labels = {"all levels (CMETS)": mixed, "finest level only (CMES)": sharp}
 for i, (label, runs) in enumerate(labels.items()):
@@ -151,11 +152,11 @@ for i, (label, runs) in enumerate(labels.items()):
         style = {"color": f"C{i}", "ls": "-:"[i], "label": label if j == 0 else None}
         axes[2].step(spent, away, where="post", **style)
 axes[2].set(xlabel="telescope time (minutes)", ylabel="distance to the brightest spot", ylim=0)
-axes[2].legend()
+axes[2].legend(**below)
 plt.show()
 
 # %%
 # With fields of all sizes every run ends on the brightest spot, to within a minute of arc. Sharp
-# exposures alone are often there sooner, and one run in four never is: it has seen the nebula,
-# which is bright enough to look like the end of the search, and has no cheap way to make sure of
-# the rest.
+# exposures alone often get there sooner, but one run in four never does: it finds the nebula,
+# which is bright enough to look like the maximum, and has no cheap way to check the rest of the
+# sky.

@@ -1,17 +1,17 @@
 """
-Pooled samples: measure mixtures, find the best single one
-===========================================================
+Pooled samples: measure mixtures, find the best single sample
+=============================================================
 
 A laboratory has 96 samples of soil and looks for the one with the most of an enzyme. An assay needs
-more soil than a sample has: it measures the average of a mixture of four. *What is asked* are
-mixtures, *what is wanted* is a single sample, see :doc:`/user_guide/targets`.
+more soil than a sample has, so it measures the average of a mixture of four samples. The queries
+are mixtures, the targets single samples, see :doc:`/user_guide/targets`.
 """
 
 # %%
 # The samples
 # -----------
-# They come from a field of 8 by 12 plots. Neighbours are alike, but every plot has something of its
-# own as well: that is all that is known.
+# They come from a field of 8 by 12 plots. Neighbouring plots are similar, but every plot also has
+# an independent part. Nothing else is known.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,11 +31,11 @@ def activity(seed):
 
 
 # %%
-# What can be asked
+# The queries
 # -----------------
-# A question is a row of 96 shares that sum to one: four neighbours, in a square or in a line. For
+# A query is a row of 96 weights that sum to one: four neighbours, in a square or in a line. For
 # finitely many samples with covariance L L' the covariance of two mixtures w and v is (w L)(v L)',
-# so that the rows w L and a plain dot product are all that is needed.
+# so we only need the rows w L and a plain dot product.
 
 
 def blocks(height, width):
@@ -74,9 +74,9 @@ def play(opt, seed, n_assays):
 # %%
 # Twenty fields
 # -------------
-# How much less than the best sample has the one that is recommended, after 15 and 30 assays? Beside
-# the knowledge gradient and information-directed sampling stands a rule of our own that asks at
-# random, with the same posterior, and below what one gets who takes the best of all mixtures.
+# The regret of the recommended sample after 15 and 30 assays, for the knowledge gradient, for
+# information-directed sampling, and for an acquisition function of our own that asks at random
+# with the same posterior. The last line is the regret of the best mixture.
 
 rules = {
     "knowledge gradient": lambda: KGOptimizer(**settings),
@@ -106,7 +106,7 @@ alone = [[activity(seed).max() - (mixtures @ activity(seed)).max()] for seed in 
 print(f"the best mixture, were it known: {in_words(alone)}")
 
 # %%
-# One field. Mixtures overlap, and what two of them have in common tells their parts apart.
+# One field. Mixtures overlap, and the overlaps separate the samples.
 
 opt = rules["knowledge gradient"]()
 asked = play(opt, 3, 30)

@@ -12,7 +12,7 @@ The function is the first test problem of the GPOO paper: three hills, the highe
 # %%
 # The problem
 # -----------
-# The problem knows its optimum, but the optimizer is shown nothing except noisy averages over the
+# The problem knows its optimum, but the optimizer sees only noisy averages over the
 # cells it asks for. The noise has a standard deviation of 0.1.
 
 import numpy as np
@@ -50,13 +50,12 @@ print(f"recommended: [{best.lower[0]:.3f}, {best.upper[0]:.3f}], depth {best.dep
 print(f"its true average is {regret:.3f} below the maximum of f, {problem.optimum:.3f}")
 
 # %%
-# What it saw and what it believes
+# The queries and the posterior
 # --------------------------------
-# Every row of the upper panel is one level of the partition, and every cell in it is coloured by
-# the number of times it was asked for, white for never: some levels were split unasked, because
-# what was known of them was enough. Most answers were spent on the highest hill. Below is the
-# posterior of f *at points*, although no point was ever observed: all that it knows comes from
-# averages.
+# Every row of the upper panel is one level of the partition. The colour of a cell is the number of
+# times it was asked for; white means never. Some cells were split without being asked, because
+# they were known well enough. Most answers were spent on the highest hill. Below is the
+# posterior of f *at points*, which comes from averages alone: no point was ever observed.
 
 import matplotlib.pyplot as plt
 
@@ -100,6 +99,6 @@ bottom.legend(loc="upper center", ncols=2, fontsize=9)
 plt.show()
 
 # %%
-# Eighty noisy averages were enough to tell the best of 128 intervals from its neighbours, to within
-# a hundredth of the best possible. The band is widest over the valleys: it is known that they are
-# low, and that is all one needs to know of them.
+# Eighty noisy averages were enough to find one of 128 intervals whose average is within a hundredth
+# of the best. The band is widest over the valleys, because it is enough to know that they are
+# low.

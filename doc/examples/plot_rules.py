@@ -1,11 +1,11 @@
 """
-The paper's rules and others
-============================
+Splitting and recommendation rules of GPOO
+==========================================
 
-How much does it matter when a cell is split, and which cell is recommended? Here GPOO runs with the
-rules of the paper and with those that skgpb adds, on the two functions of Figure 4 of the paper.
-The mirror images are played as well, because ties are broken towards small x, which flatters a
-method on one function and spoils it on its mirror image.
+How much does it matter when a cell is split, and which cell is recommended? This example runs GPOO
+with the rules of the paper and with those of skgpb, on the two functions of Figure 4 of the paper
+and on their mirror images. The mirror images are needed because ties are broken towards small x,
+which helps a method on one of the two and harms it on the other.
 """
 
 # %%
@@ -61,8 +61,8 @@ for name, curve in curves.items():
     print(f"{name:<30}" + "".join(f"{regret:8.3f}" for regret in curve))
 
 # %%
-# Splitting every cell that is known well enough saves the answers that the paper's rule spends on
-# children whose averages follow from what was seen before.
+# Splitting every cell that is known well enough saves answers: the rule of the paper also asks
+# for children whose averages already follow from earlier answers.
 
 import matplotlib.pyplot as plt
 
@@ -75,5 +75,5 @@ ax.legend()
 plt.show()
 
 # %%
-# With the defaults of skgpb thirty rounds are worth eighty by the paper's rules. Only recommending
-# by the posterior mean changes no query and gains half of that already.
+# With the defaults of skgpb thirty rounds are as good as eighty with the rules of the paper. Half
+# of this gain comes from recommending by the posterior mean, which does not change the queries.

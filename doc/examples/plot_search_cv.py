@@ -1,14 +1,14 @@
 """
-Tuning an estimator
-===================
+Hyperparameter tuning with BanditSearchCV
+=========================================
 
-:class:`~skgpb.model_selection.BanditSearchCV` takes the place of ``RandomizedSearchCV`` and chooses
-every setting in view of the scores so far. Here it tunes a support vector machine on handwritten
+:class:`~skgpb.model_selection.BanditSearchCV` replaces ``RandomizedSearchCV`` and chooses
+every setting from the scores so far. Here it tunes a support vector machine on handwritten
 digits.
 """
 
 # %%
-# The space is written as for ``RandomizedSearchCV``. One change of the class is all it takes.
+# The search space is the same as for ``RandomizedSearchCV``; only the name of the class changes.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,10 +40,10 @@ random = [
 ]
 
 # %%
-# On the left the best score so far. On the right what the engine has learned: the axes of its cube
-# are the quantiles of the distributions, so that both scales are logarithmic. A Gaussian process
-# does not know that an accuracy is never below zero, and guesses such values where nothing was
-# tried beside settings that do badly; colours begin at 0.1, what guessing a digit gives.
+# On the left the best score so far. On the right the posterior mean of the optimizer. Its axes
+# are the quantiles of the distributions, so both scales are logarithmic. A Gaussian process
+# does not know that an accuracy is never below zero, and may predict such values next to bad
+# settings; the colours start at 0.1, the accuracy of guessing a digit.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 rounds = np.arange(1, 31)
@@ -69,7 +69,7 @@ for axis, name in ((right.xaxis, "svc__C"), (right.yaxis, "svc__gamma")):
 plt.show()
 
 # %%
-# All searches end at the same accuracy, for there is a broad plateau of good settings. The one that
-# learns is there after a handful of settings; left to chance it takes up to four times as many,
-# which matters where one fit takes an hour. The picture also says how precisely the settings have
-# to be right: ``gamma`` may be off by a factor of ten, and any ``C`` above one hundred will do.
+# All searches end at the same accuracy, because there is a broad plateau of good settings.
+# ``BanditSearchCV`` reaches it after a handful of settings; random search needs up to four times as
+# many, which matters if a fit takes an hour. The picture also shows how precise the settings have
+# to be: ``gamma`` may be wrong by a factor of ten, and any ``C`` above one hundred is good.

@@ -1,9 +1,10 @@
 """
-What the arms teach each other
-==============================
+Acquisition functions: GP-UCB, DAGP-UCB and one of your own
+===========================================================
 
-GP-UCB pulls an arm for its own sake, DAGP-UCB for what the pull tells about the arms that may be
-the best. Two rules on the same function with the same noise, and a third one written in ten lines.
+GP-UCB scores an arm by its own upper confidence bound, DAGP-UCB by what a pull tells about the arms
+that may be the best. This example runs both on the same function with the same noise, together
+with an acquisition function written in ten lines.
 """
 
 # %%
@@ -25,8 +26,8 @@ f = GaussianProcessRegressor(kernel).sample_y(arms, random_state=2).ravel()
 
 
 # %%
-# A rule of one's own says what it maximises. Here exploration is weighted by a soft maximum of the
-# posterior mean, and as large as that of GP-UCB.
+# An acquisition function of your own returns a score for every arm. Here exploration is as large as
+# that of GP-UCB, and weighted by a softmax of the posterior mean.
 
 
 class SoftmaxUCB(BaseUCBOptimizer):
@@ -36,11 +37,11 @@ class SoftmaxUCB(BaseUCBOptimizer):
         return posterior.mean + np.sqrt(self.exploration(posterior)) * uncertainty
 
     def theory_beta(self, t, n_arms):
-        return union_bound_beta(t, n_arms, self.failure_probability)
+        return union_bound_beta(t, n_arms, self.guarantee_.failure_probability)
 
 
 # %%
-# Thirty rounds each. The same seed gives every rule the same noise.
+# Thirty rounds each. The same seed gives every optimizer the same noise.
 
 
 def play(cls):
@@ -53,8 +54,8 @@ def play(cls):
 optimizers = [play(cls) for cls in (GPUCBOptimizer, DAGPUCBOptimizer, SoftmaxUCB)]
 
 # %%
-# DAGP-UCB stops looking at regions that cannot hold the maximum any more, and is left uncertain
-# about them. In the last panel: the regret that every rule has collected.
+# DAGP-UCB stops exploring regions that cannot contain the maximum, and stays uncertain
+# about them. The last panel has the cumulative regret.
 
 figure, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained")
 for axis, opt, line in zip(axes.flat, optimizers, ("-", "--", "-."), strict=False):
@@ -74,6 +75,5 @@ axes[1, 1].legend()
 plt.show()
 
 # %%
-# All three find the best arm. What differs is the price: GP-UCB went to see the left half of the
-# arms as well and lost twice as much on the way. The others never learned what is there, only that
-# the best arm is elsewhere.
+# All three find the best arm, but their regret differs. GP-UCB also explored the left half of the
+# arms, and has twice the regret. The others only learned that the best arm is not there.

@@ -1,10 +1,10 @@
 """
-Zoom in on the best point with shrinking balls
-==============================================
+Zooming: find the best point with shrinking balls
+=================================================
 
-:class:`~skgpb.GPZoomingOptimizer` covers the domain with balls. Where the function may be high the
-balls shrink, and whenever that leaves a gap, a new ball fills it. Here f has two hills on the
-unit square, and every evaluation carries noise.
+:class:`~skgpb.GPZoomingOptimizer` covers the domain with balls. Where the function may be high, the
+balls shrink, and if that leaves a gap, a new ball fills it. Here f has two hills on the
+unit square, and every evaluation has noise.
 """
 
 # %%
@@ -50,8 +50,8 @@ print(f"recommended: {best.center.round(3)}, where f is {f(best.center)[0]:.3f}"
 # %%
 # The balls
 # ---------
-# The squares cover everything, at every time. Far from the hills large ones are left; around the
-# higher hill they have shrunk the most. Dots are the centres that were evaluated.
+# The squares always cover the whole domain. They are large far from the hills and smallest around
+# the higher hill. Dots are the centres that were evaluated.
 
 axis = np.linspace(0, 1, 101)
 grid = np.stack(np.meshgrid(axis, axis), axis=-1)
@@ -65,11 +65,11 @@ asked = tree.n_evaluations > 0
 ax.plot(*tree.center[asked].T, ".", color="tab:orange", markersize=4, label="evaluated")
 ax.plot(*best.center, "*", color="#d55e00", markersize=14, label="recommended")
 ax.set(xlabel="$x_1$", ylabel="$x_2$", title="Balls after 120 evaluations", aspect="equal")
-ax.legend(loc="upper right")
+fig.legend(loc="outside lower center", ncols=2, frameon=False)
 fig.colorbar(mesh, ax=ax, label="f")
 plt.show()
 
 # %%
 # After 120 noisy evaluations the recommendation is within a hundredth of the top of the higher
-# hill. Most of the square was covered by a few large balls and never looked at again: that is where
-# a search by zooming saves its evaluations.
+# hill. A few large balls cover most of the square, which was never evaluated again: this is how
+# zooming saves evaluations.

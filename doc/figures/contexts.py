@@ -24,7 +24,7 @@ def draw() -> Figure:
     played = []
     for _ in range(100):
         temperature = rng.uniform(0, 30)
-        query = opt.ask({"temperature": temperature})
+        query = opt.ask(context={"temperature": temperature})
         dose = query.actions[0, 0]
         played.append((temperature, dose))
         opt.tell(query, effect(temperature, dose) + 0.1 * rng.normal())
@@ -34,7 +34,7 @@ def draw() -> Figure:
     ax.plot(x, 2 + x / 5, color="black", lw=1.5)
     ax.plot(*np.transpose(played), "o", ms=3.5, color="white", mec="black", mew=0.4)
     contexts = np.arange(1.0, 30, 2)
-    best = [opt.recommend({"temperature": each}).actions[0, 0] for each in contexts]
+    best = [opt.recommend(context={"temperature": each}).actions[0, 0] for each in contexts]
     ax.plot(contexts, best, "x", color=RED, ms=7, mew=2.2)
     ax.set(xlabel="temperature (given)", ylabel="dose (chosen)", xlim=(0, 30), ylim=(0, 10))
     fig.colorbar(image, label="true effect").outline.set_edgecolor(INK)

@@ -6,7 +6,7 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb import GPUCBOptimizer
+from skgpb import GPUCBOptimizer, Guarantee
 
 
 def draw() -> Figure:
@@ -15,7 +15,9 @@ def draw() -> Figure:
     centers, weights = rng.random((8, 1)), rng.normal(size=8)
     weights *= B / np.sqrt(weights @ kernel(centers) @ weights)
     grid = np.linspace(0, 1, 201)[:, None]
-    opt = GPUCBOptimizer(kernel, bounds=[(0, 1)], alpha=noise**2, beta="rkhs", B=B, random_state=0)
+    opt = GPUCBOptimizer(
+        kernel, bounds=[(0, 1)], alpha=noise**2, beta="rkhs", guarantee=Guarantee(B), random_state=0
+    )
     for _ in range(15):
         query = opt.ask()
         f = (kernel(query.points, centers) @ weights).item()

@@ -1,4 +1,4 @@
-"""What can be asked, each kind with a sketch, and the class to begin with."""
+"""The kinds of measurements, each with a sketch and the class to start with."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ KINDS = [
     (values, "the value at a setting", "GPUCBOptimizer"),
     (regions, "the average over a region", "GPOOOptimizer"),
     (groups, "the average of a group of rows", "GPOOOptimizer(pool=...)"),
-    (blurred, "an input through a blur, or by chance", "CMESOptimizer"),
-    (resolutions, "coarse is cheap, fine is dear", "CMETSOptimizer"),
-    (pooled, "cells of several sizes", "KGOptimizer"),
-    (contexts, "an action, in a context that comes", "GPUCBOptimizer(context_bounds=...)"),
-    (split, "how to split a budget", "CombinatorialBandit"),
+    (blurred, "an average over blurred or random inputs", "CMESOptimizer"),
+    (resolutions, "coarse or fine: fine costs more", "CMETSOptimizer"),
+    (pooled, "cells of several sizes, or fidelities", "KGOptimizer"),
+    (contexts, "an action in a given context", "GPUCBOptimizer(context_bounds=...)"),
+    (split, "returns of campaigns with one budget", "CombinatorialBandit"),
     (settings, "the score of hyperparameters", "BanditSearchCV"),
-    (at_hand, "nothing: averages are at hand", "OnlineGaussianProcessRegressor"),
+    (at_hand, "nothing more: you have averages", "OnlineGaussianProcessRegressor"),
 ]
 
 

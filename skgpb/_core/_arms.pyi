@@ -11,7 +11,6 @@ def correct_draws(
     posterior: Posterior,
     residuals: NDArray[np.float64],
     draws: NDArray[np.float64],
-    start: int = 0,
 ) -> None: ...
 def add_reductions(
     C: NDArray[np.float64],

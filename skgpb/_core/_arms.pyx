@@ -133,16 +133,14 @@ def subtract_explained(Posterior posterior, double[:, ::1] K, const Py_ssize_t[:
                       &K[0, 0], n)
 
 
-def correct_draws(Posterior posterior, double[:, ::1] residuals, double[:, ::1] draws,
-                  Py_ssize_t start=0):
+def correct_draws(Posterior posterior, double[:, ::1] residuals, double[:, ::1] draws):
     """Add cov(tracked, observed) Q^-1 r to each prior draw (k, m), with r a row of residuals.
 
     The pathwise form of conditioning: a draw of the prior at the observed functionals, plus
-    noise, is replaced by what was observed. ``residuals`` (k, t) is used as scratch. Draws are of
-    the tracked functionals from number ``start`` on.
+    noise, is replaced by what was observed. ``residuals`` (k, t) is used as scratch.
     """
-    cdef Py_ssize_t k = draws.shape[0], m = posterior.m - start, t = posterior.n, i, j
-    if start < 0 or draws.shape[1] != m or residuals.shape[0] != k:
+    cdef Py_ssize_t k = draws.shape[0], m = posterior.m, t = posterior.n, i, j
+    if draws.shape[1] != m or residuals.shape[0] != k:
         raise ValueError(f"shapes do not fit {k} draws of {m} tracked functionals")
     posterior.solve_rows(residuals)
     if k == 0 or t == 0 or m == 0:
@@ -151,8 +149,8 @@ def correct_draws(Posterior posterior, double[:, ::1] residuals, double[:, ::1] 
         for i in range(k):
             for j in range(t):
                 residuals[i, j] = -residuals[i, j]
-        gemm_nt_minus(k, m, t, &residuals[0, 0], t, &posterior.V[start, 0],
-                      posterior.V.shape[1], &draws[0, 0], m)
+        gemm_nt_minus(k, m, t, &residuals[0, 0], t, &posterior.V[0, 0], posterior.V.shape[1],
+                      &draws[0, 0], m)
 
 
 def add_reductions(const double[:, ::1] C, const Py_ssize_t[::1] rows, const double[::1] weights,

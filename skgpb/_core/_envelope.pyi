@@ -6,6 +6,3 @@ def log_gains(
     slopes: NDArray[np.float64],
     unit: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]: ...
-def on_envelope(
-    mean: NDArray[np.float64], slopes: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]: ...

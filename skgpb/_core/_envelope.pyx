@@ -36,6 +36,9 @@ cdef int FAR_TERMS = 16
 cdef double NEGLIGIBLE = 40.0
 # More than rounding moves the place where two lines meet, relative to it.
 cdef double ROUNDING = 1e-12
+# Slopes that differ by no more than this share of their size are the same: covariances of targets
+# that mirror each other differ by rounding, and late in a run gains are as small.
+cdef double SAME = 1e-10
 
 
 cdef double log_h(double c) noexcept nogil:
@@ -184,16 +187,17 @@ cdef Py_ssize_t that_matter(const double* gaps, const Py_ssize_t* order, const d
     """
     cdef double slope = slopes[order[0]], most = factor * widest(slopes, m, slope)
     cdef double rise = 0.0, gap = INFINITY, each, nearest, reach
+    cdef double least = SAME * (fabs(factor * slope) + most)
     cdef Py_ssize_t j, n = 1
     a[0] = b[0] = 0.0
-    if not most > 0.0:
+    if not most > least:
         return 1
     # The line that meets the highest nearest to zero is on the envelope.
     for j in range(1, m):
         if rise > 0.0 and gaps[j] * rise >= gap * most:
             break
         each = factor * fabs(slopes[order[j]] - slope)
-        if each > 0.0 and (rise == 0.0 or gaps[j] * rise < gap * each):
+        if each > least and (rise == 0.0 or gaps[j] * rise < gap * each):
             gap, rise = gaps[j], each
     # It alone adds so much that what lines add that meet the highest beyond ``reach`` is nothing:
     # less than 2 most phi(reach).
@@ -207,7 +211,7 @@ cdef Py_ssize_t that_matter(const double* gaps, const Py_ssize_t* order, const d
         a[n] = -gaps[j]
         b[n] = each
         # Without branches, as above.
-        n += (gaps[j] <= reach * fabs(each)) & (each != 0.0)
+        n += (gaps[j] <= reach * fabs(each)) & (fabs(each) > least)
     return n
 
 
@@ -238,28 +242,3 @@ def log_gains(const double[::1] mean, const double[:, ::1] slopes, unit=None):
                                &a[0], &b[0])
             view[i] = log_gain(&a[0], &b[0], some, 0, &among[0], &spans[0])
     return out
-
-
-def on_envelope(const double[::1] mean, const double[::1] slopes):
-    """Which of some lines (m,), in the order of their slopes, are highest somewhere.
-
-    Of lines of one slope the highest comes last. Returns their positions, and where each of them
-    meets the next.
-    """
-    cdef Py_ssize_t m = mean.shape[0], i, n = 0
-    cdef double place
-    lines, places = np.empty(m, dtype=np.intp), np.empty(m)
-    cdef Py_ssize_t[::1] line = lines
-    cdef double[::1] met = places  # where a line meets the one before it
-    for i in range(m):
-        if i + 1 < m and slopes[i + 1] == slopes[i]:
-            continue
-        while n > 0:
-            place = (mean[line[n - 1]] - mean[i]) / (slopes[i] - slopes[line[n - 1]])
-            if n == 1 or place > met[n - 1]:
-                met[n] = place
-                break
-            n -= 1
-        line[n] = i
-        n += 1
-    return lines[:n], places[1:n]

@@ -12,6 +12,9 @@ cdef class Posterior:
     cdef double[:, ::1] V            # (>= m, >= n) rows L^-1 cov(observed, tracked)
     cdef double[::1] mean            # (>= m,) posterior means of the tracked functionals
     cdef double[::1] var             # (>= m,) their noiseless posterior variances
+    cdef Py_ssize_t[::1] upto        # (>= m,) columns of each row that are known, where some are behind
+    cdef readonly bint behind        # whether some may be; all are known otherwise
+    cdef public object source        # (slots, first) -> cov(tracked, observed from first on), their prior
     cdef double[::1] work            # scratch
     cdef double repeat_square        # sum of (y_i - y)^2 / (noise_i + noise) over merges
     cdef double repeat_log           # sum of log(2 pi (noise_i + noise)) over merges
@@ -22,6 +25,8 @@ cdef class Posterior:
     cdef readonly double doubtful    # error of a mean, beyond its deviation; 0 if there was none
 
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m, bint exactly=*)
+    cdef bint _append_row(self, Py_ssize_t slot, double prior, double noise, double y)
+    cdef _bring(self, const Py_ssize_t[::1] slots, double[:, ::1] K, Py_ssize_t first)
     cdef void extend_rows(self, const double[::1] k_tracked, double pivot,
                           double zn) noexcept nogil
     cdef void fill_rows(self, double[:, ::1] K, const double[::1] diag,

@@ -31,6 +31,15 @@ so that M^-1 v is a prefix sum. Everything above row i stays: a repeat costs O((
 which is O(n + m) for the functional that was added last, and memory follows the number of
 distinct functionals. The downdate is well conditioned because s_n >= a / (a_i + a).
 
+*Rows that follow later.* Of a tracked phi whose row ends at column u of n, the posterior is known as it
+was: mean_u, var_u. What its row lacks is a vector r with |r|^2 = var_u - var, and
+mean = mean_u + r . z[u:], so that by the inequality of Cauchy and Schwarz, for any beta,
+
+    mean + sqrt(beta var) <= mean_u + sqrt(var_u) sqrt(beta + |z[u:]|^2).
+
+Who looks for the largest such bound needs the rows of few. ``append_lazily`` leaves all rows as they
+are; every other method that reads or changes them brings them up first.
+
 *The information gain* 1/2 log det(I + K / noise) of all answers, repeats included, grows by
 1/2 log(1 + var(psi) / noise) with each of them, which every update has at hand. It is infinite
 once an answer has no noise.
@@ -48,6 +57,9 @@ from skgpb._core._blas cimport (
 # Handing the interpreter's lock to another thread and getting it back takes tens of microseconds:
 # it is released only for steps of at least so many multiplications.
 cdef Py_ssize_t RELEASED = 2 ** 15
+# Rows that are brought up at once, and entries by which their ends may differ in any case.
+cdef Py_ssize_t AT_ONCE = 64
+cdef Py_ssize_t ALIKE = 8
 # A pivot below this multiple of the prior variance is rounding, not information.
 cdef double EPSILON = 2.220446049250313e-16
 cdef double RELATIVE_PIVOT = 10 * EPSILON
@@ -140,6 +152,9 @@ cdef class Posterior:
         self.mean = np.zeros(0)
         self.var = np.zeros(0)
         self.work = np.zeros(0)
+        self.upto = np.zeros(0, dtype=np.intp)
+        self.behind = False
+        self.source = None
 
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m, bint exactly=False):
         cdef Py_ssize_t cap_n = self.L.shape[0], cap_m = self.V.shape[0]
@@ -157,6 +172,7 @@ cdef class Posterior:
             cap_m = grown(cap_m, m)
             self.mean = _lengthened(self.mean, self.m, cap_m)
             self.var = _lengthened(self.var, self.m, cap_m)
+            self.upto = _lengthened(self.upto, self.m, cap_m)
         self.V = _resized(self.V, self.m, cap_m, cap_n)
         self.work = np.zeros(max(4 * cap_n, cap_m))
 
@@ -194,20 +210,24 @@ cdef class Posterior:
 
     def tracked_mean(self):
         """Posterior means of the tracked functionals, a copy of shape (m,)."""
+        self.bring()
         return np.array(self.mean[: self.m])
 
     def tracked_var(self):
         """Noiseless posterior variances of the tracked functionals, a copy of shape (m,)."""
+        self.bring()
         return np.array(self.var[: self.m])
 
     def tracked_at(self, Py_ssize_t slot):
         """Posterior mean and noiseless variance of one tracked functional, two floats."""
         self._check_slot(slot)
+        self.bring([slot])
         return self.mean[slot], self.var[slot]
 
-    def tracked_rows(self, slots=slice(None)):
-        """Rows L^-1 cov(observed, tracked), a copy of shape (m, n); or those of some slots."""
-        return np.array(np.asarray(self.V[: self.m, : self.n])[slots])
+    def tracked_rows(self):
+        """Rows L^-1 cov(observed, tracked), a copy of shape (m, n)."""
+        self.bring()
+        return np.array(self.V[: self.m, : self.n])
 
     def factor(self):
         """Lower Cholesky factor of Q, a copy of shape (n, n)."""
@@ -270,12 +290,42 @@ cdef class Posterior:
         self._check_slot(slot)
         if k_tracked.shape[0] != self.m:
             raise ValueError(f"expected {self.m} covariances, got {k_tracked.shape[0]}")
+        self.bring()
+        if not self._append_row(slot, k_tracked[slot], noise + jitter, y):
+            return False
+        cdef double pivot = self.L[self.n, self.n], zn = self.z[self.n]
+        if self.m * self.n >= RELEASED:
+            with nogil:
+                self.extend_rows(k_tracked, pivot, zn)
+        else:
+            self.extend_rows(k_tracked, pivot, zn)
+        self.n += 1
+        return True
+
+    def append_lazily(self, Py_ssize_t slot, double prior, double noise, double y,
+                      double jitter=0.0):
+        """Observe tracked functional ``slot``, of this prior variance, as ``append_tracked`` does.
+
+        Rows follow when they are needed, by covariances from ``source``. O(n).
+        """
+        self._check_slot(slot)
+        self.bring([slot])
+        if not self._append_row(slot, prior, noise + jitter, y):
+            return False
+        cdef Py_ssize_t p
+        if not self.behind:
+            for p in range(self.m):
+                self.upto[p] = self.n
+            self.behind = True
+        self.n += 1
+        return True
+
+    cdef bint _append_row(self, Py_ssize_t slot, double prior, double noise, double y):
+        """Write row n of L and z, which the row of a tracked functional is; False if lost."""
         self.reserve(self.n + 1, self.m)
-        cdef Py_ssize_t n = self.n, m = self.m, j
-        cdef double pivot2, pivot, zn
-        noise += jitter
-        pivot2 = self.var[slot] + noise
-        if self._is_rounding(pivot2, k_tracked[slot] + noise):
+        cdef Py_ssize_t n = self.n, j
+        cdef double pivot2 = self.var[slot] + noise, pivot, zn
+        if self._is_rounding(pivot2, prior + noise):
             return False
         for j in range(n):
             self.L[n, j] = self.V[slot, j]
@@ -287,14 +337,55 @@ cdef class Posterior:
         self.noise[n] = noise
         self.count[n] = 1
         self.gain += log(pivot) - 0.5 * log(noise)
-        self._suspect(k_tracked[slot], noise, pivot, zn)
-        if m * n >= RELEASED:
-            with nogil:
-                self.extend_rows(k_tracked, pivot, zn)
-        else:
-            self.extend_rows(k_tracked, pivot, zn)
-        self.n = n + 1
+        self._suspect(prior, noise, pivot, zn)
         return True
+
+    def bring(self, slots=None):
+        """Bring the rows of some tracked functionals up to all observations, by default of all."""
+        cdef Py_ssize_t start = 0, stop, first, m = self.m, n = self.n
+        if not self.behind:
+            return
+        upto = np.asarray(self.upto)[:m]
+        late = np.arange(m) if slots is None else np.asarray(slots, dtype=np.intp)
+        late = late[upto[late] < n]
+        late = late[np.argsort(upto[late], kind="stable")]
+        ends = upto[late]
+        while start < len(late):
+            # Together with the shortest row go those that lack about half as much or more.
+            first = ends[start]
+            stop = np.searchsorted(ends, (first + n) // 2 + ALIKE, side="right")
+            stop = min(max(stop, start + 1), start + AT_ONCE)
+            some = late[start:stop]
+            self._bring(some, np.array(self.source(some, first)), first)
+            start = stop
+        if slots is None:
+            self.behind = False
+
+    cdef _bring(self, const Py_ssize_t[::1] slots, double[:, ::1] K, Py_ssize_t first):
+        """Extend rows, of which none is shorter than ``first``, by covariances K (r, n - first)."""
+        cdef Py_ssize_t r = slots.shape[0], n = self.n, b = n - first, i, j, p, known
+        cdef double[:, ::1] rows
+        if K.shape[0] != r or K.shape[1] != b:
+            raise ValueError(f"expected ({r}, {b}) covariances, got ({K.shape[0]}, {K.shape[1]})")
+        if first:
+            rows = np.empty((r, first))
+            for i in range(r):
+                rows[i, :] = self.V[slots[i], :first]
+        with nogil:
+            if first:
+                gemm_nt_minus(r, b, first, &rows[0, 0], first, &self.L[first, 0], self.L.shape[1],
+                              &K[0, 0], b)
+            trsm_rows(r, b, &self.L[first, first], self.L.shape[1], &K[0, 0], b)
+            for i in range(r):
+                p = slots[i]
+                known = self.upto[p] - first
+                for j in range(known, b):
+                    self.V[p, first + j] = K[i, j]
+                self.mean[p] += dot(b - known, &K[i, known], &self.z[first + known])
+                self.var[p] = self._clip(
+                    self.var[p] - dot(b - known, &K[i, known], &K[i, known])
+                )
+                self.upto[p] = n
 
     cdef void extend_rows(self, const double[::1] k_tracked, double pivot,
                           double zn) noexcept nogil:
@@ -339,6 +430,7 @@ cdef class Posterior:
             raise ValueError(f"shapes do not fit {n} observed, {m} tracked and {b} new")
         if b == 0:
             return True
+        self.bring()
         cdef const Py_ssize_t[::1] n_answers = np.ones(b, np.intp) if counts is None else counts
         if n_answers.shape[0] != b:
             raise ValueError(f"expected {b} counts, got {n_answers.shape[0]}")
@@ -395,6 +487,7 @@ cdef class Posterior:
         """
         if not 0 <= i < self.n:
             raise IndexError(f"observation {i} of {self.n}")
+        self.bring()
         cdef Py_ssize_t n = self.n, m = self.m, w = n - i
         cdef double old = self.noise[i], total = old + noise, delta, shift, s
         cdef double gain = 0.0, surprise = 0.0
@@ -484,6 +577,7 @@ cdef class Posterior:
         if y.shape[0] != self.n:
             raise ValueError(f"expected {self.n} targets, got {y.shape[0]}")
         cdef Py_ssize_t i
+        self.bring()
         self.repeat_square *= scale * scale
         if self.n == 0:
             return
@@ -534,10 +628,12 @@ cdef class Posterior:
                 self.largest = diag[j]
             var = diag[j] - (dot(n, &K[j, 0], &K[j, 0]) if n else 0.0)
             self.var[slots[j]] = self._clip(var)
+            self.upto[slots[j]] = n
 
     def untrack_all(self):
         """Forget every tracked functional."""
         self.m = 0
+        self.behind = False
 
     cdef int _check_slot(self, Py_ssize_t slot) except -1:
         if not 0 <= slot < self.m:
@@ -557,6 +653,7 @@ cdef class Posterior:
 
     def __getstate__(self):
         cdef Py_ssize_t n = self.n, m = self.m
+        self.bring()
         return {
             "L": np.array(self.L[:n, :n]), "z": np.array(self.z[:n]), "y": np.array(self.y[:n]),
             "noise": np.array(self.noise[:n]), "count": np.array(self.count[:n]),
@@ -569,6 +666,7 @@ cdef class Posterior:
     def __setstate__(self, state):
         cdef Py_ssize_t n = len(state["z"]), m = len(state["mean"])
         self.n = self.m = 0
+        self.behind = False
         self.reserve(n, m)
         self.n, self.m = n, m
         np.asarray(self.L)[:n, :n] = state["L"]

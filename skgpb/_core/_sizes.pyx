@@ -2,49 +2,56 @@ r"""Covariances between many boxes of few sizes, for Gaussian product kernels.
 
 Between intervals of two given widths the mean of ``skgpb._core._cells`` depends on the distance of
 their centres alone. Where many pairs have the same widths it is tabulated once: polynomials of
-degree 7, one for every eighth of a length scale, through the values at Chebyshev nodes. A mean of
-Gaussians of unit length scale has derivatives of order 8 below 105, so these are exact to
+degree 15, one for every length scale, through the values at Chebyshev nodes. A mean of Gaussians
+of unit length scale has derivatives of order 16 below 2027025, so these are exact to
 
-    2 (1/32)^8 105 / 8! = 5e-15,
+    2 (1/4)^16 2027025 / 16! = 5e-17
 
-whatever the widths are. A pair then costs d short polynomials, where it cost up to d s^2 terms.
+and rounding, whatever the widths are. A pair then costs d short polynomials, where it cost up to
+d s^2 terms. Polynomials of high degree are what makes tables cheap: 16 values per length scale,
+where degree 7 takes 64 for eleven digits less, and a short run makes as many tables as a long one.
 
-*Sizes.* Who knows of which sizes there will be many boxes says so; other pairs are computed one by
-one. Which are does not depend on what was computed before, so that no bit of a result does. Widths
-that differ by rounding alone are the same.
+*Sizes.* Who knows of which sizes there will be many boxes says so; pairs of other sizes, and a few
+pairs, are computed one by one. Which are does not depend on what was computed before, so that no bit
+of a result does. Widths that differ by rounding alone are the same.
 """
 
-from libc.math cimport cos, fabs, sqrt
+from libc.math cimport cos, fabs
+from libc.stdlib cimport free, malloc
 
 import numpy as np
 
 from skgpb._core._cells cimport GaussianCells, box_mean, grid_mean
 
 cdef enum:
-    DEGREE = 7
+    DEGREE = 15
 
-# Intervals of a table per length scale; a Gaussian vanishes beyond so many length scales.
-cdef double PER_LENGTH, VANISHED
-PER_LENGTH, VANISHED = 8.0, 38.0
+# A Gaussian vanishes beyond so many length scales.
+cdef double VANISHED = 38.0
 # A table of more intervals is not made: length scales that short are rare.
-cdef Py_ssize_t MOST_INTERVALS = 4096
+cdef Py_ssize_t MOST_INTERVALS = 512
+# Fewer pairs than this are computed one by one: searches that never see as many at once are short,
+# and all their pairs would cost less than the tables.
+cdef Py_ssize_t FEW = 256
 # Widths that differ by less, relative to the coordinates, differ by rounding.
 cdef double SAME_WIDTH = 8 * 2.220446049250313e-16
 
-# Chebyshev nodes on [-1, 1], and the matrix from values there to coefficients.
+# Chebyshev nodes on [-1, 1]; from values there to coefficients of Chebyshev polynomials, and from
+# these to those of powers. In one step digits would be lost: powers have large coefficients.
 cdef double[DEGREE + 1] NODES
-cdef double[DEGREE + 1][DEGREE + 1] COEFFICIENTS
+cdef double[DEGREE + 1][DEGREE + 1] OF_CHEBYSHEV, OF_POWERS
 
 
 def _fill_nodes():
-    cdef Py_ssize_t i, j
-    for i in range(DEGREE + 1):
-        NODES[i] = cos(np.pi * (i + 0.5) / (DEGREE + 1))
-    powers = np.vander([NODES[i] for i in range(DEGREE + 1)], increasing=True)
-    inverse = np.linalg.inv(powers)
-    for i in range(DEGREE + 1):
-        for j in range(DEGREE + 1):
-            COEFFICIENTS[i][j] = inverse[i, j]
+    cdef Py_ssize_t n = DEGREE + 1, i, j
+    for i in range(n):
+        NODES[i] = cos(np.pi * (i + 0.5) / n)
+        for j in range(n):
+            OF_CHEBYSHEV[i][j] = (1.0 if i == 0 else 2.0) / n * cos(np.pi * i * (j + 0.5) / n)
+            OF_POWERS[i][j] = 0.0
+    for j in range(n):
+        for i, coefficient in enumerate(np.polynomial.chebyshev.cheb2poly([0.0] * j + [1.0])):
+            OF_POWERS[i][j] = coefficient
 
 
 _fill_nodes()
@@ -64,11 +71,12 @@ cdef class SizedCells:
 
     cdef GaussianCells cells
     cdef Py_ssize_t n_sizes
-    # Their sides (n_sizes, d).
-    cdef double[:, ::1] widths
-    # Address and number of intervals of the table of a term, an axis and two sizes; 0 for none.
+    # Their sides (n_sizes, d), and the distinct ones of each axis (d, n_widths) by their numbers.
+    cdef double[:, ::1] sides, widths
+    cdef Py_ssize_t[:, ::1] width_of
+    # Address and number of intervals of the table of a term, an axis and two widths; 0 for none.
     cdef Py_ssize_t[:, :, :, ::1] address, length
-    cdef double[:, ::1] per_side  # intervals per unit of length, (n_terms, d)
+    cdef double[:, ::1] roots  # length scales per unit of length, (n_terms, d)
     cdef dict tables
 
     def __cinit__(self, GaussianCells cells, sizes):
@@ -76,31 +84,55 @@ cdef class SizedCells:
         cdef Py_ssize_t d = cells.n_features
         if sizes.ndim != 2 or sizes.shape[1] != d:
             raise ValueError(f"sizes must have shape (n_sizes, {d}); got {sizes.shape}.")
-        shape = (cells.n_terms, d, len(sizes), len(sizes))
         self.cells = cells
         self.n_sizes = len(sizes)
-        self.widths = sizes
+        self.sides = sizes
+        self.widths = np.zeros((d, len(sizes)))
+        self.width_of = np.empty(sizes.shape, dtype=np.intp)
+        n_widths = 0
+        for j in range(d):
+            distinct, numbers = np.unique(sizes[:, j], return_inverse=True)
+            np.asarray(self.widths)[j, : len(distinct)] = distinct
+            np.asarray(self.width_of)[:, j] = numbers
+            n_widths = max(n_widths, len(distinct))
+        shape = (cells.n_terms, d, n_widths, n_widths)
         self.address = np.zeros(shape, dtype=np.intp)
         self.length = np.zeros(shape, dtype=np.intp)
-        self.per_side = PER_LENGTH * np.sqrt(cells.precisions)
+        self.roots = np.sqrt(cells.precisions)
         self.tables = {}
 
     def __reduce__(self):
-        return type(self), (self.cells, np.array(self.widths))
+        return type(self), (self.cells, np.array(self.sides))
 
     def cross(self, A, B):
         """Return the covariances (n, m) between boxes A (n, 2 d) and B (m, 2 d)."""
         cdef const double[:, ::1] a = self.cells._boxes(A, "A")
         cdef const double[:, ::1] b = self.cells._boxes(B, "B")
-        cdef Py_ssize_t n = a.shape[0], m = b.shape[0]
+        cdef Py_ssize_t n = a.shape[0], m = b.shape[0], i
         out = np.empty((n, m))
-        if n == 0 or m == 0:
-            return out
         cdef double[:, ::1] view = out
-        cdef Py_ssize_t[::1] of_a = self.sizes_of(a), of_b = self.sizes_of(b)
-        self.make_tables(a, b, of_a, of_b)
-        with nogil:
-            self.fill(a, b, of_a, of_b, view)
+        if n * m < FEW:
+            if n and m:
+                self.cells.cross_into(&a[0, 0], n, a.shape[1], &b[0, 0], m, b.shape[1],
+                                      &view[0, 0], m)
+            return out
+        # The sizes of all boxes; then how many of A, and of B, have each size.
+        cdef Py_ssize_t* of_a = <Py_ssize_t*> malloc((n + m + 2 * self.n_sizes) * sizeof(Py_ssize_t))
+        if of_a == NULL:
+            raise MemoryError
+        cdef Py_ssize_t* of_b = of_a + n
+        cdef Py_ssize_t* in_a = of_b + m
+        cdef Py_ssize_t* in_b = in_a + self.n_sizes
+        try:
+            for i in range(2 * self.n_sizes):
+                in_a[i] = 0
+            self.find_sizes(a, of_a, in_a)
+            self.find_sizes(b, of_b, in_b)
+            self.make_tables(a, b, in_a, in_b)
+            with nogil:
+                self.fill(a, b, of_a, of_b, view)
+        finally:
+            free(of_a)
         return out
 
     cdef Py_ssize_t number_of(self, const double* box) noexcept nogil:
@@ -110,69 +142,72 @@ cdef class SizedCells:
         for k in range(self.n_sizes):
             for j in range(d):
                 scale = fabs(box[j]) + fabs(box[d + j])
-                if fabs(box[d + j] - box[j] - self.widths[k, j]) > SAME_WIDTH * scale:
+                if fabs(box[d + j] - box[j] - self.sides[k, j]) > SAME_WIDTH * scale:
                     break
             else:
                 return k
         return -1
 
-    cdef sizes_of(self, const double[:, ::1] boxes):
-        """Numbers (n,) of the sizes of boxes."""
-        cdef Py_ssize_t n = boxes.shape[0], i
-        numbers = np.empty(n, dtype=np.intp)
-        cdef Py_ssize_t[::1] view = numbers
-        for i in range(n):
-            view[i] = self.number_of(&boxes[i, 0])
-        return numbers
+    cdef void find_sizes(self, const double[:, ::1] boxes, Py_ssize_t* numbers,
+                         Py_ssize_t* counts) noexcept nogil:
+        """Find the number of the size of each box, and how many there are of each."""
+        cdef Py_ssize_t i
+        for i in range(boxes.shape[0]):
+            numbers[i] = self.number_of(&boxes[i, 0])
+            if numbers[i] >= 0:
+                counts[numbers[i]] += 1
 
     cdef make_tables(self, const double[:, ::1] a, const double[:, ::1] b,
-                     Py_ssize_t[::1] of_a, Py_ssize_t[::1] of_b):
+                     const Py_ssize_t* in_a, const Py_ssize_t* in_b):
         """Make the tables that are needed, or make them longer."""
-        cdef Py_ssize_t d = self.cells.n_features, i, p, q, j, k, needed
-        cdef Py_ssize_t[::1] in_a = np.zeros(self.n_sizes + 1, dtype=np.intp)
-        cdef Py_ssize_t[::1] in_b = np.zeros(self.n_sizes + 1, dtype=np.intp)
-        cdef double[::1] farthest = np.empty(d)
-        cdef double lo, hi
-        for i in range(a.shape[0]):
-            in_a[of_a[i] + 1] = 1
-        for i in range(b.shape[0]):
-            in_b[of_b[i] + 1] = 1
-        for j in range(d):
-            # Between all corners, so that a table that is long enough once mostly stays so.
-            lo, hi = a[0, j], a[0, d + j]
-            for i in range(a.shape[0]):
-                lo, hi = min(lo, a[i, j]), max(hi, a[i, d + j])
-            for i in range(b.shape[0]):
-                lo, hi = min(lo, b[i, j]), max(hi, b[i, d + j])
-            farthest[j] = hi - lo
-        for p in range(self.n_sizes):
-            for q in range(self.n_sizes):
-                if not (in_a[p + 1] and in_b[q + 1]):
+        cdef Py_ssize_t i, p, q, j, k, needed, wide, other
+        cdef double lo, hi, farthest
+        for j in range(self.cells.n_features):
+            farthest = -1.0
+            for p in range(self.n_sizes):
+                if not (in_a[p] or in_b[p]):
                     continue
-                for k in range(self.cells.n_terms):
-                    for j in range(d):
-                        needed = self.intervals(k, j, p, q, farthest[j])
-                        if self.length[k, j, p, q] < needed <= MOST_INTERVALS:
-                            self.make_table(k, j, p, q, needed)
+                wide = self.width_of[p, j]
+                for q in range(p + 1):
+                    if not (in_a[p] and in_b[q] or in_b[p] and in_a[q]):
+                        continue
+                    other = self.width_of[q, j]
+                    if farthest < 0.0:
+                        # Between all corners, so that a table that is long enough once mostly
+                        # stays so; a little more, for distances are rounded.
+                        lo, hi = min(a[0, j], b[0, j]), max(a[0, j], b[0, j])
+                        for i in range(a.shape[0]):
+                            lo = min(lo, a[i, j])
+                            hi = max(hi, a[i, self.cells.n_features + j])
+                        for i in range(b.shape[0]):
+                            lo = min(lo, b[i, j])
+                            hi = max(hi, b[i, self.cells.n_features + j])
+                        farthest = hi - lo + SAME_WIDTH * (fabs(lo) + fabs(hi))
+                    for k in range(self.cells.n_terms):
+                        needed = self.intervals(k, j, wide, other, farthest)
+                        if self.length[k, j, wide, other] < needed <= MOST_INTERVALS:
+                            self.make_table(k, j, wide, other, needed)
 
     cdef Py_ssize_t intervals(self, Py_ssize_t k, Py_ssize_t j, Py_ssize_t p, Py_ssize_t q,
                               double farthest) noexcept nogil:
         """How many intervals reach as far, or to where nothing is left."""
-        cdef double root = sqrt(self.cells._precisions[k, j])
-        cdef double reach = VANISHED + 0.5 * root * (self.widths[p, j] + self.widths[q, j])
-        return 1 + <Py_ssize_t> (PER_LENGTH * min(root * farthest, reach))
+        cdef double root = self.roots[k, j], half = 0.5 * (self.widths[j, p] + self.widths[j, q])
+        return 1 + <Py_ssize_t> min(root * max(farthest - half, 0.0), VANISHED + root * half)
 
     cdef make_table(self, Py_ssize_t k, Py_ssize_t j, Py_ssize_t p, Py_ssize_t q,
                     Py_ssize_t n):
-        cdef double precision = self.cells._precisions[k, j], root = sqrt(precision), x
-        cdef double wide = 0.5 * self.widths[p, j], other = 0.5 * self.widths[q, j]
-        cdef Py_ssize_t i, c, power
-        cdef double[DEGREE + 1] values
+        """Tabulate n intervals, of which some may be known; it serves both orders of sizes."""
+        cdef double precision = self.cells._precisions[k, j], root = self.roots[k, j], x
+        cdef double wide = 0.5 * self.widths[j, p], other = 0.5 * self.widths[j, q]
+        cdef Py_ssize_t known = self.length[k, j, p, q], i, c, power
+        cdef double[DEGREE + 1] values, series
         table = np.zeros((n, DEGREE + 1))
+        if known:
+            table[:known] = self.tables[k, j, p, q]
         cdef double[:, ::1] kept = table
-        for i in range(n):
+        for i in range(known, n):
             for c in range(DEGREE + 1):
-                x = (i + 0.5 * (NODES[c] + 1.0)) / PER_LENGTH
+                x = i + 0.5 * (NODES[c] + 1.0)
                 # Where the kernel does not vary, there is one interval and one value.
                 x = x / root if root > 0.0 else 0.0
                 if self.cells.integral:
@@ -182,52 +217,59 @@ cdef class SizedCells:
                                           wide, x - other, x + other)
             # By hand: BLAS rounds a row differently among others.
             for power in range(DEGREE + 1):
+                series[power] = 0.0
                 for c in range(DEGREE + 1):
-                    kept[i, power] += COEFFICIENTS[power][c] * values[c]
+                    series[power] += OF_CHEBYSHEV[power][c] * values[c]
+            for power in range(DEGREE + 1):
+                for c in range(power, DEGREE + 1, 2):
+                    kept[i, power] += OF_POWERS[power][c] * series[c]
         self.tables[k, j, p, q] = table
-        self.address[k, j, p, q] = <Py_ssize_t> &kept[0, 0]
-        self.length[k, j, p, q] = n
+        self.address[k, j, p, q] = self.address[k, j, q, p] = <Py_ssize_t> &kept[0, 0]
+        self.length[k, j, p, q] = self.length[k, j, q, p] = n
 
     cdef void fill(self, const double[:, ::1] a, const double[:, ::1] b,
-                   const Py_ssize_t[::1] of_a, const Py_ssize_t[::1] of_b,
+                   const Py_ssize_t* of_a, const Py_ssize_t* of_b,
                    double[:, ::1] out) noexcept nogil:
-        cdef Py_ssize_t i, j, p, q
+        cdef Py_ssize_t i, j
         for i in range(a.shape[0]):
-            p = of_a[i]
             for j in range(b.shape[0]):
-                q = of_b[j]
-                if p < 0 or q < 0:
+                if of_a[i] < 0 or of_b[j] < 0:
                     out[i, j] = self.cells.pair(&a[i, 0], &b[j, 0])
                 else:
-                    out[i, j] = self.pair(&a[i, 0], &b[j, 0], p, q)
+                    out[i, j] = self.pair(&a[i, 0], &b[j, 0], of_a[i], of_b[j])
 
     cdef double pair(self, const double* a, const double* b, Py_ssize_t p,
                      Py_ssize_t q) noexcept nogil:
         """Covariance of two boxes of sizes that have tables."""
-        cdef Py_ssize_t d = self.cells.n_features, k, j, i
-        cdef double total = 0.0, product, u, t
+        cdef Py_ssize_t d = self.cells.n_features, k, j, i, v, w
+        cdef double total = 0.0, product, u, t, t2, t4
         cdef const double* c
         for k in range(self.cells.n_terms):
             product = self.cells._weights[k]
             for j in range(d):
-                u = 0.5 * fabs((a[j] - b[j]) + (a[d + j] - b[d + j])) * self.per_side[k, j]
+                u = 0.5 * fabs((a[j] - b[j]) + (a[d + j] - b[d + j])) * self.roots[k, j]
                 i = <Py_ssize_t> u
-                if i >= self.length[k, j, p, q]:
-                    if u >= PER_LENGTH * VANISHED and self.vanishes(k, j, p, q, u):
+                v, w = self.width_of[p, j], self.width_of[q, j]
+                if i >= self.length[k, j, v, w]:
+                    if u >= VANISHED and self.vanishes(k, j, v, w, u):
                         product = 0.0
                         break
                     return self.cells.pair(a, b)
-                c = <const double*> self.address[k, j, p, q] + i * (DEGREE + 1)
+                c = <const double*> self.address[k, j, v, w] + i * (DEGREE + 1)
                 t = 2.0 * (u - i) - 1.0
+                t2 = t * t
+                t4 = t2 * t2
                 # Halves first: their multiplications do not wait for each other.
                 product *= (
-                    (c[0] + t * c[1]) + t * t * (c[2] + t * c[3])
-                    + (t * t) * (t * t) * ((c[4] + t * c[5]) + t * t * (c[6] + t * c[7]))
+                    ((c[0] + t * c[1]) + t2 * (c[2] + t * c[3]))
+                    + t4 * ((c[4] + t * c[5]) + t2 * (c[6] + t * c[7]))
+                ) + (t4 * t4) * (
+                    ((c[8] + t * c[9]) + t2 * (c[10] + t * c[11]))
+                    + t4 * ((c[12] + t * c[13]) + t2 * (c[14] + t * c[15]))
                 )
             total += product
         return total
 
     cdef bint vanishes(self, Py_ssize_t k, Py_ssize_t j, Py_ssize_t p, Py_ssize_t q,
                        double u) noexcept nogil:
-        cdef double root = sqrt(self.cells._precisions[k, j])
-        return u >= PER_LENGTH * (VANISHED + 0.5 * root * (self.widths[p, j] + self.widths[q, j]))
+        return u >= VANISHED + 0.5 * self.roots[k, j] * (self.widths[j, p] + self.widths[j, q])

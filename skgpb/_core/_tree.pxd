@@ -1,5 +1,7 @@
 """K-ary partition trees as arrays."""
 
+from skgpb._core._posterior cimport Posterior
+
 
 cdef class Tree:
     cdef readonly Py_ssize_t n_children      # K
@@ -20,4 +22,6 @@ cdef class Tree:
 
     cdef void reserve(self, Py_ssize_t n_nodes)
     cdef int check_node(self, Py_ssize_t node) except -1
+    cdef bring_promising(self, Posterior posterior, double beta, const double[::1] delta,
+                         const unsigned char[::1] mask)
     cdef Py_ssize_t best_of_values(self, const unsigned char[::1] excluded) noexcept nogil

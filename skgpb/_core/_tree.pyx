@@ -5,32 +5,45 @@ When a node is split its slot passes to its first child and the others take new 
 neither side ever has to compact anything.
 """
 
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, fabs, isfinite, sqrt
 
 import numpy as np
 
 from skgpb._core._posterior cimport Posterior
 
-# Index values closer than this count as tied (symmetric cells tie exactly in theory only).
+# Share by which scores may differ and tie (symmetric cells tie exactly in theory only).
 TIE_TOLERANCE = 1e-9
 cdef double TIE = TIE_TOLERANCE
+# Leaves of the largest possible bounds that are brought up first, and what rounding may be wrong by.
+cdef Py_ssize_t AT_FIRST = 32
+cdef double SLACK = 1e-7
 
 
-def first_maximum(values, double tolerance=TIE):
-    """Position of the first value within ``tolerance`` of the largest (decision D-G1).
+cpdef double tie_tolerance(double top, double unit=1.0) noexcept nogil:
+    """By how much a score may be below another one, ``top``, and tie with it (decision D-G1).
 
-    NaN counts as lowest, and where all are NaN the first is taken.
+    Rounding is in proportion to the score, or to the ``unit`` of what it was computed from.
+    """
+    return TIE * max(fabs(top), unit) if isfinite(top) else 0.0
+
+
+def first_maximum(values, tolerance=None):
+    """Position of the first value that ties with the largest (decision D-G1).
+
+    They tie within ``tolerance``, or as scores in units of the surrogate do. NaN counts as lowest,
+    and where all are NaN the first is taken.
     """
     cdef const double[:] view = np.asarray(values, dtype=np.float64)
     cdef Py_ssize_t i, n = view.shape[0]
-    cdef double top = -INFINITY
+    cdef double top = -INFINITY, level
     if n == 0:
         raise ValueError("there is no largest of no values")
     for i in range(n):
         if view[i] > top:
             top = view[i]
+    level = top - (tie_tolerance(top) if tolerance is None else <double>tolerance)
     for i in range(n):
-        if view[i] >= top - tolerance:
+        if view[i] >= level:
             return i
     return 0
 
@@ -257,14 +270,19 @@ cdef class Tree:
     cdef Py_ssize_t best_of_values(self, const unsigned char[::1] excluded) noexcept nogil:
         """Leaf slot of the largest value; ties to the lowest depth, then the lowest index."""
         cdef Py_ssize_t p, best = -1, node, chosen = -1
-        cdef double top = -INFINITY
+        cdef double top = -INFINITY, level, unit = 0.0
         cdef bint skip = excluded.shape[0] > 0
         for p in range(self.n_leaves):
-            if (not skip or not excluded[self.leaf_[p]]) and self.value_[p] > top:
-                top = self.value_[p]
+            if not skip or not excluded[self.leaf_[p]]:
+                if self.value_[p] > top:
+                    top = self.value_[p]
+                if isfinite(self.value_[p]):
+                    unit = max(unit, fabs(self.value_[p]))
+        # Under a kernel whose variance is small all values are: their unit is not 1.
+        level = top - tie_tolerance(top, min(1.0, unit))
         for p in range(self.n_leaves):
             node = self.leaf_[p]
-            if (skip and excluded[node]) or self.value_[p] < top - TIE:
+            if (skip and excluded[node]) or self.value_[p] < level:
                 continue
             if (
                 best < 0
@@ -288,21 +306,57 @@ cdef class Tree:
             raise ValueError(f"the posterior tracks {posterior.m} functionals, not {m} leaves")
         for p in range(m):
             deepest = max(deepest, self.depth_[self.leaf_[p]])
-        if deepest < delta.shape[0]:
-            for p in range(m):
+        if deepest >= delta.shape[0]:
+            raise ValueError(f"delta must have an entry for depth {deepest}")
+        if posterior.behind:
+            self.bring_promising(posterior, beta, delta, mask)
+        for p in range(m):
+            self.value_[p] = -INFINITY
+            if not posterior.behind or posterior.upto[p] == posterior.n:
                 self.value_[p] = (
                     posterior.mean[p] + sqrt(beta * posterior.var[p])
                     + delta[self.depth_[self.leaf_[p]]]
                 )
-            best = self.best_of_values(mask)
-        if deepest >= delta.shape[0]:
-            raise ValueError(f"delta must have an entry for depth {deepest}")
+        best = self.best_of_values(mask)
         return self.leaf_[best] if best >= 0 else -1
+
+    cdef bring_promising(self, Posterior posterior, double beta, const double[::1] delta,
+                         const unsigned char[::1] mask):
+        """Bring up the rows of all leaves that may have the largest bound, by what they may reach.
+
+        First some that may reach most, so that the largest bound of those is known.
+        """
+        cdef Py_ssize_t p, j, m = self.n_leaves, n = posterior.n
+        cdef double top = -INFINITY
+        late, reach = np.zeros(m, dtype=np.uint8), np.full(m, -np.inf)
+        cdef unsigned char[::1] is_late = late
+        cdef double[::1] bound = reach, news = np.zeros(n + 1)
+        for j in range(n - 1, -1, -1):
+            news[j] = news[j + 1] + posterior.z[j] * posterior.z[j]
+        for p in range(m):
+            if mask.shape[0] and mask[self.leaf_[p]]:
+                continue
+            is_late[p] = posterior.upto[p] < n
+            bound[p] = (
+                posterior.mean[p] + sqrt(posterior.var[p] * (beta + news[posterior.upto[p]]))
+                + delta[self.depth_[self.leaf_[p]]]
+            )
+        slots = np.flatnonzero(late)
+        first = slots
+        if len(slots) > AT_FIRST:
+            first = slots[np.argpartition(-reach[slots], AT_FIRST)[:AT_FIRST]]
+        posterior.bring(first)
+        for p in range(m):
+            if posterior.upto[p] == n and not (mask.shape[0] and mask[self.leaf_[p]]):
+                top = max(top, posterior.mean[p] + sqrt(beta * posterior.var[p])
+                          + delta[self.depth_[self.leaf_[p]]])
+        posterior.bring(slots[reach[slots] >= top - SLACK * (1.0 + fabs(top))])
 
     def known_leaves(self, Posterior posterior, double beta, const double[::1] delta,
                      Py_ssize_t max_depth):
         """Leaf nodes, none below max_depth, with sqrt(beta var) <= delta[depth]."""
         cdef Py_ssize_t p, h
+        posterior.bring()
         if posterior.m != self.n_leaves:
             raise ValueError(
                 f"the posterior tracks {posterior.m} functionals, not {self.n_leaves} leaves"
@@ -326,6 +380,7 @@ cdef class Tree:
         cdef const unsigned char[::1] mask = _mask(excluded, self.n_nodes)
         cdef Py_ssize_t p, node, parent, h, best = -1, deepest = 0
         cdef double upper, bound
+        posterior.bring()
         if posterior.m != self.n_nodes:
             raise ValueError(
                 f"the posterior tracks {posterior.m} functionals, not {self.n_nodes} nodes"

@@ -1,4 +1,4 @@
-r"""What an answer of several numbers is worth.
+r"""The knowledge gradient of an answer with several numbers.
 
 An answer y to a query of k rows a is normal. With S the posterior covariance of a, R the noise
 variances and C the covariances of a and the targets, :math:`W = (S + R)^{-1/2}` turns it into k
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm, qmc
 
+from skgpb.acquisition.entropy import LARGEST_SHARE
 from skgpb.acquisition.knowledge import log_knowledge_gradient
 
 # Draws of an answer, in pairs of opposite sign.
@@ -67,3 +68,40 @@ def log_block_gain(mean: np.ndarray, effects: np.ndarray, draws: np.ndarray) -> 
         return exact
     rise = float((mean + draws @ effects).max(axis=1).mean() - mean.max())
     return max(exact, float(np.log(rise))) if rise > 0.0 else exact
+
+
+def information_of_block(answers: np.ndarray, covariance: np.ndarray, variance: float) -> float:
+    """Information in nats about a functional, by an answer of several numbers.
+
+    Parameters
+    ----------
+    answers : ndarray of shape (k, k)
+        Covariance of the answer, noise included.
+    covariance : ndarray of shape (k,)
+        Posterior covariances of the functional with its numbers.
+    variance : float
+        Posterior variance of the functional, above 0.
+    """
+    share = float(((inverse_root(answers) @ covariance) ** 2).sum()) / variance
+    return -0.5 * float(np.log1p(-min(share, LARGEST_SHARE)))
+
+
+def log_det_ratio(answers: np.ndarray, noise: np.ndarray) -> float:
+    """Log det(S) - log det(R), at most what a noise of 1e-9 of the variances leaves.
+
+    Parameters
+    ----------
+    answers : ndarray of shape (k, k)
+        S, the covariance of an answer, noise included.
+    noise : ndarray of shape (k, k)
+        R, that of its noise.
+    """
+    S, R, variances = answers, noise, np.diag(noise)
+    if np.count_nonzero(R - np.diag(variances)):
+        root = inverse_root(S)
+        left = np.linalg.eigvalsh(root @ R @ root)[len(S) - np.linalg.matrix_rank(root) :]
+        return -float(np.log(np.maximum(left, 1.0 - LARGEST_SHARE)).sum())
+    variances = np.maximum(variances, (1.0 - LARGEST_SHARE) * np.diag(S))
+    if not (variances > 0.0).all():
+        return 0.0
+    return float(np.linalg.slogdet(S / np.outer(np.sqrt(variances), np.sqrt(variances)))[1])

@@ -1,4 +1,4 @@
-r"""What is learned of the largest value by a query.
+r"""Information of an answer about the maximum of f (max-value entropy search).
 
 References
 ----------
@@ -14,6 +14,7 @@ import numpy as np
 
 from skgpb._core._arms import maximum_cdf
 from skgpb._core._entropy import information
+from skgpb._core._ties import first_of_rows
 
 # Probabilities at which a Gumbel law meets the distribution of the maximum.
 LOWER, MEDIAN, UPPER = 0.25, 0.5, 0.75
@@ -68,7 +69,7 @@ def maximisers(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     weights : ndarray of shape (p,)
         Shares of the draws, of sum 1.
     """
-    places, counts = np.unique(draws.argmax(axis=1), return_counts=True)
+    places, counts = np.unique(first_of_rows(draws), return_counts=True)
     return places, counts / counts.sum()
 
 
@@ -108,30 +109,6 @@ def linear_information(
     known = (std <= KNOWN) | (total <= 0.0)
     share = covariance**2 / np.where(known, 1.0, total)
     return np.where(known, 0.0, -0.5 * np.log1p(-np.minimum(share, LARGEST_SHARE)))
-
-
-def log_information_slopes(covariance: float, total: float, variance: float) -> tuple[float, float]:
-    """Derivatives of the logarithm of the information of :func:`linear_information`.
-
-    Parameters
-    ----------
-    covariance : float
-        Posterior covariance of the answer and f*.
-    total : float
-        Variance of the answer, noise included.
-    variance : float
-        Posterior variance of f*.
-
-    Returns
-    -------
-    by_covariance, by_total : float
-        0 where an answer tells nothing, or all there is.
-    """
-    share = covariance**2 / (total * variance) if total * variance > 0.0 else 0.0
-    if not 0.0 < share < LARGEST_SHARE:
-        return 0.0, 0.0
-    by_share = -1.0 / ((1.0 - share) * np.log1p(-share))
-    return by_share * 2.0 * share / covariance, -by_share * share / total
 
 
 def gumbel_max_values(

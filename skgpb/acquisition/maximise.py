@@ -6,37 +6,61 @@ from collections.abc import Callable
 
 import numpy as np
 
+from skgpb._core._ties import beats, first_best, size_of
+from skgpb._core._tree import first_maximum, tie_tolerance
+
 # Starts of a search, calls of the function that it makes at most, its differencing step in sides.
-N_STARTS, N_CALLS, STEP = 4, 100, 1e-5
+N_STARTS, N_CALLS, STEP = 4, 100, 1e-4
 # A start is left where its next step promises no more than this share of the largest value or
 # slope at the first look; in the same unit the least bend that steps go by.
 PROMISE, BEND = 1e-10, 1e-3
+# Differences by which a sharp maximum is found, in sides, steps that this takes at most, the
+# longest of them, and the least bend in units of the value; grids that places are rounded to, in
+# sides.
+WIDE, N_POLISHES, FAR, SHARP = 1e-3, 6, 1e-2, 1e-4
+GRID, COARSE = 2.0**-24, (2.0**-14, 2.0**-18, 2.0**-22)
+# From values at five nodes to the coefficients of the quartic through them; corners of a square.
+NODES = np.arange(-2.0, 3.0)
+QUARTIC = np.linalg.inv(NODES[:, np.newaxis] ** np.arange(5)).T
+CORNERS = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
 
 
 def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Numbers of the best points, N_STARTS at most, no two within a tenth of the sides."""
+    """Numbers of the best points, N_STARTS at most, no two within a tenth of the sides.
+
+    Of those that tie the first comes first.
+    """
     side = box[:, 1] - box[:, 0]
-    left = np.argsort(-values, kind="stable")[: 64 * N_STARTS]
+    left = np.flatnonzero(~np.isnan(values))
+    most = 64 * N_STARTS
+    if len(left) > most:
+        # Those that tie with the last of the best are as good as that.
+        level = float(np.partition(values[left], -most)[-most])
+        left = left[values[left] >= level - tie_tolerance(level, size_of(values))]
     chosen: list[int] = []
     while len(left) and len(chosen) < N_STARTS:
-        chosen.append(int(left[0]))
-        left = left[(np.abs((points[left] - points[left[0]]) / side) > 0.1).any(axis=1)]
-    return np.array(chosen)
+        chosen.append(int(left[first_best(values[left])]))
+        left = left[(np.abs((points[left] - points[chosen[-1]]) / side) > 0.1).any(axis=1)]
+    return np.array(chosen, dtype=np.intp)
 
 
 def maximise_in_box(
-    function: Callable[[np.ndarray], np.ndarray], starts: np.ndarray, box: np.ndarray
+    function: Callable[[np.ndarray], np.ndarray],
+    starts: np.ndarray,
+    box: np.ndarray,
+    unit: float = 1.0,
 ) -> tuple[np.ndarray, float]:
     """Projected BFGS from several starts in step: one call looks at all of them, see D-H23.
 
-    ``function`` takes points (n, d) and returns values (n,). Slopes and bends are differences.
+    ``function`` takes points (n, d) and returns values (n,). Slopes and bends are differences. Of
+    ends that tie, see D-G1, that of the first start is returned, with the value there; ``unit`` is
+    that of what values are computed from.
     """
     lower, side = box[:, 0], box[:, 1] - box[:, 0]
-    best, top = starts[0].copy(), -np.inf
+    best, tops = starts.copy(), np.full(len(starts), -np.inf)
 
-    def look(U: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def look(U: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values (k,), slopes and bends along the axes (k, d), at points U of the unit cube."""
-        nonlocal best, top
         k, d = U.shape
         # Two steps along each axis: one ahead and one behind, beside a face both inwards.
         inwards = (U < STEP).astype(np.float64) - (U > 1.0 - STEP)
@@ -46,15 +70,14 @@ def maximise_in_box(
         points = np.clip(lower + stencils * side, lower, box[:, 1])
         values = function(points.reshape(-1, d)).reshape(k, -1)
         here = values[:, 0]
-        i = int(np.argmax(here))
-        if here[i] > top:
-            best, top = points[i, 0], float(here[i])
+        rises = here > tops[which]
+        tops[which[rises]], best[which[rises]] = here[rises], points[rises, 0]
         rises = (values[:, 1:] - here[:, np.newaxis]).reshape(k, 2, d) / steps
         bends = (rises[:, 0] - rises[:, 1]) / STEP
         return here, rises[:, 0] - 0.5 * steps[:, 0] * bends, bends
 
-    U = (starts - lower) / side
-    first = look(U)
+    U, which = (starts - lower) / side, np.arange(len(starts))
+    first = look(U, which)
     scale = max(1e-300, float(np.abs(first[0]).max()), float(np.abs(first[1]).max()))
     values, slopes, bends = (x / scale for x in first)
     B = with_diagonal(np.broadcast_to(np.eye(len(box)), (len(U), len(box), len(box))), bends)
@@ -65,10 +88,10 @@ def maximise_in_box(
         live = promised > PROMISE
         if not live.any():
             break
-        U, V, B, values, slopes, lengths, promised = (
-            x[live] for x in (U, V, B, values, slopes, lengths, promised)
+        U, V, B, values, slopes, lengths, promised, which = (
+            x[live] for x in (U, V, B, values, slopes, lengths, promised, which)
         )
-        found, there, bends = (x / scale for x in look(V))
+        found, there, bends = (x / scale for x in look(V, which))
         gained = found - values
         better = gained > 1e-4 * promised
         # Otherwise half as far at most, as the parabola through what is known says.
@@ -77,7 +100,80 @@ def maximise_in_box(
         B = np.where(better[:, None, None], updated(B, V - U, slopes - there, bends), B)
         values = np.where(better, found, values)
         U, slopes = (np.where(better[:, None], *x) for x in ((V, U), (there, slopes)))
+    i = first_maximum(tops, tie_tolerance(float(tops.max()), unit))
+    return polished(function, best[i], float(tops[i]), box, unit)
+
+
+def polished(
+    function: Callable[[np.ndarray], np.ndarray],
+    best: np.ndarray,
+    top: float,
+    box: np.ndarray,
+    unit: float = 1.0,
+) -> tuple[np.ndarray, float]:
+    """Move the end of a search to where it is on every processor, with the value there.
+
+    A search ends where little is left to be gained, and where that is depends on rounding. A sharp
+    maximum is found exactly, and the digits that rounding is in are cut off; of any other one, as a
+    ridge is, so many are cut off as make no difference to the value.
+    """
+    lower, side = box[:, 0], box[:, 1] - box[:, 0]
+    u = (best - lower) / side
+    exact = sharp_maximum(
+        lambda U: function(np.clip(lower + U * side, lower, box[:, 1])), u, max(abs(top), unit)
+    )
+    for grid in COARSE if exact is None else (GRID,):
+        rounded = np.round((u if exact is None else exact) / grid) * grid
+        place = np.clip(lower + rounded * side, lower, box[:, 1])
+        value = float(function(place[np.newaxis])[0])
+        if np.isfinite(value) and not beats(top, value, unit):
+            return place, value
     return best, top
+
+
+def sharp_maximum(
+    function: Callable[[np.ndarray], np.ndarray], u: np.ndarray, unit: float
+) -> np.ndarray | None:
+    """Return where slopes vanish beside a point of the unit cube; None if it is no sharp maximum.
+
+    Newton's method, by differences that are so wide that rounding hardly counts.
+    """
+    d, bends = len(u), np.empty((0, 0))
+    axes, (first, second) = np.arange(d), np.triu_indices(d, 1)
+    pairs = np.arange(len(first))
+    for turn in range(N_POLISHES):
+        # Beside a face the nodes move inwards, and the quartic through them is differentiated at u.
+        middle = np.clip(u, 2.0 * WIDE, 1.0 - 2.0 * WIDE)
+        nodes, corners = np.tile(u, (d, 5, 1)), np.tile(u, (len(first), 4, 1))
+        nodes[axes, :, axes] = middle[:, np.newaxis] + WIDE * NODES
+        corners[pairs, :, first] = middle[first, np.newaxis] + WIDE * CORNERS[0]
+        corners[pairs, :, second] = middle[second, np.newaxis] + WIDE * CORNERS[1]
+        looked = [nodes] if turn else [nodes, corners]
+        found = function(np.concatenate([each.reshape(-1, d) for each in looked]))
+        quartics = found[: 5 * d].reshape(d, 5) @ QUARTIC
+        powers = ((u - middle) / WIDE)[:, np.newaxis] ** np.arange(4)
+        slopes = (quartics[:, 1:] * [1, 2, 3, 4] * powers).sum(axis=1) / WIDE
+        if not turn:
+            bends = np.diag(-(quartics[:, 2:] * [2, 6, 12] * powers[:, :3]).sum(axis=1) / WIDE**2)
+            crossed = -found[5 * d :].reshape(-1, 4) @ (CORNERS[0] * CORNERS[1]) / (4.0 * WIDE**2)
+            bends[first, second] = bends[second, first] = crossed
+        held = ((u <= 0.0) & (slopes < 0.0)) | ((u >= 1.0) & (slopes > 0.0))
+        free = np.flatnonzero(~held)
+        among = bends[np.ix_(free, free)]
+        if (
+            not np.isfinite(found).all()
+            or np.linalg.eigvalsh(among).min(initial=1.0) <= SHARP * unit
+        ):
+            return None
+        step = np.zeros(d)
+        step[free] = np.linalg.solve(among, slopes[free])
+        length = np.abs(step).max()
+        if length > FAR:
+            return None
+        u = np.clip(u + step, 0.0, 1.0)
+        if length < GRID:
+            return u
+    return None
 
 
 def uphill(B: np.ndarray, U: np.ndarray, slopes: np.ndarray) -> np.ndarray:

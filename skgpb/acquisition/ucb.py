@@ -16,6 +16,8 @@ from math import log, pi
 
 import numpy as np
 
+from skgpb._core._ties import first_of_rows
+
 # Numbers drawn at once: 32 MB.
 DRAWN_AT_ONCE = 2**22
 
@@ -82,6 +84,6 @@ def shares_of_first(draw: Callable[[int], np.ndarray], n_draws: int, n_arms: int
     counts = np.zeros(n_arms)
     at_once = max(1, DRAWN_AT_ONCE // n_arms)
     for done in range(0, n_draws, at_once):
-        first = draw(min(at_once, n_draws - done)).argmax(axis=1)
+        first = first_of_rows(draw(min(at_once, n_draws - done)))
         counts += np.bincount(first, minlength=n_arms)
     return counts / n_draws

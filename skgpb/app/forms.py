@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from skgpb.experiments import Side
-from skgpb.experiments.sides import number
+from skgpb.experiments.records import Record
+from skgpb.experiments.sides import number, shown
 
 # Settings that the form of a new experiment begins with, and the most that it takes.
 FEW_SIDES, MOST_SIDES = 2, 50
@@ -50,8 +51,12 @@ class Form:
         return cls(id, {name: text.strip() for name, text in typed.items()})
 
     def text(self, name: str) -> str:
-        """What was typed into a field."""
+        """Return the text of a field."""
         return self.typed.get(name, "")
+
+    def has_any(self, names: Iterable[str]) -> bool:
+        """Return whether any of these fields has a text or an error."""
+        return any(self.text(name) or name in self.errors for name in names)
 
     def check(self) -> None:
         """Raise Mistyped if anything is wrong."""
@@ -108,6 +113,84 @@ def read_outcome(form: Form, what: str) -> tuple[float | None, float | None]:
     return value, noise
 
 
+def read_lines(form: Form, name: str) -> list[str]:
+    """Return the lines of a text that are not empty."""
+    return [line.strip() for line in form.text(name).splitlines() if line.strip()]
+
+
+def read_record(form: Form) -> dict[str, Any]:
+    """Return what was written into the notebook."""
+    measured = {}
+    for line in read_lines(form, "measured"):
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not (equals and name):
+            form.errors["measured"] = f"Please write a name, = and a value in each line: {line!r}."
+        measured[name] = value
+    if form.text("date"):
+        form.take("date", _date)
+    return {
+        "note": form.text("note"),
+        "operator": form.text("operator"),
+        "date": form.text("date") or None,
+        "measured": measured,
+    }
+
+
+def _date(text: str) -> None:
+    Record().write(date=text)
+
+
+def check_surprise(form: Form, expected: list[float] | None) -> None:
+    """Ask once whether an answer far outside the expected range is right."""
+    if expected is None or form.text("sure") == form.text("value"):
+        return
+    low, high = map(shown, expected)
+    form.errors["value"] = (
+        f"{form.text('value')}? The expected range is {low} to {high}. If it is right, press the "
+        "button again."
+    )
+    form.typed["sure"] = form.text("value")
+    raise Mistyped
+
+
+def read_other_settings(form: Form, sides: list[Side], asked: dict[str, Any]) -> Any:
+    """Return the settings that were really set, None where nobody said that they were others."""
+    if not any(form.text(f"side{i}") for i in range(len(sides))):
+        return None
+    settings = dict(asked)
+    for i, side in enumerate(sides):
+        if form.text(f"side{i}"):
+            settings[side.name] = form.take(f"side{i}", side.value)
+    form.check()
+    return settings
+
+
+def read_changed_sides(form: Form, sides: list[Side]) -> list[Side]:
+    """Return the sides whose limits or list of values were changed."""
+    changed = []
+    for i, side in enumerate(sides):
+        if side.kind == "distribution":
+            continue
+        new: Side | None
+        if side.kind == "choice":
+            new = form.take(f"values{i}", lambda text, name=side.name: Side.of(name, text))
+        else:
+            low, high = (form.number(f"{end}{i}", f"the {end} end") for end in ("low", "high"))
+            scale = SCALES[side.kind]
+            if side.kind == "range":
+                scale = form.text(f"step{i}")
+            if low is None or high is None:
+                continue
+            new = form.take(
+                f"high{i}",
+                lambda _, s=side, a=low, b=high, c=scale: Side.between(s.name, a, b, c).settable(),
+            )
+        if new is not None and new.as_dict() != side.as_dict():
+            changed.append(new)
+    form.check()
+    return changed
+
+
 def read_settings(form: Form, sides: list[Side]) -> dict[str, Any]:
     """Return the settings that were typed, by the names of the sides."""
     settings = {}
@@ -133,6 +216,7 @@ def read_new(form: Form) -> dict[str, Any]:
     return {
         "sides": sides,
         "goal": "minimize" if form.text("goal") == "minimize" else "maximize",
+        "constraints": read_lines(form, "constraints"),
         "noise": noise,
         "title": form.text("title"),
         "answer": form.text("answer"),
@@ -180,4 +264,6 @@ def _read_side(form: Form, i: int, name: str) -> Side | None:
     if low is None or high is None:
         return None
     scale = SCALES.get(kind, "")
+    if kind == "range" and form.text(f"step{i}"):
+        return form.take(f"step{i}", lambda text: Side.between(name, low, high, text))
     return form.take(f"high{i}", lambda _: Side.between(name, low, high, scale))

@@ -7,8 +7,8 @@ import ipaddress
 import os
 import secrets
 from base64 import b64encode
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
@@ -25,14 +25,19 @@ from skgpb.app.forms import (
     MOST_SIDES,
     Form,
     Mistyped,
+    check_surprise,
     count_sides,
+    read_changed_sides,
     read_count,
+    read_lines,
     read_new,
+    read_other_settings,
     read_outcome,
+    read_record,
     read_settings,
     sentence,
 )
-from skgpb.app.pictures import draw
+from skgpb.app.pictures import Picture, draw, draw_map
 from skgpb.app.views import (
     RunView,
     digest,
@@ -40,13 +45,14 @@ from skgpb.app.views import (
     digest_of_results,
     outcome_of,
     row_of,
-    table_of,
 )
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
+from skgpb.experiments.export import as_csv, as_excel
+from skgpb.experiments.sides import shown
 from skgpb.plotting._themes import THEMES
 
-# What the next page says, and of which experiment.
+# Message on the next page, and the number of the query.
 Said = tuple[str, int]
 Change = Callable[[Experiment], Said]
 # Queries that one form may ask for.
@@ -60,6 +66,8 @@ POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
+EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+LEAVE_OUT = "Mark below that such rows are left out, or change them"
 MISTYPED = "Nothing is saved yet: please look at what is marked below."
 # What was done, by what the address says after it.
 SAID = {
@@ -70,6 +78,10 @@ SAID = {
     "corrected": "The result of experiment {number} is corrected.",
     "asked": "Experiment {number} is suggested.",
     "undone": "The last entry, of experiment {number}, is taken back.",
+    "skipped": "Experiment {number} is skipped.",
+    "repeated": "Experiment {number} has the same settings once more.",
+    "changed": "The limits are changed.",
+    "added": "The results from the table are saved, {number} of them.",
 }
 
 
@@ -124,10 +136,18 @@ def make_app(path: str | os.PathLike[str], hosts: Iterable[str] = ()) -> Flask:
         ("/tell/<int:number>", "tell", pages.tell, ["POST"]),
         ("/tell", "own", pages.own, ["POST"]),
         ("/correct/<int:number>", "correct", pages.correct, ["GET", "POST"]),
+        ("/repeat/<int:number>", "repeat", pages.repeat, ["POST"]),
         ("/undo", "undo", pages.undo, ["POST"]),
+        ("/expect", "expect", pages.expect, ["GET"]),
+        ("/change", "change", pages.change, ["GET", "POST"]),
+        ("/add", "add", pages.add, ["GET", "POST"]),
+        ("/map", "map", pages.map, ["GET"]),
+        ("/map/<int:x>-<int:y>-<theme>.svg", "map_picture", pages.map_picture, ["GET"]),
         ("/picture/<kind>-<theme>.svg", "picture", pages.picture, ["GET"]),
         ("/report.html", "report", pages.report, ["GET"]),
         ("/results.csv", "table", pages.table, ["GET"]),
+        ("/results-comma.csv", "comma_table", pages.comma_table, ["GET"]),
+        ("/results.xlsx", "excel", pages.excel, ["GET"]),
         ("/run.skgpb", "file", pages.file, ["GET"]),
     ]
     for rule, name, view, methods in rules:
@@ -136,7 +156,7 @@ def make_app(path: str | os.PathLike[str], hosts: Iterable[str] = ()) -> Flask:
 
 
 class Pages:
-    """What is done for each address; each method returns a page or leads to one.
+    """The pages of the app: one method for each address, which returns a page or redirects to one.
 
     Parameters
     ----------
@@ -152,6 +172,7 @@ class Pages:
         self._token = secrets.token_urlsafe(24)
         self._experiment: Experiment | None = None
         self._drawn = lru_cache(KEPT_PICTURES)(self._draw)
+        self._mapped = lru_cache(KEPT_PICTURES)(self._draw_map)
 
     # -- who is asking ------------------------------------------------------------------------
 
@@ -214,7 +235,14 @@ class Pages:
         def form_of(id: str) -> Form:
             return form if form is not None and form.id == id else _empty(id)
 
-        return self._page("run.html", status, run=run, form_of=form_of, **values)
+        within = Form.of("stop", request.args if request.method == "GET" else {})
+        verdict = None
+        if run.best is not None:
+            enough = within.number("within", "a number", required=False)
+            verdict = experiment.may_stop(enough)
+        return self._page(
+            "run.html", status, run=run, form_of=form_of, within=within, verdict=verdict, **values
+        )
 
     def _show_new(self, form: Form, *, status: int = 200, **values: Any) -> Any:
         n_sides = count_sides(form)
@@ -252,14 +280,17 @@ class Pages:
 
     # -- forms --------------------------------------------------------------------------------
 
-    def _submitted(self, form: Form, change: Change, number: int | None = None) -> Any:
+    def _submitted(
+        self, form: Form, change: Change, number: int | None = None, *, show: Any = None
+    ) -> Any:
         """Do what a form is for while nobody else changes the file, or show it again.
 
         ``change`` returns what the next page says. With a number the form is the one that corrects
-        the result of this experiment.
+        the result of this experiment; ``show`` is another page with the form.
         """
         experiment = self._opened()
-        show = partial(self._show_run, form)
+        if show is None:
+            show = partial(self._show_run, form)
         if number is not None:
             show = partial(self._show_row, number, form)
         try:
@@ -326,17 +357,18 @@ class Pages:
     def _begin(self, form: Form) -> None:
         """Begin the experiment that a form describes, with the results from before."""
         settings = read_new(form)
-        if not form.text("data"):
-            Experiment.create(self._path, **settings)
-            return
-        with TemporaryDirectory() as folder:
-            table = Path(folder, "results from before")
-            table.write_text(form.text("data"), encoding="utf-8")
+        with _table_of(form) as table:
+            skip = form.text("skip_outside") == "yes"
             try:
-                Experiment.create(self._path, **settings, data=table)
+                Experiment.create(self._path, **settings, data=table, skip_outside=skip)
             except ValueError as error:
-                # The name of the file that the table was put into says nothing.
-                form.errors["data"] = sentence(str(error).replace(f"{folder}{os.sep}", ""))
+                if table is None:
+                    where = "constraints" if settings["constraints"] else ""
+                    if not where or "constraint" not in str(error):
+                        raise
+                    form.errors[where] = sentence(error)
+                else:
+                    form.errors["data"] = _about_table(error, table)
         form.check()
 
     def ask(self) -> Any:
@@ -360,12 +392,21 @@ class Pages:
         form = Form.of(f"tell-{number}", request.form)
 
         def change(experiment: Experiment) -> Said:
-            self._current(experiment, number, form)
+            entry = self._current(experiment, number, form)
+            record = read_record(form)
+            form.check()
+            if form.text("outcome") == "skip":
+                experiment.skip(number)
+                experiment.annotate(number, **record)
+                return "skipped", number
             value, noise = read_outcome(form, outcome_of(experiment.status()))
+            at = read_other_settings(form, experiment.sides, entry["params"])
             if value is None:
-                experiment.fail(number)
+                experiment.fail(number, at=at)
+                experiment.annotate(number, **record)
                 return "failed", number
-            experiment.tell(value, number, noise=noise)
+            check_surprise(form, experiment.surprise(value, number, at=at))
+            experiment.tell(value, number, at=at, noise=noise, **record)
             if form.text("outcome") != "next":
                 return "told", number
             with suppress(ValueError):  # there is no other; whoever asks for one is told why
@@ -384,6 +425,7 @@ class Pages:
             value, noise = read_outcome(form, outcome_of(experiment.status()))
             if value is None:
                 return "failed", experiment.fail(at=settings)["query"]
+            check_surprise(form, experiment.surprise(value, at=settings))
             return "told", experiment.tell(value, at=settings, noise=noise)["query"]
 
         return self._submitted(form, change)
@@ -392,15 +434,104 @@ class Pages:
         """Show a result to be corrected, or take the correction."""
         form = Form.of(f"correct-{number}", request.form)
         if request.method == "GET":
+            form.typed = self._written(number)
             return self._show_row(number, form)
 
         def change(experiment: Experiment) -> Said:
-            self._current(experiment, number, form)
-            value, noise = read_outcome(form, outcome_of(experiment.status()))
-            experiment.correct(number, value, noise=noise)
+            entry = self._current(experiment, number, form)
+            record = read_record(form)
+            form.check()
+            gone = {name: "" for name in entry["measured"] if name not in record["measured"]}
+            record["measured"] |= gone
+            if form.text("value") or form.text("outcome") == "failed":
+                value, noise = read_outcome(form, outcome_of(experiment.status()))
+                experiment.correct(number, value, noise=noise)
+            experiment.annotate(number, **record)
             return "corrected", number
 
         return self._submitted(form, change, number)
+
+    def _written(self, number: int) -> dict[str, str]:
+        """Return the notes on an experiment in the notebook, as the fields of its form."""
+        for entry in self._existing().history():
+            if entry["query"] == number:
+                lines = [f"{name} = {shown(v, 12)}" for name, v in entry["measured"].items()]
+                texts = {name: entry[name] for name in ("note", "operator", "date")}
+                return {**texts, "measured": "\n".join(lines)}
+        return {}
+
+    def repeat(self, number: int) -> Any:
+        """Ask for another result at settings that have one."""
+        form = Form.of(f"repeat-{number}", request.form)
+
+        def change(experiment: Experiment) -> Said:
+            return "repeated", experiment.repeat(number)["query"]
+
+        return self._submitted(form, change)
+
+    def change(self) -> Any:
+        """Show the limits, or go on with others."""
+        form = Form.of("change", request.form)
+        run = RunView(self._existing())
+        if request.method == "GET":
+            form.typed = {name: text for side in run.sides for name, text in side.typed.items()}
+            form.typed["constraints"] = "\n".join(run.constraints)
+
+        def show(status: int = 200, **values: Any) -> Any:
+            return self._page("change.html", status, run=run, form=form, **values)
+
+        if request.method == "GET":
+            return show()
+
+        def change(experiment: Experiment) -> Said:
+            sides = read_changed_sides(form, experiment.sides)
+            experiment.change(sides, read_lines(form, "constraints"))
+            return "changed", 0
+
+        return self._submitted(form, change, show=show)
+
+    def add(self) -> Any:
+        """Take the results in a table that is pasted or in a file."""
+        form = Form.of("add", request.form)
+        run = RunView(self._existing())
+
+        def show(status: int = 200, **values: Any) -> Any:
+            return self._page("add.html", status, run=run, form=form, **values)
+
+        if request.method == "GET":
+            return show()
+
+        def change(experiment: Experiment) -> Said:
+            with _table_of(form) as table:
+                if table is None:
+                    form.errors["data"] = "Please paste a table, or choose a file."
+                    raise Mistyped
+                skip = form.text("skip_outside") == "yes"
+                try:
+                    return "added", len(experiment.add_table(table, skip_outside=skip))
+                except ValueError as error:
+                    form.errors["data"] = _about_table(error, table)
+                    raise Mistyped from None
+
+        return self._submitted(form, change, show=show)
+
+    def expect(self) -> Any:
+        """Say what result is expected at settings."""
+        experiment = self._existing()
+        form, run, found = Form.of("expect", request.args), RunView(experiment), None
+        status, values = 200, {}
+        if form.typed:
+            try:
+                settings = read_settings(form, experiment.sides)
+                form.check()
+                found = experiment.expect(settings)
+            except Mistyped:
+                status, values = 422, {"error": "Please look at what is marked below."}
+            except ValueError as error:
+                status, values = 422, {"error": sentence(error)}
+        elif run.best is not None:
+            form.typed = {f"side{i}": value for i, (_, value) in enumerate(run.best.settings)}
+        return self._page("expect.html", status, run=run, form=form, found=found, **values)
 
     def undo(self) -> Any:
         """Take back what was told last."""
@@ -432,6 +563,47 @@ class Pages:
         experiment = self._existing()
         return draw(kind, theme, experiment.optimizer, outcome_of(experiment.status()))
 
+    def map(self) -> Any:
+        """Two settings at a time."""
+        run = RunView(self._existing())
+        form = Form.of("map", request.args)
+        d, default = len(run.sides), {"x": "0", "y": "1"}
+        form.typed = {name: form.text(name) or value for name, value in default.items()}
+        x, y = (int(t) if t.isdecimal() else d for t in (form.text("x"), form.text("y")))
+        picture = None
+        if run.best is None:
+            form.errors["x"] = "There is no result yet that a map could show."
+        elif not (x < d and y < d and x != y):
+            form.errors["y"] = "Please choose two different settings."
+        else:
+            one, two = run.sides[x].label, run.sides[y].label
+            where = ", ".join(f"{name} {value}" for name, value in run.best.settings)
+            picture = Picture(
+                "map",
+                f"The {run.outcome} that is expected for {one} and {two}, the other settings as "
+                f"recommended ({where}). Dots are experiments, each where it was in these two "
+                "settings; where it is hatched the constraints exclude it.",
+                f"Expected {run.outcome} over {one} and {two}; best at {where}.",
+                1,
+            )
+        values = {"picture": picture, "x": x, "y": y}
+        return self._page("map.html", 200, run=run, form=form, **values)
+
+    def map_picture(self, x: int, y: int, theme: str) -> Any:
+        """A map as it is now."""
+        experiment = self._opened()
+        run = None if experiment is None else RunView(experiment)
+        d = 0 if run is None or run.best is None else len(run.sides)
+        if run is None or theme not in THEMES or not (x < d and y < d and x != y):
+            return abort(404, "There is no such picture.")
+        return Response(self._mapped(x, y, theme, run.revision), mimetype="image/svg+xml")
+
+    def _draw_map(self, x: int, y: int, theme: str, revision: str) -> bytes:
+        """Draw a map; the revision tells what is kept from what is to be drawn anew."""
+        experiment = self._existing()
+        outcome = outcome_of(experiment.status())
+        return draw_map(experiment.optimizer, x, y, theme, outcome)
+
     def report(self) -> Any:
         """The experiment as one page that needs nothing else, for somebody without this app."""
         run = RunView(self._existing())
@@ -448,7 +620,20 @@ class Pages:
 
     def table(self) -> Any:
         """The results as comma-separated values."""
-        return self._download(table_of(self._existing()), "text/csv", ".csv")
+        return self._download(as_csv(self._existing()), "text/csv", ".csv")
+
+    def comma_table(self) -> Any:
+        """Download the table as CSV with semicolons and decimal commas."""
+        data = as_csv(self._existing(), decimal_comma=True)
+        return self._download(data, "text/csv", "-comma.csv")
+
+    def excel(self) -> Any:
+        """Download the table as an Excel file."""
+        try:
+            data = as_excel(self._existing())
+        except ImportError as error:
+            return abort(404, sentence(error))
+        return self._download(data, EXCEL, ".xlsx")
 
     def file(self) -> Any:
         """The file itself, which is replaced in one step and so always whole."""
@@ -475,8 +660,35 @@ def _empty(id: str) -> Form:
     return Form(id, {"count": "1"} if id == "ask" else {})
 
 
+@contextmanager
+def _table_of(form: Form) -> Iterator[Path | None]:
+    """The table that came with a form, pasted or in a file, as a file; None where there is none."""
+    given = request.files.get("file")
+    with TemporaryDirectory() as folder:
+        if given is not None and given.filename:
+            # What it is called decides how it is read, and nothing else.
+            ending = Path(given.filename).suffix.lower()
+            known = ending if ending in (".csv", ".tsv", ".txt", ".xlsx") else ""
+            table = Path(folder, f"table{known}")
+            given.save(table)
+            yield table
+        elif form.text("data"):
+            table = Path(folder, "results from before")
+            table.write_text(form.text("data"), encoding="utf-8")
+            yield table
+        else:
+            yield None
+
+
+def _about_table(error: Exception, table: Path) -> str:
+    """Say what is wrong with a table; the name of the file that it was put into says nothing."""
+    text = str(error).replace(f"{table.parent}{os.sep}", "")
+    text = text.split(" (--skip-outside")[0]
+    return sentence(f"{text}. {LEAVE_OUT}" if "cannot be taken" in text else text)
+
+
 def _is_address(host: str) -> bool:
-    """Whether a host is given by its number, which no name can be made to point to by fraud."""
+    """Return whether a host is an IP address, which DNS rebinding cannot fake."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from skgpb.plotting import RegretDisplay, SliceDisplay
+from skgpb.plotting import PosteriorDisplay, RegretDisplay, SliceDisplay
 from skgpb.plotting._themes import style_of
+from skgpb.plotting._words import say
 
 # Inches; a column of panels is readable on a telephone.
 WIDTH, HEIGHT = 5.0, 3.0
@@ -45,7 +46,7 @@ def draw(kind: str, theme: str, optimizer: Any, outcome: str) -> bytes:
     Parameters
     ----------
     kind : {"progress", "slices"}
-        The best answer after each answer, or what is believed along each side.
+        The best answer after each answer, or the prediction along each side.
     theme : {"light", "dark"}
         What page it stands on.
     optimizer : BaseBanditOptimizer
@@ -67,6 +68,41 @@ def draw(kind: str, theme: str, optimizer: Any, outcome: str) -> bytes:
         panels = 1 if kind == "progress" else optimizer.n_features_in_
         figure = Figure(figsize=(WIDTH, HEIGHT * panels), layout="constrained")
         PAINTERS[kind](figure.subplots(panels, squeeze=False)[:, 0].tolist(), optimizer, outcome)
+        say(figure)
+        out = io.BytesIO()
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue()
+
+
+def draw_map(optimizer: Any, x: int, y: int, theme: str, outcome: str) -> bytes:
+    """Draw the prediction over two sides, with the recommended values of the others.
+
+    Parameters
+    ----------
+    optimizer : BaseBanditOptimizer
+        After at least one answer.
+    x, y : int
+        Numbers of the sides.
+    theme : {"light", "dark"}
+        What page it stands on.
+    outcome : str
+        What is measured.
+
+    Returns
+    -------
+    svg : bytes
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    letters = {"svg.fonttype": "none", "text.parse_math": False, "hatch.linewidth": 0.4}
+    with DRAWING, rc_context(style_of(theme) | letters), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        figure = Figure(figsize=(WIDTH, 1.4 * HEIGHT), layout="constrained")
+        PosteriorDisplay.from_optimizer(
+            optimizer, figure.subplots(), features=[x, y], grid_resolution=60, value_name=outcome
+        )
+        say(figure)
         out = io.BytesIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return out.getvalue()

@@ -1,10 +1,8 @@
-"""What the pages and the report show of an experiment: texts, made of its plain dicts."""
+"""Texts of the pages and the report, made from the plain dicts of an experiment."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import math
 from dataclasses import dataclass
@@ -15,8 +13,6 @@ from skgpb.experiments import Experiment, Side
 from skgpb.experiments.sides import shown
 
 Settings = list[tuple[str, str]]
-# Digits of the ends of a region in a table.
-EXACT = 15
 
 
 @dataclass(frozen=True)
@@ -35,6 +31,8 @@ class Row:
         As :class:`~skgpb.experiments.Experiment` has it.
     seen : str
         Tells this state of it from any other, for forms that were made before it changed.
+    note : str
+        What is written in the notebook.
     """
 
     number: int
@@ -42,23 +40,27 @@ class Row:
     text: str
     status: str
     seen: str
+    note: str = ""
 
     @property
     def failed(self) -> bool:
-        """Whether there is no answer because the experiment failed."""
+        """True if there is no answer because the experiment failed."""
         return self.status == "failed"
 
 
 def row_of(entry: dict[str, Any]) -> Row:
     """Return an entry of an experiment as people read it."""
     answer = entry["answer"]
-    text = {"failed": "failed", "pending": "not yet"}.get(entry["status"])
+    text = {"failed": "failed", "pending": "not yet", "skipped": "skipped"}.get(entry["status"])
     if text is None:
         text = f"{shown(answer)}"
         if entry["noise"] is not None:
             text += f" ± {shown(entry['noise'])}"
     settings = [(name, shown(value)) for name, value in entry["params"].items()]
-    return Row(entry["query"], settings, text, entry["status"], digest(entry))
+    parts = [entry["note"], *(f"{n} = {shown(v)}" for n, v in entry["measured"].items())]
+    parts += [entry["operator"], entry["date"]]
+    note = "; ".join(filter(None, parts))
+    return Row(entry["query"], settings, text, entry["status"], digest(entry), note)
 
 
 def digest(what: Any) -> str:
@@ -73,7 +75,7 @@ def digest_of_results(entries: list[dict[str, Any]]) -> str:
 
 
 def digest_of_pending(entries: list[dict[str, Any]]) -> str:
-    """Return a digest of what is to be done."""
+    """Return a digest of the pending queries."""
     return digest([entry for entry in entries if entry["status"] == "pending"])
 
 
@@ -91,18 +93,26 @@ class SideView:
     field: str
     hint: str
     choices: list[tuple[str, str]]
+    typed: dict[str, str]
 
 
 def _side_view(i: int, side: Side) -> SideView:
     """Return what a side is called and what its values are."""
     values = side.bounds if side.kind == "choice" else []
     choices = [(str(value), shown(value)) for value in values]
-    return SideView(side.name, f"side{i}", str(side), choices)
+    if side.kind == "choice":
+        typed = {f"values{i}": ", ".join(str(value) for value in values)}
+    else:
+        known = side.as_dict()
+        typed = {f"{end}{i}": shown(known[end], 12) for end in ("low", "high")}
+        if side.kind == "range":
+            typed[f"step{i}"] = shown(known["step"], 12) if "step" in known else "any"
+    return SideView(side.name, f"side{i}", str(side), choices, typed)
 
 
 @dataclass(frozen=True)
 class Best:
-    """What is recommended."""
+    """The recommendation."""
 
     settings: Settings
     mean: str
@@ -140,6 +150,15 @@ class RunView:
         self.revision: str = digest_of_results(entries)
         self.to_do: str = digest_of_pending(entries)
         self.best: Best | None = _best(status["best"], self.outcome)
+        self.constraints: list[str] = status["constraints"]
+        self.regions: bool = status["regions"]
+        #: Settings that were measured several times.
+        self.replicates: list[str] = [
+            f"Experiments {', '.join(map(str, each['queries']))} have the same settings: "
+            f"{shown(each['mean'], 4)} on average, with a standard deviation of "
+            f"{shown(each['spread'], 2)}."
+            for each in experiment.replicates()
+        ]
         self.pictures: list[Picture] = []
         if self.best is not None:
             self.pictures = _pictures(self, self.best, status["n_answered"])
@@ -153,12 +172,14 @@ def _counts(status: dict[str, Any]) -> str:
         parts[0] += f", {status['n_given']} of them from before"
     if status["n_failed"]:
         parts.append(f"{status['n_failed']} failed")
+    if status["n_skipped"]:
+        parts.append(f"{status['n_skipped']} skipped")
     parts.append(f"{len(status['pending'])} to do")
     return "; ".join(parts) + "."
 
 
 def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
-    """Say what is recommended, and how sure that is."""
+    """Describe the recommendation and its uncertainty."""
     if best is None:
         return None
     low, high = best["interval_95"]
@@ -206,17 +227,3 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         1,
     )
     return [progress, slices] if n_answered else [slices]
-
-
-def table_of(experiment: Experiment) -> str:
-    """Return the history as comma-separated values, which spreadsheets open."""
-    out = io.StringIO()
-    status = experiment.status()
-    names = [side["name"] for side in status["sides"]]
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(["number", *names, status["answer"] or "result", "standard error", "status"])
-    for entry in experiment.history():
-        values = [entry["params"][name] for name in names]
-        cells = [shown(v, EXACT) if isinstance(v, list) else v for v in values]
-        writer.writerow([entry["query"], *cells, entry["answer"], entry["noise"], entry["status"]])
-    return out.getvalue()

@@ -79,7 +79,7 @@ def _app(arguments: argparse.Namespace) -> None:
 
 
 def _is_here(host: str) -> bool:
-    """Whether only this computer reaches an address."""
+    """Return whether only this computer reaches an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

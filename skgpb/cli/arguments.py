@@ -1,4 +1,4 @@
-"""What commands take: arguments that several share, conversions, and how a mistake is said."""
+"""Arguments that several commands share, conversions, and error messages."""
 
 from __future__ import annotations
 
@@ -51,6 +51,22 @@ def whole(least: int, largest: int | None = None) -> Callable[[str], int]:
     return convert
 
 
+def rows_or_share(text: str) -> int | float:
+    """Convert to a whole number of rows, or, from "1%", to a share of them."""
+    stripped = text.strip()
+    if not stripped.endswith("%"):
+        return whole(1)(text)
+    try:
+        share = float(stripped[:-1]) / 100.0
+    except ValueError:
+        share = math.nan
+    if not 0.0 < share <= 1.0:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number >= 1, or a share such as 1%, got {text!r}"
+        )
+    return share
+
+
 def not_negative(text: str) -> float:
     """Convert to a number whose square is finite too."""
     try:
@@ -68,8 +84,8 @@ def add_stop(parser: argparse.ArgumentParser) -> None:
         "--stop-within",
         type=positive,
         metavar="W",
-        help="ask no more once what is recommended is within W of the best, in units of the "
-        "answers (default: ask as often as --budget says)",
+        help="stop once the recommendation is within W of the best, in units of the answers "
+        "(default: use the whole --budget)",
     )
     add_confidence(parser)
 

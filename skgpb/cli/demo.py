@@ -7,18 +7,16 @@ from functools import partial
 from typing import Any
 
 from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, whole
-from skgpb.cli.conclusion import conclude
-from skgpb.cli.features import FeatureSpace
 from skgpb.cli.files import check_outputs, check_picture, write_json, write_report
 from skgpb.cli.pictures import PIXELS, draw_photograph
-from skgpb.cli.region import GroupAverages
 from skgpb.cli.report import summary_of
-from skgpb.cli.result import Found, result_of
+from skgpb.cli.result import result_of
 from skgpb.cli.search import run_search
 from skgpb.datasets import Column, load_flower
+from skgpb.tables.asking import NoisyAverages
 
-# Groups of the demo hold one 256th of the photograph.
-DEMO_DEPTH = 7
+# The smallest groups of the demo are this fraction (1 / n) of the photograph.
+PARTS = 256
 DEMO_OUTPUT, DEMO_PLOT = "skgpb_demo.json", "skgpb_demo.png"
 
 
@@ -54,21 +52,19 @@ def _demo(arguments: argparse.Namespace) -> None:
         places, brightness, image = load_flower()
     except ImportError as error:
         raise UsageError(str(error)) from error
-    arguments.kernel, arguments.alpha = "matern52", None
-    arguments.max_depth, arguments.min_members = DEMO_DEPTH, None
-    arguments.size, arguments.minimize = None, False
-    oracle = GroupAverages(brightness, arguments.noise, arguments.seed)
-    region = run_search(places, oracle, arguments)
+    arguments.alpha, arguments.minimize, arguments.target = None, False, "brightness"
+    arguments.least = len(brightness) // PARTS
+    office = NoisyAverages(brightness, arguments.noise, arguments.seed)
     axes = zip(PIXELS, places.T, strict=True)
-    space = FeatureSpace([Column(name, "numbers", values) for name, values in axes])
-    found = Found(region, space, conclude(region, space), "brightness")
-    result = result_of(found, brightness, arguments, "flower.jpg")
+    columns = [Column(name, "numbers", values) for name, values in axes]
+    found = run_search(columns, office, arguments)
+    result = result_of(found, office, brightness, arguments, "flower.jpg")
     height, width = image.shape[:2]
     summary = summary_of(found, result, f"a photograph of {width} x {height} pixels")
     write_report(
         summary,
         [
             ("result", output, partial(write_json, result)),
-            ("map", plot, lambda name: draw_photograph(region, places, image).savefig(name)),
+            ("map", plot, lambda name: draw_photograph(found, image).savefig(name)),
         ],
     )

@@ -11,16 +11,18 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from skgpb.cli.arguments import LARGEST_SEED, UsageError, add_confidence, positive, whole
 from skgpb.cli.experiment_picture import draw_experiment
 from skgpb.cli.files import check_outputs, check_picture
-from skgpb.cli.report import count
+from skgpb.cli.words import count
 from skgpb.experiments import Experiment
+from skgpb.experiments.export import write_table
+from skgpb.experiments.listed import experiments_in
 from skgpb.experiments.sides import shown
-from skgpb.optimizers._stop import first_where_learned
 
 # What a command has to say: an object for programs, and lines for people.
 Said = tuple[dict[str, Any], list[str]]
@@ -43,6 +45,39 @@ def add_parser(commands: Any) -> None:
         help="say whether no other setting is better by more than W, so that you may stop",
     )
     add_confidence(best)
+    expect = _add(commands, "expect", _expect, "what answer is expected at a setting")
+    expect.add_argument(
+        "--at", nargs="+", required=True, metavar="NAME=VALUE", help="a value for each side"
+    )
+    note = _add(commands, "note", _note, "write into the notebook beside a query")
+    note.add_argument("--query", type=whole(1), required=True, metavar="N", help="its number")
+    _add_record(note)
+    change = _add(commands, "change", _change, "go on with other limits, values or constraints")
+    change.add_argument(
+        "--bounds", nargs="+", default=[], metavar="SIDE", help="sides that change, as for new"
+    )
+    change.add_argument(
+        "--constraint",
+        action="append",
+        metavar="TEXT",
+        help="as for new; those given replace all there were, and none stands for none",
+    )
+    export = _add(commands, "export", _export, "write the notebook to a table for a spreadsheet")
+    export.add_argument("table", metavar="TABLE", help="a file that ends in .csv or .xlsx")
+    export.add_argument(
+        "--decimal-comma",
+        action="store_true",
+        help="semicolons and decimal commas in .csv, as a German Excel opens it",
+    )
+    every = commands.add_parser(
+        "list",
+        help="the experiments in a folder",
+        description="List the experiments in a folder: how far each is, and its best answer.",
+        allow_abbrev=False,
+    )
+    every.set_defaults(run=_in_words(_list))
+    every.add_argument("run_file", nargs="?", default=".", metavar="FOLDER", help="(default: .)")
+    every.add_argument("--json", action="store_true", help="print one JSON object instead")
     plot = _add(commands, "plot", _plot, "draw what is known along every side, and the progress")
     plot.add_argument(
         "--output", metavar="FILE", help="where to draw it (default: RUN with the ending .png)"
@@ -70,7 +105,16 @@ def _add_new(commands: Any) -> None:
         required=True,
         metavar="SIDE",
         help="what is set, and from where to where: NAME=LOW:HIGH, NAME=LOW:HIGH:log, "
-        "NAME=LOW:HIGH:int, NAME=LOW:HIGH:STEP or NAME=A,B,C",
+        "NAME=LOW:HIGH:int, NAME=LOW:HIGH:STEP or NAME=A,B,C. Numbers have three significant "
+        "digits unless a step is given; NAME=LOW:HIGH:any has none",
+    )
+    add(
+        "--constraint",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="what sides must be together, such as 'A + B <= 100' or 'A + B + C = 1'; may be given "
+        "several times",
     )
     add("--minimize", action="store_true", help="seek small answers (default: large ones)")
     add(
@@ -86,6 +130,7 @@ def _add_new(commands: Any) -> None:
         help="ask for averages over regions of settings, not for single ones",
     )
     add("--data", metavar="TABLE", help="settings and answers of the past to start from")
+    _add_skip(new)
     add("--answer", default="", metavar="NAME", help="what is measured, and its column in --data")
     add("--unit", default="", metavar="UNIT", help="unit of the answers, for display")
     add("--title", default="", metavar="TEXT", help="for display")
@@ -103,6 +148,7 @@ def _add_ask(commands: Any) -> None:
     add = ask.add_argument
     add("-n", "--number", type=whole(1), default=1, metavar="N", help="queries (default: 1)")
     add("--another", action="store_true", help="other queries than were asked before")
+    add("--repeat", type=whole(1), metavar="N", help="the setting of query N once more")
 
 
 def _add_tell(commands: Any) -> None:
@@ -118,6 +164,7 @@ def _add_tell(commands: Any) -> None:
         "--query", type=whole(1), metavar="N", help="number of the query, where several are pending"
     )
     add("--failed", action="store_true", help="there is no answer: the evaluation failed")
+    add("--skip", action="store_true", help="leave the query out; that is no failure")
     add("--correct", action="store_true", help="replace what was told of --query before")
     add(
         "--at",
@@ -127,6 +174,25 @@ def _add_tell(commands: Any) -> None:
     )
     add("--noise", metavar="SD", help="standard deviation of the noise in this answer")
     add("--data", metavar="TABLE", help="report all answers in a table")
+    _add_skip(tell)
+    _add_record(tell)
+
+
+def _add_record(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--note", metavar="TEXT", help="what is to be remembered")
+    add("--operator", metavar="NAME", help="who measured")
+    add("--date", metavar="YYYY-MM-DD", help="when (default of tell: today)")
+    add("--measured", nargs="+", metavar="NAME=VALUE", help="what else was measured, to be kept")
+
+
+def _add_skip(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--skip-outside",
+        action="store_true",
+        help="leave out rows of --data with a value that is missing or outside its side, and name "
+        "them (default: take no row then)",
+    )
 
 
 def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
@@ -155,9 +221,11 @@ def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
 
 
 def _new(arguments: argparse.Namespace) -> Said:
+    _check_skip(arguments)
     experiment = Experiment.create(
         arguments.run_file,
         arguments.bounds,
+        constraints=arguments.constraint,
         goal="minimize" if arguments.minimize else "maximize",
         noise=None if arguments.noise == "unknown" else arguments.noise,
         regions=arguments.regions,
@@ -165,12 +233,14 @@ def _new(arguments: argparse.Namespace) -> Said:
         answer=arguments.answer,
         unit=arguments.unit,
         data=arguments.data,
+        skip_outside=arguments.skip_outside,
         seed=arguments.seed,
     )
     status = experiment.status()
     lines = [
         f"{arguments.run_file}: {_goal(status)}",
         *_columns((side.name, str(side)) for side in experiment.sides),
+        *(GAP + each for each in status["constraints"]),
     ]
     if status["n_given"]:
         lines.append(f"{status['n_given']} answers of the past are taken from {arguments.data}")
@@ -179,7 +249,12 @@ def _new(arguments: argparse.Namespace) -> Said:
 
 def _ask(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
-    queries = experiment.ask(arguments.number, another=arguments.another)
+    if arguments.repeat is not None:
+        if arguments.another or arguments.number != 1:
+            raise UsageError("--repeat N goes without --another and --number")
+        queries = [experiment.repeat(arguments.repeat)]
+    else:
+        queries = experiment.ask(arguments.number, another=arguments.another)
     pending = experiment.pending()
     lines: list[str] = []
     for entry in queries:
@@ -198,34 +273,127 @@ def _tell(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     at = None if arguments.at is None else _pairs(arguments.at)
     if arguments.data is not None:
-        told = experiment.add_table(arguments.data)
+        told = experiment.add_table(arguments.data, skip_outside=arguments.skip_outside)
     elif arguments.correct:
         answer = None if arguments.failed else arguments.answer
         told = [experiment.correct(arguments.query, answer, noise=arguments.noise)]
+    elif arguments.skip:
+        told = [experiment.skip(arguments.query)]
     elif arguments.failed:
         told = [experiment.fail(arguments.query, at=at)]
     else:
+        expected = None
+        with suppress(ValueError):  # what is wrong is said when it is told
+            expected = experiment.surprise(arguments.answer, arguments.query, at=at)
         told = [
             experiment.tell(arguments.answer, arguments.query, at=at, noise=arguments.noise),
         ]
+        if expected is not None:
+            low, high = map(shown, expected)
+            warnings.warn(
+                f"{arguments.answer}? The expected range is {low} to {high}. It is taken; undo "
+                "takes it back",
+                UserWarning,
+                stacklevel=2,
+            )
+    record = _record(arguments)
+    if record:
+        told = [experiment.annotate(entry["query"], **record) for entry in told]
     lines = [f"query {entry['query']}: {_outcome(entry)}" for entry in told]
     return {"told": told, **_after(experiment)}, [*lines, *_state(experiment)]
 
 
+def _record(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the notes that the arguments give for a query."""
+    given = {name: getattr(arguments, name) for name in ("note", "operator", "date")}
+    if arguments.measured:
+        given["measured"] = _pairs(arguments.measured, "--measured")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _note(arguments: argparse.Namespace) -> Said:
+    record = _record(arguments)
+    if not record:
+        raise UsageError("note takes --note, --operator, --date or --measured")
+    entry = Experiment(arguments.run_file).annotate(arguments.query, **record)
+    return {"noted": entry}, [f"query {entry['query']}: {_outcome(entry)}", *_written(entry)]
+
+
+def _change(arguments: argparse.Namespace) -> Said:
+    if not arguments.bounds and arguments.constraint is None:
+        raise UsageError("change takes --bounds, --constraint or both")
+    experiment = Experiment(arguments.run_file)
+    texts = arguments.constraint
+    experiment.change(
+        arguments.bounds, None if texts is None else [each for each in texts if each != "none"]
+    )
+    status = experiment.status()
+    lines = _columns((side.name, str(side)) for side in experiment.sides)
+    return status, [*lines, *(GAP + each for each in status["constraints"]), *_state(experiment)]
+
+
+def _expect(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    found, status = experiment.expect(_pairs(arguments.at)), experiment.status()
+    unit = f" {status['unit']}" if status["unit"] else ""
+    low, high = map(shown, found["interval_95"])
+    lines = [
+        f"{status['answer'] or 'answer'} there: {shown(found['mean'])}{unit}, with 95 % "
+        f"probability between {low} and {high}, and noise of {shown(found['noise'])}{unit}"
+    ]
+    if not found["possible"]:
+        lines.append("the constraints do not allow this setting")
+    return found, lines
+
+
+def _export(arguments: argparse.Namespace) -> Said:
+    experiment = Experiment(arguments.run_file)
+    check_outputs({"TABLE": arguments.table}, arguments.run_file)
+    write_table(experiment, arguments.table, decimal_comma=arguments.decimal_comma)
+    return {"table": arguments.table}, [f"notebook in {arguments.table}"]
+
+
+def _list(arguments: argparse.Namespace) -> Said:
+    found = experiments_in(arguments.run_file)
+    rows = [["file", "answers", "to do", "best", "title"]]
+    for each in found:
+        best = "" if each["best_answer"] is None else shown(each["best_answer"])
+        unit = f" {each['unit']}" if each["unit"] and best else ""
+        n, m = str(each["n_answers"]), str(each["n_pending"])
+        rows.append([each["file"], n, m, best + unit, each["title"]])
+    none = [f"no experiment in {arguments.run_file}"]
+    return {"experiments": found}, _table(rows) if found else none
+
+
 def _check_what_is_told(arguments: argparse.Namespace) -> None:
     """Refuse options that contradict each other."""
-    what = {"an ANSWER": arguments.answer, "--failed": arguments.failed, "--data": arguments.data}
+    what = {
+        "an ANSWER": arguments.answer,
+        "--failed": arguments.failed,
+        "--skip": arguments.skip,
+        "--data": arguments.data,
+    }
     given = [name for name, value in what.items() if value]
     if len(given) != 1:
         raise UsageError(
             f"tell takes one of {', '.join(what)}; got {' and '.join(given) or 'none'}"
         )
+    _check_skip(arguments)
     if arguments.correct and (arguments.query is None or arguments.at or arguments.data):
         raise UsageError("--correct goes with --query N, and with an ANSWER or --failed")
     if arguments.data and (arguments.query or arguments.at or arguments.noise):
         raise UsageError("--data goes without --query, --at and --noise")
+    if arguments.skip and (arguments.at or arguments.noise or arguments.correct):
+        raise UsageError("--skip goes with --query N, and without --at, --noise and --correct")
+    if arguments.data and _record(arguments):
+        raise UsageError("--data goes without --note, --operator, --date and --measured")
     if arguments.failed and arguments.noise:
         raise UsageError("--noise is of an answer, not of a failure")
+
+
+def _check_skip(arguments: argparse.Namespace) -> None:
+    if arguments.skip_outside and arguments.data is None:
+        raise UsageError("--skip-outside is for --data")
 
 
 def _undo(arguments: argparse.Namespace) -> Said:
@@ -241,12 +409,21 @@ def _show(arguments: argparse.Namespace) -> Said:
     names = [side.name for side in experiment.sides]
     lines = [f"{status['title'] or arguments.run_file}: {_goal(status)}"]
     lines += _columns((side.name, str(side)) for side in experiment.sides)
+    lines += [GAP + each for each in status["constraints"]]
     if history:
         rows = [
             [str(e["query"]), *(shown(e["params"][name]) for name in names), _outcome(e)]
             for e in history
         ]
         lines += ["", *_table([["query", *names, status["answer"] or "answer"], *rows])]
+        written = [(e["query"], *_written(e)) for e in history]
+        lines += [f"query {number}: {text}" for number, *texts in written for text in texts]
+        for each in experiment.replicates():
+            numbers = ", ".join(map(str, each["queries"]))
+            lines.append(
+                f"queries {numbers} are of one setting: {shown(each['mean'])} on average, with a "
+                f"standard deviation of {shown(each['spread'], 3)}"
+            )
     return {**status, "history": history}, [*lines, "", *_state(experiment)]
 
 
@@ -272,20 +449,9 @@ def _best(arguments: argparse.Namespace) -> Said:
     ]
     if arguments.stop_within is None:
         return best, lines
-    gap, n = experiment.gap(arguments.confidence), best["n_answers"]
-    least = first_where_learned(len(experiment.sides))
-    enough = gap is not None and gap <= arguments.stop_within and n >= least
-    sure = f"{100.0 * arguments.confidence:g} %"
-    lines.append(
-        f"the best setting is better by {shown(gap)}{unit} at most, with {sure} probability"
-    )
-    if enough:
-        lines.append(f"that is within {shown(arguments.stop_within)}{unit}: you may stop")
-    elif n < least:
-        lines.append(f"go on: that is believed from {least} answers on")
-    else:
-        lines.append(f"go on: that is more than {shown(arguments.stop_within)}{unit}")
-    return {**best, "gap": gap, "enough": enough}, lines
+    found = experiment.may_stop(arguments.stop_within, arguments.confidence)
+    lines.append(found["why"])
+    return {**best, "gap": found["gap"], "enough": found["enough"], "why": found["why"]}, lines
 
 
 def _plot(arguments: argparse.Namespace) -> Said:
@@ -301,16 +467,18 @@ def _plot(arguments: argparse.Namespace) -> Said:
 
 
 def _after(experiment: Experiment) -> dict[str, Any]:
-    """What programs want to know after a change."""
+    """Return the state of an experiment after a change, for programs."""
     return {"pending": experiment.pending(), "best": experiment.best()}
 
 
 def _state(experiment: Experiment) -> list[str]:
-    """Where the experiment stands: what is known, what is pending."""
+    """Return lines on the state of the experiment: the answers, the best and what is pending."""
     status, best = experiment.status(), experiment.best()
     counts = [count(status["n_answered"] + status["n_given"], "answer")]
     if status["n_failed"]:
         counts.append(count(status["n_failed"], "failure"))
+    if status["n_skipped"]:
+        counts.append(f"{status['n_skipped']} skipped")
     pending = [str(entry["query"]) for entry in status["pending"]]
     if pending:
         counts.append(f"pending: {', '.join(pending)}")
@@ -320,6 +488,14 @@ def _state(experiment: Experiment) -> list[str]:
         expected = f"{shown(best['mean'])} +- {shown(1.96 * best['std'])}"
         lines.append(f"recommended so far: {setting}, where {expected} is expected")
     return lines
+
+
+def _written(entry: dict[str, Any]) -> list[str]:
+    """Return the notes on a query as one line, or no line."""
+    parts = [entry["note"], entry["operator"] and f"by {entry['operator']}"]
+    parts += [f"{name} = {shown(value)}" for name, value in entry["measured"].items()]
+    text = "; ".join(filter(None, parts))
+    return [text] if text else []
 
 
 def _goal(status: dict[str, Any]) -> str:
@@ -352,14 +528,14 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _pairs(texts: Sequence[str]) -> dict[str, str]:
+def _pairs(texts: Sequence[str], option: str = "--at") -> dict[str, str]:
     """Names and values of a setting."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.rpartition("="))
         if not (equals and name and value):
-            raise UsageError(f"--at takes NAME=VALUE, got {text!r}")
+            raise UsageError(f"{option} takes NAME=VALUE, got {text!r}")
         if name in pairs:
-            raise UsageError(f"--at has {name!r} twice")
+            raise UsageError(f"{option} has {name!r} twice")
         pairs[name] = value
     return pairs

@@ -1,4 +1,4 @@
-"""The picture of an experiment: what is known along every side, and how far it has come."""
+"""Picture of an experiment: the prediction along every side, and the progress."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from skgpb.experiments import Experiment
 from skgpb.experiments.sides import shown
 from skgpb.plotting import RegretDisplay, SliceDisplay
+from skgpb.plotting._words import say
 
 # Inches of a panel, and of what is around them.
 PANEL, AROUND = (2.6, 2.2), (0.5, 1.4)
@@ -21,7 +22,7 @@ DIGITS = 4
 
 
 def draw_experiment(experiment: Experiment) -> Any:
-    """Draw what is believed along every side through the recommendation, and the answers so far.
+    """Draw the prediction along every side through the recommendation, and the answers so far.
 
     Parameters
     ----------
@@ -52,12 +53,13 @@ def draw_experiment(experiment: Experiment) -> Any:
     slices, progress = halves
     _draw_slices(slices, experiment.optimizer, (rows, columns, d), value)
     _draw_progress(progress.subplots(), experiment, status["goal"], value)
+    say(figure)
     figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")
     return figure
 
 
 def _title(experiment: Experiment, value: str, width: int) -> list[str]:
-    """What is found, in lines."""
+    """Return the recommendation as lines of text."""
     best: Any = experiment.best()
     setting = ", ".join(f"{name} = {shown(each, DIGITS)}" for name, each in best["params"].items())
     mean, low, high = (shown(each, DIGITS) for each in (best["mean"], *best["interval_95"]))
@@ -88,4 +90,4 @@ def _draw_progress(ax: Any, experiment: Experiment, goal: str, value: str) -> No
     answers = np.array([e["answer"] for e in experiment.history() if e["answer"] is not None])
     best = (np.minimum if goal == "minimize" else np.maximum).accumulate(answers)
     RegretDisplay(regret=best, kind="best", answers=answers, name="best so far").plot(ax)
-    ax.set(xlabel="answers", ylabel=value)
+    ax.set(xlabel="experiment", ylabel=value)

@@ -10,30 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from skgpb.cli.asked import QUANTILE_95, Found
 from skgpb.cli.features import Limits
-from skgpb.cli.region import QUANTILE_95, Region
-from skgpb.cli.report import count, named
-from skgpb.cli.result import Found
+from skgpb.cli.words import count, named
 from skgpb.datasets import Column
 from skgpb.plotting._axes import RECOMMENDED, ink_of, mark_recommended, outlined
 
 PIXELS = ["column (pixels)", "row (pixels)"]
-# A recommended group narrower than this share of the map gets a close-up of so many times its
-# own size on every side.
-SMALL, ZOOM = 0.1, 3.0
-CLOSE_UP_DOT = 9.0
-# Inches of a panel; at most so many are side by side.
+# Inches of a panel; maximum number of panels in a row.
 PANEL = (6.0, 4.8)
 SIDE_BY_SIDE = 3
-# So many features are drawn along an axis of their own, and in bars.
+# Number of features that are drawn along an axis of their own, and in bars.
 PROFILES, BARS = 3, 12
-# So many groups are compared.
+# Number of groups that are compared.
 GROUPS_SHOWN = 8
-# Averages are drawn over parts with so many rows or more, of which there are at most so many.
+# Averages are drawn over parts with at least this many rows; maximum number of parts.
 ROWS_OF_PART, PARTS = 5, 24
 # More rows than these make a map no clearer.
 ROWS_DRAWN = 200_000
-# Letters of a name beside an axis.
+# Maximum number of letters of a name at an axis.
 LETTERS = 26
 
 
@@ -55,44 +50,36 @@ class Panel:
 
 def panels_of(found: Found) -> list[Panel]:
     """Pictures of a search of a table, the most telling first."""
-    columns, target = found.space.columns, found.target
-    order = [
-        next(i for i, column in enumerate(columns) if column.name == name)
-        for name in found.conclusion.effects
-    ]
-    numbers = all(column.kind != "texts" for column in columns)
-    where = f"The recommended group of {count(len(found.region.members), 'row')} is outlined."
-    if len(columns) == 1:
-        if not numbers:
-            return [_profile(found, 0), _ranking(found)]
-        caption = f"What the answers tell of {target} along {columns[0].name}."
-        return [Panel(lambda ax: _draw_cells(found, ax), caption), _ranking(found)]
-    if len(columns) == 2 and numbers:
-        caption = f"What the answers tell of {target}: each dot is a row. {where}"
-        panels = [Panel(lambda ax: _draw_cells(found, ax), caption)]
-        if _is_small(found):
-            panels.append(Panel(lambda ax: _draw_cells(found, ax, close_up=True), "Closer."))
-        return [*panels, _bars(found), _ranking(found)]
+    target, order = found.target, list(found.effects)
+    # Features that tell the group come first.
+    order.sort(key=lambda name: name not in found.search.box)
+    if len(order) == 1:
+        return [_profile(found, order[0]), _ranking(found)]
     first, second = order[:2]
-    caption = (
-        f"What the answers tell of {target} by the two features that matter most, on average over "
-        f"the others. {where}"
-        if len(columns) > 2
-        else f"What the answers tell of {target}. {where}"
-    )
+    others = ", on average over the others" if len(order) > 2 else ""
+    where = f"The recommended group of {count(len(found.members), 'row')} is outlined."
+    caption = f"What the answers tell of {target} by {first} and {second}{others}. {where}"
     return [
         Panel(lambda ax: _draw_map(found, ax, first, second), caption),
         _bars(found),
-        *(_profile(found, i) for i in order[:PROFILES]),
+        *(_profile(found, name) for name in order[:PROFILES]),
         _ranking(found),
     ]
 
 
 def draw_table(found: Found) -> Any:
     """Draw the panels of a table in one figure."""
+    title = (
+        f"{len(found.members):,} of {count(found.memory.n_rows, 'row')} recommended after "
+        f"{count(found.search.n_answers, 'average')} of {found.target}"
+    )
+    return draw_panels(panels_of(found), title)
+
+
+def draw_panels(panels: list[Panel], title: str) -> Any:
+    """Draw panels in one figure."""
     from matplotlib.figure import Figure
 
-    panels = panels_of(found)
     n_rows = math.ceil(len(panels) / SIDE_BY_SIDE)
     n_columns = math.ceil(len(panels) / n_rows)
     size = (PANEL[0] * n_columns, PANEL[1] * n_rows + 0.5)
@@ -102,83 +89,40 @@ def draw_table(found: Found) -> Any:
         panel.draw(ax)
     for ax in axes[len(panels) :]:
         ax.set_axis_off()
-    region = found.region
-    figure.suptitle(
-        f"{len(region.members):,} of {count(region.oracle.n_rows, 'row')} recommended after "
-        f"{count(region.oracle.n_answers, 'average')} of {found.target}"
-    )
+    figure.suptitle(title)
     return figure
 
 
-# -- one or two numbers -------------------------------------------------------------------------
+# -- what is foretold ---------------------------------------------------------------------------
 
 
-def _is_small(found: Found) -> bool:
-    span = np.ptp(found.space.coordinates, axis=0)
-    return bool((found.region.upper - found.region.lower < SMALL * span).any())
+def _limits_of(found: Found, name: str) -> Limits:
+    """Return the limits of the recommended group on a feature."""
+    told = {limit.column.name: limit for limit in found.limits}
+    column = next(column for column in found.features if column.name == name)
+    return told.get(name, Limits(column))
 
 
-def _draw_cells(found: Found, ax: Any, *, close_up: bool = False) -> None:
-    """Draw the groups of one or two numbers as they were cut."""
-    from matplotlib.collections import PathCollection
-
-    from skgpb.plotting import CellMapDisplay
-
-    region, columns = found.region, found.space.columns
-    display = CellMapDisplay.from_optimizer(
-        region.optimizer,
-        ax,
-        recommended=region.group,
-        pool=found.space.coordinates,
-        feature_names=[column.name for column in columns],
-        value_name=f"average {found.target}",
-    )
-    for column, axis in zip(columns, (ax.xaxis, ax.yaxis), strict=False):
-        _label(column, axis)
-    if close_up:
-        span, side = np.ptp(found.space.coordinates, axis=0), region.upper - region.lower
-        margin = np.minimum(span, ZOOM * np.where(side > 0.0, side, span))
-        if isinstance(display.mappable_, PathCollection):
-            display.mappable_.set_sizes([CLOSE_UP_DOT])
-        low, high = region.lower - margin, region.upper + margin
-        ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), title="close-up")
-
-
-# -- many features, and categories --------------------------------------------------------------
-
-
-def believed(found: Found) -> np.ndarray:
-    """Posterior mean of the average over the finest group that each row is in, shape (n_rows,)."""
-    optimizer = found.region.optimizer
-    leaves = np.flatnonzero(optimizer.tree_.children[:, 0] < 0).tolist()
-    cells = [optimizer.domain_.cell(leaf) for leaf in leaves]
-    values = np.empty(found.region.oracle.n_rows)
-    for cell, mean in zip(cells, optimizer.predict_query(cells), strict=True):
-        values[cell.members] = mean
-    return values
-
-
-def _draw_map(found: Found, ax: Any, first: int, second: int) -> None:
-    """Draw what is believed by two features, averaged over the others."""
-    columns = [found.space.columns[i] for i in (first, second)]
-    step = -(-found.region.oracle.n_rows // ROWS_DRAWN)
-    edges, places = zip(*(_binned(column, step) for column in columns), strict=True)
+def _draw_map(found: Found, ax: Any, first: str, second: str) -> None:
+    """Draw the prediction over two features, averaged over the others."""
+    limits = [_limits_of(found, name) for name in (first, second)]
+    step = -(-found.memory.n_rows // ROWS_DRAWN)
+    edges, places = zip(*(binned(limit.column, step) for limit in limits), strict=True)
     shape = [len(edge) - 1 for edge in edges]
     cell = np.ravel_multi_index(places, shape)
     n = np.bincount(cell, minlength=math.prod(shape))
-    sums = np.bincount(cell, believed(found)[::step], minlength=math.prod(shape))
+    sums = np.bincount(cell, found.foretold()[::step], minlength=math.prod(shape))
     with np.errstate(invalid="ignore"):
         mean = (sums / n).reshape(shape)
     drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
-    ax.figure.colorbar(drawn, ax=ax, label=f"posterior mean of average {found.target}")
-    for column, axis in zip(columns, (ax.xaxis, ax.yaxis), strict=True):
-        _label(column, axis)
-        axis.set_label_text(column.name)
-    limits = [found.limits[i] for i in (first, second)]
-    _outline(ax, limits, edges)
+    ax.figure.colorbar(drawn, ax=ax, label=f"posterior mean of {found.target}")
+    for limit, axis in zip(limits, (ax.xaxis, ax.yaxis), strict=True):
+        label_axis(limit.column, axis)
+        axis.set_label_text(limit.column.name)
+    outline(ax, limits, edges)
 
 
-def _binned(column: Column, step: int) -> tuple[np.ndarray, np.ndarray]:
+def binned(column: Column, step: int) -> tuple[np.ndarray, np.ndarray]:
     """Edges of the parts of an axis, and in which part each drawn row is."""
     values = column.values[::step]
     if column.kind == "texts":
@@ -189,7 +133,7 @@ def _binned(column: Column, step: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
 
 
-def _outline(ax: Any, limits: list[Limits], edges: Any) -> None:
+def outline(ax: Any, limits: list[Limits], edges: Any) -> None:
     """Outline the recommended group, with a box for each pair of categories if they are apart."""
     from matplotlib.patches import Rectangle
 
@@ -213,34 +157,41 @@ def _stretches(limit: Limits, edges: np.ndarray) -> list[tuple[float, float]]:
 
 
 def _bars(found: Found) -> Panel:
+    label = f"standard deviation of {found.target} by the feature alone"
+    return Panel(
+        lambda ax: draw_effects(ax, found.effects, label, "which features matter"),
+        f"By how much {found.target} varies with each feature alone.",
+    )
+
+
+def draw_effects(ax: Any, effects: dict[str, float], label: str, title: str) -> None:
+    """Draw a bar for each feature, the largest first."""
+    effects = dict(list(effects.items())[:BARS])
+    places = np.arange(len(effects))[::-1]
+    ax.barh(places, list(effects.values()), height=0.6)
+    ax.set_yticks(places, [_short(name) for name in effects])
+    ax.set(xlim=(0.0, None), ylim=(min(-0.6, len(effects) - 5.0), len(effects) - 0.4))
+    ax.set_xlabel(label)
+    ax.set_title(title)
+
+
+def _profile(found: Found, name: str) -> Panel:
+    limit = _limits_of(found, name)
+    column = limit.column
+
     def draw(ax: Any) -> None:
-        effects = dict(list(found.conclusion.effects.items())[:BARS])
-        places = np.arange(len(effects))[::-1]
-        ax.barh(places, list(effects.values()), height=0.6)
-        ax.set_yticks(places, [_short(name) for name in effects])
-        ax.set(xlim=(0.0, None), ylim=(min(-0.6, len(effects) - 5.0), len(effects) - 0.4))
-        ax.set_xlabel(f"standard deviation of {found.target} by the feature alone")
-        ax.set_title("which features matter")
-
-    return Panel(draw, f"By how much {found.target} varies with each feature alone.")
-
-
-def _profile(found: Found, feature: int) -> Panel:
-    column, limit = found.space.columns[feature], found.limits[feature]
-
-    def draw(ax: Any) -> None:
-        step = -(-found.region.oracle.n_rows // ROWS_DRAWN)
-        values, mean = column.values[::step], believed(found)[::step]
+        step = -(-found.memory.n_rows // ROWS_DRAWN)
+        values, mean = column.values[::step], found.foretold()[::step]
         if column.kind == "texts":
             _draw_categories(ax, column, limit, values, mean)
         else:
             _draw_profile(ax, limit, values, mean)
-        _label(column, ax.xaxis)
-        ax.set(xlabel=column.name, ylabel=f"average {found.target}")
+        label_axis(column, ax.xaxis)
+        ax.set(xlabel=name, ylabel=f"posterior mean of {found.target}")
         ax.legend()
 
-    caption = f"{column.name}: what the answers tell of {found.target} along it"
-    others = ", whatever the others are" if len(found.space.columns) > 1 else ""
+    caption = f"{name}: what the answers tell of {found.target} along it"
+    others = ", whatever the others are" if len(found.features) > 1 else ""
     return Panel(draw, caption + others + ".")
 
 
@@ -250,7 +201,7 @@ def _draw_profile(ax: Any, limit: Limits, values: np.ndarray, mean: np.ndarray) 
     parts = np.array_split(np.argsort(values, kind="stable"), n)
     x = [values[part].mean() for part in parts]
     low, high = zip(*(np.quantile(mean[part], (0.1, 0.9)) for part in parts), strict=True)
-    ax.fill_between(x, low, high, alpha=0.25, lw=0, label="80 % of the rows")
+    ax.fill_between(x, low, high, alpha=0.25, lw=0, label="posterior means of 80 % of the rows")
     ax.plot(x, [mean[part].mean() for part in parts], label="their average")
     if limit.conditions:
         ends = (values.min(), values.max())
@@ -270,7 +221,7 @@ def _draw_categories(
         part = mean[values == code]
         low, high = np.quantile(part, (0.1, 0.9)) if len(part) else (math.nan, math.nan)
         chosen = limit.among is not None and label in among
-        name = "recommended" if chosen else "80 % of the rows, and their average"
+        name = "recommended" if chosen else "80 % of the posterior means, and their average"
         color = RECOMMENDED if chosen else "C0"
         ax.plot([code, code], [low, high], color=color, lw=6, alpha=0.35, solid_capstyle="butt")
         point = {"color": color, "label": None if chosen in labelled else name}
@@ -280,33 +231,30 @@ def _draw_categories(
 
 def _ranking(found: Found) -> Panel:
     def draw(ax: Any) -> None:
-        region = found.region
-        groups = [group for _, group in sorted(region.oracle.asked.items())]
-        mean, std = region.optimizer.predict_query(groups, return_std=True)
+        search = found.search
+        mean, std = search.mean, np.sqrt(np.maximum(np.diag(search.cov), 0.0))
         sign = 1.0 if found.minimizes else -1.0
         best = np.argsort(sign * mean, kind="stable")[:GROUPS_SHOWN].tolist()
-        root = next((i for i, group in enumerate(groups) if group.depth == 0), best[0])
-        best += [] if root in best else [root]
+        best += [] if 0 in best else [0]
         places = np.arange(len(best))[::-1]
         for place, i in zip(places, best, strict=True):
-            chosen = groups[i].depth == region.group.depth and groups[i].index == region.group.index
-            color = RECOMMENDED if chosen else "C0"
+            color = RECOMMENDED if i == search.place else "C0"
             bar = {"xerr": QUANTILE_95 * std[i], "color": color, "capsize": 3}
             ax.errorbar(mean[i], place, fmt="o", **bar)
-        names = [_folded(_name(found, groups[i])) for i in best]
+        names = [_folded(_name(found, i)) for i in best]
         ax.set_yticks(places, names, fontsize="small")
-        ax.axvline(mean[root], color=ink_of(ax), lw=0.8, ls=":")
+        ax.axvline(mean[0], color=ink_of(ax), lw=0.8, ls=":")
         ax.set(xlabel=f"average {found.target}, with 95 % intervals", title="the best groups asked")
 
     return Panel(draw, "The best of the groups that were asked for, and the whole table.")
 
 
-def _name(found: Found, group: Any) -> str:
-    if group.depth == 0:
+def _name(found: Found, place: int) -> str:
+    if place == 0:
         return "whole table"
-    if (group.depth, group.index) == (found.region.group.depth, found.region.group.index):
+    if place == found.search.place:
         return "recommended"
-    return named(found.limits_of(group))
+    return named(found.limits_of(found.box_of(found.search.groups[place])))
 
 
 def _folded(name: str) -> str:
@@ -317,7 +265,7 @@ def _short(name: str) -> str:
     return name if len(name) <= LETTERS else name[: LETTERS - 1] + "…"
 
 
-def _label(column: Column, axis: Any) -> None:
+def label_axis(column: Column, axis: Any) -> None:
     """Let an axis show dates and categories."""
     if column.kind == "dates":
         axis.axis_date()
@@ -335,30 +283,26 @@ def _label(column: Column, axis: Any) -> None:
 # -- the demo -----------------------------------------------------------------------------------
 
 
-def draw_photograph(region: Region, places: np.ndarray, image: np.ndarray) -> Any:
-    """Draw the photograph, and beside it what the averages tell of it."""
+def draw_photograph(found: Found, image: np.ndarray) -> Any:
+    """Draw the photograph, and next to it the estimate from averages."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
+    from matplotlib.patheffects import Normal, Stroke
 
-    from skgpb.plotting import CellMapDisplay
-
-    figure = Figure(figsize=(15.0, 6.0), layout="constrained", dpi=150)
+    figure = Figure(figsize=(15.0, 5.2), layout="constrained", dpi=150)
     left, right = figure.subplots(1, 2)
-    right.invert_yaxis()
-    display = CellMapDisplay.from_optimizer(
-        region.optimizer,
-        right,
-        recommended=region.group,
-        pool=places,
-        feature_names=PIXELS,
-        value_name="average brightness",
-    )
     left.imshow(image)
-    low, high = region.lower, region.upper
-    left.add_patch(
-        Rectangle((low[0], low[1]), *(high - low), fill=False, edgecolor=display.color, lw=2.5)
-    )
-    left.set(title="the photograph, unknown to the search", xlabel=PIXELS[0], ylabel=PIXELS[1])
-    right.set(title=f"what {count(region.oracle.n_answers, 'average')} tell", aspect="equal")
-    right.set(xlim=left.get_xlim(), ylim=left.get_ylim())
+    shown = right.imshow(found.foretold().reshape(image.shape[:2]), cmap="viridis")
+    figure.colorbar(shown, ax=right, label="posterior mean of brightness")
+    corners = [column.values[found.members] for column in found.features]
+    low, high = (np.array([end(each) for each in corners]) for end in (np.min, np.max))
+    # Neither an orange flower nor the colours of the map hide it.
+    rim = [Stroke(linewidth=6.0, foreground="black"), Normal()]
+    for ax in (left, right):
+        around = Rectangle((low[0], low[1]), *(high - low), fill=False, ec="cyan", lw=2.5)
+        around.set_path_effects(rim)
+        ax.add_patch(around)
+        ax.set(xlabel=PIXELS[0], ylabel=PIXELS[1])
+    left.set(title="the photograph, unknown to the search")
+    right.set(title=f"what {count(found.search.n_answers, 'average')} tell")
     return figure

@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from skgpb.cli.arguments import UsageError, positive
-from skgpb.cli.region import N_CHILDREN, GroupOracle, group_size
-from skgpb.datasets import PrivateAverages, rho_of
+from skgpb.cli.asked import GROUPS, QUANTILE_95, Found
+from skgpb.cli.exact import FEWEST
+from skgpb.cli.tables import SearchTable
+from skgpb.datasets import Column, PrivacyLedger, PrivateAverages, rho_of
 from skgpb.datasets.accounting import check_delta
+from skgpb.datasets.ledger import columns_of
 from skgpb.datasets.private import check_range
-from skgpb.domains import Cell, UndividedPool
+from skgpb.tables.asking import FIRST
 
 DELTA = 1e-6
 # Times the number of rows: more is reported to be weak.
 LARGEST_DELTA = 0.1
-# The smallest groups have so many rows that the noise is about one tenth of the range, or less.
+# Largest noise in the smallest groups, as a share of the range.
 NOISE_SHARE = 0.1
+# An average within this share of the range from an end may come from values beyond that end.
+NEAR_END = 0.1
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +49,7 @@ def add_private(parser: argparse.ArgumentParser) -> None:
         "--delta",
         type=positive,
         metavar="D",
-        help=f"beside epsilon, far less than one over the number of rows (default: {DELTA:g})",
+        help=f"delta of differential privacy, far below 1 / number of rows (default: {DELTA:g})",
     )
     add(
         "--target-range",
@@ -52,6 +59,12 @@ def add_private(parser: argparse.ArgumentParser) -> None:
         help="between what values of the target may lie, from what is known without the table; "
         "values beyond count as LOW or HIGH",
     )
+    add(
+        "--ledger",
+        metavar="FILE",
+        help="the account of all searches of this table, made where there is none: --epsilon is "
+        "then the budget for all of them together, and what was answered once is answered again",
+    )
     # The operating system's random numbers, unless a seed is given.
     parser.set_defaults(seed=None)
 
@@ -59,11 +72,11 @@ def add_private(parser: argparse.ArgumentParser) -> None:
 def check_private(arguments: argparse.Namespace) -> None:
     """Find what does not go together, before the table is read."""
     if arguments.epsilon is None:
-        for option in ("delta", "target_range"):
+        for option in ("delta", "target_range", "ledger"):
             if getattr(arguments, option) is not None:
                 raise UsageError(f"--{option.replace('_', '-')} is for --epsilon")
-        if arguments.budget is None:
-            raise UsageError("the following arguments are required: --budget (or --epsilon)")
+        if arguments.budget is None and arguments.noise:
+            raise UsageError("--noise needs --budget, the number of questions")
         return
     if arguments.target_range is None:
         raise UsageError(
@@ -76,6 +89,11 @@ def check_private(arguments: argparse.Namespace) -> None:
                 "--output has the numbers of the rows",
             }.get(option, "the noise follows from --epsilon")
             raise UsageError(f"--{option.replace('_', '-')} does not go with --epsilon: {reason}")
+    if arguments.ledger is not None and arguments.seed is not None:
+        raise UsageError(
+            "--seed does not go with --ledger: the next search would draw the same noise again, "
+            "and the difference of two answers would have none"
+        )
     try:
         check_range(arguments.target_range)
         check_delta(delta_of(arguments))
@@ -88,13 +106,13 @@ def delta_of(arguments: argparse.Namespace) -> float:
     return DELTA if arguments.delta is None else arguments.delta
 
 
-def private_group_size(n_rows: int, max_depth: int | None, rho: float) -> int:
-    """Fewest rows of a group where the user does not say, by what is public only."""
+def private_group_size(n_rows: int, rho: float) -> int:
+    """Return the default for the fewest rows of a group, from public information only."""
     enough = math.ceil(1.0 / (NOISE_SHARE * math.sqrt(2.0 * rho)))
-    return max(group_size(n_rows, max_depth), min(enough, n_rows // N_CHILDREN))
+    return max(FEWEST, n_rows // GROUPS, min(enough, n_rows // 2))
 
 
-class PrivateGroups(GroupOracle):
+class PrivateOffice:
     """Averages with the noise that a budget of privacy asks for; each group answers once.
 
     Parameters
@@ -103,80 +121,153 @@ class PrivateGroups(GroupOracle):
         The column.
     arguments : Namespace
         Of the command line.
+    ledger : PrivacyLedger, default=None
+        The account of all searches of the table.
+    rows : ndarray of shape (n,), default=None
+        Numbers of the rows in the table of the ledger, None for all of them.
 
     Attributes
     ----------
     averages : PrivateAverages
         What answers, and counts.
+    spent_before : float
+        The epsilon that other searches had spent.
     noises : list of float
         Standard deviation of the noise in every answer.
+    limits : (low, high)
+        Between what every average lies before noise is added.
     """
 
-    variance: float
+    #: The same question has the same answer.
+    repeats = False
 
-    def __init__(self, values: np.ndarray, arguments: argparse.Namespace) -> None:
-        super().__init__(len(values), 0.0)
-        self._values, self._arguments = values, arguments
+    def __init__(
+        self,
+        values: np.ndarray,
+        arguments: argparse.Namespace,
+        ledger: PrivacyLedger | None = None,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        self.limits: tuple[float, float] = check_range(arguments.target_range)
+        if ledger is None or rows is None:
+            self._rows, column = np.arange(len(values)), values
+        else:
+            # It counts for every row of the table; no group holds those that are not searched.
+            self._rows, column = rows, np.full(ledger.n_rows, self.limits[0])
+            column[rows] = values
         self.noises: list[float] = []
-
-    def begin(self, domain: UndividedPool) -> None:
-        """Take notice of the groups that may be asked for."""
-        self._domain = domain
         self.averages: PrivateAverages = PrivateAverages(
-            self._values,
-            self._arguments.target_range,
-            epsilon=self._arguments.epsilon,
-            delta=delta_of(self._arguments),
-            min_members=domain.fewest,
-            random_state=self._arguments.seed,
+            column,
+            arguments.target_range,
+            epsilon=arguments.epsilon,
+            delta=delta_of(arguments),
+            min_members=arguments.least,
+            random_state=arguments.seed,
+            ledger=ledger,
         )
+        self.spent_before: float = self.averages.epsilon_spent_
 
-    def _answer(self, group: Cell) -> float:
-        average, self.variance, _ = self.averages.answer(group, self._share(group))
-        self.noises.append(math.sqrt(self.variance))
-        return average
+    def affords(self, rows: np.ndarray) -> bool:
+        """Return whether a query for this group would be answered: its budget is not spent."""
+        return self.averages.affords(self._rows[rows])
 
-    def _share(self, group: Cell) -> float:
-        """How much of what is left to its rows a group may spend: all of it where it is last."""
-        if not self._domain.splittable(self._domain.node_of(group)):
-            return 1.0
-        # The noise is about that of the smallest groups, so that little is spent on the way.
-        times = len(np.asarray(group.members)) // self._domain.min_members
-        return 1.0 / max(N_CHILDREN, times) ** 2
-
-    def refuses(self, group: Cell) -> bool:
-        """Whether there is nothing to ask of a group: it was answered, or its budget is spent."""
-        return (group.depth, group.index) in self.asked or not self.averages.affords(group)
+    def answer(self, rows: np.ndarray, part: float) -> tuple[float, float]:
+        """Return the average over a group with noise, and the variance of that."""
+        members = self._rows[rows]
+        left = 1.0 - float(self.averages.spent_[members].max()) / self.averages.rho
+        share = min(1.0, part / left) if left > 0.0 else 1.0
+        average, variance, _ = self.averages.answer(members, share)
+        self.noises.append(math.sqrt(variance))
+        return average, variance
 
 
-def private_oracle(values: np.ndarray, arguments: argparse.Namespace) -> PrivateGroups:
+def ledger_of(table: SearchTable, arguments: argparse.Namespace) -> PrivacyLedger | None:
+    """Return the account of all searches of a table, None where there is none.
+
+    It knows the table by the columns that were features of the first search.
+    """
+    if arguments.ledger is None:
+        return None
+    file, features = table.file, arguments.features
+    try:
+        named = set(columns_of(arguments.ledger))
+        # Where none of them is there it is another table, as the ledger will find.
+        known_by = [name for name in file.names(features) if name in named] or features
+        # As texts, so that it does not matter what each search takes them for.
+        public = {column.name: _cells_of(column) for column in file.read(known_by, known_by)}
+        return PrivacyLedger(arguments.ledger, public, target=arguments.target)
+    except ValueError as error:
+        raise UsageError(f"--ledger: {error}") from error
+
+
+def _cells_of(column: Column) -> np.ndarray:
+    """Return the texts of a column, shape (n_rows,)."""
+    texts = np.array(["", *column.labels], dtype=object)
+    return texts[np.where(column.missing, -1, np.nan_to_num(column.values)).astype(np.intp) + 1]
+
+
+@contextmanager
+def ledger_told(arguments: argparse.Namespace) -> Iterator[None]:
+    """Say in a line that the ledger cannot be read or written."""
+    try:
+        yield
+    except OSError as error:
+        if arguments.ledger is None:
+            raise
+        reason = str(error) if isinstance(error, TimeoutError) else error.strerror or str(error)
+        raise UsageError(f"cannot use --ledger {arguments.ledger}: {reason}") from error
+
+
+def private_office(
+    values: np.ndarray,
+    arguments: argparse.Namespace,
+    ledger: PrivacyLedger | None = None,
+    rows: np.ndarray | None = None,
+) -> PrivateOffice:
     """Return what answers a private search, and resolve what depends on the number of rows."""
     n = len(values)
-    if arguments.min_members is None:
+    if arguments.least is None:
         rho = rho_of(arguments.epsilon, delta_of(arguments))
-        arguments.size = private_group_size(n, arguments.max_depth, rho)
+        arguments.least = private_group_size(n, rho)
     if arguments.budget is None:
-        # As many as there are groups: the search ends when all have told what they may.
-        arguments.budget = N_CHILDREN**2 * (n // (arguments.min_members or arguments.size))
-    return PrivateGroups(values, arguments)
+        # So that the first groups are all of the table, once.
+        arguments.budget = math.ceil((n // arguments.least + 1) / FIRST)
+    return PrivateOffice(values, arguments, ledger, rows)
 
 
-def privacy_entry(oracle: PrivateGroups, arguments: argparse.Namespace) -> dict[str, Any]:
+def privacy_entry(
+    office: PrivateOffice, arguments: argparse.Namespace, found: Found
+) -> dict[str, Any]:
     """Return what the report says of privacy, for other programs."""
-    averages = oracle.averages
+    averages = office.averages
+    spent = averages.epsilon_spent_
     return {
-        "epsilon": averages.epsilon,
+        # Others who share the ledger may have a larger budget.
+        "epsilon": max(averages.epsilon, spent),
         "delta": averages.delta,
-        "epsilon_spent": averages.epsilon_spent_,
+        "epsilon_spent": spent,
+        "epsilon_spent_before": office.spent_before,
+        "ledger": arguments.ledger,
         "rho": averages.rho,
         "rho_spent": float(averages.spent_.max()),
         "target_range": list(arguments.target_range),
-        "noise": [min(oracle.noises), max(oracle.noises)],
+        "at_end_of_range": _end_of_range(found, *arguments.target_range),
+        "noise": [min(office.noises), max(office.noises)],
         "protected": f"the value of {arguments.target} in any one row",
         "public": ["features", "rows and group sizes", "target_range"],
         # With a seed the noise can be repeated, and so be taken off.
         "holds": arguments.seed is None,
     }
+
+
+def _end_of_range(found: Found, low: float, high: float) -> float | None:
+    """The end of the range that the average found cannot be told from, None where there is none."""
+    near, far = NEAR_END * (high - low), QUANTILE_95 * found.std
+    if found.mean > high - near and found.mean + far >= high:
+        return high
+    if found.mean < low + near and found.mean - far <= low:
+        return low
+    return None
 
 
 def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
@@ -188,14 +279,26 @@ def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
         ]
     low, high = privacy["target_range"]
     weak = []
+    if privacy["at_end_of_range"] is not None:
+        end = privacy["at_end_of_range"]
+        beyond = "above" if end == high else "below"
+        weak.append(
+            f"The average found lies at the end of --target-range: values {beyond} {end:,.6g} "
+            f"count as {end:,.6g}, and where there are many the true average lies beyond. Take a "
+            "wider range, from what is known without the table."
+        )
     if privacy["delta"] > LARGEST_DELTA / n_rows:
         weak.append(
             f"That is a weak promise: delta should be far less than one over the {n_rows:,} rows."
         )
+    told, before = "this search prints and writes", ""
+    if privacy["ledger"] is not None:
+        told = f"this search and all others with the ledger {privacy['ledger']} print and write"
+        before = f", {privacy['epsilon_spent_before']:.4g} of it before this search"
     return [
         f"Privacy: {privacy['protected']} is protected with epsilon = {privacy['epsilon']:g} and "
-        f"delta = {privacy['delta']:g} in all that this search prints and writes; spent were "
-        f"{privacy['epsilon_spent']:.4g}.",
+        f"delta = {privacy['delta']:g} in all that {told}; spent were "
+        f"{privacy['epsilon_spent']:.4g}{before}.",
         *weak,
         f"Taken to be public: the features, which rows there are, the sizes of groups, and that "
         f"values lie from {low:,.6g} to {high:,.6g}.",

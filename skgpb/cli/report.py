@@ -1,21 +1,15 @@
-"""What people read of a search: a summary that concludes."""
+"""The printed summary of a search, with its conclusions."""
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
-import numpy as np
-
-from skgpb.cli.features import Limits
+from skgpb.cli.asked import Found
 from skgpb.cli.private import privacy_remark
-from skgpb.cli.region import Region
-from skgpb.cli.result import Found
+from skgpb.cli.words import LISTED, chances, count, named, number, percent, quoted
 
 # Features below this share of the largest effect do not matter.
 MATTERS = 0.1
-# So many features are listed.
-LISTED = 5
 
 
 def summary_of(found: Found, result: dict[str, Any], source: str) -> list[str]:
@@ -31,9 +25,9 @@ def summary_of(found: Found, result: dict[str, Any], source: str) -> list[str]:
 
 
 def rows_of(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what is said of a search, each with its name."""
+    """Return the lines of the report of a search, each with its name."""
     low, high = result["interval_95"]
-    whole = found.region.group.depth == 0
+    whole = found.is_whole
     told = [limit for limit in found.limits if limit.conditions] or found.limits
     named = [(f"  {limit.column.name}", limit.said) for limit in told]
     exact = [("exactly these rows", f"--where {quoted(found.where)}")] if found.where else []
@@ -64,6 +58,7 @@ def rows_of(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
             f"{result['n_rounds']:,} on {count(result['n_groups_asked'], 'group')}, "
             + _noise_of(result),
         ),
+        ("how it was found", _how(result)),
         ("smallest group asked", count(result["smallest_group_asked"], "row")),
         ("rows averaged singly", percent(result["share_of_rows_averaged_singly"])),
         *true,
@@ -73,41 +68,56 @@ def rows_of(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _compared(found: Found) -> list[tuple[str, str]]:
     """Compare the group with the whole table and with the best of the others."""
-    conclusion = found.conclusion
-    low, high = conclusion.gain_interval
-    verdict = "not noise" if conclusion.told_from_noise else "which may be noise alone"
+    low, high = found.gain_interval
+    verdict = (
+        "more than the noise of the answers"
+        if found.told_from_noise
+        else "which may be noise alone"
+    )
     word = "lower" if found.minimizes else "higher"
     rows = [
         (
             f"{word} than the table",
-            f"by {number(conclusion.gain)}, with 95 % probability by {number(low)} to "
+            f"by {number(found.gain[0])}, with 95 % probability by {number(low)} to "
             f"{number(high)}: {verdict}",
         )
     ]
-    if conclusion.runner_up is not None:
-        group = conclusion.runner_up
-        limits = found.limits_of(group)
+    place = found.runner_up
+    if place is not None:
+        group = found.search.groups[place]
         rows.append(
             (
                 "runner-up",
-                f"{count(len(np.asarray(group.members)), 'row')}, {named(limits)}: "
-                f"{number(conclusion.runner_up_mean)}, the better one with "
-                f"{chances(conclusion.runner_up_better)} probability",
+                f"{count(len(group.rows), 'row')}, "
+                f"{named(found.limits_of(found.box_of(group)))}: "
+                f"{number(found.mean_of(place))}, the better one with "
+                f"{chances(found.runner_up_better)} probability",
             )
         )
-    sure = f"{chances(conclusion.sure_of_best)} that no other group asked for is better"
+    asked = len(found.search.groups)
+    sure = f"{chances(found.sure_of_best)} that no other of the {asked:,} groups asked is better"
     return [*rows, ("how sure", sure)]
 
 
-def named(limits: list[Limits]) -> str:
-    """Name what tells a group from other rows."""
-    said = [f"{limit.column.name} {limit.said}" for limit in limits if limit.conditions]
-    return ", ".join(said) or "the whole table"
+def _how(result: dict[str, Any]) -> str:
+    """Say who chose among the groups, and why."""
+    foretold = result["share_foretold"]
+    if result["engine"] == "model":
+        return (
+            "a Gaussian process proposed groups, as it foretold "
+            f"{percent(foretold)} of the variance of answers that it did not know"
+        )
+    if foretold is None:
+        return "the best of the groups asked, as there were too few answers for a model"
+    return (
+        "the worse half of the groups was left out again and again: a Gaussian process foretold "
+        "too little of the answers to propose any"
+    )
 
 
 def _matters(found: Found) -> str:
     """Say which features matter."""
-    effects = found.conclusion.effects
+    effects = found.effects
     largest = max(effects.values())
     if largest == 0.0:
         return "no feature, as far as the answers tell"
@@ -120,19 +130,12 @@ def _matters(found: Found) -> str:
 
 
 def _chance(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say how good groups drawn at random look; it is no verdict, for the group was sought."""
     if "best_by_chance" not in result:
         return []
-    edge, average = result["best_by_chance"], result["true_average"]
-    beyond = average < edge if found.minimizes else average > edge
     side = "below" if found.minimizes else "above"
-    verdict = "so it is not chance" if beyond else "so it may be chance alone"
-    return [
-        (
-            "by chance",
-            f"the best of groups of so many rows, drawn at random, is seldom {side} "
-            f"{number(edge)}: {verdict}",
-        )
-    ]
+    text = f"the best of groups of so many rows, drawn at random, is seldom {side} "
+    return [("by chance", text + number(result["best_by_chance"]))]
 
 
 def _noise_of(result: dict[str, Any]) -> str:
@@ -146,57 +149,13 @@ def _noise_of(result: dict[str, Any]) -> str:
 
 def remarks_of(found: Found, result: dict[str, Any]) -> list[list[str]]:
     """Say what the numbers do not."""
-    remarks, region = [], found.region
-    if region.group.depth == 0 and len(region.oracle.asked) > 1:
+    remarks = []
+    if found.is_whole and len(found.search.groups) > 1:
         remarks.append(["No group that was asked for is better than the whole table."])
-    if region.enough is not None:
-        remarks.append([f"Enough is known: the group is {region.enough}."])
-    elif _unfinished(region):
-        remarks.append(
-            [
-                "The budget was too small to settle on one of the smallest groups: a larger one "
-                f"may find a {'lower' if found.minimizes else 'higher'} average."
-            ]
-        )
+    if found.enough is not None:
+        remarks.append([f"Enough is known: the group is {found.enough}."])
+    elif len(found.search.groups) < 2:
+        remarks.append(["The budget was too small to ask for more than the whole table."])
     if "privacy" in result:
         remarks.append(privacy_remark(result["privacy"], result["n_rows"]))
     return remarks
-
-
-def _unfinished(region: Region) -> bool:
-    """Whether the recommended group can be cut further."""
-    if region.exhausted:
-        return False
-    try:
-        region.optimizer.domain_.cell_at(region.group.depth + 1, 2 * region.group.index)
-    except ValueError:
-        return False
-    return True
-
-
-def quoted(text: str) -> str:
-    """Put a text between quotes for a shell, of any kind where that is possible."""
-    return shlex.quote(text) if set(text) & set('"$`!\\') else f'"{text}"'
-
-
-def count(n: int, what: str) -> str:
-    """Number of things, in words."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def percent(share: float) -> str:
-    """Two significant digits, more of what is close to all."""
-    percent = 100.0 * share
-    return f"{percent:.2g} %" if percent < 10.0 else f"{percent:.4g} %"
-
-
-def chances(probability: float) -> str:
-    """Percents of a probability that is known to about one of them."""
-    if probability < 0.01:
-        return "less than 1 %"
-    return f"{100.0 * probability:.0f} %" if probability < 0.995 else "more than 99 %"
-
-
-def number(x: float, digits: int = 6) -> str:
-    """So many significant digits, with thousands apart."""
-    return f"{x:,.{digits}g}"

@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
+from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, whole
-from skgpb.cli.conclusion import conclude
+from skgpb.cli.arguments import UsageError, add_common, add_stop, not_negative, rows_or_share, whole
+from skgpb.cli.asked import Found, fewest_asked, search_asked
+from skgpb.cli.databases import add_database, check_database, search_database
+from skgpb.cli.exact import check_exact, search_exactly
+from skgpb.cli.exact import result_of as exact_result_of
+from skgpb.cli.exact import summary_of as exact_summary_of
+from skgpb.cli.exact_pictures import panels_of as exact_panels_of
 from skgpb.cli.files import check_drawing, check_outputs, check_picture, write_json, write_report
-from skgpb.cli.html_report import write_html
-from skgpb.cli.pictures import draw_table
-from skgpb.cli.private import add_private, check_private, private_oracle
-from skgpb.cli.region import (
-    KERNELS,
-    N_CHILDREN,
-    GroupAverages,
-    GroupOracle,
-    Region,
-    find_region,
-    group_size,
+from skgpb.cli.html_report import write_exact_html, write_html
+from skgpb.cli.pictures import draw_panels, draw_table
+from skgpb.cli.private import (
+    add_private,
+    check_private,
+    ledger_of,
+    ledger_told,
+    private_office,
 )
-from skgpb.cli.report import count, summary_of
-from skgpb.cli.result import Found, result_of
-from skgpb.cli.tables import SearchTable, add_table, check_table, read_search
-from skgpb.optimizers import Stop
+from skgpb.cli.report import summary_of
+from skgpb.cli.result import result_of
+from skgpb.cli.tables import SearchTable, add_table, check_table, is_exact, read_search
+from skgpb.cli.words import count
+from skgpb.datasets import Column
+from skgpb.tables.asking import NoisyAverages, Office
 
 # A search needs two groups of two rows.
 FEWEST_ROWS = 4
-# No table has so many rows that it could be halved more often.
-DEEPEST = 60
 
 
 def add_parser(commands: Any) -> None:
@@ -42,12 +44,13 @@ def add_parser(commands: Any) -> None:
     search = commands.add_parser(
         "search",
         help="search a table for the group of rows with the highest average of a column",
-        description="Find the group of rows of a table with the highest average of a column, "
-        "asking only for noisy averages over groups of rows. Groups are boxes in the space of "
-        "the features. No value of the column is ever looked at on its own.",
+        description="Find the group of rows of a table with the highest average of a column. "
+        "Groups are boxes in the space of the features. By itself it looks at all rows, and says "
+        "whether the group is real. With --budget, --noise or --epsilon it asks for averages over "
+        "groups of rows, few, noisy or private ones, and looks at no value of the column alone.",
         allow_abbrev=False,
     )
-    search.set_defaults(run=_search, size=None)
+    search.set_defaults(run=partial(_search, parser=search))
     add = search.add_argument
     add(
         "data",
@@ -63,14 +66,15 @@ def add_parser(commands: Any) -> None:
         action="append",
         required=True,
         metavar="NAME",
-        help="column whose average is sought",
+        help="column whose average is maximised",
     )
-    add("--minimize", action="store_true", help="seek the lowest average")
+    add("--minimize", action="store_true", help="look for the lowest average")
     add(
         "--budget",
         type=whole(1),
         metavar="N",
-        help="number of questions; with --epsilon it may be left out",
+        help="ask only this many questions, each for the average of a group of rows (default: look "
+        "at all rows; with --epsilon: until the budget of privacy is spent)",
     )
     add(
         "--noise",
@@ -78,7 +82,7 @@ def add_parser(commands: Any) -> None:
         default=0.0,
         metavar="SD",
         help="standard deviation of the Gaussian noise added to every answer, in units of the "
-        "target; it promises no privacy, --epsilon does (default: 0)",
+        "target; it gives no privacy, --epsilon does (default: 0)",
     )
     add(
         "--alpha",
@@ -88,26 +92,12 @@ def add_parser(commands: Any) -> None:
         "of the spread of the answers, squared)",
     )
     add(
-        "--kernel",
-        choices=sorted(KERNELS),
-        default="matern52",
-        metavar="NAME",
-        help=f"covariance, its scales are learned: {', '.join(sorted(KERNELS))} "
-        "(default: %(default)s)",
-    )
-    add(
-        "--max-depth",
-        type=whole(0, DEEPEST),
-        metavar="D",
-        help="deepest level at which a group is split in two; the whole table is level 0 "
-        "(default: until groups are of the size of --min-members)",
-    )
-    add(
+        "--min-rows",
         "--min-members",
-        type=whole(1),
+        type=rows_or_share,
         metavar="M",
-        help="fewest rows of a group that is asked for (default: about a 64th of the table, fewer "
-        "only where equal values leave no other cut)",
+        help="fewest rows of a group, such as 200 or 1%% (default: 5%% of the table, a 64th where "
+        "questions are asked)",
     )
     add(
         "--save-rows",
@@ -123,30 +113,49 @@ def add_parser(commands: Any) -> None:
     add_common(search, None, None)
     add_table(search)
     add_private(search)
+    add_database(search)
 
 
-def _search(arguments: argparse.Namespace) -> None:
+def _search(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    if check_database(arguments, parser):
+        search_database(arguments)
+        return
     check_table(arguments)
     check_private(arguments)
     output, plot, rows = arguments.output, arguments.plot, arguments.save_rows
     named = {"--output": output, "--plot": plot, "--save-rows": rows, "--report": arguments.report}
+    named["--ledger"] = arguments.ledger
     check_outputs(named, arguments.data)
     if plot is not None:
         check_picture(plot)
     if arguments.report is not None:
         check_drawing("--report")
+    if is_exact(arguments):
+        check_exact(arguments)
+        _search_exactly(arguments)
+        return
     table = read_search(arguments)
-    space, values = table.space, table.values
-    _check_sizes(table, arguments)
-    if arguments.epsilon is None:
-        oracle: GroupOracle = GroupAverages(values, arguments.noise, arguments.seed or 0)
-        known: np.ndarray | None = values
-    else:
-        # From here on the column is known to the oracle alone.
-        oracle, known = private_oracle(values, arguments), None
-    region = run_search(space.coordinates, oracle, arguments)
-    found = Found(region, space, conclude(region, space), arguments.target, table.conditions)
-    result = result_of(found, known, arguments, table.file.name, table.rows)
+    _check_number(table)
+    values, n = table.values, len(table.values)
+    private = arguments.epsilon is not None
+    arguments.least = None
+    if not private or arguments.min_rows is not None:
+        arguments.least = fewest_asked(arguments, n)
+    known: np.ndarray | None = None if private else values
+    with ledger_told(arguments):
+        office: Office = NoisyAverages(values, arguments.noise, arguments.seed or 0)
+        if private:
+            # From here on the column is known to the office alone.
+            ledger = ledger_of(table, arguments)
+            office = _private(values, arguments, ledger, table.rows)
+        found = run_search(
+            table.features,
+            office,
+            arguments,
+            conditions=table.conditions,
+            neighbours=arguments.groups,
+        )
+    result = result_of(found, office, known, arguments, table.file.name, table.rows)
     summary = summary_of(found, result, table.said)
     write_report(
         summary,
@@ -159,61 +168,59 @@ def _search(arguments: argparse.Namespace) -> None:
     )
 
 
-def _check_sizes(table: SearchTable, arguments: argparse.Namespace) -> None:
+def _private(
+    values: np.ndarray, arguments: argparse.Namespace, ledger: Any, rows: np.ndarray
+) -> Office:
+    try:
+        return private_office(values, arguments, ledger, rows)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _search_exactly(arguments: argparse.Namespace) -> None:
+    """Look at all rows."""
+    table = read_search(arguments)
+    _check_number(table)
+    found = search_exactly(table, arguments)
+    result = exact_result_of(found, arguments)
+    title = f"{count(result['n_members'], 'row')} of {result['n_rows']:,} recommended"
+    write_report(
+        exact_summary_of(found, result, table.said),
+        [
+            ("result", arguments.output, partial(write_json, result)),
+            ("rows", arguments.save_rows, partial(table.file.copy_rows, result["members"])),
+            (
+                "map",
+                arguments.plot,
+                lambda name: draw_panels(exact_panels_of(found), title).savefig(name),
+            ),
+            ("report", arguments.report, partial(write_exact_html, found, result, table.said)),
+        ],
+    )
+
+
+def _check_number(table: SearchTable) -> None:
     n = len(table.rows)
     if n < FEWEST_ROWS:
         left = " left" if n < table.n_read else ""
         raise UsageError(
             f"{table.file.name} has {count(n, 'row')}{left}, a search needs at least {FEWEST_ROWS}"
         )
-    if not np.ptp(table.space.coordinates, axis=0).any():
-        raise UsageError("no groups can be formed: every feature has one and the same value")
-    least, depth = arguments.min_members, arguments.max_depth
-    if least is not None and N_CHILDREN * least > n:
-        raise UsageError(
-            f"--min-members {least} does not allow to split a table of {n} rows: at most "
-            f"{n // N_CHILDREN}"
-        )
-    least = group_size(n, depth) if least is None else least
-    deepest = int(math.log2(n / least) + 1e-9) - 1
-    if depth is not None and depth > deepest:
-        raise UsageError(
-            f"--max-depth {depth} would need groups of fewer than {least} rows: at most {deepest} "
-            f"for a table of {n} rows"
-        )
 
 
-def run_search(table: np.ndarray, oracle: GroupOracle, arguments: argparse.Namespace) -> Region:
+def run_search(
+    features: Sequence[Column], office: Office, arguments: argparse.Namespace, **given: Any
+) -> Found:
     """Ask for averages over groups of rows, and recommend a group."""
     bar = _progress_bar(arguments.budget)
+    tick = {} if bar is None else {"tick": bar.update}
+    limits = getattr(office, "limits", None)
+    limited = {} if limits is None else {"limits": limits}
     try:
-        return find_region(
-            table,
-            oracle,
-            arguments.budget,
-            alpha=arguments.alpha,
-            kernel=arguments.kernel,
-            max_depth=arguments.max_depth,
-            min_members=arguments.min_members,
-            size=arguments.size,
-            minimize=arguments.minimize,
-            seed=arguments.seed or 0,
-            tick=None if bar is None else bar.update,
-            stop=stop_of(arguments),
-        )
-    except np.linalg.LinAlgError as error:
-        raise UsageError(f"the model broke down, try a larger --alpha: {error}") from error
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+        return search_asked(features, office, arguments, **limited, **tick, **given)
     finally:
         if bar is not None:
             bar.close()
-
-
-def stop_of(arguments: argparse.Namespace) -> Stop | None:
-    """When enough is known, None where that is not asked for."""
-    within = arguments.stop_within
-    return None if within is None else Stop(within, 1.0 - arguments.confidence)
 
 
 def _progress_bar(total: int) -> Any:

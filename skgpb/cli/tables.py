@@ -1,14 +1,14 @@
-"""What ``search`` reads: the options that say how a table is written and which rows count."""
+"""Options of ``search`` for reading a table and selecting its rows."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from skgpb.cli.arguments import UsageError
-from skgpb.cli.features import FeatureSpace
 from skgpb.cli.where import Condition, written
 from skgpb.datasets import Column, TableFile, TableFormat
 from skgpb.datasets.columns import CellError
@@ -28,7 +28,7 @@ class SearchTable:
     ----------
     file : TableFile
         Where they come from.
-    space : FeatureSpace
+    features : list of Column
         Their features.
     values : ndarray of shape (n_rows,)
         Their targets.
@@ -40,16 +40,19 @@ class SearchTable:
         What of the file is searched, for --where.
     n_read, n_incomplete : int
         Rows in the file, and rows left out because a value is missing.
+    groups : sequence of str
+        Features whose categories come together with their neighbours.
     """
 
     file: TableFile
-    space: FeatureSpace
+    features: list[Column]
     values: np.ndarray
     rows: np.ndarray
     columns: dict[str, Column]
     conditions: tuple[str, ...]
     n_read: int
     n_incomplete: int
+    groups: Sequence[str] = ()
 
     @property
     def said(self) -> str:
@@ -66,7 +69,7 @@ class SearchTable:
 def add_table(parser: argparse.ArgumentParser) -> None:
     """Add what says how a table is written and which rows count."""
     table = parser.add_argument_group(
-        "table", "How the table is written is found out where it is not said."
+        "table", "The format of the table is detected unless these options give it."
     )
     add = table.add_argument
     add(
@@ -101,8 +104,14 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="features that are categories of which neighbours in the alphabet come together",
+        help="features that are categories in alphabetical order, so that a group may be a "
+        "range of them",
     )
+
+
+def is_exact(arguments: argparse.Namespace) -> bool:
+    """Return whether rows are visible and answers are free, so that no questions are needed."""
+    return arguments.budget is None and arguments.epsilon is None and arguments.noise == 0.0
 
 
 def check_table(arguments: argparse.Namespace) -> None:
@@ -161,7 +170,14 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     names = list(dict.fromkeys([*arguments.features, arguments.target, *asked]))
     texts = {*arguments.one_hot, *arguments.groups}
     columns = dict(zip(names, file.read(names, texts), strict=True))
-    features, target = [columns[name] for name in arguments.features], columns[arguments.target]
+    features, target = (
+        [columns[name] for name in arguments.features],
+        columns[arguments.target].as_numbers,
+    )
+    # Where all rows are visible a missing value of a feature is one more of its values.
+    needed = (
+        (target,) if is_exact(arguments) and not arguments.drop_missing else (*features, target)
+    )
     n_read = len(target.values)
     selected = np.ones(n_read, dtype=bool) if condition is None else condition.rows(columns)
     if not selected.any():
@@ -169,39 +185,45 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
     complete = selected.copy()
     try:
         target.check_numbers()
-        for column in (*features, target):
+        for column in needed:
             _check_complete(column, selected, arguments)
             complete &= ~column.missing
     except CellError as error:
-        hint = " (--drop-missing leaves such rows out)" if "missing" in str(error) else ""
-        raise ValueError(file.said(error) + hint) from None
+        raise ValueError(file.said(error)) from None
     if not complete.any():
         raise ValueError(f"{file.name} has no row without a missing value")
     given = [] if condition is None else [f"({arguments.where})"]
     there = [
         f"{written(column.name)} is not missing"
-        for column in (*features, target)
+        for column in needed
         if (column.missing & selected).any()
     ]
     rows = np.flatnonzero(complete)
     kept = {name: column.of_rows(rows) for name, column in columns.items()}
-    values = kept.pop(target.name).values
+    values = kept.pop(target.name).as_numbers.values
     return SearchTable(
         file=file,
-        space=FeatureSpace([kept[column.name] for column in features], arguments.groups),
+        features=[kept[column.name] for column in features],
         values=values,
         rows=rows,
         columns=kept,
         conditions=(*given, *there),
         n_read=n_read,
         n_incomplete=int(selected.sum() - len(rows)),
+        groups=arguments.groups,
     )
 
 
 def _check_complete(column: Column, selected: np.ndarray, arguments: argparse.Namespace) -> None:
     """Raise a CellError where a value of a row that is searched is missing and must not be."""
-    protected = arguments.epsilon is not None and column.name == arguments.target
-    if arguments.drop_missing and not protected:
+    hint = " (--drop-missing leaves such rows out)"
+    if arguments.epsilon is not None and column.name == arguments.target:
+        hint = (
+            ", and no row is left out for that with --epsilon: which rows are searched would tell "
+            "of the values. Fill it, or take the row out of the table where all may know that it "
+            "has no value"
+        )
+    elif arguments.drop_missing:
         return
     for row in np.flatnonzero(column.missing & selected)[:1]:
-        raise CellError(row, column.name, "the value is missing")
+        raise CellError(row, column.name, f"the value is missing{hint}")

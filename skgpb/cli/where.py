@@ -102,7 +102,7 @@ class Condition:
             raise self._unexpected("and, or, or the end")
 
     def rows(self, columns: Mapping[str, Column]) -> np.ndarray:
-        """Whether each row is selected, shape (n_rows,).
+        """Return whether each row is selected, shape (n_rows,).
 
         Parameters
         ----------

@@ -14,6 +14,12 @@ from skgpb.datasets.numbers import Decimal, UnclearError, is_missing, number_of
 # Sums and squares of larger numbers overflow.
 LARGEST = 1e150
 TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
+YES_OR_NO = {"yes": 1.0, "no": 0.0}
+# What a first cell says in a row below all others that adds them up.
+TOTALS = {"total", "totals", "grand total", "sum", "all", "gesamt", "summe"}
+
+
+TOTAL = ": a row of totals is none of the table, take it out"
 
 
 class CellError(ValueError):
@@ -50,7 +56,7 @@ class Column:
 
     @property
     def missing(self) -> np.ndarray:
-        """Whether the value of each row is missing, shape (n_rows,)."""
+        """True if the value of each row is missing, shape (n_rows,)."""
         return np.isnan(self.values)
 
     def of_rows(self, rows: np.ndarray) -> Column:
@@ -70,6 +76,16 @@ class Column:
         for row in np.flatnonzero(np.abs(self.values) > LARGEST)[:1]:
             reason = f"'{self.values[row]:g}' is larger than {LARGEST:g}"
             raise CellError(row, self.name, reason)
+
+    @property
+    def as_numbers(self) -> Column:
+        """The column with 1 for each yes and 0 for each no, if it holds nothing else."""
+        named = [label.lower() for label in self.labels]
+        if self.kind != "texts" or not named or not set(named) <= set(YES_OR_NO):
+            return self
+        meaning = np.array([YES_OR_NO[label] for label in named] + [np.nan])
+        values = meaning[np.where(self.missing, len(named), self.values).astype(np.intp)]
+        return Column(self.name, "numbers", values)
 
     def check_numbers(self) -> None:
         """Raise a CellError where a column holds something else than numbers."""
@@ -137,7 +153,13 @@ def column_of_texts(
 
     numbers = [_why_no_number(text, decimal) for text in given]
     if n_rows @ [not why or " may be " in why for why in numbers] > 0.5 * n_rows.sum():
-        complain({i: why for i, why in zip(there, numbers, strict=True) if why})
+        complain(
+            {
+                i: why + (TOTAL if text.lower() in TOTALS else "")
+                for i, text, why in zip(there, given, numbers, strict=True)
+                if why
+            }
+        )
     try:
         days = dates_of(given, pattern)
     except UnclearError as error:

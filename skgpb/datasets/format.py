@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from skgpb.datasets.numbers import Decimal
 
-# At most so many column names in a message.
+# Maximum number of column names in a message.
 NAMES_SHOWN = 12
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " "}
 

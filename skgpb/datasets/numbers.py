@@ -28,15 +28,24 @@ _EVIDENCE: dict[Decimal, re.Pattern[str]] = {
         r"|\d{1,3}(?:,\d{3}){2,})(?:[eE][+-]?\d+)?"
     ),
 }
+# A number may have one sign of a currency on either side, or one of a share behind it.
+_WITH_UNIT = re.compile(r"(?P<sign>[+-]?)[$€£¥₹]?\s*(?P<number>[+-]?[\d.,][^$€£¥₹%]*?)\s*[$€£¥₹%]?")
 _THREE_DIGITS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
 class UnclearError(ValueError):
-    """What is written can be read in two ways."""
+    """A text can be read as two different numbers."""
+
+
+def _bare(cell: str) -> str:
+    """Return a number without a sign of a currency or of a share: 58.7% is 58.7."""
+    text = cell.strip().replace("\u2212", "-")
+    found = _WITH_UNIT.fullmatch(text)
+    return text if found is None else found["sign"] + found["number"]
 
 
 def is_missing(text: str) -> bool:
-    """Whether a cell stands for no value."""
+    """Return whether a cell stands for no value."""
     return text.strip().lower() in MISSING
 
 
@@ -44,7 +53,7 @@ def decimal_of(cells: Iterable[str]) -> Decimal | None:
     """Decimal mark that the numbers among some cells can only have been written with."""
     marks: set[Decimal] = set()
     for cell in cells:
-        marks.update(mark for mark, form in _EVIDENCE.items() if form.fullmatch(cell.strip()))
+        marks.update(mark for mark, form in _EVIDENCE.items() if form.fullmatch(_bare(cell)))
     return marks.pop() if len(marks) == 1 else None
 
 
@@ -56,7 +65,7 @@ def number_of(cell: str, decimal: Decimal | None) -> float:
     ValueError
         Where it is no number, or could be two. The message follows that of the place.
     """
-    text = cell.strip().replace("\u2212", "-")
+    text = _bare(cell)
     if text.lower() in MISSING:
         return math.nan
     if "_" in text:

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import math
 import random
-from threading import Lock
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skgpb.datasets.accounting import Dice, discrete_gaussian, epsilon_of, is_number, rho_of
+from skgpb.datasets.account import Account, PrivateAnswer, Question
+from skgpb.datasets.accounting import SLACK, Dice, discrete_gaussian, epsilon_of, is_number, rho_of
+from skgpb.datasets.ledger import PrivacyLedger
 from skgpb.exceptions import PrivacyBudgetError
 from skgpb.utils import Integral, check_numbers
 
@@ -33,26 +34,8 @@ from skgpb.utils import Integral, check_numbers
 STEPS = 2**20
 # The budget of a row is spent where less than this share is left.
 SPENT = 1e-3
-# An answer whose noise is wider than so many ranges is never given.
+# An answer is never given if the standard deviation of its noise exceeds this many ranges.
 WIDEST = 1e9
-
-
-class PrivateAnswer(NamedTuple):
-    """What :class:`PrivateAverages` returns: a noisy average, its noise, and what it cost.
-
-    Attributes
-    ----------
-    average : float
-        The average over the group, with noise.
-    variance : float
-        Variance of the noise; ``optimizer.tell(group, average, alpha=variance)``.
-    rho : float
-        What it has cost the rows of the group, in zCDP.
-    """
-
-    average: float
-    variance: float
-    rho: float
 
 
 class PrivateAverages:
@@ -77,18 +60,23 @@ class PrivateAverages:
     random_state : int, RandomState instance or None, default=None
         None for the operating system's entropy. With anything else the noise can be repeated,
         and so be taken off by whoever knows it: **nothing is private then** unless it is
-        kept as secret as the column.
+        kept as secret as the column. It must be None where there is a ledger.
+    ledger : PrivacyLedger, default=None
+        The account, in a file that survives this object. ``epsilon`` is then the budget for all
+        that was ever asked with the ledger, of which some may be spent; ``values`` are the column
+        of all rows of its table, in their order. None for an account of this object alone.
 
     Attributes
     ----------
     rho : float
         The budget in zero-concentrated differential privacy (zCDP).
     spent_ : ndarray of shape (n,)
-        What was spent about every row, in zCDP, at most ``rho``.
+        What was spent about every row, in zCDP, at most ``rho``; with a ledger, by all that
+        share it.
     epsilon_spent_ : float
         The epsilon of what was spent about the row that most was spent about.
     n_answers : int
-        How many different groups were answered.
+        How many different groups were answered; with a ledger, to all that share it.
 
     Notes
     -----
@@ -102,8 +90,14 @@ class PrivateAverages:
     the answers have no last digits that give them away. What is not covered: how long a draw takes,
     and the memory of the process.
 
-    *Copies.* Threads may share one object. It refuses to be copied, pickled or sent to another
-    process, where the same budget would be spent again.
+    *Copies.* Threads may share one object. It refuses to be copied or pickled, and a process that
+    was forked is refused every answer: the same budget would be spent again. Processes share a
+    :class:`PrivacyLedger`: each may have an object with it, by a fork or of its own.
+
+    *Repeated searches.* Whoever asks about the same rows with another object, or runs a program
+    again, spends another budget: two of epsilon 1 promise epsilon 2. With a ledger the second
+    has what the first has left. Settle the total before you see an answer: a budget that is
+    raised because of what was seen promises no less than the highest that might have been.
 
     *Accounting.* An answer with noise of standard deviation s on the average costs
     :math:`(range / n)^2 / (2 s^2)` in zCDP; see :func:`rho_of` for the total.
@@ -140,6 +134,7 @@ class PrivateAverages:
         delta: float,
         min_members: int = 1,
         random_state: Any = None,
+        ledger: PrivacyLedger | None = None,
     ) -> None:
         self._low, self._high = check_range(target_range)
         self.rho: float = rho_of(epsilon, delta)
@@ -152,15 +147,37 @@ class PrivateAverages:
         shares = (np.clip(values, self._low, self._high) - self._low) / (self._high - self._low)
         self._steps = np.rint(shares * STEPS).astype(np.int64)
         self.epsilon, self.delta, self.min_members = float(epsilon), float(delta), int(min_members)
-        self.spent_: np.ndarray = np.zeros(len(values))
-        self._answers: dict[bytes, PrivateAnswer] = {}
+        self._account = Account(len(values)) if ledger is None else ledger
+        if ledger is not None:
+            self._check_ledger(ledger, random_state)
         self._dice = dice(random_state)
-        self._lock = Lock()
+
+    def _check_ledger(self, ledger: PrivacyLedger, random_state: Any) -> None:
+        """Refuse a ledger with which the promise would not hold."""
+        if not isinstance(ledger, PrivacyLedger):
+            raise TypeError(f"ledger must be a PrivacyLedger or None, got {ledger!r}")
+        if random_state is not None:
+            raise ValueError(
+                "random_state must be None with a ledger: the next process would draw the same "
+                "noise again, and the difference of two answers would have none"
+            )
+        if len(self._steps) != ledger.n_rows:
+            raise ValueError(
+                f"values must have all {ledger.n_rows} rows of the table of the ledger, even if "
+                f"only some of them are asked about; got {len(self._steps)}"
+            )
+        if self.spent_.max() > self.rho * (1.0 + SLACK):
+            raise PrivacyBudgetError(
+                f"epsilon={self.epsilon:g} at delta={self.delta:g} is the budget for all questions "
+                f"with the ledger {str(ledger.path)!r}, but epsilon={self.epsilon_spent_:.4g} is "
+                "spent already"
+            )
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or sent to another process."""
         raise TypeError(
-            "a copy of PrivateAverages would have a budget of its own: ask this one, in its process"
+            "PrivateAverages cannot be copied, because a copy would have a budget of its own: "
+            "use it in one process"
         )
 
     def answer(self, group: Any, share: float | None = None) -> PrivateAnswer:
@@ -182,34 +199,42 @@ class PrivateAverages:
         ------
         PrivacyBudgetError
             Where what is left to one of the rows does not allow it. Nothing is spent.
+        RuntimeError
+            In a process that was forked, without a ledger.
+        OSError
+            Where the ledger cannot be read or written. It then gave no answer.
         ValueError
             For groups with too few rows, with a row twice, or with rows that do not exist.
         """
         rows = self._rows(group)
         if not (share is None or (is_number(share) and 0.0 < share <= 1.0)):
             raise ValueError(f"share must be None or a number > 0 and <= 1, got {share!r}")
-        with self._lock:
-            return self._answers.get(rows.tobytes()) or self._new_answer(rows, share)
+        question = Question.about(self._low, self._high, rows)
+        with self._account.alone():
+            known = self._account.answers.get(question)
+            return known or self._new_answer(question, rows, share)
 
-    def _new_answer(self, rows: np.ndarray, share: float | None) -> PrivateAnswer:
-        """Answer what was not asked before; the lock is held, or two could spend the same."""
+    def _new_answer(
+        self, question: Question, rows: np.ndarray, share: float | None
+    ) -> PrivateAnswer:
+        """Answer what was not asked before; nobody else is asked now, who could spend the same."""
         sigma = self._sigma(rows, share)
         if sigma is None:
             raise PrivacyBudgetError(
-                f"the privacy budget is spent: of epsilon={self.epsilon:g} at "
-                f"delta={self.delta:g} nothing is left to some of the {len(rows)} rows of the group"
+                f"the privacy budget of epsilon={self.epsilon:g} at delta={self.delta:g} is spent "
+                f"for some of the {len(rows)} rows of the group"
             )
         rho = STEPS**2 / (2 * sigma**2)
         # Spent before it is drawn: an interrupt in between costs the answer, not the promise.
-        self.spent_[rows] += rho
+        self._account.spend(question, rows, rho)
         noisy = int(self._steps[rows].sum()) + discrete_gaussian(sigma, self._dice)
         unit = (self._high - self._low) / STEPS / len(rows)
         answer = PrivateAnswer(self._low + unit * noisy, (unit * sigma) ** 2, rho)
-        self._answers[rows.tobytes()] = answer
+        self._account.answered(question, answer)
         return answer
 
     def affords(self, group: Any) -> bool:
-        """Whether a group would be answered: it was before, or the budget allows.
+        """Return whether a group would be answered: it was before, or the budget allows.
 
         Parameters
         ----------
@@ -221,12 +246,21 @@ class PrivateAverages:
         affords : bool
         """
         rows = self._rows(group)
-        return rows.tobytes() in self._answers or self._sigma(rows) is not None
+        with self._account.alone():
+            known = Question.about(self._low, self._high, rows) in self._account.answers
+            return known or self._sigma(rows) is not None
+
+    @property
+    def spent_(self) -> np.ndarray:
+        """Budget spent for every row, in zCDP, shape (n,)."""
+        with self._account.alone():
+            return self._account.spent.copy()
 
     @property
     def n_answers(self) -> int:
         """How many different groups were answered."""
-        return len(self._answers)
+        with self._account.alone():
+            return len(self._account.answers)
 
     @property
     def epsilon_spent_(self) -> float:
@@ -241,7 +275,7 @@ class PrivateAverages:
                 "a group must be a cell of a pool or a one-dimensional array of row numbers, got "
                 f"an array of {rows.dtype} of shape {rows.shape}"
             )
-        n = len(self.spent_)
+        n = len(self._steps)
         rows = np.sort(rows.astype(np.int64))
         if len(rows) and (rows[0] < 0 or rows[-1] >= n):
             raise ValueError(f"rows must be from 0 to {n - 1}, got {rows[0]} to {rows[-1]}")
@@ -255,7 +289,7 @@ class PrivateAverages:
 
     def _sigma(self, rows: np.ndarray, share: float | None = None) -> int | None:
         """Noise of the next answer on the sum of steps, or None where too little is left."""
-        left = self.rho - float(self.spent_[rows].max())
+        left = self.rho - float(self._account.spent[rows].max())
         rho = left * (1.0 / (len(rows) // self.min_members) ** 2 if share is None else share)
         if left <= SPENT * self.rho or rho * WIDEST**2 < 1.0:
             return None

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-# Standard input is kept in memory up to so many bytes, beyond in a temporary file.
+# Standard input of at most this many bytes is kept in memory, else in a temporary file.
 IN_MEMORY = 2**26
 HEAD = 2**16
 PACKED: dict[bytes, Callable[..., Any]] = {

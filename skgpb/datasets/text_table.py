@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
 # Separators that are tried, in that order where they do equally well.
 SEPARATORS = ",;\t| "
-# So many letters are looked at before reading, and so many rows converted at once.
+# Number of characters inspected before reading, and of rows converted at once.
 SAMPLE, ROWS_AT_ONCE = 2**16, 2**15
+# Lines above the header that begin with # are comments.
+MOST_COMMENTS = 1000
+# So many lines may come before a header that is looked for.
+MOST_TITLES = 20
 
 
 class TextTable:
@@ -49,13 +53,18 @@ class TextTable:
         self._encoding = fitting[0]
         with source.text(self._encoding) as file:
             first = file.readline(SAMPLE).strip()
+            comments = 0
+            while first.startswith("#") and comments < MOST_COMMENTS:
+                comments += 1
+                first = file.readline(SAMPLE).strip()
         # Excel's own way to name the separator is a first line such as "sep=;".
         self._skipped = int(first.lower().startswith("sep=") and len(first) == len("sep=;"))
         given = first[-1] if self._skipped else how.separator
+        self._skipped += comments
         self._separator = None if given is None else separator_of(given)
 
     def _decodes(self, encoding: str) -> bool:
-        """Whether an encoding fits: what does not fit may be anywhere in the text."""
+        """Return whether an encoding fits: what does not fit may be anywhere in the text."""
         try:
             with self.source.text(encoding) as file:
                 while file.read(2**20):
@@ -80,6 +89,8 @@ class TextTable:
                 best = score, separator, header, rows
         assert best is not None
         _, self._separator, header, rows = best
+        if columns and not set(columns) & set(header):
+            self._check_title(columns, sample, header)
         if self.how.decimal is not None:
             return dict.fromkeys(columns, self.how.decimal)
         marks: dict[str, Decimal | None] = {}
@@ -90,6 +101,16 @@ class TextTable:
         certain = {mark for mark in marks.values() if mark is not None}
         common = certain.pop() if len(certain) == 1 else None
         return {column: mark or common for column, mark in marks.items()}
+
+    def _check_title(self, columns: Sequence[str], sample: str, header: Sequence[str]) -> None:
+        """Say so where the header comes after lines that are none."""
+        for separator in SEPARATORS:
+            for row in _parsed(sample, separator)[1][:MOST_TITLES]:
+                if set(columns) <= {cell.strip() for cell in row}:
+                    raise ValueError(
+                        f"{self.source.name} has lines above its header, the first of which begins "
+                        f"with {header[0]!r}: take them out, or let each begin with #"
+                    )
 
     @contextmanager
     def _text(self) -> Iterator[IO[str]]:

@@ -1,55 +1,64 @@
-"""Finitely many arms, those that stand for a box among them, and the query that is one of them.
+"""Sets of linear functionals of f, what can be asked or what is to be found, and queries from them.
 
-References
-----------
-.. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti and M. Restelli, "Driving Exploration by
-   Maximum Distribution in Gaussian Process Bandits", AAMAS 2020. Assumption 1, Theorem 2.
+A set is rows of descriptors with a :class:`~skgpb.domains.layout.Layout`. Points, boxes, discs,
+weighted averages over points, values of several functions, and queries that are answered with
+several numbers are all such sets, in contexts or without: the layout says what the columns are, and
+the kernel what they mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import ceil, log, sqrt
-from typing import ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skgpb.domains.candidates import (
-    GRID_DIMENSIONS,
-    even_grid,
-    largest_first,
-    points_near,
-    spread_points,
-)
-from skgpb.domains.first_design import first_members, first_points, next_place
-from skgpb.domains.query import PointsQuery, Query
+from skgpb.domains.candidates import spread_points
+from skgpb.domains.first_design import first_members, next_place
+from skgpb.domains.layout import Layout
+from skgpb.domains.query import PointsQuery, Query, readable
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels._boxes import boxes_from_points
+from skgpb.domains.value_ranges import representatives_within
 from skgpb.utils import check_inside
 
-# Of the candidates in a box, one in so many follows the posterior, around so many centers.
-LOCAL_SHARE, N_CENTERS = 4, 5
-# Assumption 1 is taken with a = 1; the slope is probed at so many points over this step.
-N_PROBES, PROBE_STEP = 16, 1e-4
+# Smallest number of contexts that represent all of them; there are more as long as the rows are at
+# most MOST_ROWS in all.
+N_CONTEXTS, MOST_ROWS = 10, 2_000
 
 
 class Arm(Query):
-    """One arm, immutable and hashable; ``np.asarray(arm)`` gives :attr:`points`.
+    """A query that observes a linear functional of f: an arm, a cell, a disc, a district.
+
+    It is immutable and hashable, and ``np.asarray(arm)`` gives :attr:`points`. The set that it
+    comes from determines its attributes; the others raise AttributeError.
 
     Attributes
     ----------
     index : int
-        Row of the arm in ``arms``; -1 for a point of a continuous domain.
-    descriptor : ndarray of shape (n_columns,)
-        That row, as the kernel takes it.
+        Its number in the set; -1 where the set stands for all of a box.
+    descriptor : ndarray of shape (n_columns,), or (k, n_columns)
+        The row that the kernel takes; k rows of a query that is answered with k numbers.
     points : ndarray of shape (S, d)
-        Where to evaluate f. The row itself, S = 1; where the kernel is over boxes
-        (:class:`~skgpb.kernels.CellAverage`, :class:`~skgpb.kernels.CellIntegral`) the
-        representatives of the box, whose average is the reward.
-    counts : tuple of d ints or None
-        Representatives of a box along each axis; None where the arm is a point.
+        Where f is evaluated; the reward is the average there, weighted by :attr:`weights` where
+        the query has them.
     lower, upper, center : ndarray of shape (d,)
-        Corners and centre of the box; the same point three times where the arm is a point.
+        Corners and centre of the box around it; the same point three times where it is a point.
+    counts : tuple of d ints or None
+        Representatives of a box along each axis; None where the query is no box.
+    context : ndarray of shape (d_c,)
+        The context that was asked for. Points, corners and rows begin with it.
+    actions : ndarray of shape (S, d - d_c)
+        The points without the context.
+    radius : ndarray of shape (d - d_c,)
+        Of a disc, half of its extent along each axis.
+    task : int
+        Of several functions the number of the one that is asked, 0 for that whose best is sought.
+    name : str or int
+        What a weighted set of points is called.
+    weights : ndarray of shape (S,)
+        What its points count, of sum 1: the answer is ``weights @ f(points)``.
+    parts : list of k Arms
+        Of a query that is answered with several numbers, what each of them is about.
 
     Examples
     --------
@@ -61,70 +70,201 @@ class Arm(Query):
     array([[0.5]])
     """
 
-    __slots__ = ("counts", "descriptor", "index")
+    __slots__ = ("_members", "_name", "_weights", "descriptor", "index", "layout")
 
-    arguments: ClassVar[tuple[str, ...]] = ("index", "descriptor", "counts")
+    arguments: ClassVar[tuple[str, ...]] = (
+        *("index", "descriptor", "layout", "_name", "_members", "_weights"),
+    )
 
     index: int
     descriptor: np.ndarray
-    counts: tuple[int, ...] | None
+    layout: Layout
+    _name: str | int | None
+    _members: np.ndarray | None
+    _weights: np.ndarray | None
 
     def __init__(
-        self, index: int, descriptor: np.ndarray, counts: tuple[int, ...] | None = None
+        self,
+        index: int,
+        descriptor: np.ndarray,
+        layout: Layout | None = None,
+        name: str | int | None = None,
+        members: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
     ) -> None:
-        self.freeze(index=index, descriptor=descriptor, counts=counts)
+        self.freeze(
+            index=index,
+            descriptor=descriptor,
+            layout=Layout(descriptor.shape[-1]) if layout is None else layout,
+            _name=name,
+            _members=members,
+            _weights=weights,
+        )
+
+    # -- where it is ------------------------------------------------------------------------
 
     def find_points(self) -> np.ndarray:
-        """The row, or representatives of the box that it describes."""
-        if self.counts is None:
-            return self.descriptor[None]
-        return self.spread(self.lower, self.upper, self.counts)
+        """The point, representatives of the box or the disc, members of the set, of all parts."""
+        if self._members is not None:
+            if not self.layout.n_context:
+                return self._members
+            context = np.tile(self.context, (len(self._members), 1))
+            return np.hstack([context, self._members])
+        if self.descriptor.ndim == 2:
+            return np.concatenate([part.points for part in self.parts])
+        lower, upper = self._corners()
+        counts = self.layout.counts_of_all
+        space = self._space
+        if counts is not None and not self.layout.ball and space is not None and space.discrete:
+            return representatives_within(space, lower[0], upper[0], counts)
+        return self.layout.points(lower[0], upper[0])
+
+    def _corners(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.layout.corners(np.atleast_2d(self.descriptor))
 
     @property
     def lower(self) -> np.ndarray:
         """Lower corner, shape (d,)."""
-        return self.descriptor[: self._d]
+        if self._members is not None:
+            return self.points.min(axis=0)
+        return self._corners()[0].min(axis=0)
 
     @property
     def upper(self) -> np.ndarray:
         """Upper corner, shape (d,)."""
-        return self.descriptor[-self._d :]
+        if self._members is not None:
+            return self.points.max(axis=0)
+        return self._corners()[1].max(axis=0)
 
     @property
     def center(self) -> np.ndarray:
-        """Centre, shape (d,)."""
+        """Centre, shape (d,); the weighted average of a set of points."""
+        if self.descriptor.ndim == 1:
+            return self.layout.places(self.descriptor[np.newaxis])[0]
         return 0.5 * (self.lower + self.upper)
 
     @property
     def box(self) -> np.ndarray:
         """Box [lower, upper], shape (2 d,)."""
+        if self.descriptor.ndim == 1 and self._members is None:
+            lower, upper = self.layout.corners(self.descriptor[np.newaxis])
+            return np.concatenate([lower[0], upper[0]])
         return np.concatenate([self.lower, self.upper])
 
+    # -- what it is -------------------------------------------------------------------------
+
     @property
-    def _d(self) -> int:
-        return len(self.descriptor) // (1 if self.counts is None else 2)
+    def counts(self) -> tuple[int, ...] | None:
+        """Representatives of a box along each axis; None where the query is no box."""
+        return self.layout.counts_of_all
+
+    @property
+    def context(self) -> np.ndarray:
+        """The context that was asked for, shape (d_c,)."""
+        if not self.layout.n_context:
+            raise AttributeError("this query has no context: its optimizer has no context_bounds")
+        return self.descriptor[..., : self.layout.n_context].reshape(-1, self.layout.n_context)[0]
+
+    @property
+    def n_context(self) -> int:
+        """Sides of the context, 0 where there is none."""
+        return self.layout.n_context
+
+    @property
+    def actions(self) -> np.ndarray:
+        """The points without the context, shape (S, d - d_c)."""
+        return self.points[:, self.layout.n_context :]
+
+    @property
+    def radius(self) -> np.ndarray:
+        """Half of the extent of a disc along each axis."""
+        if not self.layout.ball:
+            raise AttributeError("this query has no radius: it is not a disc")
+        return 0.5 * (self.upper - self.lower)[self.layout.n_context :]
+
+    @property
+    def task(self) -> int:
+        """Number of the function that is asked."""
+        if self.layout.tail != 0.0:
+            raise AttributeError("this query has no task: its optimizer has one fidelity only")
+        return int(self.descriptor[-1])
+
+    @property
+    def name(self) -> str | int:
+        """Name of a weighted set of points."""
+        if self._name is None:
+            raise AttributeError("this query has no name")
+        return self._name
+
+    @property
+    def members(self) -> np.ndarray:
+        """Points of a weighted set, without contexts, shape (S, d - d_c)."""
+        if self._members is None:
+            raise AttributeError("this query has no members: it is not a weighted set of points")
+        return self._members
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of the points of a weighted set, shape (S,), of sum 1."""
+        if self._weights is None:
+            raise AttributeError("this query has no weights: its points have equal weights")
+        return self._weights
+
+    @property
+    def parts(self) -> list[Arm]:
+        """One query for each number of the answer, if there are several."""
+        if self.descriptor.ndim == 1:
+            raise AttributeError("this query has no parts: its answer is one number")
+        return [Arm(-1, row.copy(), self.layout).named(self._space) for row in self.descriptor]
 
     def __hash__(self) -> int:
         return hash((self.index, self.descriptor.tobytes()))
 
+    # -- as text ----------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if self._name is not None or (self._space is None and self.index >= 0):
+            return self.describe()
+        what = {name: readable(value) for name, value in self.params.items()}
+        if self.layout.tail == 0.0:
+            what["task"] = str(self.task)
+        return f"Arm({', '.join(f'{name}={text}' for name, text in what.items())})"
+
     def describe(self) -> str:
-        """Row and descriptor."""
-        return f"Arm(index={self.index}, descriptor={self.descriptor})"
+        """Number and row, or the name of a set of points."""
+        descriptor = self.descriptor if self.descriptor.ndim == 1 else self.descriptor.tolist()
+        what = f"descriptor={descriptor}" if self._name is None else f"name={self._name!r}"
+        where = f"context={self.context}, " if self.layout.n_context else ""
+        return f"Arm(index={self.index}, {where}{what})"
 
 
 class ArmSet:
-    """Finitely many arms: makes queries, resolves them, gives their descriptor rows.
+    """Finitely many functionals: makes queries, recognises them, gives their descriptor rows.
 
     Parameters
     ----------
-    rows : ndarray of shape (n_arms, n_columns)
-        The arms: points, or boxes [lower, upper] where there are ``counts``.
+    rows : ndarray of shape (n_rows, n_columns)
+        The descriptors, without contexts.
     bounds : ndarray of shape (d, 2)
         Box around them.
-    counts : tuple of d ints or None, default=None
-        Representatives of a box along each axis; None where arms are points.
+    layout : Layout, default=None
+        What the columns are, without contexts. None stands for points.
     space : ParameterSpace, default=None
         What the sides of the box are called and stand for; None where they have no names.
+    starts : ndarray of shape (n_queries + 1,), default=None
+        Where the rows of each query begin, of queries that are answered with one number for each of
+        their rows. None where each row is a query.
+    names : list, default=None
+        What the queries are called.
+    members : list of pairs of ndarrays, default=None
+        Points (S_i, d) over which each query averages, and what they count (S_i,).
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        The descriptors, in the present context where there are contexts.
+    context : ndarray of shape (d_c,) or None
+        The present context; :meth:`within` returns the set in another one.
 
     Examples
     --------
@@ -137,47 +277,228 @@ class ArmSet:
     2
     """
 
-    #: Columns of a row that stand behind its point or box.
-    n_behind: ClassVar[int] = 0
+    #: What has a price and a noise variance of its own.
+    kind: ClassVar[str] = "query"
+
+    rows: np.ndarray
+    context: np.ndarray | None
 
     def __init__(
         self,
         rows: np.ndarray,
         bounds: np.ndarray,
-        counts: tuple[int, ...] | None = None,
+        layout: Layout | None = None,
         space: ParameterSpace | None = None,
+        *,
+        starts: np.ndarray | None = None,
+        names: list[Any] | None = None,
+        members: list[tuple[np.ndarray, np.ndarray]] | None = None,
     ) -> None:
-        self.rows: np.ndarray = rows
+        self.layout: Layout = Layout(len(bounds)) if layout is None else layout
         self.bounds = bounds
-        self.counts = counts
         self.space = space
+        self.starts = starts
+        self.names = names
+        self.members = members
+        self.context = None
+        # Box of contexts, and the names of all sides, first the sides of contexts.
+        self.context_bounds: np.ndarray = np.empty((0, 2))
+        self.space_of_all = space
         # The first design, once it was asked for.
         self._first = np.empty(0, dtype=np.intp)
+        self._lie_at(rows)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.rows) if self.starts is None else len(self.starts) - 1
+
+    def _lie_at(self, plain: np.ndarray) -> None:
+        """Take other rows, which have no contexts."""
+        self.plain = plain
+        self.rows = plain if self.context is None else self.layout.beside(self.context, plain)
+
+    @property
+    def counts(self) -> tuple[int, ...] | None:
+        """Representatives of a box along each side; None where rows are points."""
+        return self.layout.counts
+
+    # -- contexts ---------------------------------------------------------------------------
+
+    def in_contexts(self, bounds: np.ndarray, space: ParameterSpace | None = None) -> Self:
+        """Return the same set in contexts, at first in the middle of their box.
+
+        Parameters
+        ----------
+        bounds : ndarray of shape (d_c, 2)
+            Box of contexts.
+        space : ParameterSpace, default=None
+            Names of all sides, first the sides of contexts.
+        """
+        out = copy(self)
+        out.layout = self.layout.in_contexts(len(bounds))
+        out.context_bounds, out.space_of_all = bounds, space
+        return out.within(bounds.mean(axis=1))
+
+    def within(self, context: np.ndarray) -> Self:
+        """Return the same set in a context (d_c,)."""
+        out = copy(self)
+        out.context = context
+        out._lie_at(self.plain)
+        return out
+
+    @property
+    def follows(self) -> bool:
+        """True if some of its members follow what is known."""
+        return False
+
+    # -- queries ----------------------------------------------------------------------------
+
+    def slots(self, number: int) -> np.ndarray:
+        """Rows of a query, by number."""
+        if self.starts is None:
+            return np.array([number])
+        return np.arange(self.starts[number], self.starts[number + 1])
 
     def arm(self, slot: int) -> Arm:
-        """Return the query of a row."""
-        return self.query_of(slot, self.rows[slot].copy())
+        """Return the query of a number."""
+        row = self.rows[slot] if self.starts is None else self.rows[self.slots(slot)]
+        return self.query_of(slot, row.copy())
 
-    def query_of(self, index: int, row: np.ndarray) -> Arm:
-        """Return the query that a row (n_columns,) describes."""
-        return Arm(index, row, self.counts).named(self.space)
+    def query_of(self, index: int, descriptor: np.ndarray) -> Arm:
+        """Return the query that a row (n_columns,) describes, or several rows (k, n_columns)."""
+        name = None if self.names is None else self.names[index]
+        points, weights = (None, None) if self.members is None else self.members[index]
+        arm = Arm(index, descriptor, self.layout, name, points, weights)
+        return arm.named(self.space_of_all)
+
+    def named_arm(self, name: str) -> Arm:
+        """Return the query that is called so."""
+        labels = self.names or []
+        if name not in labels:
+            shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
+            raise ValueError(f"there is no query named {name!r}: they are {shown}")
+        return self.arm(labels.index(name))
+
+    def told(self, values: np.ndarray) -> Arm | None:
+        """Return the query that the numbers in addition to points stand for, or None."""
+        return None
+
+    def found(self, points: Any) -> Arm | None:
+        """Return the query of exactly these rows, one for each number of its answer, or None."""
+        rows = np.asarray(points)
+        if self.starts is None or rows.ndim != 2 or rows.shape[1] != self.rows.shape[1]:
+            return None
+        contexts = rows[:, : self.layout.n_context]
+        if (contexts != contexts[:1]).any():
+            return None
+        plain = self.layout.actions_of(rows)
+        for number in range(len(self)):
+            if np.array_equal(self.plain[self.slots(number)], plain):
+                check_inside(contexts[:1], self.context_bounds)
+                return self.query_of(number, np.array(rows, dtype=np.float64))
+        return None
+
+    def slot_of(self, query: Arm | PointsQuery) -> int:
+        """Number of a query, -1 where it is none of these in the present context."""
+        if isinstance(query, Arm) and query.index >= 0:
+            here = self.context is None or np.array_equal(query.context, self.context)
+            return query.index if here else -1
+        return self.slot_of_row(self.block_of(query))
+
+    def slot_of_row(self, block: np.ndarray) -> int:
+        """Number of the query that one row (1, n_columns) describes, -1 where it is none."""
+        if len(block) != 1 or self.starts is not None:
+            return -1
+        equal = np.flatnonzero((self.rows == block).all(axis=1))
+        return int(equal[0]) if len(equal) else -1
+
+    def apart_from(self, query: Arm) -> np.ndarray:
+        """Which queries differ from one, shape (n_queries,)."""
+        if query.index >= 0 and self.slot_of(query) >= 0:
+            return np.arange(len(self)) != query.index
+        if self.starts is not None:
+            return np.ones(len(self), dtype=bool)
+        # Candidates that follow the posterior may coincide with others.
+        return (self.rows != query.descriptor).any(axis=1)
+
+    def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
+        """Descriptor rows of what a query observes."""
+        if isinstance(query, Arm):
+            return np.atleast_2d(query.descriptor)
+        return self.rows_of(query.points)
+
+    def resolve(self, query: Arm) -> None:
+        """Raise ValueError unless a query is one of these."""
+        if not self._knows(query):
+            raise ValueError(
+                f"{query} is not one of this optimizer's arms ({len(self)} of "
+                f"{self.rows.shape[1]} columns)"
+            )
+
+    def __contains__(self, query: object) -> bool:
+        return isinstance(query, Arm) and self._knows(query)
+
+    def _knows(self, query: Arm) -> bool:
+        descriptor = query.descriptor
+        if query.layout != self.layout or descriptor.shape[-1] != self.rows.shape[1]:
+            return False
+        rows, n = np.atleast_2d(descriptor), self.layout.n_context
+        if n:
+            plain = self.layout.actions_of(rows)
+            if not np.array_equal(self.layout.beside(query.context, plain), rows):
+                return False
+            check_inside(query.context[np.newaxis], self.context_bounds)
+            rows = plain
+        return self._has(query.index, rows if descriptor.ndim == 2 else rows[0])
+
+    def _has(self, index: int, plain: np.ndarray) -> bool:
+        """Return whether the query of this number has these rows, without contexts."""
+        if not 0 <= index < len(self):
+            return False
+        mine = self.plain[index] if self.starts is None else self.plain[self.slots(index)]
+        return np.array_equal(mine, plain)
+
+    # -- rows -------------------------------------------------------------------------------
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, n_columns) of points (n, d)."""
-        return points if self.counts is None else boxes_from_points(points)
+        """Descriptor rows (n, n_columns) of values of f at points (n, n_sides)."""
+        return self.layout.rows_of(points)
+
+    def places_of(self, rows: np.ndarray) -> np.ndarray:
+        """Points (n, n_sides), or centres, that rows describe, contexts included."""
+        return self.layout.places(rows)
+
+    def every_place(self) -> np.ndarray:
+        """Where the queries lie, whatever the context, shape (n_queries, d)."""
+        places = self.layout.of_actions.places(self.plain)
+        if self.starts is None:
+            return places
+        counts = np.diff(self.starts)[:, np.newaxis]
+        return np.add.reduceat(places, self.starts[:-1]) / counts
+
+    def every_row(self) -> np.ndarray:
+        """Rows of all that can be asked, or of some that stand for it, in contexts that do."""
+        n = self.layout.n_context
+        if not n:
+            return self.rows
+        each = max(N_CONTEXTS, MOST_ROWS // len(self.plain))
+        contexts = spread_points(self.context_bounds, each, np.full(n, 0.5))
+        return np.concatenate([self.layout.beside(each, self.plain) for each in contexts])
+
+    def rivals(self) -> np.ndarray:
+        """Rows that stand for all that could be recommended, for a look at how much is at stake."""
+        return self.rows.copy()
+
+    # -- first design -----------------------------------------------------------------------
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Of n arms that fill the domain evenly the one farthest from what is known.
+        """Of n queries that fill the domain evenly the one farthest from what is known.
 
         Parameters
         ----------
         n : int
             Size of the first design.
         known : ndarray of shape (m, n_columns)
-            Rows that were asked or told.
+            Rows that were asked or told, in whatever context.
         failed : ndarray of shape (k, n_columns)
             Rows that were tried in vain.
         seed : int
@@ -197,243 +518,14 @@ class ArmSet:
     def _next_place(
         self, places: np.ndarray, n: int, known: np.ndarray, failed: np.ndarray
     ) -> int | None:
-        known, failed = self.places_of(known), self.places_of(failed)
+        known, failed = (
+            self.layout.of_actions.places(self.layout.actions_of(rows)) for rows in (known, failed)
+        )
         return next_place(places, n, known, failed, self.bounds)
 
-    def places_of(self, rows: np.ndarray) -> np.ndarray:
-        """Points (n, d), or centres of boxes, that rows describe."""
-        d = len(self.bounds)
-        return 0.5 * rows[:, :d] + 0.5 * rows[:, -d:]
-
-    def every_place(self) -> np.ndarray:
-        """Where the arms lie, shape (n_arms, d)."""
-        return self.places_of(self.rows)
-
-    def apart_from(self, query: Arm) -> np.ndarray:
-        """Which arms differ from a query, shape (n_arms,)."""
-        return (self.rows != query.descriptor).any(axis=1)
-
-    def every_row(self) -> np.ndarray:
-        """Rows of all that can be asked, or of some that stand for it."""
-        return self.rows
-
-    def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
-        """Descriptor rows of what a query observes."""
-        if isinstance(query, Arm):
-            return query.descriptor[None]
-        return self.rows_of(query.points)
-
-    def slot_of(self, query: Arm | PointsQuery) -> int:
-        """Row of a query, -1 where it is none of the arms."""
-        if isinstance(query, Arm) and query.index >= 0:
-            return query.index
-        block = self.block_of(query)
-        if len(block) != 1:
-            return -1
-        equal = np.flatnonzero((self.rows == block).all(axis=1))
-        return int(equal[0]) if len(equal) else -1
-
-    def resolve(self, query: Arm) -> None:
-        """Raise ValueError unless a query is one of the arms."""
-        if not self._knows(query):
-            raise ValueError(
-                f"{query} is not one of this optimizer's arms ({len(self)} of "
-                f"{self.rows.shape[1]} columns)"
-            )
-
-    def __contains__(self, query: object) -> bool:
-        return isinstance(query, Arm) and self._knows(query)
-
-    def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
-        """Largest prior standard deviation of a slope, over the unit cube.
-
-        ``deviations`` takes a block and rows of descriptors, and returns the standard deviations
-        of f at each of the rows minus the functional of the block.
-        """
-        lower, upper = self.bounds.T
-        side = upper - lower
-        slopes = [0.0]
-        for x in spread_points(self.bounds, N_PROBES, np.full(len(side), 0.5)):
-            for axis in range(len(side)):
-                step = np.zeros(len(side))
-                step[axis] = PROBE_STEP * (
-                    side[axis] if x[axis] < upper[axis] - side[axis] / 2 else -side[axis]
-                )
-                pair = self.rows_of(np.stack([x, x + step]))
-                taken = abs((x + step - x)[axis]) / side[axis]
-                slopes.append(deviations(pair[:1], pair[1:])[0] / taken)
-        return max(slopes)
-
-    def _knows(self, query: Arm) -> bool:
-        return (
-            query.counts == self.counts
-            and 0 <= query.index < len(self)
-            and np.array_equal(self.rows[query.index], query.descriptor)
-        )
-
-
-class BoxCandidates(ArmSet):
-    """Arms that stand for a box: first a grid, then a set that follows what is known.
-
-    The grid is that of Theorem 2 and grows with the rounds. Once it is too fine for
-    ``n_candidates`` points it gives way to a set that fills the box evenly, of which a quarter
-    moves with the posterior: the best points so far and points around them, at distances of every
-    order of magnitude. In more than three dimensions no such set fills a box of continuous sides,
-    and all of it moves (decision D-D10).
-
-    Parameters
-    ----------
-    bounds : ndarray of shape (d, 2)
-        The box.
-    n_candidates : int
-        Most points that stand for it.
-    counts : tuple of d ints or None
-        Representatives of a box along each axis where rows are boxes, here of no extent.
-    seed : int
-        Seeds the set that replaces the grid.
-    space : ParameterSpace, default=None
-        What the sides of the box are called and stand for. Where they have separate values there
-        is no grid, candidates are settings, and if these are few enough all of them.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_arms, n_columns)
-        The present candidates, none before :meth:`lay_out`.
-    adaptive : bool
-        Whether the grid has given way.
-    """
-
-    def __init__(
-        self,
-        bounds: np.ndarray,
-        n_candidates: int,
-        counts: tuple[int, ...] | None,
-        seed: int,
-        space: ParameterSpace | None = None,
-    ) -> None:
-        super().__init__(np.empty((0, len(bounds))), bounds, counts, space)
-        self.n_candidates = n_candidates
-        self.seed = seed
-        self.adaptive: bool = False
-        # The local candidate that moves next, once all of them have moved.
-        self._next: int | None = None
-        # The first design, and what it was made from.
-        self._places: tuple[tuple[int, int, int], np.ndarray] | None = None
-
-    def arm(self, slot: int) -> Arm:
-        """Return the query of a row; it has no number, for candidates come and go."""
-        return Arm(-1, self.rows[slot].copy(), self.counts).named(self.space)
-
-    def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Of n points that fill the box evenly the one farthest from what is known."""
-        of = n, seed, len(failed)
-        if self._places is None or self._places[0] != of:
-            places = first_points(self.bounds, *of)
-            self._places = of, places if self.space is None else self.space.snapped(places)
-        places = self._places[1]
-        number = self._next_place(places, n, known, failed)
-        if number is None:
-            return None
-        return Arm(-1, self.rows_of(places)[number].copy(), self.counts).named(self.space)
-
-    def _knows(self, query: Arm) -> bool:
-        d = len(self.bounds)
-        width = d if self.counts is None else 2 * d
-        if query.index != -1 or query.counts != self.counts or len(query.descriptor) != width:
-            return False
-        check_inside(np.stack([query.lower, query.upper]), self.bounds)
-        return True
-
-    def lay_out(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
-        """Choose all candidates of round t anew, where that is due; whether it was.
-
-        Parameters
-        ----------
-        t : int
-            Round, from 1.
-        theta : float
-            Probability with which the bound of Theorem 2 may fail.
-        slope : callable
-            Returns what :meth:`largest_slope` does.
-        """
-        # Once the grid is too fine it stays so: it grows with t^2.
-        if self.adaptive:
-            return False
-        if self.space is not None and self.space.discrete:
-            return self._lay_out_settings(self.space)
-        d = len(self.bounds)
-        b = sqrt(2.0) * slope()
-        per_axis = max(2, ceil(min(1e9, d * t**2 * b * sqrt(log(d / theta)))))
-        if per_axis**d <= self.n_candidates:
-            points = even_grid(self.bounds, per_axis)
-        else:
-            self.adaptive = True
-            points = self._spread()
-        self.rows: np.ndarray = self.rows_of(points)
-        return True
-
-    def spread_out(self) -> None:
-        """Choose the set of which a share follows what is known, with no grid before."""
-        if self.space is not None and self.space.discrete:
-            self._lay_out_settings(self.space)
-        else:
-            self.adaptive = True
-            self.rows = self.rows_of(self._spread())
-
-    def _spread(self) -> np.ndarray:
-        """Points (n_candidates, d) that fill the box evenly."""
-        shift = np.random.default_rng([self.seed, 0]).random(len(self.bounds))
-        return spread_points(self.bounds, self.n_candidates, shift)
-
-    def _lay_out_settings(self, space: ParameterSpace) -> bool:
-        """Choose settings as candidates, all of them where possible; once and for all."""
-        if len(self.rows):
-            return False
-        self.adaptive = space.n_settings > self.n_candidates
-        points = space.snapped(self._spread()) if self.adaptive else space.every_point()
-        self.rows = self.rows_of(points)
-        return True
-
-    def _n_local(self) -> int:
-        """How many candidates follow the posterior."""
-        settings = self.space is not None and self.space.discrete
-        fills = settings or len(self.bounds) <= GRID_DIMENSIONS
-        return self.n_candidates // LOCAL_SHARE if fills else self.n_candidates
-
-    def move(
-        self,
-        points: np.ndarray,
-        values: np.ndarray,
-        rng: np.random.Generator,
-        most: int | None = None,
-    ) -> np.ndarray:
-        """Let the local candidates follow the best of ``points`` (n, d); which rows they are.
-
-        ``values`` (n,) are what is known of f there. At first all of them move, and later ``most``
-        at a time, in turn. Of the best points those move in that are not among the others.
-        """
-        n_local = self._n_local()
-        n_moved = n_local if self._next is None or most is None else min(most, n_local)
-        start = self._next or 0
-        moved = self.n_candidates - n_local + (start + np.arange(n_moved)) % n_local
-        self._next = (start + n_moved) % n_local
-        order = largest_first(values, 2 * N_CENTERS)
-        best = np.clip(points[order], *self.bounds.T)
-        distinct: dict[bytes, np.ndarray] = {}
-        for point in best + 0.0:  # which makes one zero of two
-            distinct.setdefault(point.tobytes(), point)
-        new = centers = np.array(list(distinct.values())[: min(N_CENTERS, n_local)])
-        if n_moved < n_local:
-            places = self.places_of(self.rows)
-            places[moved] = np.nan
-            # Hardly any candidate shares a coordinate with a center of another place.
-            rows, which = np.nonzero(places[:, :1] == centers[:, 0])
-            known = which[(places[rows] == centers[which]).all(axis=1)]
-            new = np.delete(centers, known, axis=0)[:n_moved]
-        around = points_near(self.bounds, centers, n_moved - len(new), rng)
-        local = np.concatenate([new, around])
-        if self.space is not None:
-            local = self.space.snapped(local)
-        self.rows = self.rows.copy()
-        self.rows[moved] = self.rows_of(local)
-        return moved
+    def placed_arm(self, plain: np.ndarray) -> Arm:
+        """Return the query of a row without a context, in the present one; it has no number."""
+        row = plain[np.newaxis]
+        if self.context is not None:
+            row = self.layout.beside(self.context, row)
+        return self.query_of(-1, row[0].copy())

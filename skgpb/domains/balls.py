@@ -232,7 +232,7 @@ class Balls:
         return [(centers[i], h, i) for i, h in known if h <= finest] or [(centers[0], finest, -1)]
 
     def finer(self, places: list[Place], finest: int) -> list[Place]:
-        """Places of balls of half the radius: at the centres of others and beside."""
+        """Return places of balls of half the radius: at the centres of others and next to them."""
         d = len(self.bounds)
         steps = np.concatenate([np.zeros((1, d)), np.eye(d), -np.eye(d)])
         inside: dict[tuple[Any, ...], Place] = {}

@@ -1,4 +1,4 @@
-"""Queries of which an answer is several numbers at once: a value and its slopes, a spectrum."""
+"""Queries whose answers have several numbers: a value and its slopes, a spectrum."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.query import PointsQuery
-from skgpb.domains.space import ParameterSpace
 from skgpb.utils import check_numbers
 
 
 class Blocks:
-    """Queries that are answered with several numbers at once, one for each of their rows.
+    """Queries whose answers have several numbers, one for each of their rows.
 
-    It says what can be asked of an optimizer that takes ``queries`` and ``targets``, such as
-    :class:`~skgpb.KGOptimizer`: a value with its gradient, the averages of some cells, a spectrum.
-    What is told is a vector, which the posterior takes in one step.
+    Pass it as ``queries`` of an optimizer with targets, such as :class:`~skgpb.KGOptimizer`.
+    Examples are a value with its gradient, the averages of some cells, and a spectrum.
+    ``tell`` takes a vector, and the posterior uses all of its numbers in one step.
 
     Parameters
     ----------
@@ -28,7 +25,7 @@ class Blocks:
     Notes
     -----
     Noise, in units of the reward squared, is a number for each answer or for each of its numbers,
-    or a covariance where these have errors in common, as those of one calibration:
+    or a covariance if the numbers have errors in common, for instance from one calibration:
 
     ============================ ==================================================
     ``alpha``                    what it stands for
@@ -40,10 +37,10 @@ class Blocks:
     (k, k)                       the same for all queries, where there are not k
     ============================ ==================================================
 
-    Where there are k queries an array (k, k) has the variances of each number, and one that is
-    symmetric, and so might be meant as a covariance, is refused. ``relative_noise`` takes the same
-    shapes, of which the level is learned, and ``tell(query, reward, alpha)`` a number, (k,) or
-    (k, k). Covariances have no negative eigenvalues; some may be 0.
+    If there are k queries, an array (k, k) has the variances of each number; a symmetric one is
+    refused, because it might be meant as a covariance. ``relative_noise`` takes the same shapes,
+    and its level is learned. ``tell(query, reward, alpha)`` takes a number, (k,) or (k, k).
+    Covariances have no negative eigenvalues; some may be 0.
 
     Examples
     --------
@@ -103,126 +100,6 @@ class Blocks:
         return all(map(np.array_equal, self.rows, other.rows))
 
     __hash__ = None  # type: ignore[assignment]
-
-
-class BlockArm(Arm):
-    """A query that is answered with several numbers at once.
-
-    Attributes
-    ----------
-    index : int
-        Which of the queries.
-    descriptor : ndarray of shape (k, n_columns)
-        Its rows, as the kernel takes them. The answer has one number for each.
-    parts : list of k Arms
-        What each of these numbers is about.
-    points : ndarray of shape (S, d)
-        Those of all parts, one after the other.
-    lower, upper, center : ndarray of shape (d,)
-        Corners and centre of the box around all parts.
-    counts : tuple of d ints or None
-        Representatives of a box along each axis; None where rows are no boxes.
-    """
-
-    __slots__ = ()
-
-    @property
-    def parts(self) -> list[Arm]:
-        """What each number of the answer is about."""
-        return [Arm(-1, row.copy(), self.counts).named(self._space) for row in self.descriptor]
-
-    def find_points(self) -> np.ndarray:
-        """Those of all parts."""
-        return np.concatenate([part.points for part in self.parts])
-
-    @property
-    def lower(self) -> np.ndarray:
-        """Lower corner, shape (d,)."""
-        return np.min([part.lower for part in self.parts], axis=0)
-
-    @property
-    def upper(self) -> np.ndarray:
-        """Upper corner, shape (d,)."""
-        return np.max([part.upper for part in self.parts], axis=0)
-
-    def describe(self) -> str:
-        """Number and rows."""
-        return f"BlockArm(index={self.index}, descriptor={self.descriptor.tolist()})"
-
-
-class BlockSet(ArmSet):
-    """Finitely many queries of several rows each.
-
-    Parameters
-    ----------
-    blocks : list of ndarray of shape (k_i, n_columns)
-        The rows of each.
-    bounds : ndarray of shape (d, 2)
-        Box around them.
-    counts : tuple of d ints or None
-        Representatives of a box along each axis; None where rows are no boxes.
-    space : ParameterSpace or None
-        What the sides of the box are called.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        The rows of all queries, one block below the other.
-    starts : ndarray of shape (n_queries + 1,)
-        Where the rows of each begin.
-    """
-
-    def __init__(
-        self,
-        blocks: list[np.ndarray],
-        bounds: np.ndarray,
-        counts: tuple[int, ...] | None = None,
-        space: ParameterSpace | None = None,
-    ) -> None:
-        super().__init__(np.concatenate(blocks), bounds, counts, space)
-        self.starts: np.ndarray = np.cumsum([0, *map(len, blocks)])
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def slots(self, number: int) -> np.ndarray:
-        """Rows of a query, by number."""
-        return np.arange(self.starts[number], self.starts[number + 1])
-
-    def arm(self, slot: int) -> BlockArm:
-        """Return the query of a number."""
-        rows = self.rows[self.slots(slot)]
-        return BlockArm(slot, rows, self.counts).named(self.space)
-
-    def found(self, points: Any) -> BlockArm | None:
-        """Return the query of exactly these rows (k, n_columns), None where there is none."""
-        for number in range(len(self)):
-            if np.array_equal(self.rows[self.slots(number)], points):
-                return self.arm(number)
-        return None
-
-    def every_place(self) -> np.ndarray:
-        """Centres of the queries, shape (n_queries, d)."""
-        sums = np.add.reduceat(self.places_of(self.rows), self.starts[:-1])
-        return sums / np.diff(self.starts)[:, np.newaxis]
-
-    def apart_from(self, query: Arm) -> np.ndarray:
-        """Which queries differ from one, shape (n_queries,)."""
-        return np.arange(len(self)) != query.index
-
-    def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
-        """Descriptor rows of what a query observes."""
-        return query.descriptor if isinstance(query, BlockArm) else super().block_of(query)
-
-    def slot_of(self, query: Arm | PointsQuery) -> int:
-        """Return the number of a query, -1 where it is none of them."""
-        return query.index if isinstance(query, BlockArm) else -1
-
-    def _knows(self, query: Arm) -> bool:
-        if not isinstance(query, BlockArm) or not 0 <= query.index < len(self):
-            return False
-        same = np.array_equal(query.descriptor, self.rows[self.slots(query.index)])
-        return same and query.counts == self.counts
 
 
 def rows_given(given: Any, name: str) -> np.ndarray:

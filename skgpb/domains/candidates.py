@@ -6,12 +6,18 @@ from math import ceil
 
 import numpy as np
 
-#: Boxes of up to so many dimensions are represented by a product grid, others by spread points.
+from skgpb._core._ties import levelled
+
+#: Boxes of up to this many dimensions are represented by a product grid, others by spread points.
 GRID_DIMENSIONS = 3
 #: Most points per axis of such a grid.
 PER_AXIS = 200
 #: Local candidates lie 10^-u sides from their centre, u uniform between these.
 NEAREST, FARTHEST = 3.5, 0.5
+#: One in this number of candidates in a box follows the posterior; number of centers.
+LOCAL_SHARE, N_CENTERS = 4, 5
+#: Regions, or points, that stand for all of a box at least, besides those of a search.
+N_SPREAD = 256
 
 
 def even_grid(bounds: np.ndarray, per_axis: int) -> np.ndarray:
@@ -57,8 +63,5 @@ def points_near(
 
 
 def largest_first(values: np.ndarray, n: int) -> np.ndarray:
-    """Numbers of the n largest values, largest first; of equal ones the first comes first."""
-    if n >= len(values):
-        return np.argsort(-values, kind="stable")
-    among = np.flatnonzero(values >= np.partition(values, -n)[-n])
-    return among[np.argsort(-values[among], kind="stable")][:n]
+    """Numbers of the n largest values, largest first; of those that tie the first comes first."""
+    return np.argsort(-levelled(values), kind="stable")[:n]

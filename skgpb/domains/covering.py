@@ -209,7 +209,7 @@ class ChebyshevCovering(Covering):
         return np.round(center * 2.0**LEVELS) * 2.0**-LEVELS
 
     def _exposed(self, ball: int, before: np.ndarray) -> np.ndarray:
-        """What ``ball`` alone covered before it was halved, the newest ball left aside."""
+        """Return the region that ``ball`` alone covered before it was halved."""
         boxes = self._boxes[: self._n]
         near = overlapping(boxes, before)
         near = near[(near != ball) & (near != self._newest)]

@@ -6,18 +6,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.cells import Cells, FreeCells
+from skgpb.domains.cells import Cells
 from skgpb.domains.space import ParameterSpace
-from skgpb.kernels.ball_average import points_in_balls
 
 
 class Discs(Cells):
-    """Discs of one radius or of several, or balls, wherever they lie in the box.
+    """Discs or balls of one radius or of several radii, anywhere in the box.
 
-    It says what can be asked, or what is to be found, to an optimizer that takes ``queries`` and
-    ``targets``, such as :class:`~skgpb.KGOptimizer`. An answer is the average over a disc
-    (:class:`~skgpb.kernels.BallAverage`): over ``query.points``, of which there are 19 in a plane.
+    Pass it as ``queries`` or ``targets`` of an optimizer such as :class:`~skgpb.KGOptimizer`. An
+    answer is the average over a disc (:class:`~skgpb.kernels.BallAverage`), represented by
+    ``query.points``: 19 points in a plane.
 
     Parameters
     ----------
@@ -60,7 +58,7 @@ class Discs(Cells):
             What errors call them.
         """
         if space is not None and space.discrete:
-            raise ValueError(f"{name} must be no Discs where sides have separate values")
+            raise ValueError(f"{name} must not be Discs if bounds has integer or categorical sides")
         radii, extent = super().sides(bounds, space, name), bounds[:, 1] - bounds[:, 0]
         if not (2.0 * radii <= extent).all():
             raise ValueError(
@@ -76,56 +74,3 @@ class Discs(Cells):
         return type(other) is Discs and repr(other) == repr(self)
 
     __hash__ = Cells.__hash__
-
-
-class Disc(Arm):
-    """A disc, a ball or an ellipse; a point where its radius is 0.
-
-    Attributes
-    ----------
-    radius : ndarray of shape (d,)
-        Half of its extent along each axis.
-    points : ndarray of shape (S, d)
-        Points that stand for it, whose average is the reward.
-    index, descriptor, counts, lower, upper, center
-        As an :class:`Arm` has them; the corners are those of the box around it.
-    """
-
-    __slots__ = ()
-
-    @property
-    def radius(self) -> np.ndarray:
-        """Half of its extent along each axis, shape (d,)."""
-        return 0.5 * (self.upper - self.lower)
-
-    def find_points(self) -> np.ndarray:
-        """Points that stand for it."""
-        return points_in_balls(self.box[None]).points
-
-    @property
-    def box(self) -> np.ndarray:
-        """Box [lower, upper] around it, shape (2 d,)."""
-        return self.descriptor
-
-    def describe(self) -> str:
-        """Centre and radius."""
-        radius = np.unique(self.radius)
-        return f"Disc(center={self.center}, radius={radius[0] if len(radius) == 1 else radius})"
-
-
-class OfDiscs:
-    """Rows of boxes of which the discs inside are meant."""
-
-    def query_of(self: Any, index: int, row: np.ndarray) -> Disc:
-        """Return the disc that a row describes."""
-        return Disc(index, row, self.counts).named(self.space)
-
-
-class DiscSet(OfDiscs, ArmSet):
-    """Finitely many discs; parameters as of :class:`ArmSet`."""
-
-
-class FreeDiscs(OfDiscs, FreeCells):
-    """Discs that stand for all of some radii; parameters as of :class:`FreeCells`."""
-
-    kind = "radius of discs"

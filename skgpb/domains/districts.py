@@ -6,17 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.arms import ArmSet
+from skgpb.domains.layout import Layout
 from skgpb.utils import as_labels, check_numbers
 
 
 class Districts:
     """Weighted averages over sets of points: districts with their people, polygons, groups.
 
-    It says what can be asked, or what is to be found, to an optimizer that takes ``queries`` and
-    ``targets``, such as :class:`~skgpb.KGOptimizer`. Who asks for one kind of district may look for
-    the best of another: the covariances follow from those of f at the points
-    (:class:`~skgpb.kernels.WeightedSum`), and these are learned unless a kernel is given.
+    Pass it as ``queries`` or ``targets`` of an optimizer such as :class:`~skgpb.KGOptimizer`.
+    Queries and targets may be different districts: their covariances follow from the kernel of f
+    over the points (:class:`~skgpb.kernels.WeightedSum`), which is learned unless it is given.
 
     Parameters
     ----------
@@ -24,10 +24,10 @@ class Districts:
         Where f is, towns or the points of a grid in a polygon. A point of several districts of one
         kind is there several times.
     names : array-like of shape (n_points,)
-        Of which district each point is: texts or integers.
+        The district of each point: texts or integers.
     weights : array-like of shape (n_points,), default=None
-        By which points count in the average of their district, at least 0: people, areas. They are
-        divided by their sum. None stands for equal ones.
+        Weights of the points in the average of their district, at least 0, such as people or areas.
+        They are divided by their sum. None stands for equal weights.
 
     Attributes
     ----------
@@ -110,119 +110,21 @@ class Districts:
 
     @property
     def shares(self) -> np.ndarray:
-        """What the points of all districts count, one district after the other."""
+        """Weights of the points of all districts, one district after the other."""
         return np.concatenate([share for _, share in self.members])
 
+    def as_set(self, bounds: np.ndarray, first: int) -> ArmSet:
+        """Return the districts as a set, of rows [center, number] as ``WeightedSum`` has them.
 
-class District(Arm):
-    """A district, immutable and hashable; its answer is ``weights @ f(points)``.
-
-    Attributes
-    ----------
-    name : str or int
-        What it is called.
-    points : ndarray of shape (S, d)
-        Its points.
-    weights : ndarray of shape (S,)
-        What they count in the average; their sum is 1.
-    center : ndarray of shape (d,)
-        Weighted average of its points.
-    index : int
-        Its number among the districts that can be asked, or are to be found.
-    lower, upper : ndarray of shape (d,)
-        Corners of the box around its points.
-    descriptor, counts
-        As an :class:`Arm` has them.
-    """
-
-    __slots__ = ("members", "name", "weights")
-
-    arguments: ClassVar[tuple[str, ...]] = ("index", "descriptor", "name", "members", "weights")
-
-    name: str | int
-    members: np.ndarray
-    weights: np.ndarray
-
-    def __init__(
-        self,
-        index: int,
-        descriptor: np.ndarray,
-        name: str | int,
-        members: np.ndarray,
-        weights: np.ndarray,
-    ) -> None:
-        self.freeze(
-            index=index,
-            descriptor=descriptor,
-            counts=None,
-            name=name,
-            members=members,
-            weights=weights,
-        )
-
-    def find_points(self) -> np.ndarray:
-        """Points of the district."""
-        return self.members
-
-    @property
-    def lower(self) -> np.ndarray:
-        """Lower corner of the box around its points, shape (d,)."""
-        return self.members.min(axis=0)
-
-    @property
-    def upper(self) -> np.ndarray:
-        """Upper corner of the box around its points, shape (d,)."""
-        return self.members.max(axis=0)
-
-    @property
-    def center(self) -> np.ndarray:
-        """Weighted average of its points, shape (d,)."""
-        return self.descriptor[:-1]
-
-    def describe(self) -> str:
-        """Name."""
-        return f"District({self.name!r}, index={self.index})"
-
-
-class DistrictSet(ArmSet):
-    """Finitely many districts; rows are [center, number], as ``WeightedSum`` has them.
-
-    Parameters
-    ----------
-    districts : Districts
-        What there is.
-    bounds : ndarray of shape (d, 2)
-        Box around all points.
-    first : int
-        Number of the first of them, as the kernel counts.
-    """
-
-    n_behind: ClassVar[int] = 1
-
-    def __init__(self, districts: Districts, bounds: np.ndarray, first: int) -> None:
-        centers = [share @ districts.points[own] for own, share in districts.members]
-        numbers = first + np.arange(len(districts))
-        super().__init__(np.column_stack([np.array(centers), numbers]), bounds)
-        self.districts = districts
-
-    def query_of(self, index: int, row: np.ndarray) -> District:
-        """Return the district of a row."""
-        own, share = self.districts.members[index]
-        points = self.districts.points[own]
-        return District(index, row, self.districts.labels[index], points, share.copy())
-
-    def named_arm(self, name: str) -> Arm:
-        """Return the district that is called so."""
-        labels = self.districts.labels
-        if name not in labels:
-            shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
-            raise ValueError(f"there is no district {name!r} to be asked: they are {shown}")
-        return self.arm(labels.index(name))
-
-    def rows_of(self, points: np.ndarray) -> np.ndarray:
-        """Descriptor rows (n, d + 1) of values of f at points (n, d)."""
-        return np.column_stack([points, np.full(len(points), -1.0)])
-
-    def places_of(self, rows: np.ndarray) -> np.ndarray:
-        """Points, or centres of districts (n, d), that rows describe."""
-        return rows[:, :-1]
+        Parameters
+        ----------
+        bounds : ndarray of shape (d, 2)
+            Box around all points.
+        first : int
+            Number of the first of them, as the kernel counts.
+        """
+        centers = [share @ self.points[own] for own, share in self.members]
+        rows = np.column_stack([np.array(centers), first + np.arange(len(self))])
+        members = [(self.points[own], share.copy()) for own, share in self.members]
+        layout = Layout(len(bounds), tail=-1.0)
+        return ArmSet(rows, bounds, layout, names=self.labels, members=members)

@@ -123,9 +123,9 @@ def next_place(
     n : int
         Size of the design.
     known : ndarray of shape (m, d)
-        What was answered, or will be.
+        Queries that were answered, or will be.
     failed : ndarray of shape (k, d)
-        What was tried in vain: nothing is tried beside it.
+        Queries that failed: nothing near them is tried.
     bounds : ndarray of shape (d, 2)
         The box.
 

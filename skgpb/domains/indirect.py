@@ -1,4 +1,4 @@
-"""What indirect-query methods ask: rows a, of a finite set or a box, or cells that stand for them.
+"""Indirect queries: rows a of a finite set or a box, or cells of a tree over them.
 
 :class:`QuerySet` and :class:`QueryTree` make the queries, recognise them, and know what they cost.
 """
@@ -14,7 +14,7 @@ from skgpb._core._tree import first_maximum
 from skgpb.domains.first_design import first_members, first_points, next_place
 from skgpb.domains.query import Query
 from skgpb.domains.space import ParameterSpace
-from skgpb.utils import box_around, check_callable_value, check_inside, check_numbers, check_reward
+from skgpb.utils import box_around, check_callable_value, check_inside, check_numbers, check_real
 
 
 class IndirectQuery(Query):
@@ -118,7 +118,7 @@ class IndirectCell(IndirectQuery):
     @property
     def params(self) -> dict[str, Any]:
         """Ranges of the cell, by the names of the sides."""
-        return self._names.ranges(self.lower, self.upper)
+        return self.ranges(self.lower, self.upper)
 
     @property
     def box(self) -> np.ndarray:
@@ -141,7 +141,7 @@ class QuerySet:
     cost : float, array-like of shape (m,), callable or None
         Cost of each candidate, or of a row. None stands for 1.
     box : ndarray of shape (q, 2), default=None
-        Box of rows, all of which can be asked. None where the candidates are all there is.
+        Box of rows, if all rows in it can be asked. None if only the candidates can be asked.
     space : ParameterSpace, default=None
         What the sides of the box are called and stand for; None where they have no names.
 
@@ -183,11 +183,11 @@ class QuerySet:
 
     @property
     def arguments(self) -> np.ndarray:
-        """What functions of a query take, for each candidate: its row."""
+        """Arguments of functions of a query, for each candidate: its row."""
         return self.rows
 
     def argument(self, query: IndirectQuery) -> np.ndarray:
-        """What functions of this query take: its row."""
+        """Return the argument of functions of a query: its row."""
         return query.a
 
     def costs_of(self, A: np.ndarray | None) -> np.ndarray:
@@ -199,7 +199,7 @@ class QuerySet:
         if callable(self.cost):
             costs = np.array([check_callable_value(self.cost, a, "cost") for a in A])
         elif np.ndim(self.cost) == 0:
-            costs = np.full(len(A), check_reward(self.cost, "cost"))
+            costs = np.full(len(A), check_real(self.cost, "cost"))
         else:
             costs = check_numbers(self.cost, "cost", ensure_2d=False)
             if costs.shape != (len(self.rows),) or self.box is not None:
@@ -213,7 +213,7 @@ class QuerySet:
 
     @property
     def differ_in_cost(self) -> bool:
-        """Whether some queries are dearer than others."""
+        """True if queries differ in cost."""
         return bool(np.ptp(self.costs) > 0.0)
 
     @property
@@ -274,8 +274,8 @@ class QuerySet:
         if a.shape != (self.rows.shape[1],):
             raise ValueError(
                 f"a query must have {self.rows.shape[1]} entries, got an array of shape {a.shape}. "
-                "Answers that exist are told at once: tell(queries, y) with one row for each y; "
-                "evaluations of f as fit(X, y)"
+                "Tell existing answers with tell(queries, y), one row for each y, and existing "
+                "values of f with fit(X, y)"
             )
         if self.box is not None:
             check_inside(a[np.newaxis], self.box)
@@ -308,14 +308,14 @@ class QueryTree:
     cost : callable
         Takes a depth, returns the cost of its cells.
     last_column : callable, default=None
-        Takes a depth, returns a number that rows have beside the centre. None for rows without.
+        Takes a depth, returns a number that rows have after the centre. None for rows without.
     space : ParameterSpace, default=None
         What the sides of the root are called and stand for; None where they have no names.
     """
 
     #: Rows that are the same in every round: none.
     rows = None
-    #: Cells of a level, the coarsest of which come first, cost the same.
+    #: Cells of a level cost the same; the coarsest come first.
     differ_in_cost = False
 
     root: np.ndarray
@@ -360,11 +360,11 @@ class QueryTree:
 
     @property
     def arguments(self) -> range:
-        """What functions of a query take: each depth."""
+        """Arguments of functions of a query: each depth."""
         return range(self.max_depth + 1)
 
     def argument(self, query: IndirectCell) -> int:
-        """What functions of this query take: its depth."""
+        """Return the argument of functions of a query: its depth."""
         return query.depth
 
     @property
@@ -407,7 +407,7 @@ class QueryTree:
         return node[0] - 1, node[1] // self.n_parts
 
     def find(self, points: Any, pending: Iterable[IndirectCell]) -> IndirectCell:
-        """Return the pending cell of which points are the centre: of several cells it may be."""
+        """Return the pending cell whose centre is given; several cells may share a centre."""
         for query in pending:
             if np.shape(points) in (query.center.shape, (1, *query.center.shape)) and (
                 np.array_equal(np.ravel(points), query.center)
@@ -415,7 +415,7 @@ class QueryTree:
                 return query
         raise ValueError(
             f"a query must be a cell of this optimizer, or the centre of one that is pending; "
-            f"got {points!r}. Evaluations of f that exist are given as fit(X, y)"
+            f"got {points!r}. Pass existing values of f to fit(X, y)"
         )
 
     def check(self, query: IndirectCell) -> None:
@@ -427,7 +427,7 @@ class QueryTree:
 
 
 def are_fewer(n: int, places: Iterable[np.ndarray]) -> bool:
-    """Whether fewer than n of these places are distinct; no more of them are looked at than needed.
+    """Return whether fewer than n of these places are distinct; stop as soon as it is known.
 
     Examples
     --------

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from skgpb.domains.partition import BoxPartition, Cell, sample_places
-from skgpb.domains.runs import Runs, reach
 from skgpb.domains.space import SAME, ParameterSpace
+from skgpb.domains.value_ranges import ValueRanges, reach
 from skgpb.kernels._boxes import boxes_from_points
 
-# Shapes of cells that agree in so many digits are one.
+# Shapes of cells that agree in this many digits are equal.
 DIGITS = 9
 
 
@@ -50,21 +50,21 @@ class MixedPartition(BoxPartition):
         max_depth: int | None = None,
     ) -> None:
         super().__init__(space.bounds, n_children, n_representatives, at_center, max_depth, space)
-        self._runs = Runs(space, n_children, n_representatives, continuous=not at_center)
+        self._ranges = ValueRanges(space, n_children, n_representatives, continuous=not at_center)
         self._divisible: dict[int, bool] = {}
         self._lines: list[list[np.ndarray]] = []
 
     def splittable(self, node: int) -> bool:
-        """Whether the cell of a node may be split: not too deep, and of more than one setting."""
+        """Return whether a node may be split: not too deep, and with more than one setting."""
         divisible = self._divisible.get(node)
         if divisible is None:
             box = self.tree.box(node, node + 1)[0]
-            divisible = self._divisible[node] = bool(self._runs.lengths(box).max() > 0.0)
+            divisible = self._divisible[node] = bool(self._ranges.lengths(box).max() > 0.0)
         return divisible and super().splittable(node)
 
     def split(self, node: int) -> int:
         """Turn a leaf into at most K children; the number of the first."""
-        return self.tree.split(node, self._runs.parts(self.tree.box(node, node + 1)[0]))
+        return self.tree.split(node, self._ranges.parts(self.tree.box(node, node + 1)[0]))
 
     def copy(self) -> Self:
         """Return a partition that can be split without changing this one."""
@@ -74,7 +74,7 @@ class MixedPartition(BoxPartition):
 
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
         """Descriptor rows of nodes start..stop-1, one block each."""
-        return [self._runs.rows(box) for box in self.tree.box(start, stop)]
+        return [self._ranges.rows(box) for box in self.tree.box(start, stop)]
 
     def cell_at(self, depth: int, index: int) -> Cell:
         """Return the cell (depth, index), whether or not the tree has reached it."""
@@ -83,7 +83,7 @@ class MixedPartition(BoxPartition):
             return self.cell(node)
         K, box = self.tree.n_children, self.tree.box(0, 1)[0]
         for level in range(depth - 1, -1, -1):
-            parts = self._runs.parts(box)
+            parts = self._ranges.parts(box)
             j = index // K**level % K
             if j >= len(parts) or len(parts) == 1:
                 raise ValueError(f"cell (depth={depth}, index={index}) would have no setting")
@@ -91,7 +91,7 @@ class MixedPartition(BoxPartition):
         return self._cell_in(depth, index, box)
 
     def _rows_of_cell(self, cell: Cell) -> np.ndarray:
-        return self._runs.rows(cell.box)
+        return self._ranges.rows(cell.box)
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:
         """Descriptor rows of points (n, d)."""
@@ -99,13 +99,13 @@ class MixedPartition(BoxPartition):
 
     def rows_of_box(self, box: np.ndarray) -> np.ndarray:
         """Descriptor rows of the average over any box (2 d,)."""
-        return self._runs.rows(box)
+        return self._ranges.rows(box)
 
     def block_beside(self, node: int, given: np.ndarray) -> np.ndarray:
         """Descriptor rows of a node where the first coordinates are given."""
         box, n, d = self.tree.box(node, node + 1)[0], len(given), self.tree.n_features
         box[:n] = box[d : d + n] = given
-        return self._runs.rows(box)
+        return self._ranges.rows(box)
 
     def deviation_cells(
         self, depth: int, everywhere: bool
@@ -116,12 +116,12 @@ class MixedPartition(BoxPartition):
         """
         sample: dict[bytes, Any] = {}
         for box in self._boxes_at(depth):
-            shape = box if everywhere else np.round(self._runs.lengths(box), DIGITS)
+            shape = box if everywhere else np.round(self._ranges.lengths(box), DIGITS)
             if shape.tobytes() not in sample:
                 d, axes = self.tree.n_features, self.space.axes
                 ends = zip(axes, box[:d].tolist(), box[d:].tolist(), strict=True)
                 corners = np.array([reach(axis, *each) for (_, axis), *each in ends])
-                sample[shape.tobytes()] = self._runs.rows(box), *corners.T
+                sample[shape.tobytes()] = self._ranges.rows(box), *corners.T
         return list(sample.values())
 
     def _boxes_at(self, depth: int) -> list[np.ndarray]:
@@ -133,7 +133,7 @@ class MixedPartition(BoxPartition):
         boxes = []
         for line, place in zip(self._lines, self._places, strict=True):
             while len(line) <= depth:
-                parts = self._runs.parts(line[-1])
+                parts = self._ranges.parts(line[-1])
                 if len(parts) == 1:
                     break
                 lower, upper = np.split(parts, 2, axis=1)

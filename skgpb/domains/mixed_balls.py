@@ -10,8 +10,8 @@ from skgpb.domains.balls import Ball, Balls, Place
 from skgpb.domains.covering import ChebyshevCovering
 from skgpb.domains.mixed import rows_of_points
 from skgpb.domains.query import PointsQuery
-from skgpb.domains.runs import Runs, reach
 from skgpb.domains.space import SAME, Axis, ParameterSpace
+from skgpb.domains.value_ranges import ValueRanges, reach
 
 
 class MixedCovering(ChebyshevCovering):
@@ -31,7 +31,7 @@ class MixedCovering(ChebyshevCovering):
     def __init__(self, space: ParameterSpace) -> None:
         self._space = space
         self._axes: list[Axis] = [axis for _, axis in space.axes]
-        self._runs = [axis.run(0.0, 1.0) if axis.discrete else (0, 0) for axis in self._axes]
+        self._ranges = [axis.run(0.0, 1.0) if axis.discrete else (0, 0) for axis in self._axes]
         super().__init__(space.n_axes)
 
     def snapped(self, center: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ class MixedCovering(ChebyshevCovering):
         return super()._add(self.snapped(center))
 
     def _side(self, i: int, u: float, radius: float) -> tuple[float, float]:
-        axis, (least, most) = self._axes[i], self._runs[i]
+        axis, (least, most) = self._axes[i], self._ranges[i]
         if not axis.discrete:
             return max(0.0, u - radius), min(1.0, u + radius)
         first, last = least, most
@@ -64,7 +64,7 @@ class MixedCovering(ChebyshevCovering):
                 width = radius * (high - low)
             first, _ = axis.run(max(0.0, u - width), 1.0)
             _, last = axis.run(0.0, min(1.0, u + width))
-            # Values of which only a part of the coordinates is near are not.
+            # A value is near only if all of its coordinates are.
             middles = axis.middles_of(np.array([first, last]))
             first += int(middles[0] < u - width - 2 * SAME)
             last -= int(middles[1] > u + width + 2 * SAME)
@@ -98,7 +98,7 @@ class MixedBalls(Balls):
         space: ParameterSpace,
     ) -> None:
         super().__init__(space.bounds, covering, None if at_center else counts, space)
-        self._runs = Runs(space, 2, counts, continuous=not at_center)
+        self._ranges = ValueRanges(space, 2, counts, continuous=not at_center)
 
     def ball_at(self, center: np.ndarray, depth: int, index: int = -1) -> Ball:
         """Ball of any centre in the unit cube."""
@@ -122,10 +122,12 @@ class MixedBalls(Balls):
         """Descriptor rows of what a query observes."""
         if isinstance(query, PointsQuery):
             return self.rows_of(query.points)
-        return self.rows_of(query.center[None]) if self.spec is None else self._runs.rows(query.box)
+        return (
+            self.rows_of(query.center[None]) if self.spec is None else self._ranges.rows(query.box)
+        )
 
     def finer(self, places: list[Place], finest: int) -> list[Place]:
-        """Places of balls of half the radius: at the centres of others and beside."""
+        """Return places of balls of half the radius: at the centres of others and next to them."""
         inside: dict[tuple[Any, ...], Place] = {}
         for center, depth, _ in places:
             if depth < finest:
@@ -134,7 +136,7 @@ class MixedBalls(Balls):
         return list(inside.values())
 
     def _beside(self, center: np.ndarray, step: float) -> list[np.ndarray]:
-        """A centre, and those a step beside: the next value at least, or any other category."""
+        """Return a centre and its neighbours: a step, or at least a value, away, or a category."""
         found = [self.covering.snapped(center)]
         for i, (_, axis) in enumerate(self.space.axes):
             u = found[0][i]

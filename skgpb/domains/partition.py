@@ -21,17 +21,17 @@ import numpy as np
 from skgpb._core._tree import Tree
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.query import PointsQuery, Query
-from skgpb.domains.runs import DEFAULT_POINTS, capped, points_per_side
 from skgpb.domains.space import ParameterSpace
+from skgpb.domains.value_ranges import DEFAULT_POINTS, capped, points_per_side
 from skgpb.kernels._boxes import boxes_from_points
 from skgpb.utils import MOST_POINTS, Integral
 
 # Node indices are 64-bit: K^depth must stay below 2^62.
 INDEX_BITS = 62
 PER_AXIS, IN_ALL = DEFAULT_POINTS
-# Cells of a level, beside those in the middle and in corners, that stand for all of them.
+# Cells that represent a level, in addition to the ones in the middle and in the corners.
 SPREAD_CELLS = 3
-# At most so many members of a cell of a pool are compared with its representatives.
+# Largest number of members of a cell of a pool that are compared with its representatives.
 DEVIATION_POINTS = 256
 
 
@@ -100,7 +100,7 @@ class Cell(Query):
         return np.concatenate([self.lower, self.upper])
 
     def __hash__(self) -> int:
-        return hash((self.depth, self.index, self.lower.tobytes(), self.upper.tobytes()))
+        return hash((self.depth, self.index))  # a round looks it up four times
 
     def describe(self) -> str:
         """Place, corners and size."""
@@ -135,6 +135,8 @@ class Partition(ABC):
     """
 
     n_representatives: Any
+    # Sides of the boxes that descriptors are, where these are few.
+    sizes: Any = None
 
     def __init__(
         self, lower: np.ndarray, upper: np.ndarray, n_children: int, max_depth: int | None
@@ -146,7 +148,7 @@ class Partition(ABC):
 
     @abstractmethod
     def splittable(self, node: int) -> bool:
-        """Whether the cell of a node may be split: as printed, at max_depth too (D-A3)."""
+        """Return whether the cell of a node may be split: as printed, at max_depth too (D-A3)."""
 
     @abstractmethod
     def split(self, node: int) -> int:
@@ -212,6 +214,16 @@ class Partition(ABC):
         """Nodes that were split, in that order."""
         parent = self.tree.parent[1:]
         return parent[np.flatnonzero(np.diff(parent, prepend=-1))]
+
+    @property
+    def deepest_expanded(self) -> np.ndarray:
+        """Split nodes at the deepest depth that has any, by index, or the root (D-A5)."""
+        nodes = self.expanded
+        if not len(nodes):
+            return np.zeros(1, dtype=np.intp)
+        depth = self.tree.depth[nodes]
+        nodes = nodes[depth == depth.max()]
+        return nodes[np.argsort(self.tree.index[nodes])]
 
     def front(self, finest: int) -> list[int]:
         """Leaves down to a depth; split nodes of that depth stand for what lies below them."""
@@ -350,8 +362,18 @@ class BoxPartition(Partition):
         self.space = space
 
     def splittable(self, node: int) -> bool:
-        """Whether the cell of a node may be split: it is not too deep."""
+        """Return whether the cell of a node may be split: it is not too deep."""
         return self.tree.node(node)[0] <= self.max_depth
+
+    @property
+    def sizes(self) -> np.ndarray | None:
+        """Sides (n_sizes, d) of the boxes that descriptors are, where these are few."""
+        if self.at_center or (self.space is not None and self.space.discrete):
+            return None
+        d, (low, high) = self.tree.n_features, np.split(self.tree.box(0, 1)[0], 2)
+        depth = np.arange(self.max_depth + 2)[:, None]
+        cuts = (depth - np.arange(d) + d - 1) // d  # axis a is cut at depths a, a + d, a + 2 d, ...
+        return (high - low) / float(self.tree.n_children) ** cuts
 
     def split(self, node: int) -> int:
         """Turn a leaf into K children; the number of the first."""
@@ -496,7 +518,7 @@ class PoolPartition(Partition):
         return stop - start >= self.tree.n_children * self.min_members
 
     def splittable(self, node: int) -> bool:
-        """Whether a node may be split: not too deep, and enough members for K children."""
+        """Return whether a node may be split: not too deep, and enough members for K children."""
         return self.tree.node(node)[0] <= self.max_depth and self._divisible(*self._slices[node])
 
     def split(self, node: int) -> int:

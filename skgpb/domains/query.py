@@ -1,17 +1,18 @@
-"""What an optimizer asks: one frozen base for every kind of query."""
+"""The frozen base class of all queries."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skgpb.domains.runs import representatives_within
 from skgpb.domains.space import ParameterSpace
+from skgpb.domains.value_ranges import representatives_within
 from skgpb.kernels._boxes import representatives
 
 
-class Query:
+class Query(ABC):
     """A query, immutable and hashable; ``np.asarray(query)`` gives :attr:`points`.
 
     A kind of query names the arguments of its constructor in ``arguments``, hands them to
@@ -57,15 +58,20 @@ class Query:
         object.__setattr__(self, "_space", space)
         return self
 
+    @abstractmethod
     def find_points(self) -> np.ndarray:
         """Return :attr:`points`, which is asked for once."""
-        raise NotImplementedError
 
     def spread(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
-        """Points (S, d) that stand for a box: so many along every side, or all of its values."""
+        """Return points (S, d) that represent a box: ``counts`` along the sides, or all values."""
         if self._space is not None and self._space.discrete:
             return representatives_within(self._space, lower, upper, counts)
         return representatives(lower, upper, counts)
+
+    @property
+    def has_names(self) -> bool:
+        """True if the sides of the box have names."""
+        return self._space is not None
 
     @property
     def points(self) -> np.ndarray:
@@ -78,24 +84,24 @@ class Query:
 
     @property
     def params(self) -> dict[str, Any]:
-        """What is asked for, by the names of the sides."""
+        """The setting as a dict with the names of the sides; x0, x1, ... if they have no names."""
         if len(self.points) == 1:
             return self.settings[0]
-        return self._names.ranges(*np.split(self.box, 2))
+        return self.ranges(*np.split(self.box, 2))
 
     @property
     def settings(self) -> list[dict[str, Any]]:
         """The values of each of the points, by the names of the sides."""
-        return [self._names.setting(point) for point in self.points]
-
-    @property
-    def _names(self) -> ParameterSpace:
         if self._space is None:
-            raise AttributeError(
-                "the sides of this query's box have no names: pass bounds={name: side, ...} to "
-                "the optimizer, or use points"
-            )
-        return self._space
+            return [{f"x{i}": x for i, x in enumerate(each)} for each in self.points.tolist()]
+        return [self._space.setting(point) for point in self.points]
+
+    def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
+        """Return the range of a region with these corners (d,) along each side, by name."""
+        if self._space is None:
+            ends = enumerate(zip(lower.tolist(), upper.tolist(), strict=True))
+            return {f"x{i}": low if low == high else (low, high) for i, (low, high) in ends}
+        return self._space.ranges(lower, upper)
 
     @property
     def box(self) -> np.ndarray:
@@ -104,7 +110,7 @@ class Query:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What makes two queries of one kind equal: the arguments, arrays as bytes."""
+        """Return the key that decides whether queries are equal: the arguments, arrays as bytes."""
         values = (getattr(self, name) for name in self.arguments)
         return tuple(x.tobytes() if isinstance(x, np.ndarray) else x for x in values)
 
@@ -142,7 +148,8 @@ class Query:
 
     def describe(self) -> str:
         """Text of a query whose sides have no names."""
-        raise NotImplementedError
+        given = ", ".join(f"{name}={getattr(self, name)}" for name in self.arguments)
+        return f"{type(self).__name__}({given})"
 
 
 def _named(space: ParameterSpace, cls: type[Query], arguments: tuple[Any, ...]) -> Query:
@@ -173,6 +180,10 @@ class PointsQuery(Query):
     def __init__(self, points: np.ndarray) -> None:
         self.freeze()
         object.__setattr__(self, "_points", points)
+
+    def find_points(self) -> np.ndarray:
+        """Return the points that were told."""
+        return self._points
 
     def describe(self) -> str:
         """Points as lists."""

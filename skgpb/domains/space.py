@@ -15,13 +15,15 @@ References
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from skgpb.domains.box import Box
+from skgpb.domains.constraints import FeasibleSet
 from skgpb.utils import Real, check_bounds
 
 # Infinite ends of a distribution are cut off at this quantile.
@@ -30,8 +32,10 @@ TAIL = 1.0 / 1024
 NEUTRAL = 0.5
 # So far inside of the coordinates of a value lie those that are looked up; rare integers have few.
 WITHIN = 1e-12
-# Integers of a distribution that are tabled.
+# Integers of a distribution, or of a range, that are tabled.
 MOST_TABLED = 10_000
+# Coordinates of more values are not told apart.
+MOST_VALUES = 2**50
 # Coordinates that differ by less than this share of a side are one.
 SAME = 1e-9
 
@@ -44,6 +48,8 @@ class Axis(ABC):
     discrete: bool = False
     #: Whether values that are near each other are expected to do alike.
     ordered: bool = True
+    #: Whether what is suggested is one of several numbers, and what is told may lie between them.
+    stepped: bool = False
     n_columns: int = 1
     n_settings: float = np.inf
 
@@ -63,8 +69,31 @@ class Axis(ABC):
         """Coordinates (n,), each moved to the middle of those that stand for the same value."""
         return u
 
+    def settable(self, u: np.ndarray) -> np.ndarray:
+        """Coordinates (n,), each moved to what can be set."""
+        return self.snapped(u)
+
+    # Numbers, as constraints look at them; of an axis that is ordered.
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Least and largest number."""
+        return float(self.value(self.ends[0])), float(self.value(self.ends[1]))
+
+    def numbers(self, u: np.ndarray) -> np.ndarray:
+        """Numbers (n,) at coordinates (n,)."""
+        return np.array([self.value(each) for each in u], dtype=np.float64)
+
+    def placed(self, values: np.ndarray) -> np.ndarray:
+        """Coordinates (n,) of what can be set that is nearest to numbers (n,)."""
+        raise NotImplementedError
+
+    def between(self, values: np.ndarray) -> np.ndarray:
+        """Coordinates (n,) of numbers (n,), which may lie between two that can be set."""
+        return self.placed(values)
+
     def middles(self) -> np.ndarray:
-        """Coordinates of all values, of which there must be finitely many."""
+        """Coordinates of all values; these must be finitely many."""
         raise NotImplementedError
 
     def values_between(self, low: float, high: float) -> Any:
@@ -86,8 +115,15 @@ class Axis(ABC):
         raise NotImplementedError
 
     def same_as(self, other: object) -> bool:
-        """Whether another axis has the same values."""
+        """Return whether another axis has the same values."""
         return False
+
+
+#: What a named side may be, for messages.
+SIDES = (
+    "a pair of numbers (lower, upper), a list of values, range(1, 9) for the integers from 1 to 8, "
+    "or a frozen distribution of scipy.stats such as loguniform(0.001, 1)"
+)
 
 
 class Span(Axis):
@@ -105,9 +141,17 @@ class Span(Axis):
         """Columns (n, 1) of coordinates (n,)."""
         return u[:, None]
 
+    def numbers(self, u: np.ndarray) -> np.ndarray:
+        """Numbers (n,) at coordinates (n,): the same."""
+        return np.asarray(u, dtype=np.float64)
+
+    def placed(self, values: np.ndarray) -> np.ndarray:
+        """Coordinates (n,) of numbers (n,): the same, within the ends."""
+        return np.clip(values, *self.ends)
+
     def coordinate(self, value: Any) -> float:
         """Coordinate of a value: the same number."""
-        value = _number(value)
+        value = checked_number(value)
         if not self.ends[0] <= value <= self.ends[1]:
             raise ValueError(f"must be between {self.ends[0]} and {self.ends[1]}")
         return value
@@ -117,16 +161,23 @@ class Choice(Axis):
     """One of several values; a list of numbers is ordered by size, anything else is not."""
 
     def __init__(self, name: str, values: Any) -> None:
-        self.values: list[Any] = list(values)
+        self.values: Sequence[Any]
+        if isinstance(values, range) and _is_long(name, values):
+            self.values = values if values.step > 0 else values[::-1]
+            self.ordered: bool = True
+        else:
+            self.values = list(values)
+            self.ordered = all(
+                isinstance(v, (Real, np.number)) and not isinstance(v, (bool, np.bool_))
+                for v in self.values
+            )
         if not self.values:
             raise ValueError(f"{name} is an empty list")
-        self.n: int = len(self.values)
-        self.ordered: bool = all(
-            isinstance(v, (Real, np.number)) and not isinstance(v, (bool, np.bool_))
-            for v in self.values
-        )
-        if self.ordered:
+        if self.ordered and isinstance(self.values, list):
             self.values = sorted(self.values)
+        self.n: int = len(self.values)
+        # Less than half of the coordinates of a value.
+        self._same: float = min(SAME, 0.25 / self.n)
         self.discrete = True
         self.n_columns: int = 1 if self.ordered else self.n
         self.n_settings: float = float(self.n)
@@ -142,6 +193,9 @@ class Choice(Axis):
     def coordinate(self, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""
         try:
+            if isinstance(self.values, range):
+                # It compares anything but an int with each of its values.
+                value = int(value) if checked_number(value).is_integer() else self.values.stop
             return (self.values.index(value) + 0.5) / self.n
         except ValueError:
             raise ValueError(f"must be one of {self.values}") from None
@@ -150,18 +204,32 @@ class Choice(Axis):
         """Coordinates (n,), each moved to the middle of its value's."""
         return (self.number(u) + 0.5) / self.n
 
+    @cached_property
+    def _sorted(self) -> np.ndarray:
+        return np.asarray(self.values[:MOST_TABLED], dtype=np.float64)
+
+    def placed(self, values: np.ndarray) -> np.ndarray:
+        """Coordinates (n,) of the values that are nearest to numbers (n,)."""
+        if isinstance(self.values, range):
+            steps = (values - self.values.start) / self.values.step
+            return self.middles_of(np.clip(np.rint(steps), 0, self.n - 1))
+        right = np.clip(np.searchsorted(self._sorted, values), 1, max(1, self.n - 1))
+        left = self._sorted[right - 1]
+        nearer = values - left <= self._sorted[np.minimum(right, self.n - 1)] - values
+        return self.middles_of(np.where(nearer, right - 1, np.minimum(right, self.n - 1)))
+
     def middles(self) -> np.ndarray:
         """Coordinates of all values, shape (n,)."""
         return self.middles_of(np.arange(self.n))
 
-    def values_between(self, low: float, high: float) -> list[Any]:
-        """Values of the coordinates between two."""
+    def values_between(self, low: float, high: float) -> Sequence[Any]:
+        """Return the values between two coordinates; a range if the values are a long range."""
         first, last = self.run(low, high)
         return self.values[first : last + 1]
 
     def run(self, low: float, high: float) -> tuple[int, int]:
         """Numbers of the first and of the last value between two coordinates."""
-        first, last = self.number(np.array([low + SAME, max(low, high - SAME)]))
+        first, last = self.number(np.array([low + self._same, max(low, high - self._same)]))
         return int(first), int(last)
 
     def middles_of(self, numbers: np.ndarray) -> np.ndarray:
@@ -181,7 +249,7 @@ class Choice(Axis):
         return np.eye(self.n)[number] / np.sqrt(2.0)
 
     def same_as(self, other: object) -> bool:
-        """Whether another axis has the same values."""
+        """Return whether another axis has the same values."""
         return isinstance(other, Choice) and equal(self.values, other.values)
 
 
@@ -217,13 +285,22 @@ class Quantile(Axis):
             return u[:, None]
         return self._middle(self._values(u))[:, None]
 
+    def numbers(self, u: np.ndarray) -> np.ndarray:
+        """Numbers (n,) at coordinates (n,)."""
+        return self._values(np.asarray(u, dtype=np.float64))
+
+    def placed(self, values: np.ndarray) -> np.ndarray:
+        """Coordinates (n,) of numbers (n,), of the nearest integers where there are only these."""
+        values = np.clip(values, *self.limits)
+        return self._middle(np.rint(values)) if self.discrete else self.distribution.cdf(values)
+
     def _middle(self, values: Any) -> Any:
         """The middle of the quantiles that stand for integers."""
         return self.distribution.cdf(values) - 0.5 * self.distribution.pmf(values)
 
     def coordinate(self, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""
-        value = _number(value)
+        value = checked_number(value)
         whole = not self.discrete or value == int(value)
         if not (whole and self.low <= value <= self.high):
             kind = "an integer" if self.discrete else "a number"
@@ -231,7 +308,7 @@ class Quantile(Axis):
         return float(self._middle(value) if self.discrete else self.distribution.cdf(value))
 
     def snapped(self, u: np.ndarray) -> np.ndarray:
-        """Coordinates (n,), those of an integer each moved to the middle of its own."""
+        """Return coordinates (n,), each moved to the middle of its integer on an integer axis."""
         return self.columns(u)[:, 0]
 
     def middles(self) -> np.ndarray:
@@ -280,7 +357,7 @@ class Quantile(Axis):
         return float(begins[number - least] if known else self.distribution.cdf(number - 1))
 
     def same_as(self, other: object) -> bool:
-        """Whether another axis has the same values."""
+        """Return whether another axis has the same values."""
         if not isinstance(other, Quantile):
             return False
         parts = [
@@ -292,15 +369,30 @@ class Quantile(Axis):
         return equal(*parts)
 
 
+def _is_long(name: str, values: range) -> bool:
+    """Return whether a range has too many values to list them."""
+    try:
+        n = len(values)
+    except OverflowError:
+        n = MOST_VALUES + 1
+    if n > MOST_VALUES:
+        raise ValueError(
+            f"{name} has more than {MOST_VALUES} values, got {values!r}: pass the pair "
+            "(lower, upper), and round"
+        )
+    return n > MOST_TABLED
+
+
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal; those that cannot be compared are not."""
+    """Return whether two values are equal; those that cannot be compared are not."""
     try:
         return bool(one == other)
     except (TypeError, ValueError):
         return False
 
 
-def _number(value: Any) -> float:
+def checked_number(value: Any) -> float:
+    """Return a number as a float, raising ValueError for anything else."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
         raise ValueError("must be a number")
     return float(value)
@@ -308,18 +400,23 @@ def _number(value: Any) -> float:
 
 def _axis(name: str, values: Any, spans: bool) -> Axis:
     """Make the axis of a parameter; with ``spans`` a pair of numbers has all between them."""
+    if isinstance(values, Axis):
+        return values
     if all(hasattr(values, method) for method in ("ppf", "cdf", "support")):
         return Quantile(name, values)
     if spans and isinstance(values, tuple):
+        if len(values) != 2 or not all(isinstance(each, (Real, np.number)) for each in values):
+            raise ValueError(f"{name} must be {SIDES}; got {values!r}")
         return Span(name, values)
     if not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__len__"):
         if isinstance(values, np.ndarray) and values.ndim > 1:
             raise ValueError(f"{name} must be one-dimensional")
         return Choice(name, values.tolist() if isinstance(values, np.ndarray) else values)
-    pair = "a pair (lower, upper), " if spans else ""
+    if spans:
+        raise TypeError(f"{name} must be {SIDES}; got {values!r}")
     raise TypeError(
-        f"{name} must be {pair}a list of values or a frozen distribution of "
-        f"scipy.stats (uniform, loguniform, randint, ...), got {values!r}"
+        f"{name} must be a list of values or a frozen distribution of scipy.stats (uniform, "
+        f"loguniform, randint, ...), got {values!r}"
     )
 
 
@@ -375,7 +472,14 @@ class ParameterSpace:
         space._lay_out([bounds], name, spans=True)
         if space.n_settings <= 1:
             raise ValueError(f"{name} must leave something to choose, got {bounds!r}")
+        if isinstance(bounds, Box) and bounds.is_constrained:
+            space.feasible = FeasibleSet(
+                space, bounds.constraints, bounds.feasible, space._constants[0]
+            )
         return space
+
+    #: Which settings there are, where constraints exclude some; None where all of the box are.
+    feasible: FeasibleSet | None = None
 
     def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
         """Give every parameter of some dicts an axis."""
@@ -456,12 +560,12 @@ class ParameterSpace:
 
     @property
     def discrete(self) -> bool:
-        """Whether different points may stand for the same setting."""
+        """True if different points may stand for the same setting."""
         return any(axis.discrete for _, axis in self.axes)
 
     @property
     def ordered(self) -> bool:
-        """Whether settings that are near each other are expected to do alike."""
+        """True if settings that are near each other are expected to do alike."""
         return all(axis.ordered for _, axis in self.axes)
 
     def _which(self, points: np.ndarray) -> np.ndarray:
@@ -556,8 +660,30 @@ class ParameterSpace:
             [axis.snapped(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
         )
 
+    @property
+    def has_settings(self) -> bool:
+        """True if some points cannot be set, so that candidates are chosen among those that can."""
+        return (
+            self.discrete or self.feasible is not None or any(axis.stepped for _, axis in self.axes)
+        )
+
+    def settable(self, points: np.ndarray) -> np.ndarray:
+        """Points (n, d), each moved to what can be set, whatever constraints say."""
+        return np.column_stack(
+            [axis.settable(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
+        )
+
+    def is_possible(self, point: np.ndarray) -> bool:
+        """Return whether a point (d,) can be set and satisfies all constraints."""
+        points = point[np.newaxis]
+        if any(axis.stepped for _, axis in self.axes) and not self.is_at(
+            self.settable(points)[0], self.snapped(points)[0]
+        ):
+            return False
+        return self.feasible is None or bool(self.feasible.keeps(points)[0])
+
     def every_point(self) -> np.ndarray:
-        """A point of every setting, of which there must be finitely many, shape (n, d)."""
+        """One point for every setting, shape (n, d); these must be finitely many."""
         return np.array(list(product(*(axis.middles() for _, axis in self.axes))))
 
     def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
@@ -569,7 +695,7 @@ class ParameterSpace:
         return {**self._constants[0], **sides}
 
     def is_at(self, point: np.ndarray, other: np.ndarray) -> bool:
-        """Whether two points (d,) are one, but for the rounding of values."""
+        """Return whether two points (d,) are one, but for the rounding of values."""
         return bool((np.abs(point - other) <= SAME * np.diff(self.bounds)[:, 0]).all())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from skgpb.domains.partition import PoolPartition
 
-# So many rows are arranged at once.
+# Number of rows that are arranged at once.
 ROWS_AT_ONCE = 2**17
 
 
@@ -55,6 +55,11 @@ class UndividedPool(PoolPartition):
         self._limit = max_depth
         super().__init__(pool, 2, n_representatives, min_members, max_depth)
         self.max_depth: int = self._deepest
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, of all sizes."""
+        return 2 * len(self._cut_of) + 1
 
     def _arranged(self) -> np.ndarray:
         order = np.arange(len(self.pool))

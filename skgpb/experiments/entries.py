@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
 from math import isnan, sqrt
 from typing import Any
 
 from skgpb.domains import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
+from skgpb.experiments.records import Record
 
 # What the optimizer did with answers; it follows from the others.
 LEARNING = ("learned", "unlearned")
@@ -25,7 +26,7 @@ class Entry:
         By which users call it.
     query : Query
         What was asked.
-    status : {"pending", "answered", "failed", "given"}
+    status : {"pending", "answered", "failed", "skipped", "given"}
         "given" is an answer of the past, from before the first query.
     answer : float or None
         What was told.
@@ -37,6 +38,8 @@ class Entry:
         Events by which it came in and by which it was answered, -1 where there is none.
     row : int
         Which row of the answers of the past, -1 for others.
+    record : Record
+        Notes on the query.
     """
 
     number: int
@@ -48,6 +51,7 @@ class Entry:
     began: int = -1
     ended: int = -1
     row: int = -1
+    record: Record = field(default_factory=Record)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -58,6 +62,7 @@ class Entry:
             "answer": self.answer,
             "noise": None if self.alpha is None else sqrt(self.alpha),
             "reason": self.reason,
+            **self.record.as_dict(),
         }
 
 

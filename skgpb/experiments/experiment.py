@@ -11,18 +11,19 @@ from threading import RLock
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from skgpb.domains import Box, BoxCandidates, PointsQuery
 from skgpb.experiments.answers import read_answer, variance_of
-from skgpb.experiments.entries import Entry, jsonable
+from skgpb.experiments.entries import LEARNING, Entry, jsonable
+from skgpb.experiments.judgement import BAND, expected, replicates, surprise, verdict
 from skgpb.experiments.kept import KeptRun
-from skgpb.experiments.lock import FileLock
+from skgpb.experiments.records import Record, today
 from skgpb.experiments.sides import Side
 from skgpb.experiments.table import read_answers
+from skgpb.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
-
-# Standard deviations on either side of the mean.
-BAND = 1.96
 
 
 class Experiment(KeptRun):
@@ -80,6 +81,7 @@ class Experiment(KeptRun):
         path: str | os.PathLike[str],
         sides: Iterable[Side | str] | Mapping[str, Any],
         *,
+        constraints: str | Iterable[str] = (),
         goal: str = "maximize",
         noise: float | None = None,
         regions: bool = False,
@@ -87,6 +89,7 @@ class Experiment(KeptRun):
         answer: str = "",
         unit: str = "",
         data: str | os.PathLike[str] | None = None,
+        skip_outside: bool = False,
         seed: int = 0,
     ) -> Self:
         """Begin an experiment and write its file.
@@ -98,9 +101,14 @@ class Experiment(KeptRun):
         sides : list of str or Side, or dict
             What is set, and from where to where. A list of ``"temperature=20:90"``,
             ``"salt=1e-4:0.1:log"``, ``"n=1:10:int"``, ``"time=0:60:5"`` (in steps of 5),
-            ``"catalyst=A,B"``; or a dict of names and sides, each a text as behind the ``=``, a
-            pair ``(low, high)``, a list of values, a distribution of ``scipy.stats`` or a dict of
-            :meth:`Side.as_dict`, see :meth:`Side.of`.
+            ``"catalyst=A,B"``. Numbers have three significant digits of their range unless a step
+            is given, or ``"temperature=20:90:any"`` says otherwise. Or a dict of names and
+            sides, each a text as behind the ``=``, a pair ``(low, high)``, a list of values, a
+            distribution of ``scipy.stats`` or a dict of :meth:`Side.as_dict`, see :meth:`Side.of`.
+        constraints : str or list of str, default=()
+            Linear equations and inequalities between sides that are numbers: ``"A + B <= 100"``,
+            ``"A + B + C = 1"``. Nothing is suggested or recommended that violates one. See
+            :class:`~skgpb.domains.Box`.
         goal : {"maximize", "minimize"}, default="maximize"
             Whether large or small answers are sought.
         noise : float, default=None
@@ -114,6 +122,8 @@ class Experiment(KeptRun):
             ``data`` is given its column of answers is ``answer``.
         data : path, default=None
             A table of settings and answers of the past, see :meth:`add_table`.
+        skip_outside : bool, default=False
+            Whether rows of it that are not within the sides are left out, with a warning.
         seed : int, default=0
             The same seed and the same answers give the same queries.
 
@@ -124,20 +134,27 @@ class Experiment(KeptRun):
         every = _sides_of(sides)
         if goal not in ("maximize", "minimize"):
             raise ValueError(f"goal must be 'maximize' or 'minimize', got {goal!r}")
+        constraints = [constraints] if isinstance(constraints, str) else list(constraints)
+        if regions and constraints:
+            raise ValueError(
+                "constraints are between sides of single settings: an average over a region would "
+                f"violate them; got regions=True and {constraints!r}"
+            )
+        every = [side.listed() if regions else side.settable() for side in every]
         settings: dict[str, Any] = {
-            "bounds": {side.name: side.bounds for side in every},
+            "bounds": _bounds_of(every, constraints),
             "alpha": variance_of(noise),
             "direction": goal,
             "random_state": seed,
         }
         optimizer = (GPOOOptimizer if regions else GPUCBOptimizer)(**settings).start()
         if data is not None:
-            points, answers = read_answers(data, every, answer or None)
+            points, answers = read_answers(data, every, answer or None, skip_outside=skip_outside)
             optimizer.fit(points, answers)
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), RLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
-        self._numbers, self._last, self._lost = [], 0, {}
+        self._numbers, self._last, self._lost, self._records = [], 0, {}, {}
         self._count()
         with FileLock(self.path):
             if self.path.exists():
@@ -151,7 +168,7 @@ class Experiment(KeptRun):
         """Return the next queries, each to be evaluated once.
 
         Asking again before anything was told returns the same queries; more than before returns
-        them and others. What was asked earlier, and not answered, stays pending beside them: see
+        them and others. Earlier queries without an answer stay pending as well: see
         :meth:`pending`.
 
         Parameters
@@ -192,6 +209,10 @@ class Experiment(KeptRun):
         *,
         at: Mapping[str, Any] | None = None,
         noise: float | None = None,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
     ) -> dict[str, Any]:
         """Report an answer.
 
@@ -208,6 +229,13 @@ class Experiment(KeptRun):
             for every side, as a number or a text. With ``query`` it was set instead of that one.
         noise : float, default=None
             Standard deviation of the noise in this answer, where it is another than usual.
+        note, operator : str, default=None
+            For the notebook: a remark, and who measured.
+        date : str, default=None
+            When, as YYYY-MM-DD; None for today.
+        measured : dict, default=None
+            What else was measured, numbers or texts by name. It is kept and exported, and nothing
+            is learned from it.
 
         Returns
         -------
@@ -215,8 +243,10 @@ class Experiment(KeptRun):
             As in :meth:`history`.
         """
         value, alpha = read_answer(answer, noise)
+        record = Record(date=today())
+        record.write(note, operator, date, measured)
         with self._changing():
-            return self._take(query, at, value, alpha)
+            return self._take(query, at, value, alpha, record)
 
     def fail(
         self, query: int | None = None, *, at: Mapping[str, Any] | None = None
@@ -238,10 +268,156 @@ class Experiment(KeptRun):
             As in :meth:`history`.
         """
         with self._changing():
-            return self._take(query, at, None, None)
+            return self._take(query, at, None, None, Record(date=today()))
+
+    def skip(self, query: int | None = None, *, note: str | None = None) -> dict[str, Any]:
+        """Leave a query out, for a reason that says nothing of its setting.
+
+        It is no failure, and nothing is learned from it. It may be suggested again some answers
+        later, as if it had failed.
+
+        Parameters
+        ----------
+        query : int, default=None
+            As for :meth:`tell`.
+        note : str, default=None
+            Why.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`, with the status "skipped".
+        """
+        record = Record(date=today(), skipped=True)
+        record.write(note)
+        with self._changing():
+            return self._take(query, None, None, None, record)
+
+    def repeat(self, query: int) -> dict[str, Any]:
+        """Ask for another answer at the setting of an earlier query, as a replicate.
+
+        Parameters
+        ----------
+        query : int
+            Number of the earlier one.
+
+        Returns
+        -------
+        entry : dict
+            The new one, which is pending, as in :meth:`history`.
+        """
+        with self._changing():
+            asked = self._entry(query).query
+            if isinstance(asked, PointsQuery):
+                asked = self._optimizer.domain_.placed_arm(asked.points[0])
+            if any(entry.query == asked for entry in self._entries if entry.status == "pending"):
+                raise ValueError(f"the setting of query {query} is pending already")
+            if isinstance(self._optimizer, GPOOOptimizer):
+                raise ValueError(
+                    "regions are not repeated: their averages are not told as replicates"
+                )
+            events = self._optimizer.events_
+            self._repeat([*events, ("ask", asked)], len(events))
+            return max(self._entries, key=lambda entry: entry.began).as_dict()
+
+    def annotate(
+        self,
+        query: int,
+        *,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, float | str] | None = None,
+    ) -> dict[str, Any]:
+        """Write notes on a query into the notebook; the model does not use them.
+
+        Parameters
+        ----------
+        query : int
+            Its number.
+        note, operator, date : str, default=None
+            As for :meth:`tell`; None for what they were.
+        measured : dict, default=None
+            As for :meth:`tell`. Names that are not in it stay; an empty text takes one out.
+
+        Returns
+        -------
+        entry : dict
+            As in :meth:`history`.
+        """
+        with self._changing():
+            entry = self._entry(query)
+            entry.record.write(note, operator, date, measured)
+            self._records[entry.number] = entry.record
+            return entry.as_dict()
+
+    def change(
+        self,
+        sides: Iterable[Side | str] | Mapping[str, Any] = (),
+        constraints: str | Iterable[str] | None = None,
+    ) -> None:
+        """Go on with other limits, or another value in a list.
+
+        The run is repeated with the same answers within these limits; pending queries stay pending.
+
+        Parameters
+        ----------
+        sides : list of str or Side, or dict
+            As in :meth:`create`, those that change. All that was told must be within them.
+        constraints : str or list of str, default=None
+            The constraints from now on; None for those there were.
+        """
+        changed = {side.name: side.settable() for side in _sides_of(sides)}
+        with self._changing():
+            if isinstance(self._optimizer, GPOOOptimizer):
+                raise ValueError("the limits of an experiment over regions cannot be changed")
+            if not isinstance(self._optimizer.domain_, BoxCandidates):
+                raise ValueError("the limits of this kind of search cannot be changed")
+            names = [side.name for side in self._sides]
+            unknown = [name for name in changed if name not in names]
+            if unknown:
+                raise ValueError(f"there is no side {unknown[0]!r}: they are {', '.join(names)}")
+            if constraints is None:
+                constraints = self._constraints
+            elif isinstance(constraints, str):
+                constraints = [constraints]
+            every = [changed.get(side.name, side) for side in self._sides]
+            other = clone(self._optimizer)
+            other.set_params(bounds=_bounds_of(every, list(constraints))).start()
+            self._repeat(self._events_within(other), -1, other)
+
+    def _events_within(self, other: Any) -> list[Any]:
+        """Return the events so far, in the coordinates of an optimizer with other sides."""
+        old, new = self._optimizer.space_, other.space_
+        number = {id(entry.query): entry.number for entry in self._entries}
+
+        def moved(setting: dict[str, Any], what: str) -> np.ndarray:
+            try:
+                return new.point(setting)
+            except ValueError as error:
+                raise ValueError(f"{what} would be outside of the new limits: {error}") from None
+
+        events: list[Any] = []
+        for kind, *rest in self._optimizer.events_:
+            if kind in LEARNING:
+                events.append(None)
+            elif kind == "fit":
+                X = [moved(old.setting(x), "an answer of the past") for x in rest[0]]
+                events.append((kind, np.array(X), rest[1]))
+            else:
+                query = rest[0]
+                point = moved(query.params, f"query {number.get(id(query), '')}".strip())
+                told = isinstance(query, PointsQuery)
+                there = PointsQuery(point[None]) if told else other.domain_.placed_arm(point)
+                events.append((kind, there.named(new), *rest[1:]))
+        return events
 
     def add_table(
-        self, path: str | os.PathLike[str], answer: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        answer: str | None = None,
+        *,
+        skip_outside: bool = False,
     ) -> list[dict[str, Any]]:
         """Report answers that are in a table.
 
@@ -253,20 +429,36 @@ class Experiment(KeptRun):
         answer : str, default=None
             Column of the answers; None for the name of the answer or, if there is none, for the
             only column that is no side.
+        skip_outside : bool, default=False
+            Whether rows with a value that is missing or not on its side are left out, with a
+            warning that names them.
 
         Returns
         -------
         entries : list of dicts
             As in :meth:`history`.
+
+        Raises
+        ------
+        ValueError
+            Where rows are not within the sides, or no table is there: nothing is taken. The
+            message names the rows.
         """
         with self._changing():
             settings, answers = read_answers(
-                path, self._sides, answer or self._labels["answer"] or None
+                path,
+                self._sides,
+                answer or self._labels["answer"] or None,
+                skip_outside=skip_outside,
             )
             n = len(self._optimizer.events_)
             self._optimizer.tell(settings, answers)
             self._count()
-            return [entry.as_dict() for entry in self._entries if entry.ended >= n]
+            told = [entry for entry in self._entries if entry.ended >= n]
+            for entry in told:
+                entry.record.write(date=today())
+                self._records[entry.number] = entry.record
+            return [entry.as_dict() for entry in told]
 
     def correct(
         self, query: int, answer: float | str | None, *, noise: float | None = None
@@ -312,6 +504,7 @@ class Experiment(KeptRun):
                 else:
                     known = rest[1] if kind == "tell" else None
                     events[changed] = "tell", asked, value, known if alpha is None else alpha
+            entry.record.skipped = False
             self._repeat(events, changed)
             return self._entry(query).as_dict()
 
@@ -332,6 +525,7 @@ class Experiment(KeptRun):
             entry = max(told, key=lambda each: each.ended)
             events = self._optimizer.events_
             events[entry.ended] = None
+            self._records.pop(entry.number, None)
             self._repeat(events, entry.ended)
             return entry.as_dict()
 
@@ -345,9 +539,10 @@ class Experiment(KeptRun):
         entries : list of dicts
             With the keys ``query``, its number; ``params``, a value for every side, or for regions
             a pair [low, high] or a list of values; ``status``, one of "pending", "answered",
-            "failed" and "given", which is from the past data; ``answer``, a number or None;
-            ``noise``, the standard deviation told with it or None; ``reason``, why it failed, or
-            None.
+            "failed", "skipped" and "given", which is from the past data; ``answer``, a number or
+            None; ``noise``, the standard deviation told with it or None; ``reason``, why it
+            failed, or None; ``note``, ``operator`` and ``date``, texts; ``measured``, a dict of
+            what else was measured.
         """
         with self._reading():
             return [entry.as_dict() for entry in sorted(self._entries, key=lambda e: e.number)]
@@ -363,14 +558,14 @@ class Experiment(KeptRun):
         return [entry for entry in self.history() if entry["status"] == "pending"]
 
     def best(self) -> dict[str, Any] | None:
-        """Return what is recommended by now, and how sure that is.
+        """Return the current recommendation and its uncertainty.
 
         Returns
         -------
         best : dict or None
-            None before the first answer. ``params``, ``mean`` and ``std``, what is believed of the
-            answer there but for its noise, ``interval_95``, a pair, ``noise``, the standard
-            deviation of the noise in an answer, known or learned, ``n_answers``, and
+            None before the first answer. ``params``; ``mean`` and ``std``, the prediction of the
+            answer there without its noise; ``interval_95``, a pair; ``noise``, the standard
+            deviation of the noise in an answer, known or learned; ``n_answers``; and
             ``best_answer``, the entry of the history with the best answer.
         """
         with self._reading():
@@ -394,6 +589,96 @@ class Experiment(KeptRun):
             known = any(entry.answer is not None for entry in self._entries)
             return float(self._optimizer.gap(1.0 - confidence)) if known else None
 
+    def may_stop(self, within: float | None = None, confidence: float = 0.95) -> dict[str, Any]:
+        """Return whether to stop, and what that rests on.
+
+        Parameters
+        ----------
+        within : float, default=None
+            A difference between two settings that does not matter, in units of the answers.
+        confidence : float, default=0.95
+            As for :meth:`gap`.
+
+        Returns
+        -------
+        verdict : dict
+            ``enough``, whether one may stop; ``gap``; ``n_answers``; ``least_answers``, from how
+            many on that is believed; and ``why``, all of it in sentences.
+        """
+        with self._reading():
+            n = sum(entry.answer is not None for entry in self._entries)
+            return verdict(self.gap(confidence), n, len(self._sides), within, confidence)
+
+    def expect(self, at: Mapping[str, Any]) -> dict[str, Any]:
+        """Predict the answer at a setting.
+
+        Parameters
+        ----------
+        at : dict
+            A value for every side, as a number or a text.
+
+        Returns
+        -------
+        expected : dict
+            ``params``; ``mean`` and ``std``, the prediction of the answer without its noise;
+            ``interval_95``; ``noise``, the standard deviation of the noise in an answer; and
+            ``possible``, whether the constraints allow the setting.
+        """
+        with self._reading():
+            if all(entry.answer is None for entry in self._entries):
+                raise ValueError("nothing can be expected before the first answer")
+            if isinstance(self._optimizer, GPOOOptimizer):
+                setting = {side.name: side.value(at[side.name]) for side in self._sides}
+            else:
+                setting = self._setting(at)
+            return expected(self._optimizer, setting)
+
+    def surprise(
+        self,
+        answer: float | str,
+        query: int | None = None,
+        *,
+        at: Mapping[str, Any] | None = None,
+    ) -> list[float] | None:
+        """Return the range in which an answer was expected, if it is far beyond it.
+
+        A forgotten comma makes 645 of 64.5. The range covers all answers so far and the interval
+        that contains this one with 95 % probability. Far means more than twice its width away. None
+        before there are five answers.
+
+        Parameters
+        ----------
+        answer, query, at
+            As for :meth:`tell`, to which it can be given all the same.
+
+        Returns
+        -------
+        expected : [low, high] or None
+        """
+        value, _ = read_answer(answer, None)
+        with self._reading():
+            answers = [entry.answer for entry in self._entries if entry.answer is not None]
+            if not answers or isinstance(self._optimizer, GPOOOptimizer):
+                return None
+            setting = self._setting(at) if at is not None else self._entry_of(query).query.params
+            return surprise(answers, expected(self._optimizer, dict(setting)), value)
+
+    def _entry_of(self, query: int | None) -> Entry:
+        """Return an entry, the pending one where no number says which."""
+        return self._pending_entry(None) if query is None else self._entry(query)
+
+    def replicates(self) -> list[dict[str, Any]]:
+        """Return the settings that were measured several times.
+
+        Returns
+        -------
+        replicates : list of dicts
+            ``params``; ``queries``, their numbers; ``mean`` of the answers; ``spread``, their
+            standard deviation.
+        """
+        with self._reading():
+            return replicates(self._entries)
+
     def status(self) -> dict[str, Any]:
         """Return what the experiment is and how far it is.
 
@@ -402,8 +687,8 @@ class Experiment(KeptRun):
         status : dict
             ``file``, ``title``, ``answer``, ``unit``, ``goal``, ``noise``, its standard deviation
             where that is known, else None, ``regions``, ``sides``, a list of
-            :meth:`Side.as_dict`, ``n_answered``, ``n_given``, ``n_failed``, ``pending`` and
-            ``best``, see the methods of this name.
+            :meth:`Side.as_dict`, ``constraints``, a list of texts, ``n_answered``, ``n_given``,
+            ``n_failed``, ``n_skipped``, ``pending`` and ``best``, see the methods of this name.
         """
         with self._reading():
             optimizer = self._optimizer
@@ -415,16 +700,18 @@ class Experiment(KeptRun):
                 "noise": None if optimizer.alpha is None else sqrt(optimizer.alpha),
                 "regions": isinstance(optimizer, GPOOOptimizer),
                 "sides": [side.as_dict() for side in self._sides],
+                "constraints": list(self._constraints),
                 "n_answered": states.count("answered"),
                 "n_given": states.count("given"),
                 "n_failed": states.count("failed"),
+                "n_skipped": states.count("skipped"),
                 "pending": self.pending(),
                 "best": self._best(),
             }
 
     @property
     def sides(self) -> list[Side]:
-        """What is set, and from where to where."""
+        """The settings and their ranges."""
         with self._reading():
             return list(self._sides)
 
@@ -469,6 +756,7 @@ class Experiment(KeptRun):
         at: Mapping[str, Any] | None,
         value: float | None,
         alpha: float | None,
+        record: Record,
     ) -> dict[str, Any]:
         """Take an answer, or None for a failure; its entry."""
         more = []
@@ -486,7 +774,15 @@ class Experiment(KeptRun):
         n = len(self._optimizer.events_)
         self._optimizer.tell(target, value, alpha)
         self._count(*more)
-        return next(entry for entry in self._entries if entry.ended >= n).as_dict()
+        number = next(entry.number for entry in self._entries if entry.ended >= n)
+        before = self._records.get(number)
+        if before is not None:  # it was written on while it was pending
+            record.note = "; ".join(filter(None, [before.note, record.note]))
+            record.operator = record.operator or before.operator
+            record.measured = before.measured | record.measured
+        self._records[number] = record
+        self._count()
+        return self._entry(number).as_dict()
 
     def _withdraw(self, entry: Entry) -> int:
         """Let a query not have been asked; its number, which is free."""
@@ -509,7 +805,9 @@ class Experiment(KeptRun):
         entry = self._entry(query)
         if entry.status == "pending":
             return entry
-        what = "failed" if entry.status == "failed" else f"has the answer {entry.answer:g}"
+        what = {"failed": "failed", "skipped": "was skipped"}.get(
+            entry.status
+        ) or f"has the answer {entry.answer:g}"
         raise ValueError(f"query {query} {what} already: correct it if that is wrong")
 
     def _setting(self, at: Mapping[str, Any]) -> dict[str, Any]:
@@ -521,6 +819,12 @@ class Experiment(KeptRun):
             wrong = f"no side {unknown[0]!r}" if unknown else f"no value for {missing[0]!r}"
             raise ValueError(f"{wrong}: a setting has a value for each of {', '.join(names)}")
         return {side.name: side.value(at[side.name]) for side in self._sides}
+
+
+def _bounds_of(sides: Iterable[Side], constraints: list[str]) -> Any:
+    """Return the box that an optimizer is given."""
+    bounds = {side.name: side.bounds for side in sides}
+    return Box(bounds, constraints) if constraints else bounds
 
 
 def _sides_of(sides: Iterable[Side | str] | Mapping[str, Any]) -> list[Side]:

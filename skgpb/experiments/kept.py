@@ -13,18 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.domains import Region
+from skgpb.domains import Box, Region
 from skgpb.exceptions import LoadError, ReplayWarning
 from skgpb.experiments.entries import LEARNING, Entry, carried_over, entries_of
-from skgpb.experiments.lock import FileLock
+from skgpb.experiments.records import Record
 from skgpb.experiments.sides import Side
+from skgpb.file_lock import FileLock
 from skgpb.optimizers import GPOOOptimizer
-from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer
+from skgpb.optimizers.search import Search
 from skgpb.persistence import read_notes
 
 # What an optimizer must be to ask for settings, or for averages over regions of them.
-KINDS = (BaseArmsOptimizer, GPOOOptimizer)
+KINDS = (Search, GPOOOptimizer)
 # What a file says of an experiment for display only.
 LABELS = ("title", "answer", "unit")
 
@@ -52,6 +53,8 @@ class KeptRun:
     _last: int
     # Queries that a tree would not ask after a correction, by their numbers.
     _lost: dict[int, Region]
+    # Notes on queries, by the numbers of the queries.
+    _records: dict[int, Record]
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path, self._threads, self._seen = Path(path), RLock(), None
@@ -61,7 +64,7 @@ class KeptRun:
     def alone(self) -> Iterator[None]:
         """Keep all others from changing the file in a ``with`` block.
 
-        So what is looked at in it still holds for what is then told, corrected or taken back.
+        Anything read from the file in the block is still true when the block then changes it.
         """
         with self._threads, FileLock(self.path):
             yield
@@ -75,7 +78,7 @@ class KeptRun:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Change what is in the file, while nobody else does."""
+        """Change the file, while nobody else can."""
         with self._threads, FileLock(self.path):
             self._read()
             try:
@@ -87,7 +90,7 @@ class KeptRun:
                 raise
 
     def _signature(self) -> bytes:
-        """What tells one version of the file from another.
+        """Identify a version of the file.
 
         Not its inode and times: numbers of inodes are used again, and clocks of files tick slowly.
         """
@@ -120,6 +123,8 @@ class KeptRun:
         self._labels = {name: str(notes.get(name, "")) for name in LABELS}
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))
+        kept = notes.get("records", {})
+        self._records = {int(number): Record.of(each) for number, each in kept.items()}
         self._lost = {}
         for number, lower, upper, counts in notes.get("lost", []):
             ends = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
@@ -133,7 +138,14 @@ class KeptRun:
             [each, region.lower.tolist(), region.upper.tolist(), list(region.counts)]
             for each, region in self._lost.items()
         ]
-        notes = {**self._labels, "numbers": self._numbers, "last": self._last, "lost": lost}
+        kept = {str(number): record.kept() for number, record in self._records.items()}
+        notes = {
+            **self._labels,
+            "numbers": self._numbers,
+            "last": self._last,
+            "lost": lost,
+            "records": {number: each for number, each in kept.items() if each},
+        }
         self._optimizer.save(self.path, notes=notes)
         self._seen = self._signature()
 
@@ -152,10 +164,19 @@ class KeptRun:
         self._numbers = [entry.number for entry in self._entries]
         self._last = max([self._last, *self._numbers])
         self._entries += [Entry(each, query) for each, query in self._lost.items()]
+        for entry in self._entries:
+            entry.record = self._records.get(entry.number, entry.record)
+            if entry.record.skipped and entry.status == "failed":
+                entry.status, entry.reason = "skipped", None
         self._sides = [Side.of(*each) for each in optimizer.bounds.items()]
+        bounds = optimizer.bounds
+        self._constraints: list[str] = list(bounds.constraints) if isinstance(bounds, Box) else []
 
-    def _repeat(self, events: list[Any], changed: int) -> None:
-        """Let the run be the one with these events, of which one is changed, or None for gone."""
+    def _repeat(self, events: list[Any], changed: int, optimizer: Any = None) -> None:
+        """Repeat the run with these events, one of them changed, or None if it is removed.
+
+        Another optimizer, of the same class, may be the one to repeat them.
+        """
         began: dict[int, list[int]] = {}
         for entry in self._entries:
             began.setdefault(entry.began, []).append(entry.number)
@@ -165,7 +186,8 @@ class KeptRun:
             for i, event in enumerate(events)
             if event is not None and not (i > changed and event[0] in LEARNING)
         ]
-        self._optimizer = self._optimizer.repeated([event for event, _ in kept])
+        optimizer = self._optimizer if optimizer is None else optimizer
+        self._optimizer = optimizer.repeated([event for event, _ in kept])
         self._numbers, lost = carried_over(kept, self._optimizer.events_)
         for each, cell in lost.items():
             region = Region(cell.lower, cell.upper, cell.spec)

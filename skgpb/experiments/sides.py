@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from skgpb.domains import Steps
 from skgpb.utils import Real
 
 # What a side may be, for messages.
-FORMS = "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, or values A,B,C"
-# More values than so many are no list that anybody meant to write.
+FORMS = "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, LOW:HIGH:any, or values A,B,C"
+# Maximum number of values of a list; more are taken for a mistake.
 MOST_VALUES = 10_000
 
 
@@ -29,6 +30,8 @@ class Side:
         other distribution of ``scipy.stats``, which only Python can give.
     bounds : object
         The side as ``bounds={name: side}`` of an optimizer takes it.
+    exact : bool
+        Whether numbers of any number of digits can be set, so that no steps are wanted.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Side:
     name: str
     kind: str
     bounds: Any
+    exact: bool = field(default=False, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> Side:
@@ -53,7 +57,8 @@ class Side:
         ----------
         text : str
             ``name=LOW:HIGH``, ``name=LOW:HIGH:log``, ``name=LOW:HIGH:int``,
-            ``name=LOW:HIGH:STEP`` or ``name=A,B,C``. The last ``=`` ends the name.
+            ``name=LOW:HIGH:STEP``, ``name=LOW:HIGH:any`` or ``name=A,B,C``. The last ``=`` ends the
+            name.
 
         Returns
         -------
@@ -89,7 +94,8 @@ class Side:
         low, high : float
             The ends.
         scale : str, default=""
-            "log" for a logarithmic scale, "int" for whole numbers, a number for steps of this size.
+            "log" for a logarithmic scale, "int" for whole numbers, a number for steps of this size,
+            "any" for numbers of any number of digits.
 
         Returns
         -------
@@ -99,8 +105,8 @@ class Side:
             raise ValueError(
                 f"{name}: the low end must be below the high one, got {low:g}:{high:g}"
             )
-        if scale == "":
-            return cls(name, "range", (float(low), float(high)))
+        if scale in ("", "any"):
+            return cls(name, "range", (float(low), float(high)), exact=scale == "any")
         from scipy import stats  # here, because importing it takes long
 
         if scale == "log":
@@ -111,16 +117,13 @@ class Side:
             if low != int(low) or high != int(high):
                 raise ValueError(f"{name}: int needs whole numbers, got {low:g}:{high:g}")
             return cls(name, "integer", stats.randint(int(low), int(high) + 1))
-        step = number(scale, f"{name}: what follows the range must be log, int or a step")
+        step = number(scale, f"{name}: what follows the range must be log, int, any or a step")
         if not 0 < step <= high - low or (high - low) / step > MOST_VALUES:
             raise ValueError(
                 f"{name}: a step must be above 0, at most the length of the range, and at least a "
                 f"{MOST_VALUES}th of it; got {scale}"
             )
-        count = math.floor((high - low) / step * (1 + 1e-12)) + 1
-        values = [float(f"{low + i * step:.12g}") for i in range(count)]
-        whole = all(value.is_integer() for value in values)
-        return cls(name, "choice", [int(value) for value in values] if whole else values)
+        return cls(name, "range", Steps(float(low), float(high), step))
 
     @classmethod
     def choice(cls, name: str, values: Iterable[Any]) -> Side:
@@ -163,6 +166,8 @@ class Side:
             return cls.parse(f"{name}={side}")
         if isinstance(side, Mapping):
             return cls._described(name, side)
+        if isinstance(side, Steps):
+            return cls(name, "log" if side.log else "range", side)
         if isinstance(side, tuple):
             if len(side) != 2:
                 raise ValueError(f"{name} must be a pair (low, high) or a list, got {side!r}")
@@ -172,6 +177,11 @@ class Side:
             if getattr(getattr(side, "dist", None), "name", "") in ("loguniform", "reciprocal"):
                 return cls(name, "log", side)
             return cls(name, "integer" if hasattr(side, "pmf") else "distribution", side)
+        if isinstance(side, range) and side[:MOST_VALUES] != side:
+            if abs(side.step) != 1:
+                raise ValueError(f"{name} has more than {MOST_VALUES} values, got {side!r}")
+            low, high = sorted((side[0], side[-1]))
+            return cls.between(name, low, high, "int")
         if not hasattr(side, "__len__"):
             raise ValueError(f"{name} must be a pair (low, high) or a list, got {side!r}")
         return cls.choice(name, side.tolist() if hasattr(side, "tolist") else side)
@@ -188,11 +198,30 @@ class Side:
                 f"'choice' with values; got {dict(side)!r}"
             )
         low, high = (number(side[end], f"{name}: {end}") for end in ("low", "high"))
-        return cls.between(name, low, high, scale[kind])
+        if kind == "log" and side.get("digits"):
+            return cls(name, "log", Steps(low, high, log=True))
+        step = side.get("step") if kind == "range" else None
+        return cls.between(name, low, high, scale[kind] if step is None else f"{step!r}")
+
+    def settable(self) -> Side:
+        """Return the side with steps that suit its range, where it has none and wants some."""
+        if self.exact or isinstance(self.bounds, Steps) or self.kind not in ("range", "log"):
+            return self
+        return Side(self.name, self.kind, Steps(*self.ends, log=self.kind == "log"))
+
+    def listed(self) -> Side:
+        """Return the side with a list of values for steps, as averages over regions need it."""
+        if not isinstance(self.bounds, Steps):
+            return self
+        values = self.bounds.grid.tolist()
+        whole = all(value.is_integer() for value in values)
+        return Side.choice(self.name, [int(value) for value in values] if whole else values)
 
     @property
     def ends(self) -> tuple[float, float]:
         """Smallest and largest number of a side that is no choice."""
+        if isinstance(self.bounds, Steps):
+            return self.bounds.low, self.bounds.high
         if self.kind == "range":
             return self.bounds
         low, high = self.bounds.support()
@@ -200,19 +229,33 @@ class Side:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether all values are numbers, so that some are nearer to each other than others."""
+        """True if all values are numbers, so that some are nearer to each other than others."""
         return self.kind != "choice" or all(map(_is_number, self.bounds))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return name, kind, and low and high or values, as JSON has them."""
+        """Return name, kind, and low and high or values, as JSON has them.
+
+        A side in steps has ``step`` as well, one on a logarithmic scale ``digits``, how many its
+        values have.
+        """
         if self.kind == "choice":
             return {"name": self.name, "kind": "choice", "values": list(self.bounds)}
         low, high = (end if math.isfinite(end) else None for end in self.ends)
-        return {"name": self.name, "kind": self.kind, "low": low, "high": high}
+        out = {"name": self.name, "kind": self.kind, "low": low, "high": high}
+        if isinstance(self.bounds, Steps):
+            out |= {"digits": 3} if self.kind == "log" else {"step": self.bounds.shown_step}
+        return out
 
     def __str__(self) -> str:
         if self.kind == "choice":
             return " or ".join(map(shown, self.bounds))
+        if self.kind == "range" and isinstance(self.bounds, Steps):
+            return f"{self._among}, in steps of {shown(self.bounds.shown_step)}"
+        return self._among
+
+    @property
+    def _among(self) -> str:
+        """Between what its numbers are."""
         low, high = map(shown, self.ends)
         kinds = {"log": ", on a log scale", "integer": ", whole numbers"}
         return f"{low} to {high}{kinds.get(self.kind, '')}"
@@ -237,7 +280,7 @@ class Side:
         if self.kind != "choice":
             value = number(given, self.name)
             if not self.ends[0] <= value <= self.ends[1]:
-                raise ValueError(f"{self.name} must be {self}, got {given}")
+                raise ValueError(f"{self.name} must be {self._among}, got {given}")
             if self.kind == "integer":
                 if value != int(value):
                     raise ValueError(f"{self.name} must be a whole number, got {given}")

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from skgpb._warnings import warn
 from skgpb.datasets import TableFile
 from skgpb.datasets.columns import CellError, Column
 from skgpb.datasets.format import places_of
 from skgpb.experiments.sides import Side
 
+# A unit behind the name of a column, and columns of a notebook that was exported.
+_UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
+NUMBER, ERROR, STATUS = "number", "standard error", "status"
+# Number of rejected rows that a message names.
+NAMED = 10
+
 
 def read_answers(
-    path: str | os.PathLike[str], sides: Sequence[Side], answer: str | None = None
+    path: str | os.PathLike[str],
+    sides: Sequence[Side],
+    answer: str | None = None,
+    *,
+    skip_outside: bool = False,
 ) -> tuple[list[dict[str, Any]], list[float]]:
     """Read settings and the answers they had.
 
@@ -26,9 +38,12 @@ def read_answers(
         A table of any kind that :class:`~skgpb.datasets.TableFile` reads. Rows in which the answer
         is missing are passed over.
     sides : sequence of Side
-        Of each of which there is to be a column.
+        Sides; the table must have a column for each.
     answer : str, default=None
         Column of the answers; None for the only one that is no side.
+    skip_outside : bool, default=False
+        Whether rows with a value that is missing or not on its side are left out, with a warning
+        that names them.
 
     Returns
     -------
@@ -42,50 +57,96 @@ def read_answers(
     ImportError
         Where a library is needed that is not installed.
     ValueError
-        Where a column is missing, or a value is not on its side. The message names the row and
-        the column.
+        Where a column is missing, a value is not on its side, or no row is left. The message
+        names the rows and the columns.
+
+    Warns
+    -----
+    UserWarning
+        Where rows are left out.
     """
     table = TableFile(Path(path))
     names = [side.name for side in sides]
-    name = _column_of_answers(table, names) if answer is None else answer
-    texts = [side.name for side in sides if side.kind == "choice" and not side.is_ordered]
-    *settings, answers = table.read([*names, name], texts)
+    columns, name = _columns(table, names, answer)
+    texts = [
+        column
+        for column, side in zip(columns, sides, strict=True)
+        if side.kind == "choice" and not side.is_ordered
+    ]
+    *settings, answers = table.read([*columns, name], texts)
     try:
         answers.check_numbers()
         rows = np.flatnonzero(~answers.missing)
         if not len(rows):
             raise ValueError(f"{table.name} has no row with an answer in the column {name!r}")
-        values = [_values_of(*each, rows) for each in zip(sides, settings, strict=True)]
+        for column in settings:
+            if column.kind != "texts":
+                column.check_numbers()
     except CellError as error:
         raise ValueError(table.said(error)) from None
-    found = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
-    return found, answers.values[rows].tolist()
+    found: dict[int, dict[str, Any]] = {}
+    outside: list[CellError] = []
+    for row in rows.tolist():
+        try:
+            values = [_value_of(*each, row) for each in zip(sides, settings, strict=True)]
+            found[row] = dict(zip(names, values, strict=True))
+        except CellError as error:
+            outside.append(error)
+    if outside:
+        _report(table, outside, len(rows), skip_outside)
+    return list(found.values()), answers.values[list(found)].tolist()
 
 
-def _column_of_answers(table: TableFile, names: list[str]) -> str:
-    """Return the only column that is no side."""
-    header = table.names(names)
-    places_of(header, names, table.name)
-    others = [name for name in header if name not in names]
+def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bool) -> None:
+    """Name rows that cannot be taken: in a warning if they are skipped, else in an error."""
+    said = [table.said(error) for error in outside[:NAMED]]
+    if len(outside) > NAMED:
+        said.append(f"and {len(outside) - NAMED} more")
+    which = f"{len(outside)} of {n_rows} rows of {table.name}"
+    if skipped and len(outside) < n_rows:
+        warn(f"{which} are left out: {'; '.join(said)}", UserWarning)
+        return
+    hint = "" if skipped else " (--skip-outside, or skip_outside=True, leaves such rows out)"
+    raise ValueError(f"{which} cannot be taken: {'; '.join(said)}{hint}")
+
+
+def _columns(table: TableFile, names: list[str], answer: str | None) -> tuple[list[str], str]:
+    """Return the columns of the sides, and that of the answers, whatever units they have."""
+    header = table.names([*names, *([] if answer is None else [answer])])
+    columns = [_column(header, name) for name in names]
+    if answer is not None:
+        return columns, _column(header, answer)
+    places_of(header, columns, table.name)
+    others = [name for name in header if name and name not in columns]
+    if NUMBER in others and STATUS in others:
+        # It is a notebook that was exported: the answers are before their standard errors.
+        return columns, header[header.index(ERROR) - 1] if ERROR in others else others[0]
     if len(others) == 1:
-        return others[0]
+        return columns, others[0]
     raise ValueError(
         f"{table.name} must have one column besides {', '.join(map(repr, names))}, or the one of "
         f"answers must be named; it has {', '.join(map(repr, others)) or 'none'}"
     )
 
 
-def _values_of(side: Side, column: Column, rows: np.ndarray) -> list[Any]:
-    """Return the values of a side in some rows."""
-    if column.kind != "texts":
-        column.check_numbers()
-    values = []
-    for row in rows.tolist():
-        value = column.values[row]
-        if np.isnan(value):
-            raise CellError(row, side.name, "the value is missing")
-        try:
-            values.append(side.value(column.labels[int(value)] if column.labels else float(value)))
-        except ValueError as error:
-            raise CellError(row, side.name, str(error)) from None
-    return values
+def _column(header: list[str], name: str) -> str:
+    """Return the column of a name, or the only one that differs from it by its unit."""
+    if name in header:
+        return name
+    alike = [each for each in header if _without_unit(each) == _without_unit(name)]
+    return alike[0] if len(alike) == 1 else name
+
+
+def _without_unit(name: str) -> str:
+    return _UNIT.sub("", name).strip().casefold()
+
+
+def _value_of(side: Side, column: Column, row: int) -> Any:
+    """Return the value of a side in a row."""
+    value = column.values[row]
+    if np.isnan(value):
+        raise CellError(row, side.name, "the value is missing")
+    try:
+        return side.value(column.labels[int(value)] if column.labels else float(value))
+    except ValueError as error:
+        raise CellError(row, side.name, str(error)) from None

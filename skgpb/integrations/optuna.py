@@ -16,10 +16,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._core._ties import first_best
 from skgpb.domains.candidates import points_near, spread_points
 from skgpb.domains.space import Axis, Choice, ParameterSpace
-from skgpb.optimizers._arms import BaseArmsOptimizer
 from skgpb.optimizers.ei import EIOptimizer
+from skgpb.optimizers.search import Search
 from skgpb.surrogate.likelihood import last_learning
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import Integral
@@ -39,11 +40,11 @@ except ImportError as _error:
         "skgpb.integrations.optuna needs Optuna, which is not installed: pip install skgpb[optuna]"
     ) from _error
 
-# What was learned is kept for so many search spaces.
+# Number of search spaces for which learned hyperparameters are kept.
 REMEMBERED = 16
 # Noise variance is at least this, in units of the values' spread.
 LEAST_NOISE = 1e-8
-# Candidates that fill the cube, and that lie around so many of the best trials.
+# Candidates that fill the cube, candidates around the best trials, and number of these trials.
 N_EVERYWHERE, N_NEAR, N_CENTERS = 400, 200, 5
 # System attribute of a trial with the values chosen for it, which other workers read.
 CHOSEN = "skgpb:params"
@@ -110,7 +111,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
 
     Parameters
     ----------
-    optimizer : BaseArmsOptimizer, default=None
+    optimizer : Search, default=None
         The engine: :class:`~skgpb.EIOptimizer`, :class:`~skgpb.GPUCBOptimizer` or another one
         over arms. Its kernel, in units of the standardised values, is applied to settings, so
         that integers and categories are known for what they are; where ``kernel`` is None a
@@ -153,13 +154,13 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
 
     def __init__(
         self,
-        optimizer: BaseArmsOptimizer | None = None,
+        optimizer: Search | None = None,
         *,
         seed: int | None = None,
         n_startup_trials: int = 4,
         independent_sampler: optuna.samplers.BaseSampler | None = None,
     ) -> None:
-        if optimizer is not None and not isinstance(optimizer, BaseArmsOptimizer):
+        if optimizer is not None and not isinstance(optimizer, Search):
             raise TypeError(
                 "optimizer must be one over arms, such as EIOptimizer or GPUCBOptimizer, got "
                 f"{optimizer!r}"
@@ -298,9 +299,9 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             # As expected: the mean stays, the uncertainty around the point shrinks.
             point = space.point(params)
             player.tell(point, player.predict(point[None])[0], alpha)
-        return space.params(arms[2 + int(np.argmax(player.scores()[2:]))])
+        return space.params(arms[2 + first_best(player.scores()[2:])])
 
-    def _engine(self) -> BaseArmsOptimizer:
+    def _engine(self) -> Search:
         return EIOptimizer() if self.optimizer is None else clone(self.optimizer)
 
     def _learn(
@@ -340,7 +341,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         trial: optuna.trial.FrozenTrial,
         search_space: Mapping[str, BaseDistribution],
     ) -> list[dict[str, Any]]:
-        """What other trials are trying just now, as far as it is known."""
+        """Return the known parameters of the running trials."""
         found = []
         for other in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             chosen = json.loads(other.system_attrs.get(CHOSEN, "{}"))
@@ -386,7 +387,7 @@ class Cube:
 
 
 def _has(params: Mapping[str, Any], search_space: Mapping[str, BaseDistribution]) -> bool:
-    """Whether all parameters are there, and within the ranges."""
+    """Return whether all parameters are there, and within the ranges."""
     for name, distribution in search_space.items():
         if name not in params:
             return False

@@ -1,6 +1,7 @@
 """Kernels of feedback: each wraps a kernel over points and measures one kind of answer."""
 
 from skgpb.kernels._boxes import boxes_from_points, representatives
+from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.ball_average import BallAverage
 from skgpb.kernels.cell_average import CellAverage
 from skgpb.kernels.cell_integral import CellIntegral
@@ -25,6 +26,7 @@ __all__ = [
     "Tasks",
     "WeightedSum",
     "WindowMean",
+    "WrapperKernel",
     "boxes_from_points",
     "representatives",
 ]

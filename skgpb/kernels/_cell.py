@@ -1,4 +1,4 @@
-"""What the kernels over boxes share: hyperparameters, checks, fast paths and the generic one.
+"""Base of the kernels over boxes: hyperparameters, checks, fast paths and the generic one.
 
 Both kernels are the covariance of *means* of f over boxes, under a tensor rule per box::
 
@@ -10,6 +10,8 @@ Both kernels are the covariance of *means* of f over boxes, under a tensor rule 
   and r multiplications for each pair.
 - Sums and products of kernels over some coordinates each (``Columns``) and constants are evaluated
   part by part, in ``skgpb.kernels._groups``.
+- ``CellAverage`` evaluates functions of scaled distances, as Matern kernels, once for every
+  difference of points that there is, in ``skgpb._core._radial``.
 - The generic path serves every other scikit-learn kernel: it evaluates ``base`` on blocks of
   points and sums. It is also the twin that the fast path is tested against.
 
@@ -27,11 +29,11 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
-from skgpb._core._corners import corner_slopes
 from skgpb._core._sizes import SizedCells
 from skgpb.kernels._boxes import PointSet, Rule, box_points, check_boxes, points_per_box
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
 from skgpb.kernels._groups import Groups, has_groups
+from skgpb.kernels._radial_products import RadialProducts
 from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise, noise_of_points
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import Evaluator, FeatureEvaluator, PlainEvaluator
@@ -45,6 +47,9 @@ BLOCK_SIZE = 2**23
 BLOCK_COPIES = 4
 #: Points of boxes whose features are found at once.
 FEATURE_POINTS = 2**16
+
+#: Forms of a base whose means over boxes are compiled.
+Products = GaussianProducts | RadialProducts
 
 
 class CellKernel(WrapperKernel):
@@ -72,7 +77,8 @@ class CellKernel(WrapperKernel):
         """Return, for each box (n,), the factor of the nugget in the variance of the mean."""
 
     @abstractmethod
-    def _make_cells(self, products: GaussianProducts) -> GaussianCells: ...
+    def _make_cells(self, products: Any) -> Any:
+        """Return the compiled means over boxes of what :meth:`_products` found."""
 
     # --- covariances ---
 
@@ -129,9 +135,7 @@ class CellKernel(WrapperKernel):
             K = cells.gram(boxes)
             K[diagonal] += products.nugget * share
             return K
-        K, gradient = cells.gram_gradient(
-            boxes, products.weights_jacobian, products.precisions_jacobian
-        )
+        K, gradient = cells.gram_gradient(boxes, *products.jacobians)
         K[diagonal] += products.nugget * share
         gradient[diagonal] += share[:, None] * products.nugget_jacobian
         return K, gradient
@@ -185,25 +189,12 @@ class CellKernel(WrapperKernel):
         features = self.feature_map(n_columns)
         if features is not None:
             return FeatureEvaluator(features)
-        cells = self.gaussian_cells(n_columns // 2)
-        return None if cells is None else CellsEvaluator(self, cells)
-
-    def gaussian_cells(self, n_features: int) -> GaussianCells | None:
-        """Return the fast evaluator for the current hyperparameters.
-
-        Parameters
-        ----------
-        n_features : int
-            Number d of coordinates of a point.
-
-        Returns
-        -------
-        cells : GaussianCells or None
-            Noiseless covariances of boxes; None where the base is not a sum of Gaussian products.
-        """
-        self._counts(n_features)
-        products = compile_gaussian_products(self._checked_base(), n_features)
-        return None if products is None else self._make_cells(products)
+        products = self._products(n_columns // 2)
+        if products is None:
+            return None
+        cells = self._make_cells(products)
+        kind = CellsEvaluator if isinstance(cells, GaussianCells) else CompiledEvaluator
+        return kind(self, cells)
 
     def feature_map(self, n_columns: int) -> BoxFeatures | None:
         """Return the features of means over boxes, None where the base has infinitely many.
@@ -233,12 +224,15 @@ class CellKernel(WrapperKernel):
         return type(self)(**parameters)
 
     def _in_groups(self) -> bool:
-        """Whether the base has parts over some coordinates each, and no white noise."""
+        """Return whether the base has parts over some coordinates each, and no white noise."""
         base = self._checked_base()
         return has_groups(base) and not contains_white_noise(base)
 
-    def _compile(self, boxes: np.ndarray) -> GaussianProducts | None:
-        d = boxes.shape[1] // 2
+    def _compile(self, boxes: np.ndarray) -> Products | None:
+        return self._products(boxes.shape[1] // 2)
+
+    def _products(self, d: int) -> Products | None:
+        """Return the base in a form whose means over boxes are compiled, None for the others."""
         self._counts(d)  # a wrong parameter is an error on both paths
         return compile_gaussian_products(self._checked_base(), d)
 
@@ -367,26 +361,26 @@ class CellKernel(WrapperKernel):
             )
 
 
-class CellsEvaluator(PlainEvaluator):
-    """Covariances of means over boxes under a base that is a sum of Gaussian products.
+class CompiledEvaluator(PlainEvaluator):
+    """Covariances of means over boxes that are compiled.
 
     Parameters
     ----------
     kernel : CellKernel
         Its white noise, if any.
-    cells : GaussianCells
+    cells : GaussianCells or RadialCells
         Its noiseless covariances.
     """
 
-    def __init__(self, kernel: CellKernel, cells: GaussianCells) -> None:
+    def __init__(self, kernel: CellKernel, cells: Any) -> None:
         super().__init__(kernel)
         self.cells = cells
-        # Compiled, and called as they are.
+        # Called as they are.
         vars(self).update(cross=cells.cross, diag=cells.diag)
 
-    def corner_slopes(self, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Covariances (n, m) and their derivatives (n, m, 2 d) by the corners of A."""
-        return corner_slopes(self.cells, A, B)
+
+class CellsEvaluator(CompiledEvaluator):
+    """Gram matrix of boxes under a base that is a sum of Gaussian products."""
 
     def by_sizes(self, sizes: np.ndarray) -> Self:
         """Tabulate covariances between sizes (n_sizes, d) from now on; the evaluator itself."""

@@ -28,13 +28,15 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from skgpb.kernels._settings import AxisRBF, starts_of
+from skgpb.kernels._settings import AxisMatern, AxisRBF, starts_of
 
 #: Expansions with more monomials than this are left to the generic path.
 MAX_TERMS = 64
+#: Kernels that Gaussian products are made of.
+GAUSSIAN_LEAVES = (RBF, AxisRBF, ConstantKernel, WhiteKernel)
 
 #: A polynomial in the leaves: exponents of all leaves -> coefficient.
-_Polynomial = Counter[tuple[int, ...]]
+Polynomial = Counter[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class GaussianProducts:
     weights_jacobian: np.ndarray  # (n_terms, p), d w / d theta
     precisions_jacobian: np.ndarray  # (n_terms, d, p), d q / d theta
     nugget_jacobian: np.ndarray  # (p,), d nugget / d theta
+
+    @property
+    def jacobians(self) -> tuple[np.ndarray, ...]:
+        """Arguments of ``GaussianCells.gram_gradient``."""
+        return self.weights_jacobian, self.precisions_jacobian
 
 
 def compile_gaussian_products(kernel: Kernel, n_features: int) -> GaussianProducts | None:
@@ -69,12 +76,12 @@ def compile_gaussian_products(kernel: Kernel, n_features: int) -> GaussianProduc
         powers that are not positive integers) or more than ``MAX_TERMS`` monomials.
     """
     leaves: list[Kernel] = []
-    polynomial = _expand(kernel, leaves)
+    polynomial = expand(kernel, leaves, GAUSSIAN_LEAVES)
     if polynomial is None:
         return None
     logs = []
     for leaf in leaves:
-        log = _log_leaf(leaf, n_features)
+        log = log_leaf(leaf, n_features)
         if log is None:
             return None
         logs.append(log)
@@ -110,21 +117,24 @@ def compile_gaussian_products(kernel: Kernel, n_features: int) -> GaussianProduc
     )
 
 
-def _expand(kernel: Kernel, leaves: list[Kernel]) -> _Polynomial | None:
+def expand(
+    kernel: Kernel, leaves: list[Kernel], kinds: tuple[type[Kernel], ...]
+) -> Polynomial | None:
     """Expand a kernel into a polynomial, appending its leaves in the order of ``theta``.
 
     Exponents are tuples indexed by leaf; they end at the last leaf known when they were written,
-    shorter tuples meaning zeros. Exact type checks, because a subclass may compute anything.
+    shorter tuples meaning zeros. Exact type checks, because a subclass may compute anything. None
+    where a leaf is of none of the ``kinds``.
     """
     kind = type(kernel)
-    if kind in (RBF, AxisRBF, ConstantKernel, WhiteKernel):
+    if kind in kinds:
         leaves.append(kernel)
         return Counter({(0,) * (len(leaves) - 1) + (1,): 1})
     if kind is Sum or kind is Product:
-        left = _expand(kernel.k1, leaves)
+        left = expand(kernel.k1, leaves, kinds)
         if left is None:
             return None
-        right = _expand(kernel.k2, leaves)
+        right = expand(kernel.k2, leaves, kinds)
         if right is None:
             return None
         if kind is Product:
@@ -138,7 +148,7 @@ def _expand(kernel: Kernel, leaves: list[Kernel]) -> _Polynomial | None:
         exponent = float(exponent)
         if exponent < 1 or not exponent.is_integer():
             return None
-        factor = power = _expand(kernel.kernel, leaves)
+        factor = power = expand(kernel.kernel, leaves, kinds)
         for _ in range(int(exponent) - 1):
             if factor is None or power is None:
                 return None
@@ -147,8 +157,8 @@ def _expand(kernel: Kernel, leaves: list[Kernel]) -> _Polynomial | None:
     return None
 
 
-def _multiply(left: _Polynomial, right: _Polynomial) -> _Polynomial | None:
-    product: _Polynomial = Counter()
+def _multiply(left: Polynomial, right: Polynomial) -> Polynomial | None:
+    product: Polynomial = Counter()
     for a, coefficient_a in left.items():
         for b, coefficient_b in right.items():
             width = max(len(a), len(b))
@@ -161,8 +171,8 @@ def _multiply(left: _Polynomial, right: _Polynomial) -> _Polynomial | None:
 
 
 @dataclass(frozen=True)
-class _LogLeaf:
-    """What a leaf adds to a monomial, per power of the leaf."""
+class LogLeaf:
+    """Contribution of a leaf kernel to a monomial, per power of the leaf."""
 
     scale: float  # factor of the weight
     precision: np.ndarray  # (d,), summand of the precisions
@@ -171,22 +181,35 @@ class _LogLeaf:
     precision_jacobian: np.ndarray  # (d, n_theta)
 
 
-def _log_leaf(leaf: Kernel, d: int) -> _LogLeaf | None:
+def log_leaf(leaf: Kernel, d: int) -> LogLeaf | None:
+    """Return the contribution of a leaf kernel; None for a length scale that is too short."""
     if type(leaf) not in (RBF, AxisRBF):
         if type(leaf) is ConstantKernel:
             scale, fixed = leaf.constant_value, leaf.hyperparameter_constant_value.fixed
         else:
             scale, fixed = leaf.noise_level, leaf.hyperparameter_noise_level.fixed
         n_theta = 0 if fixed else 1
-        return _LogLeaf(float(scale), np.zeros(d), True, n_theta, np.zeros((d, n_theta)))
-    by_axis = type(leaf) is AxisRBF
+        return LogLeaf(float(scale), np.zeros(d), True, n_theta, np.zeros((d, n_theta)))
+    found = precisions_of(leaf, d)
+    if found is None:
+        return None
+    precision, jacobian = found
+    return LogLeaf(1.0, precision, False, jacobian.shape[1], jacobian)
+
+
+def precisions_of(leaf: Kernel, d: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Precisions (d,) of a leaf with length scales, and their derivatives (d, n) by these.
+
+    None where a length scale is too short to have one.
+    """
+    by_axis = isinstance(leaf, AxisRBF | AxisMatern)
     length_scale: Any = leaf.length_scale
     if by_axis:
         length_scale = np.atleast_1d(length_scale)[np.asarray(leaf.groups)]
     length_scale = np.squeeze(length_scale).astype(float)
     if length_scale.ndim > 1 or (length_scale.ndim == 1 and len(length_scale) != d):
         raise ValueError(
-            "length_scale of RBF must be a number or one number for each of the"
+            f"length_scale of {type(leaf).__name__} must be a number or one number for each of the"
             f" {d} coordinates; got {leaf.length_scale!r}."
         )
     with np.errstate(divide="ignore", over="ignore"):
@@ -201,4 +224,4 @@ def _log_leaf(leaf: Kernel, d: int) -> _LogLeaf | None:
         jacobian = -2.0 * precision[:, None]
     if by_axis and jacobian.shape[1] > 1:
         jacobian = np.add.reduceat(jacobian, starts_of(np.asarray(leaf.groups)), axis=1)
-    return _LogLeaf(1.0, precision, False, jacobian.shape[1], jacobian)
+    return precision, jacobian

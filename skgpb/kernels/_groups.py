@@ -18,7 +18,7 @@ from skgpb.kernels.columns import Columns
 
 
 class CellKernel(Protocol):
-    """What is needed of a kernel over boxes, see ``skgpb.kernels._cell``."""
+    """Protocol of a kernel over boxes, see ``skgpb.kernels._cell``."""
 
     base: Kernel
 
@@ -39,7 +39,7 @@ class CellKernel(Protocol):
 
 
 def has_groups(base: Kernel) -> bool:
-    """Whether a kernel is a sum or product with a part on some of the coordinates."""
+    """Return whether a kernel is a sum or product with a part on some of the coordinates."""
     if type(base) in (Sum, Product):
         return has_groups(base.k1) or has_groups(base.k2)
     return type(base) is Columns

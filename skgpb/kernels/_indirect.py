@@ -1,4 +1,4 @@
-"""What the kernels of indirect queries share: hyperparameters, rows, covariances.
+"""Base of the kernels of indirect queries: hyperparameters, rows, covariances.
 
 A row describes one linear functional of f: the value at a point, or the answer to a query. How,
 is each kernel's business; ``points(X)`` and ``queries(A)`` write the rows. Because both live in one
@@ -86,9 +86,9 @@ class IndirectKernel(WrapperKernel):
         """Raise ValueError where queries A (n, q) do not average over points such as X (n, d)."""
         if self.queries(A).shape[1] != self.points(X).shape[1]:
             raise ValueError(
-                f"the domain has {np.shape(X)[1]} dimensions, but queries lead to points of "
-                "another number: conditional, or the location of windows, must say which points "
-                "of the domain a query averages"
+                f"the domain has {np.shape(X)[1]} dimensions, but queries lead to points with "
+                "another number of dimensions: pass conditional, or the location of windows, to "
+                "define over which points of the domain a query averages"
             )
 
     # --- covariances ---

@@ -185,8 +185,8 @@ class ConditionalMeanOperator:
         learn_kernel = len(self.query_kernel.theta) > 0
         if len(X) < 2 and (learn_kernel or query_kernel is None or regularization is None):
             raise ValueError(
-                "one pair is too few to learn the conditional mean by leaving pairs out: give a"
-                " query_kernel with fixed hyperparameters and a regularization"
+                "one pair is too few for leave-one-out cross-validation of the conditional mean: "
+                "pass a query_kernel with fixed hyperparameters and a regularization"
             )
         self.embedding_kernel: Kernel = embedding_kernel or default_embedding_kernel(X)
         self.regularization: float = (
@@ -241,8 +241,8 @@ class ConditionalMeanOperator:
     def coefficients(self, A: np.ndarray) -> np.ndarray:
         """Return the coefficients (n, r) of queries A (n, q); weights (n, N) where exact.
 
-        Those of the last sets of queries are remembered: learning the kernel of f asks for the
-        same ones over and over, and what is tracked is the same before and after it.
+        The coefficients of the last sets of queries are remembered: learning the kernel of f uses
+        the same ones many times, and tracked queries are the same before and after it.
         """
         A = relative(A, self.origin)
         for i, (known, coefficients) in enumerate(self._last):

@@ -38,14 +38,8 @@ class AxisMatern(Matern):
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the covariances, and with ``eval_gradient`` their gradient by ``theta``."""
-        groups = np.asarray(self.groups)
-        by_column = Matern(np.atleast_1d(self.length_scale)[groups], nu=self.nu)
-        if not eval_gradient:
-            return by_column(X, Y)
-        K, gradient = by_column(X, eval_gradient=True)
-        if self.hyperparameter_length_scale.fixed:
-            return K, gradient[:, :, :0]
-        return K, np.add.reduceat(gradient, starts_of(groups), axis=2)
+        scales = np.atleast_1d(self.length_scale)[np.asarray(self.groups)]
+        return shared_by_axes(self, Matern(scales, nu=self.nu), X, Y, eval_gradient)
 
 
 class AxisRBF(RBF):
@@ -72,14 +66,20 @@ class AxisRBF(RBF):
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the covariances, and with ``eval_gradient`` their gradient by ``theta``."""
-        groups = np.asarray(self.groups)
-        by_column = RBF(np.atleast_1d(self.length_scale)[groups])
-        if not eval_gradient:
-            return by_column(X, Y)
-        K, gradient = by_column(X, eval_gradient=True)
-        if self.hyperparameter_length_scale.fixed:
-            return K, gradient[:, :, :0]
-        return K, np.add.reduceat(gradient, starts_of(groups), axis=2)
+        scales = np.atleast_1d(self.length_scale)[np.asarray(self.groups)]
+        return shared_by_axes(self, RBF(scales), X, Y, eval_gradient)
+
+
+def shared_by_axes(
+    kernel: AxisMatern | AxisRBF, by_column: Kernel, X: Any, Y: Any, eval_gradient: bool
+) -> Any:
+    """Covariances of a kernel with a scale for each axis, from one with a scale for each column."""
+    if not eval_gradient:
+        return by_column(X, Y)
+    K, gradient = by_column(X, eval_gradient=True)
+    if kernel.hyperparameter_length_scale.fixed:
+        return K, gradient[:, :, :0]
+    return K, np.add.reduceat(gradient, starts_of(np.asarray(kernel.groups)), axis=2)
 
 
 def starts_of(groups: np.ndarray) -> np.ndarray:

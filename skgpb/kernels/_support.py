@@ -92,9 +92,9 @@ class SupportEvaluator:
     memory = "whole"
 
     def __init__(self, base: Kernel, support: Support) -> None:
-        self.base = base
-        self.support = support
-        self.gram = support.gram(base)
+        self.base: Kernel = base
+        self.support: Support = support
+        self.gram: np.ndarray = support.gram(base)
 
     def embed(self, rows: np.ndarray, offsets: None = None) -> SupportRows:
         """Return coefficients of queries and features of points."""

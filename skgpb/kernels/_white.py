@@ -16,7 +16,7 @@ NOISE_ROUNDING = 1e-13
 
 
 def contains_white_noise(kernel: Kernel) -> bool:
-    """Whether a WhiteKernel occurs anywhere in a kernel expression."""
+    """Return whether a WhiteKernel occurs anywhere in a kernel expression."""
     inside = (part for part in vars(kernel).values() if isinstance(part, Kernel))
     return isinstance(kernel, WhiteKernel) or any(map(contains_white_noise, inside))
 

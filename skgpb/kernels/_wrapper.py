@@ -9,10 +9,28 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Ker
 
 
 class WrapperKernel(Kernel):
-    """A kernel with a parameter ``base``, as scikit-learn's ``Exponentiation`` has one.
+    """A base class of kernels with a parameter ``base``, as ``Exponentiation`` has one.
 
-    A subclass adds the covariances. What it does to the base may depend on further parameters,
-    none of which is learned.
+    A subclass adds the covariances, ``__call__`` and ``diag``, see :doc:`/development/new_kernel`.
+    What it does to the base may depend on further parameters, none of which is learned.
+
+    Examples
+    --------
+    The base itself:
+
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb.kernels import WrapperKernel
+    >>> class Same(WrapperKernel):
+    ...     def __init__(self, base):
+    ...         self.base = base
+    ...
+    ...     def __call__(self, X, Y=None, eval_gradient=False):
+    ...         return self.base(X, Y, eval_gradient)
+    ...
+    ...     def diag(self, X):
+    ...         return self.base.diag(X)
+    >>> float(Same(RBF(0.5))([[0.0]], [[0.5]])[0, 0].round(4)), Same(RBF(0.5)).theta.round(4)
+    (0.6065, array([-0.6931]))
     """
 
     base: Kernel
@@ -78,7 +96,7 @@ class WrapperKernel(Kernel):
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two parameters are equal; a tuple and a list of the same numbers are."""
+    """Return whether two parameters are equal; a tuple and a list of the same numbers are."""
     if a is b:
         return True
     if isinstance(a, np.ndarray | list | tuple) or isinstance(b, np.ndarray | list | tuple):

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
 from skgpb.kernels._boxes import PointSet, Rule, corners
-from skgpb.kernels._cell import CellKernel
+from skgpb.kernels._cell import CellKernel, Products
 from skgpb.kernels._gaussian_products import GaussianProducts
 from skgpb.utils import check_size
 
@@ -114,11 +114,8 @@ class BallAverage(CellKernel):
         """Return this kernel of another base; a ball is no product over coordinates."""
         raise NotImplementedError
 
-    def gaussian_cells(self, n_features: int) -> GaussianCells | None:
-        """Return None: the average over a ball does not factorise over the axes."""
-        return None
-
-    def _compile(self, boxes: np.ndarray) -> GaussianProducts | None:
+    def _products(self, d: int) -> Products | None:
+        self._counts(d)
         return None
 
     def _in_groups(self) -> bool:

@@ -14,9 +14,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._cells import GaussianCells
+from skgpb._core._radial import MOST_POINTS, RadialCells
 from skgpb.kernels._boxes import Rule, axis_counts, midpoint_rule, points_per_box
-from skgpb.kernels._cell import CellKernel
-from skgpb.kernels._gaussian_products import GaussianProducts
+from skgpb.kernels._cell import MAX_EVALUATIONS, CellKernel, Products
+from skgpb.kernels._radial_products import RadialProducts, compile_radial_products
 
 
 class CellAverage(CellKernel):
@@ -39,9 +40,12 @@ class CellAverage(CellKernel):
     Notes
     -----
     Sums, products and integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` cost
-    O(d s^2) for a pair of cells. Sums and products of :class:`~skgpb.kernels.Columns` cost what
-    their parts cost, every other base O(s^(2 d)) evaluations: wrap it in
-    :class:`~skgpb.kernels.LowRank` where cells have hundreds of points.
+    O(d s^2) for a pair of cells. With ``Matern`` and ``RationalQuadratic`` among them as well, a
+    pair of cells of one size costs (2 s - 1)^d evaluations, once for all pairs that are as far
+    apart, and cells of other sizes O(s^(2 d)) at most. Sums and products of
+    :class:`~skgpb.kernels.Columns` cost what their parts cost, every other base O(s^(2 d))
+    evaluations of a scikit-learn kernel: wrap it in :class:`~skgpb.kernels.LowRank` where cells
+    have hundreds of points.
 
     White noise in ``base`` is noise of f at each representative: it adds ``noise_level / S`` to
     the diagonal of ``K(X)``.
@@ -77,6 +81,17 @@ class CellAverage(CellKernel):
     def _noise_share(self, boxes: np.ndarray) -> np.ndarray:
         return 1.0 / points_per_box(boxes, self._counts(boxes.shape[1] // 2))
 
-    def _make_cells(self, products: GaussianProducts) -> GaussianCells:
+    def _products(self, d: int) -> Products | None:
+        products = super()._products(d)
+        if products is not None:
+            return products
+        counts = self._counts(d)
+        if max(counts) > MOST_POINTS or float(np.prod(counts, dtype=float)) ** 2 > MAX_EVALUATIONS:
+            return None
+        return compile_radial_products(self._checked_base(), d)
+
+    def _make_cells(self, products: Products) -> GaussianCells | RadialCells:
         counts = self._counts(products.precisions.shape[1])
+        if isinstance(products, RadialProducts):
+            return products.cells(counts)
         return GaussianCells(products.weights, products.precisions, np.array(counts))

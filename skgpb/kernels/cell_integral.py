@@ -140,7 +140,7 @@ class BoxWindow(WindowMean):
     """A window whose base never changes, and whose evaluators are kept therefore."""
 
     def evaluator(self, n_columns: int) -> WindowEvaluator:
-        """Return the evaluation of rows of so many columns."""
+        """Return the evaluation of rows with a given number of columns."""
         kept: Any = self.__dict__.get("_evaluator")
         # A shallow copy with another base has the evaluator of the first.
         if kept is None or kept.base is not self.base or kept.d != n_columns // 2:

@@ -13,7 +13,7 @@ from skgpb.kernels._wrapper import WrapperKernel
 
 
 class Columns(WrapperKernel):
-    """Apply a kernel to some of the columns only, as for contexts beside actions.
+    """Apply a kernel to some of the columns only, such as contexts or actions.
 
     A sum or product of two of them is the usual covariance of a function of a context and an
     action (or of any two groups of features); see :class:`ContextualGPTreeOptimizer`.

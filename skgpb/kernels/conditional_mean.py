@@ -36,8 +36,8 @@ from skgpb.utils import MOST_QUERIES, check_size
 #: of its trace, where one of at most ``MAX_BASE_RANK`` columns does.
 BASE_TRACE = 1e-13
 MAX_BASE_RANK = 1500
-#: Variances of so many answers come from a factor of the Gram matrix, whose largest entry left out
-#: is this share of the largest.
+#: From this number of answers on variances come from a factor of the Gram matrix; its largest
+#: entry left out is this share of the largest.
 MANY_QUERIES, FACTOR_ROUNDING = 500, 1e-14
 #: Rows of the support in a block of base evaluations.
 BLOCK_ROWS = 2048
@@ -161,7 +161,7 @@ def low_rank_factor(G: np.ndarray) -> np.ndarray:
 
 
 class ConditionalMean(IndirectKernel):
-    r"""Kernel for queries whose outcomes are known by examples only, pairs of both.
+    r"""Kernel for indirect queries whose distribution is learned from pairs (query, input).
 
     A query a leads to a random x, and its answer is :math:`g(a) = E[f(X) | A = a]`. From N pairs
     :math:`(x_j, a_j)` the conditional mean is a weighted sum [IQBO]_, [CMP]_,

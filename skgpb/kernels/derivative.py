@@ -1,4 +1,4 @@
-r"""Answers that are slopes of f, at points or averaged over cells, beside its values.
+r"""Answers that are derivatives of f, at points or averaged over cells, and values of f.
 
 A slope is a limit of differences, so that its covariances are derivatives of the kernel's. For a
 kernel :math:`\phi(s)` of the squared distance :math:`s = \sum_k (x_k - x'_k)^2 / l_k^2`, with
@@ -39,7 +39,7 @@ VALUE = -1.0
 
 
 class Derivative(WrapperKernel):
-    r"""Kernel for slopes of f along axes, at points or averaged over cells, beside values of f.
+    r"""Kernel for derivatives of f along axes, at points or averaged over cells, and values of f.
 
     .. math:: k((x, i), (x', j)) = \frac{\partial^2}{\partial x_i\, \partial x'_j} k_{base}(x, x')
 
@@ -206,7 +206,7 @@ def _smooth(base: Kernel) -> bool:
 
 
 def _constant(base: Kernel) -> bool:
-    """Whether a kernel is a number."""
+    """Return whether a kernel is a number."""
     if type(base) in (Sum, Product):
         return _constant(base.k1) and _constant(base.k2)
     return type(base) is ConstantKernel
@@ -313,7 +313,7 @@ def _of_faces(base: Any, left: Side, right: Side | None, slopes: bool) -> Any:
 
 
 class _Faces:
-    """Boxes of which n answers are made: cells, the upper faces, and last the lower ones."""
+    """Boxes that make up n answers: cells, then the upper faces, and last the lower ones."""
 
     def __init__(self, cells: np.ndarray, axes: np.ndarray) -> None:
         self.slopes = np.flatnonzero(axes >= 0)

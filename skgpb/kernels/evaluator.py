@@ -24,7 +24,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.kernels._white import noise_of_points
 from skgpb.utils import box_around
 
-#: Domains so many sides away from zero are far: coordinates lose digits when they are divided by
+#: Domains this many sides away from zero are far: coordinates lose digits when divided by
 #: length scales before they are subtracted from each other.
 FAR = 1e3
 
@@ -268,7 +268,7 @@ class Functionals:
         return self._memory.embedding(self)
 
     def covariance(self, other: Functionals, evaluator: Evaluator) -> np.ndarray:
-        """Noiseless prior covariances (n, m) with those of another list."""
+        """Return the noiseless prior covariances (n, m) with the functionals of another list."""
         if not self._n or not other._n:
             return np.zeros((self._n, other._n))
         theirs = other.embedding(evaluator)
@@ -337,6 +337,10 @@ class Functionals:
     def first(self, n: int) -> Functionals:
         """Return the first n functionals, to be read and not to grow."""
         return self if n == self._n else self._slice(0, n)
+
+    def after(self, start: int) -> Functionals:
+        """Return the functionals from a number on, to be read and not to grow."""
+        return self if start == 0 else self._slice(start, self._n)
 
     def parts(self, most: int) -> Iterator[tuple[int, Functionals]]:
         """Runs of functionals and where each begins; with all, they make ``most`` pairs or so."""

@@ -32,9 +32,9 @@ from skgpb.kernels.window_mean import WindowMean
 
 # A column whose spread is below this share of its size counts as constant.
 FLAT = 1e-12
-# Points on a face of the box around all of them, at least so many, and this share, were clipped.
+# Points on a face of their bounding box count as clipped from this number, and this share, on.
 PILED_UP, PILED_SHARE = 3, 0.005
-# Rounds of imputing what was clipped.
+# Rounds of imputing the clipped values.
 ROUNDS = 30
 # Smallest standard deviation after clipping, as a share of that before.
 NARROWEST = 1e-3
@@ -271,7 +271,7 @@ def conditional_of(
     operator: str,
     query_kernel: Kernel | None,
 ) -> Kernel:
-    """What queries average: as given, learned from pairs, or f at the query itself."""
+    """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
     if given is None:
         if X is None or A is None:
             return WindowMean(scale=0.0)
@@ -294,7 +294,7 @@ def learned_conditional(
     query_kernel: Kernel | None,
     scaled: bool = False,
 ) -> Kernel:
-    """What queries average, from pairs: eq. 5, a learned window, or the better of the two.
+    """Learn the kernel of queries from pairs: by eq. 5, as a window, or the better of the two.
 
     Better is the lower leave-one-out loss of the conditional mean embedding. With ``scaled`` the
     last column of A is the standard deviation of x given a.

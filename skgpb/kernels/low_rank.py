@@ -14,7 +14,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._warnings import warn
 from skgpb.exceptions import ApproximationWarning
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels._wrapper import WrapperKernel
@@ -174,20 +174,20 @@ def _incomplete_cholesky(
 
 
 class LowRank(WrapperKernel):
-    r"""Replace a kernel by features, for averages over very many points, to a stated error.
+    r"""Low-rank approximation of a kernel with a stated error, for averages over many points.
 
     .. math:: k(x, x') \approx k(x, Z) k(Z, Z)^{-1} k(Z, x')
 
     with landmarks Z chosen among ``candidates`` by an incomplete Cholesky factorisation with
-    pivots [Fine2001]_ until no candidate has more than ``tolerance`` times the largest variance
-    left. What is left is itself a covariance, so by the Cauchy-Schwarz inequality **every
-    covariance of averages over candidates is within ``tolerance`` times the largest variance**
-    of the exact one.
+    pivots [Fine2001]_, until the residual variance of every candidate is at most ``tolerance``
+    times the largest variance. The residual is itself a covariance, so by the Cauchy-Schwarz
+    inequality **the error of every covariance of averages over candidates is at most ``tolerance``
+    times the largest variance**.
 
-    Wrap the kernel of f in it where cells hold very many points and the covariances are not
-    closed forms: pools whose cells average all of their members, or
-    :class:`~skgpb.kernels.CellAverage` of a kernel that is no sum of products of RBF. Cells then
-    cost O(S r) once and O(r) in every round.
+    Wrap the kernel of f in it if cells have very many points and the covariances have no
+    closed form: pools whose cells average all of their members, or
+    :class:`~skgpb.kernels.CellAverage` of a kernel that is not a sum of products of RBF. Cells then
+    take O(S r) once and O(r) in every round.
 
     Parameters
     ----------
@@ -306,8 +306,8 @@ class LowRank(WrapperKernel):
         base = self._checked_base()
         if contains_white_noise(base):
             raise ValueError(
-                "base of LowRank must not contain a WhiteKernel, which no features describe: pass "
-                "the noise as alpha"
+                "base of LowRank must not contain a WhiteKernel, which has no low-rank "
+                "approximation; pass the noise variance as alpha"
             )
         candidates = check_numbers(self.candidates, "candidates")
         if candidates.shape[1] != n_features:
@@ -320,12 +320,11 @@ class LowRank(WrapperKernel):
             raise ValueError(f"max_rank must be an integer >= 1, got {self.max_rank!r}")
         features = FeatureMap(clone(self.base), candidates, self.tolerance, int(self.max_rank))
         if features.error > features.target * (1.0 + 1e-6):
-            warnings.warn(
-                f"{features.n_features} landmarks leave an error of {features.error:.2g} in "
-                f"covariances, more than the {features.target:.2g} asked for: increase max_rank "
-                "or tolerance",
+            warn(
+                f"with {features.n_features} landmarks the error of covariances is "
+                f"{features.error:.2g}, more than the tolerance of {features.target:.2g}: increase "
+                "max_rank or tolerance",
                 ApproximationWarning,
-                stacklevel=4,
             )
         return features
 

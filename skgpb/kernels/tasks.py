@@ -27,14 +27,14 @@ MOST_TASKS = 1_000
 
 
 class Tasks(WrapperKernel):
-    r"""Kernel for several functions at once, the last column of a row being the number of one.
+    r"""Multi-task and multi-fidelity kernel: several functions, numbered in the last column.
 
     .. math:: k((x, t), (x', t')) = B_{t t'}\, k_{base}(x, x'), \qquad
               B = W W^\top + \mathrm{diag}(\kappa)
 
     Task t is a mixture, with weights :math:`W_t`, of ``rank`` functions that all tasks share, and
     of one of its own with variance :math:`\kappa_t`: the intrinsic model of coregionalisation
-    [Bonilla2008]_. A cheap simulator beside a dear experiment is a task; so are several traits that
+    [Bonilla2008]_. Tasks are, for example, a simulation and an experiment, or several traits that
     are measured on the same plots. Sums of kernels of this class are the linear model
     [Alvarez2012]_.
 
@@ -85,8 +85,8 @@ class Tasks(WrapperKernel):
     >>> from skgpb import OnlineGaussianProcessRegressor
     >>> from skgpb.kernels import Tasks
     >>> cheap = np.column_stack([np.linspace(0, 1, 10), np.ones(10)])
-    >>> dear = np.array([[0.2, 0.0], [0.8, 0.0]])
-    >>> X = np.vstack([cheap, dear])
+    >>> expensive = np.array([[0.2, 0.0], [0.8, 0.0]])
+    >>> X = np.vstack([cheap, expensive])
     >>> y = np.where(X[:, 1] == 1, 0.5, 1.0) * np.sin(5 * X[:, 0])
     >>> gp = OnlineGaussianProcessRegressor(Tasks(RBF(0.3)), alpha=1e-6).fit(X, y)
     >>> bool(abs(gp.predict([[0.5, 0.0]])[0] - np.sin(2.5)) < 0.02)

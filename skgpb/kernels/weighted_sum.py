@@ -22,8 +22,8 @@ class WeightedSum(IndirectKernel):
 
     .. math:: k(A, B) = \sum_{i \in A} \sum_{j \in B} w_i\, w_j\, k_{base}(x_i, x_j)
 
-    for sets A and B of points, which are as many as there are ``groups``, each of any size: the
-    average over a district weighted by its population, the difference of two places, a Fourier
+    for sets A and B of points, one set for each of the ``groups``, of any size. Examples are the
+    average over a district weighted by its population, the difference of two places, and a Fourier
     coefficient by quadrature. Points of f and sets can be mixed.
 
     Parameters
@@ -33,14 +33,14 @@ class WeightedSum(IndirectKernel):
     X : array-like of shape (n_points, d), default=None
         Points of all sets, one below the other.
     groups : array-like of shape (n_points,), default=None
-        Of which set each point is: numbers or names. A point of several sets is there several
-        times. None for one set of all points.
+        The set of each point: numbers or names. A point of several sets is repeated. None for one
+        set of all points.
     weights : array-like of shape (n_points,), default=None
         Their weights in the sum, as they are: nothing is divided by their total. None averages
         over each set.
     n_context : int, default=0
-        Number of coordinates that ``base`` takes in front of those of ``X``: a context, which is
-        the same for all points of a set and differs from row to row.
+        Number of coordinates that ``base`` takes before the coordinates of ``X``: a context, which
+        is the same for all points of a set and differs from row to row.
 
     Notes
     -----
@@ -175,7 +175,7 @@ class WeightedSum(IndirectKernel):
         return SetEvaluator(base, _Sets(points, R, base))
 
     def _sets(self) -> tuple[np.ndarray, np.ndarray, csr_array]:
-        """What the sets are called, distinct points (N, d), and the weights (n_sets, N)."""
+        """Names of the sets, distinct points (N, d), and the weights (n_sets, N)."""
         check_size(self.n_context, "n_context of WeightedSum", 0)
         if self.X is None:
             raise ValueError("WeightedSum needs X, the points of all sets.")
@@ -243,7 +243,7 @@ class _Sets(Support):
 
 
 class SetEvaluator(SupportEvaluator):
-    """The same where an answer has the number of a set instead of coefficients."""
+    """Evaluator of rows with the number of a set instead of coefficients."""
 
     def cross(self, E: SupportRows, F: SupportRows) -> np.ndarray:
         """Return the covariances (n, m)."""

@@ -2,7 +2,7 @@ r"""Feedback that is the mean of f over a window of any width.
 
 A row is ``[center_1..center_d, scale_1..scale_d]``: a product of one Gaussian (standard deviation
 ``scale``) or uniform distribution (half-width ``scale``) for each axis, clipped to a box where one
-is given. An axis without scale is its centre. There are four ways to the covariance of two rows:
+is given. An axis without scale is its centre. There are five ways to the covariance of two rows:
 
 ================== =================== ==========================================================
 base kernel        windows             by
@@ -10,6 +10,7 @@ base kernel        windows             by
 Gaussian products  Gaussian            closed form
 Gaussian products  uniform             closed form in the error function, ``skgpb._core._cells``
 Gaussian products  clipped             a Gauss rule for the clipped distribution, axis by axis
+periodic, d = 1    not clipped         Fourier series, ``skgpb.kernels._harmonics``
 stationary         not clipped         quadrature over the difference of the two points, d axes
 any other          any                 tensor Gauss rule for each window, 2 d axes
 ================== =================== ==========================================================
@@ -26,7 +27,6 @@ References
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -37,7 +37,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
 from skgpb._core._cells import GaussianCells
+from skgpb._warnings import warn
 from skgpb.kernels._gaussian_products import GaussianProducts, compile_gaussian_products
+from skgpb.kernels._harmonics import Harmonics, harmonic_pairs, split_harmonics
 from skgpb.kernels._indirect import IndirectKernel, as_points
 from skgpb.kernels._quadrature import (
     clipped_rules,
@@ -99,7 +101,11 @@ class WindowMean(IndirectKernel):
     Notes
     -----
     Sums, products and integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` have closed
-    forms, exact to rounding, unless clipped. Other stationary kernels take quadrature over the d
+    forms, exact to rounding, unless clipped. So have on the line ``ExpSineSquared`` and its
+    powers, products and sums, and for Gaussian windows its products with these: the window damps
+    each harmonic. In more dimensions ``ExpSineSquared`` takes the Euclidean distance, so that it is
+    no product over axes, nor a covariance everywhere: it takes quadrature, with a warning where a
+    window spans a period. Other stationary kernels take quadrature over the d
     coordinates of the difference of two points, which converges fast for kernels with a kink at
     zero, too; clipped windows and other kernels take it over each window. A row costs the same
     quadrature in every call.
@@ -268,6 +274,8 @@ class WindowEvaluator:
     """
 
     memory = "whole"
+    cells: GaussianCells
+    harmonics: Harmonics
 
     def __init__(
         self,
@@ -277,19 +285,30 @@ class WindowEvaluator:
         domain: np.ndarray | None,
         tolerance: float,
     ) -> None:
-        self.base, self.d, self.window = base, n_features, window
-        self.domain, self.origin, self.tolerance = domain, None, tolerance
-        self.half_sides = np.full(n_features, np.inf)
+        self.base: Kernel = base
+        self.d: int = n_features
+        self.window: str = window
+        self.tolerance: float = tolerance
+        self.domain: np.ndarray | None = domain
+        self.origin: np.ndarray | None = None
+        self.half_sides: np.ndarray = np.full(n_features, np.inf)
         if domain is not None:
             self.half_sides = 0.5 * (domain[:, 1] - domain[:, 0])
             # Clipped windows are relative to where the domain lies, if that is far from zero.
             self.origin = origin_of(base, domain)
             self.domain = relative(domain.T, self.origin).T
         self.counts: dict[tuple[float, ...], int] = {}
+        # What takes quadrature.
+        self.rest: Kernel | None = base
         products = compile_gaussian_products(base, n_features)
         if products is None:
             stationary = base.is_stationary()
             self.way = "difference" if stationary and domain is None else "tensor"
+            line = self.way == "difference" and n_features == 1
+            series = split_harmonics(base, window == "gaussian") if line else None
+            if series is not None:
+                self.way = "series"
+                self.harmonics, self.rest = series
         else:
             self.way = "closed" if domain is None else "axes"
             self.products = products
@@ -302,7 +321,7 @@ class WindowEvaluator:
         rows = self.relative(rows)
         if self.way == "closed" and self.window == "uniform" and len(rows):
             return WindowRows(rows, origin_of(self.base, box_around(rows[:, : self.d])))
-        if self.way in ("closed", "difference"):
+        if self.way in ("closed", "difference", "series"):
             return WindowRows(rows)
         return self._ruled(rows)
 
@@ -379,7 +398,7 @@ class WindowEvaluator:
     def _like(self, E: WindowRows, where: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows, one for each distinct variance, and which of them each row has."""
         rows = E.rows[where]
-        if self.way == "difference":  # the place does not matter
+        if self.way in ("difference", "series"):  # the place does not matter
             rows = rows[:, self.d :]
         _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         return np.flatnonzero(where)[first], inverse.ravel()
@@ -393,6 +412,11 @@ class WindowEvaluator:
         if self.window == "uniform":
             return self.cells.cross(self._boxes(E.rows, F.origin), self._boxes(F.rows, F.origin))
         return gaussian_pairs(self.products, E.rows[:, None], F.rows[None])
+
+    def _series(self, E: WindowRows, F: WindowRows) -> np.ndarray:
+        """On the line: the harmonics, and the summands that have none."""
+        K = harmonic_pairs(self.harmonics, E.rows, F.rows, self.window)
+        return K if self.rest is None else K + self._difference(E, F)
 
     def _boxes(self, rows: np.ndarray, origin: np.ndarray | None) -> np.ndarray:
         """Corners (n, 2 d): sums of a centre far from zero and a scale would lose digits."""
@@ -445,7 +469,7 @@ class WindowEvaluator:
         wide = int((scale > 0.0).sum())
         if self.way == "axes":
             return self._search_axes(scale)
-        difference = self.way == "difference"
+        difference = self.way in ("difference", "series")
         panels = self._panels() ** wide if difference else 1
         limit = MAX_DIFFERENCES if difference else MAX_POINTS
         affordable = [n for n in NODE_COUNTS if panels * n**wide <= limit] or [1]
@@ -462,17 +486,16 @@ class WindowEvaluator:
                 if error <= self.tolerance:
                     return n
             before = values
-        warnings.warn(
-            f"quadrature of {self.base} over {self.window} windows with scale {scale.tolist()} does"
+        warn(
+            f"quadrature of {self.rest} over {self.window} windows with scale {scale.tolist()} does"
             f" not reach tolerance={self.tolerance:.1e}: with {affordable[-1]} nodes per axis"
             f" covariances still change by {error:.1e} of the variance",
             ConvergenceWarning,
-            stacklevel=2,
         )
         return affordable[-1]
 
     def _search_axes(self, scale: np.ndarray) -> int:
-        """The same for Gaussian products, where closed forms tell the error on each axis.
+        """Choose the nodes for Gaussian products, where closed forms give the error on each axis.
 
         What is left of a window inside the domain needs no more nodes than the domain itself.
         """
@@ -483,11 +506,10 @@ class WindowEvaluator:
         for n in NODE_COUNTS:
             if any(self.d * rule_error(*item, n) <= self.tolerance for item in widths.items()):
                 return n
-        warnings.warn(
+        warn(
             f"{self.window} windows with scale {scale.tolist()} are too wide for the quadrature of"
             f" clipped windows at tolerance={self.tolerance:.1e} and kernel {self.base}",
             ConvergenceWarning,
-            stacklevel=2,
         )
         return n
 
@@ -496,9 +518,9 @@ class WindowEvaluator:
         return np.zeros(self.d) if self.domain is None else self.domain.mean(axis=1)
 
     def _by_nodes(self, row: np.ndarray, other: np.ndarray, n: int) -> float:
-        if self.way == "difference":
+        if self.way in ("difference", "series"):
             pair = row[None], other[None]
-            return float(mean_over_differences(self.base, *pair, self.window, n)[0])
+            return float(mean_over_differences(self.rest, *pair, self.window, n)[0])
         return float(self._tensor(self._ruled(row[None], n), self._ruled(other[None], n))[0, 0])
 
     def _ruled(self, rows: np.ndarray, n: int | None = None) -> RuledRows:
@@ -535,7 +557,7 @@ class WindowEvaluator:
             for start in range(0, len(i), step):
                 part = slice(start, start + step)
                 pairs = E.rows[i[part]], F.rows[j[part]]
-                K[i[part], j[part]] = mean_over_differences(self.base, *pairs, self.window, int(n))
+                K[i[part], j[part]] = mean_over_differences(self.rest, *pairs, self.window, int(n))
         return K
 
 

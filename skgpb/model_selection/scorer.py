@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from skgpb.domains.cells import Cells
 from skgpb.optimizers._base import BaseBanditOptimizer
-from skgpb.optimizers._targets import BaseTargetsOptimizer
+from skgpb.optimizers.search import Search
 from skgpb.utils import MOST_ROUNDS, Integral, Real, check_numbers, check_size, in_contexts
 
 MAX_SEED = np.iinfo(np.int32).max
@@ -19,7 +19,7 @@ MAX_SEED = np.iinfo(np.int32).max
 
 @dataclass(eq=False, repr=False)
 class BanditScorer:
-    """What :func:`bandit_scorer` returns: picklable, called as ``scorer(estimator, X, y)``."""
+    """Scorer of :func:`bandit_scorer`: picklable, called as ``scorer(estimator, X, y)``."""
 
     budget: int
     noise: float
@@ -74,11 +74,10 @@ class BanditScorer:
         """Return a fresh optimizer with the estimator's parameters on the rows of X."""
         optimizer = clone(estimator)
         parameters = optimizer.get_params(deep=False)
-        if isinstance(optimizer, BaseTargetsOptimizer):
-            rows = optimizer.targets is None and not isinstance(optimizer.queries, Cells)
-            domain = "queries" if rows else None
-        else:
-            domain = next((name for name in ("pool", "arms") if name in parameters), None)
+        domain = next((name for name in ("pool", "arms") if name in parameters), None)
+        if isinstance(optimizer, Search):
+            free = optimizer.targets is not None or isinstance(optimizer.queries, Cells)
+            domain = None if free else "arms"
         known = isinstance(optimizer, BaseBanditOptimizer) and not in_contexts(optimizer)
         if domain is None or not known:
             raise TypeError(
@@ -87,6 +86,8 @@ class BanditScorer:
                 f"{estimator!r}"
             )
         settings: dict[str, Any] = {"bounds": None, domain: X}
+        if "queries" in parameters:
+            settings["queries"] = None
         if parameters.get("random_state", seed) is None:
             settings["random_state"] = seed
         return optimizer.set_params(**settings)
@@ -115,7 +116,7 @@ def bandit_scorer(
     noise : float, default=0.0
         Standard deviation of the noise added to each answer, in units of y.
     n_repeats : int, default=1
-        Number of runs with noise of their own, of which the mean is returned.
+        Number of runs with independent noise; the mean of their scores is returned.
     recommend : dict, default=None
         Arguments of the optimizer's ``recommend``, such as ``{"rule": "paper"}``.
     random_state : int, default=0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import closing, nullcontext
 from copy import deepcopy
 from functools import partial
 from itertools import count
@@ -18,16 +19,19 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, get_tags
 
+from skgpb._core._ties import first_best
 from skgpb._documentation import DocumentedMixin
+from skgpb._warnings import warn
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.space import ParameterSpace
 from skgpb.optimizers._base import BaseBanditOptimizer
 from skgpb.optimizers._indirect import BaseIndirectOptimizer
 from skgpb.optimizers._stop import Stop
 from skgpb.optimizers.gp_ucb import GPUCBOptimizer
-from skgpb.progress import logger
+from skgpb.progress import logger, progress_bar
 from skgpb.surrogate.settings import kernel_on_settings
 from skgpb.utils import (
+    LARGEST_REWARD,
     MOST_POINTS,
     MOST_QUERIES,
     BaseSearchCV,
@@ -42,11 +46,11 @@ from skgpb.utils import (
 
 # Noise of a score is taken to be at least this share of the spread of all scores.
 LEAST_NOISE = 1e-3
-# After so many queries in a row whose settings are all known, an unknown one is drawn,
+# After this many queries in a row whose settings are all known, an unknown one is drawn,
 MOST_REPEATS = 20
-# with at most so many draws until one is unknown.
+# with at most this many draws until one is unknown.
 MOST_DRAWS = 10_000
-# What folds have in common is estimated from so many settings at least.
+# Minimum number of settings from which the common part of folds is estimated.
 ENOUGH = 3
 # The variance over a setting's own folds is averaged with that of the better settings as if theirs
 # came from so many degrees of freedom: equally where there are five folds (decision D-H14).
@@ -124,13 +128,17 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     verbose : int, default=0
         1 prints a line for every setting, with its score and the best so far, which the logger
         ``skgpb`` of :mod:`logging` gets in any case; more as in RandomizedSearchCV.
+    progress : bool, default=False
+        Whether to show a progress bar of the settings (needs tqdm: ``pip install
+        skgpb[progress]``).
     pre_dispatch : int or str, default="2*n_jobs"
         As in RandomizedSearchCV.
     random_state : int, RandomState instance or None, default=None
         Seeds where the search begins, and the engine unless it has a ``random_state``.
     error_score : "raise" or float, default=np.nan
-        Score of a fit that failed. The engine is told that a setting without a finite score is
-        worse than the worst so far, by one standard deviation of the scores.
+        Score of a fit that failed. The engine is told that a setting without a finite score, or
+        with one beyond 1e150, is worse than the worst so far, by one standard deviation of the
+        scores.
     return_train_score : bool, default=False
         As in RandomizedSearchCV.
 
@@ -196,6 +204,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         "batch_size": [Interval(Integral, 1, MOST_QUERIES, closed="both"), None],
         "stop": [Stop, callable, None],
         "select": [StrOptions({"posterior", "observed"})],
+        "progress": ["boolean"],
         "random_state": ["random_state"],
     }
 
@@ -215,6 +224,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         refit: bool | str | Callable = True,
         cv: Any = None,
         verbose: int = 0,
+        progress: bool = False,
         pre_dispatch: int | str = "2*n_jobs",
         random_state: Any = None,
         error_score: str | float = np.nan,
@@ -227,6 +237,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         self.batch_size = batch_size
         self.stop = stop
         self.select = select
+        self.progress = progress
         self.random_state = random_state
         super().__init__(
             estimator,
@@ -268,17 +279,22 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         # would be more lines than there are settings.
         verbose, self.verbose = self.verbose, 0
         try:
-            self._search(engine, scores, rng)
+            with (
+                closing(progress_bar(n_iter, "setting")) if self.progress else nullcontext() as bar
+            ):
+                scores.bar = bar
+                self._search(engine, scores, rng)
         except KeyboardInterrupt:
             if not scores.successful:
                 raise
-            warnings.warn(
-                f"interrupted after {scores.n_settings} of n_iter={self.n_iter} settings; going "
-                "on with those",
-                stacklevel=4,
+            warn(
+                f"interrupted after {scores.n_settings} of n_iter={self.n_iter} settings; the "
+                "search ends with these",
+                UserWarning,
             )
         finally:
             self.verbose = verbose
+            scores.bar = None
             del self._scores
         self.optimizer_ = engine
         self.expected_scores_: np.ndarray = scores.expected()
@@ -303,7 +319,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         expected = self.expected_scores_
         if callable(refit) or self.select == "observed" or np.isnan(expected).all():
             return super()._select_best_index(refit, refit_metric, results)
-        return int(np.nanargmax(expected))
+        return first_best(np.where(np.isnan(expected), -np.inf, expected))
 
     def _make_optimizer(self, space: ParameterSpace, rng: np.random.RandomState) -> Any:
         """The engine on the unit cube of a space."""
@@ -369,10 +385,11 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
             repeats = 0 if scores.evaluate(queries) else repeats + 1
             scores.tell_waiting()
         if scores.n_settings < self.n_iter:
-            warnings.warn(
-                f"the space has {scores.n_settings} settings, fewer than n_iter={self.n_iter}; "
-                "all have been evaluated",
-                stacklevel=5,
+            settings = "1 setting" if scores.n_settings == 1 else f"{scores.n_settings} settings"
+            warn(
+                f"the space has {settings}, fewer than n_iter={self.n_iter}; nothing is left to "
+                "evaluate",
+                UserWarning,
             )
 
 
@@ -403,7 +420,7 @@ class FitContexts:
 
 
 class Scores:
-    """What is known of every setting, and the reports to the engine.
+    """Scores of every setting, and their reports to the optimizer.
 
     Parameters
     ----------
@@ -438,6 +455,8 @@ class Scores:
         self._verbose = verbose
         #: Whether the engine learns from points that it has not asked for.
         self.learns: bool = "kernel" in engine.get_params(deep=False)
+        #: Shows how many settings there are, None where nothing does.
+        self.bar: Any = None
         #: Settings in the order of evaluation, a point and the row of each, the fits row by row.
         self.settings: list[dict[str, Any]] = []
         self._points: list[np.ndarray] = []
@@ -460,7 +479,7 @@ class Scores:
 
     @property
     def stuck(self) -> bool:
-        """Whether nothing can be told for want of a finite score: ``ask`` would repeat itself."""
+        """True if nothing can be told for want of a finite score: ``ask`` would repeat itself."""
         return bool(self._waiting)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -491,6 +510,8 @@ class Scores:
             self._points += new.values()
             self._read()
             self._report(len(new))
+            if self.bar is not None:
+                self.bar.update(len(new))
         if self.learns:
             self._waiting += answered
         else:
@@ -523,7 +544,8 @@ class Scores:
         )
         folds = scores.reshape(self.n_settings, -1).T
         self._mean = folds.mean(axis=0)
-        finite = np.isfinite(folds).all(axis=0)
+        # Nor are there squares of what an engine would not take.
+        finite = (np.abs(folds) <= LARGEST_REWARD).all(axis=0)
         self._mean[~finite] = np.nan
         folds[:, ~finite] = 0.0
         if len(folds) == 1 or not finite.any():

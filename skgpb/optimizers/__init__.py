@@ -1,7 +1,7 @@
 """Bandit optimizers, one file for each algorithm."""
 
-from skgpb.optimizers._arms import BaseUCBOptimizer
 from skgpb.optimizers._stop import Stop
+from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers._variation import variation_bound
 from skgpb.optimizers.cmes import CMESOptimizer
 from skgpb.optimizers.cmets import CMETSOptimizer
@@ -25,9 +25,11 @@ from skgpb.optimizers.indirect_baselines import (
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import MESOptimizer
 from skgpb.optimizers.own_rule import IndirectTargetsOptimizer, TargetsOptimizer
-from skgpb.optimizers.phased_elimination import PhasedEliminationOptimizer
 from skgpb.optimizers.pi import PIOptimizer
+from skgpb.optimizers.round import Round
+from skgpb.optimizers.search import Search
 from skgpb.optimizers.stooo import StoOOOptimizer
+from skgpb.optimizers.tree_search import Leaves, TreeSearch
 from skgpb.optimizers.urgp_ucb import URGPUCBOptimizer
 
 __all__ = [
@@ -51,12 +53,15 @@ __all__ = [
     "IndirectTargetsOptimizer",
     "IndirectUCBOptimizer",
     "KGOptimizer",
+    "Leaves",
     "MESOptimizer",
     "PIOptimizer",
-    "PhasedEliminationOptimizer",
+    "Round",
+    "Search",
     "StoOOOptimizer",
     "Stop",
     "TargetsOptimizer",
+    "TreeSearch",
     "URGPUCBOptimizer",
     "variation_bound",
 ]

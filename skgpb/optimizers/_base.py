@@ -1,11 +1,11 @@
-"""What every optimizer shares: fit, ask, tell, recommend; pending and failed queries."""
+"""Base of all optimizers: fit, ask, tell, recommend; pending and failed queries."""
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from math import inf, isfinite
+from contextlib import suppress
+from math import inf, nan
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -15,15 +15,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._documentation import DocumentedMixin
+from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
-from skgpb.exceptions import LearningWarning
+from skgpb.exceptions import AllPendingError, LearningWarning, PendingWarning
 from skgpb.locks import Guarded, locked
 from skgpb.optimizers._files import SavedRuns
-from skgpb.optimizers._run import Loop, Runs
+from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
+from skgpb.optimizers._inputs import Numbers, TellInputs
+from skgpb.optimizers._run import Answer, Runner
 from skgpb.optimizers._sides import NamedSides
-from skgpb.optimizers._told import Told
+from skgpb.optimizers._stop import DELTA, Stop, check_share
 from skgpb.utils import (
+    LARGEST_REWARD,
     StrOptions,
     box_around,
     check_bounds,
@@ -33,19 +37,23 @@ from skgpb.utils import (
     check_resolution,
     check_reward,
     check_rows,
+    check_squares,
     check_unmasked,
     unchanged_by_errors,
     validate_params,
 )
+
+# In the place of when a pending query may be asked again, for one that is not pending.
+TOLD = -1
 
 # The kind of query that an optimizer asks.
 Q = TypeVar("Q", bound=Query)
 
 
 class BaseBanditOptimizer(
-    Loop,
+    Runner,
     SavedRuns,
-    Told,
+    TellInputs,
     NamedSides,
     Guarded,
     DocumentedMixin,
@@ -65,11 +73,19 @@ class BaseBanditOptimizer(
 
     _query_type: type[Q]
 
+    # Seed of everything random in a run, or of each of its parts.
+    _seed: Any
+
     #: Whether large or small rewards are sought.
     direction: str = "maximize"
 
     #: From how many answers on hyperparameters are learned, those given to fit included.
     _learning_due: float = inf
+
+    #: From how many answers on it is looked whether they contradict the model of f, and how they
+    #: do; empty where they do not.
+    _check_due: float = inf
+    _contradicted: str = ""
 
     _parameter_constraints: dict[str, Any] = {"direction": [StrOptions({"maximize", "minimize"})]}
 
@@ -126,6 +142,8 @@ class BaseBanditOptimizer(
             check_unmasked(y, "y")
             check_rows(X, y)
             X, y = self._checked_data(self._points_of(X), y)
+            if y is not None:
+                check_squares(y, "y")
             self._start(X)
             self._log.append(("fit", X, y))
             if y is not None:
@@ -145,7 +163,7 @@ class BaseBanditOptimizer(
 
     def _prepare(self) -> None:
         """Check parameters before a start, and what names the sides have."""
-        validate_params(self)
+        self._check_parameters()
         self.space_: ParameterSpace | None = self._make_space()
 
     def _start(self, X: np.ndarray | None) -> None:
@@ -182,13 +200,18 @@ class BaseBanditOptimizer(
         # Size of the largest first design that is known to be filled.
         self._filled = 0
         self._asked: list[Any] = []
+        # What ask() has returned more than once before it was told.
+        self._asked_again: set[Any] = set()
         # What is being evaluated; with a number, what failed and when it may be asked again.
         self._pending: dict[Any, int | None] = {}
-        # What run() is evaluating.
+        # What run() is evaluating, and what it has evaluated and not told.
         self._batch: list[Any] = []
+        self._arrived: list[Answer] = []
         self._history: list[tuple[Any, ...]] = []
         self._failures: list[tuple[int, Any, str]] = []
         self._log: list[tuple[Any, ...]] = []
+        # Parameters at the start, and later ones with the number of events before they were set.
+        self._parameters_set: list[tuple[int, dict[str, Any]]] = [(0, self.get_params(deep=False))]
 
     def _signed(self, values: Any) -> Any:
         """Turn rewards into what the algorithm maximises, or back: the same change of sign."""
@@ -219,7 +242,7 @@ class BaseBanditOptimizer(
     def start(self) -> Self:
         """Begin without data, on the domain that the parameters give, unless it has begun.
 
-        ``ask`` and ``tell`` do so by themselves; now what is expected can be looked at before.
+        ``ask`` and ``tell`` call it when needed. Call it to look at the prior expectations first.
 
         Returns
         -------
@@ -239,6 +262,7 @@ class BaseBanditOptimizer(
                 self._prepare()
                 self._start(None)
 
+    @locked
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also of a run that has begun, which then checks them at once.
 
@@ -253,24 +277,135 @@ class BaseBanditOptimizer(
         self : BaseBanditOptimizer
         """
         if not hasattr(self, "bounds_"):
-            return super().set_params(**params)
+            self._set_params(params)
+            return self
         with unchanged_by_errors(self):
-            super().set_params(**params)
-            validate_params(self)
+            self._set_params(params)
+            self._check_parameters()
             self._reread()
+            self._parameters_set = [*self._parameters_set, (len(self._log), params)]
         return self
+
+    def _set_params(self, params: dict[str, Any]) -> None:
+        """Set parameters without looking at them."""
+        super().set_params(**params)
+
+    def _check_parameters(self) -> None:
+        validate_params(self)
 
     def _reread(self) -> None:
         """Renew what was made of parameters that may be set in the run; replace, do not change."""
 
     # -- the loop ---------------------------------------------------------------------------
 
+    @holds_warnings
+    def _commit(self, change: Callable[..., Any], *arguments: Any) -> Any:
+        """Change the run: wholly, or, whatever is raised meanwhile, not at all (decision D-H34).
+
+        The log of events is the truth, and all else follows from it. A change that comes to its end
+        has appended its events. Of one that does not it is noted how many events there were, by
+        the first statement of a handler, which nothing can come in between, and the state is built
+        from these (``_mended``): at once, or, should that be interrupted as well, when a method is
+        called. What the library warns of meanwhile is issued when all is done.
+        """
+        n_events = len(self._log)
+        messages: list[Message] | None = []
+        try:
+            out = change(*arguments)
+        except BaseException as error:
+            self._broken = n_events
+            if isinstance(error, AllPendingError) and len(self._log) == n_events:
+                self._broken = None  # it comes before anything changes
+            else:
+                with suppress(BaseException):
+                    self._mended()
+            raise
+        if messages:
+            held, messages = messages, None
+            for message in held:
+                warn(*message)
+        return out
+
+    @overload
+    def ask(self, n: None = None, *, context: Any = None, another: bool = False) -> Q: ...
+
+    @overload
+    def ask(self, n: int, *, context: Any = None, another: bool = False) -> list[Q]: ...
+
+    @locked
+    def ask(self, n: int | None = None, *, context: Any = None, another: bool = False) -> Any:
+        """Return the next query, or a list of n different ones for parallel evaluation.
+
+        Asking again before a ``tell``, in the same context, returns the same queries. Queries asked
+        for and not yet told stay pending (``pending_``): later ones differ from them and assume
+        that their answers will reduce the uncertainty, which the variance allows to compute
+        exactly.
+
+        Parameters
+        ----------
+        n : int, default=None
+            Number of queries, at most 10,000; None for a single one, not in a list.
+        context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
+            The present context, where there are ``context_bounds``; a dict where their sides have
+            names. The query then knows it, as ``query.context``.
+        another : bool, default=False
+            Whether they are to be others than all that are pending, as for workers that take a
+            query each, whenever one is free.
+
+        Returns
+        -------
+        query : query or list of queries
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Where neither the parameters nor ``fit`` gave a domain.
+        skgpb.exceptions.AllPendingError
+            A ``ValueError``: there are not as many that are not pending.
+        """
+        count = 1 if n is None else check_count(n)
+        if not self._without_context(context):
+            return self._ask_in(context, n, another)
+        self._ensure_started()
+        if n is None and (another or not self._asked):
+            return self._commit(self._ask_for, self._choose)
+        asked = self._asked_or_new(count, another)
+        return asked[0] if n is None else asked
+
+    def _without_context(self, context: Any) -> bool:
+        """Return whether there are no contexts, and so none is given."""
+        if context is not None:
+            raise ValueError(
+                f"context is for optimizers with context_bounds, and {type(self).__name__} has "
+                f"none: {context!r}"
+            )
+        return True
+
+    def _ask_in(self, context: Any, n: int | None, another: bool = False) -> Any:
+        """Ask in a context, where there are contexts."""
+        raise NotImplementedError
+
+    def _choose(self) -> Any:
+        """Return the next query, different from the keys of ``_pending``."""
+        raise NotImplementedError
+
+    def _asked_or_new(self, count: int, another: bool = False) -> list[Any]:
+        """Queries that were asked since something was told, and others; or others alone."""
+        n_asked = len(self._asked)
+        first = n_asked if another else 0
+        missing = first + count - n_asked
+        if missing > 0:
+            self._commit(self._ask_more, missing, self._choose)
+        if first < n_asked:
+            self._asked_again.update(self._asked[first : min(count, n_asked)])
+        return self._asked[first : first + count]
+
     def _ask_for(self, choose: Callable, *arguments: Any) -> Any:
-        """Choose a query and remember that it was asked."""
+        """Choose a query and remember that it was asked, or that there is none."""
+        pending = self._pending
         try:
             query = choose(*arguments)
-        except ValueError:
-            pending = self._pending
+        except AllPendingError:
             evaluated: dict[Any, int | None]
             evaluated = {each: None for each, until in pending.items() if until is None}
             if len(evaluated) == len(pending):
@@ -279,31 +414,38 @@ class BaseBanditOptimizer(
             self._pending = evaluated
             try:
                 query = choose(*arguments)
-            except BaseException:
+            except AllPendingError:
                 self._pending = pending
                 raise
         self._asked.append(query)
         self._pending[query] = None
         self._log.append(("ask", query))
+        if self._asked_again:
+            self._asked_again.discard(query)
         return query
 
-    def tell(self, query: Any, reward: Any, alpha: Any = None) -> Self:
+    def _ask_more(self, n: int, choose: Callable, *arguments: Any) -> list[Any]:
+        """Choose n queries more; where there are not as many, none of them."""
+        return [self._ask_for(choose, *arguments) for _ in range(n)]
+
+    @locked
+    def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
         """Report the reward of a query; nothing changes if anything is wrong with it.
 
         A reward of None says that the evaluation failed. It is recorded in ``failed_``, nothing
-        is learned from it, and the query is left out of what is asked for a while: until 2
-        further answers or failures were told, 4 after its second failure, 8 after its third.
-        So a query that cannot be evaluated costs few evaluations, and one that was unlucky gets
-        another chance. Meanwhile it counts as pending.
+        is learned from it, and the query is not asked again for a while: until 2 further answers
+        or failures were told, 4 after its second failure, 8 after its third. So a query that
+        cannot be evaluated costs few evaluations, and one that was unlucky gets another chance.
+        Meanwhile it counts as pending.
 
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            What was evaluated: a query from :meth:`ask` (in any order, also after pickling),
-            or points, of which the average was observed. Where sides have names also a dict with
-            a value for each of them, or the ``params`` of a query. With n rewards, n of these:
-            a list, the rows of an array (n, d), or a table with a column for each side. So a run
-            takes data that exist, before it begins or in its midst; see also :meth:`fit`.
+            What was evaluated: a query from :meth:`ask` (in any order, also after pickling), or
+            points, if the reward is the average of f over them. If the sides have names, also a
+            dict with a value for each of them, or the ``params`` of a query. With n rewards, n of
+            these: a list, the rows of an array (n, d), or a table with a column for each side. So
+            a run takes existing data, before it begins or later; see also :meth:`fit`.
         reward : float or None, or array-like of shape (n,) for n queries
             The noisy answer; None where there is none, because the evaluation failed.
         alpha : float, or array-like of shape (n,), default=None
@@ -317,25 +459,32 @@ class BaseBanditOptimizer(
         ------
         ValueError, TypeError
             For rewards that are not finite real numbers, negative noise variances, queries of
-            another optimizer and points outside the bounds. The state is then as before.
+            another optimizer and points outside the bounds.
+        KeyboardInterrupt, or any other exception
+            The state is then as before, whenever it comes; of several answers all are taken or
+            none is. Warnings that a filter turns into errors come when all are taken.
 
         Warns
         -----
         LearningWarning
             Where the answer was taken, but learning hyperparameters from it failed: those in use
-            are kept until learning is due again. So they are if it is interrupted (Ctrl-C), which
-            then ends ``tell`` with KeyboardInterrupt.
+            are kept until learning is due again.
         """
-        with self._lock:
-            if hasattr(self, "bounds_"):
+        if hasattr(self, "bounds_"):
+            observations = self._checked_all(query, reward, alpha)
+        else:
+            with unchanged_by_errors(self):
+                self._ensure_started()
                 observations = self._checked_all(query, reward, alpha)
-            else:
-                with unchanged_by_errors(self):
-                    self._ensure_started()
-                    observations = self._checked_all(query, reward, alpha)
-            for observation in observations:
-                self._take(*observation)
+        if len(observations) == 1:
+            self._commit(self._take, *observations[0])
+        else:
+            self._commit(self._take_all, observations)
         return self
+
+    def _take_all(self, observations: list[tuple[Any, ...]]) -> None:
+        for observation in observations:
+            self._take(*observation)
 
     def _take(self, query: Any, target: Any, value: float | None, noise: float) -> None:
         """Take one validated answer or failure."""
@@ -343,14 +492,26 @@ class BaseBanditOptimizer(
             self._fail(query, "told as failed")
             return
         self._update(target, self._signed(value), noise)
-        self._pending.pop(query, None)
+        if self._pending.pop(query, TOLD) is TOLD and query in self._asked_again:
+            self._asked_again.discard(query)
+            warn(
+                f"ask() returned {query!r} several times, and tell() got several answers to it: "
+                "ask() returns the same query until it is answered. Give parallel workers the "
+                "queries of one ask(n), or call ask(another=True) for each worker",
+                PendingWarning,
+            )
         self._log.append(("tell", query, value, noise))
         self._told()
-        try:
-            if self._round + self._n_fitted >= self._learning_due:
-                self._learn_or_keep()
-        finally:
-            self._settle()
+        if self._round + self._n_fitted >= self._learning_due:
+            self._learn_or_keep()
+        if self._round + self._n_fitted >= self._check_due:
+            self._criticise()
+        self._settle()
+
+    @property
+    def _learns(self) -> bool:
+        """True if hyperparameters or the noise are learned from answers."""
+        return False
 
     def _schedule(self, n: int) -> None:
         """Note that hyperparameters were learned from n answers, and when they are due again."""
@@ -358,11 +519,14 @@ class BaseBanditOptimizer(
     def _learn(self) -> None:
         """Learn hyperparameters; what changes is replaced, not changed in place."""
 
+    def _criticise(self) -> None:
+        """Compare the answers with the predictions of the model."""
+
     def _settle(self) -> None:
         """Prepare the next round, the last answer being taken and learned from."""
 
     def _learn_or_keep(self) -> None:
-        """Learn; where that fails or is interrupted keep the hyperparameters, not the answer."""
+        """Learn; where that fails keep the hyperparameters, and the answer."""
         when, n_events, failure = (len(self._history),), len(self._log), None
         replayed = bool(self.__dict__.get("_replayed_learning"))
         if when not in self.__dict__.get("_replayed_failures", ()):
@@ -370,23 +534,24 @@ class BaseBanditOptimizer(
                 with unchanged_by_errors(self):
                     self._learn()
                 return
-            except BaseException as error:
-                if replayed:  # what a file says was learned is at fault, not the learner
-                    raise
+            except Exception as error:
+                if replayed:
+                    raise  # what a file says was learned is at fault, not the learner
                 failure = error
         del self._log[n_events:]
         self._log.append(("unlearned", *when))
         # It is not tried again before it is due again.
         self._schedule(self._round + self._n_fitted)
-        if isinstance(failure, Exception):
-            warnings.warn(
+        if failure is not None:
+            warn(
                 "learning the hyperparameters failed, those in use are kept: "
                 f"{type(failure).__name__}: {failure}",
                 LearningWarning,
-                stacklevel=5,
             )
-        elif failure is not None:
-            raise failure
+
+    @locked
+    def _tell_failure(self, query: Any, reason: str) -> None:
+        self._commit(self._fail, query, reason)
 
     def _fail(self, query: Any, reason: str) -> None:
         """Record a failure, and leave the query out for a while."""
@@ -416,7 +581,7 @@ class BaseBanditOptimizer(
         return [self._checked(query, reward, alpha)]
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        if isinstance(reward, float) and isfinite(reward):
+        if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
             value: float | None = float(reward)
         else:
             value = None if reward is None else check_reward(reward)
@@ -446,7 +611,7 @@ class BaseBanditOptimizer(
 
     @property
     def _informed(self) -> bool:
-        """Whether an answer was told, or evaluations were given to ``fit``."""
+        """True if an answer was told, or evaluations were given to ``fit``."""
         return hasattr(self, "bounds_") and bool(self._history or self._n_fitted)
 
     def _check_informed(self) -> None:
@@ -462,7 +627,7 @@ class BaseBanditOptimizer(
         )
 
     def _value_of(self, query: Any) -> float:
-        """Return the estimated mean reward of what is recommended."""
+        """Return the estimated mean reward of the recommendation."""
         return float(self.predict_query([query])[0])
 
     def _checked_queries(self, queries: Any) -> list[Any]:
@@ -477,12 +642,148 @@ class BaseBanditOptimizer(
         """Box [lower, upper] around what a query observes, shape (2 d,)."""
         return query.box
 
+    # -- how far it is from the best ----------------------------------------------------------
+
+    @property
+    def _has_rivals(self) -> bool:
+        """True if the recommendation can be compared with its alternatives."""
+        return False
+
+    def _compared(self, best: Any) -> Comparison | None:
+        """Compare the recommendation with the alternatives; None if that is not possible.
+
+        The comparison does not change when further answers are told.
+        """
+        return None
+
+    def _gap_by_intervals(self, comparison: Comparison) -> float:
+        """The gap for every f of a bounded norm, NaN where there are no intervals."""
+        return nan
+
+    def _check_failures(self, delta: float, name: str) -> None:
+        """Raise ValueError where intervals fail more often than delta."""
+
+    @locked
+    def gap(self, delta: float | None = None, *, rule: str = "draws") -> float:
+        """How much better than the recommendation the best may be, as far as is known.
+
+        The best is at most this much better with probability 1 - delta. What it is compared with
+        is all that could have been recommended; where these are the regions or the points of a
+        box, finitely many stand for all.
+
+        Parameters
+        ----------
+        delta : float, default=None
+            In (0, 1). None stands for 0.05, and for that of ``guarantee`` with intervals.
+        rule : {"draws", "interval"}, default="draws"
+            "draws" takes the posterior, drawn jointly. Hyperparameters count as known: where they
+            were learned from few answers the gap is too small, see :ref:`stopping`. "interval" is
+            the largest upper end of an interval less the lower end of the recommendation's: a
+            bound for all that ``guarantee`` says of f, at all times at once, with probability
+            1 - ``guarantee.failure_probability``, which must be at most delta.
+
+        Returns
+        -------
+        gap : float
+            In units of the reward, at least 0; NaN where the best depends on a context, and for
+            searches without a posterior.
+
+        Warns
+        -----
+        GuaranteeWarning
+            As :meth:`interval` does, where intervals are no guarantee.
+        """
+        if rule not in ("draws", "interval"):
+            raise ValueError(f"rule must be 'draws' or 'interval', got {rule!r}")
+        by_interval = rule == "interval"
+        if delta is not None:
+            delta = check_share(delta, "delta")
+            if by_interval and self._has_rivals:
+                self._check_failures(delta, f"delta={delta:g}")
+        check_is_fitted(self, "bounds_")
+        self._check_informed()
+        best = self.recommend() if self._has_rivals else None
+        return self._gap_later(best, DELTA if delta is None else delta, by_interval)()
+
+    @locked
+    def may_stop(self, stop: Stop | Callable[[Any], Any], query: Any = None) -> bool:
+        """Return whether a loop of your own may stop, as ``stop`` ends :meth:`run`.
+
+        Parameters
+        ----------
+        stop : Stop or callable
+            As in :meth:`run`.
+        query : query, default=None
+            What would be taken as the best, for a Stop; None for what :meth:`recommend` returns.
+
+        Returns
+        -------
+        enough : bool
+            To be asked for after every answer: a :class:`~skgpb.Stop` looks whenever a tenth more
+            was told than at the last time, and is not convinced in between.
+        """
+        self._check_stop(stop)
+        return bool(self._informed) and self._stops(stop, query)
+
+    def _check_stop(self, stop: Any) -> None:
+        """Raise unless this can be ``stop`` of ``run``."""
+        if isinstance(stop, Stop) and not self._has_rivals:
+            in_contexts = getattr(self, "context_bounds", None) is not None
+            why = ", which depends on the context" if in_contexts else ""
+            raise ValueError(
+                f"{type(self).__name__} cannot say how far its recommendation is from the best{why}"
+                f": stop must be a function of the optimizer or None, got {stop!r}"
+            )
+        if is_by_intervals(stop):
+            self._check_failures(stop.delta, f"delta={stop.delta:g} of {stop!r}")
+        if stop is not None and not isinstance(stop, Stop) and not callable(stop):
+            raise TypeError(
+                f"stop must be a Stop, a function of the optimizer or None, got {stop!r}"
+            )
+
+    def _stops(self, stop: Stop | Callable[[Any], Any], best: Any = None) -> bool:
+        """Return whether a run may stop now."""
+        if not isinstance(stop, Stop):
+            return stop(self) is True
+        with self._lock:
+            n = len(self._history) + self._n_fitted
+            risks = stop.risks(n, self._learns, self.n_features_in_)
+            if risks is None:
+                return False
+            comparison = self._compared(self.recommend() if best is None else best)
+            if comparison is None:
+                return False
+            if is_by_intervals(stop):
+                return self._gap_by_intervals(comparison) <= stop.epsilon
+            if comparison.is_refuted(stop.epsilon, risks[0]):
+                return False
+            rng = self._gap_stream()
+        if not comparison().is_within(stop.epsilon, *risks, rng):
+            return False
+        averaged = comparison.averaged()
+        return averaged is None or averaged.is_within(stop.epsilon, *risks, rng)
+
+    def _gap_later(self, best: Any, delta: float, by_intervals: bool = False) -> Gap:
+        """Return the gap of the present state, to be computed when it is asked for.
+
+        That by intervals is computed at once: it needs all that they rest on, as it is now.
+        """
+        comparison = None if best is None or not self._has_rivals else self._compared(best)
+        if comparison is None:
+            return Gap(None, delta, None)
+        known = self._gap_by_intervals(comparison) if by_intervals else None
+        return Gap(comparison, delta, self._gap_stream(), known)
+
+    def _gap_stream(self) -> np.random.Generator:
+        """Random numbers of their own, the same whenever this state is looked at."""
+        return np.random.default_rng([self._seed, len(self._history), GAP_STREAM])
+
     @property
     @locked
-    def unlearned_(self) -> np.ndarray:
-        """After how many answers learning hyperparameters failed, shape (n_failures,)."""
+    def pending_(self) -> list[Q]:
+        """Queries that were asked for and are neither told nor given up, in the order of asking."""
         check_is_fitted(self, "bounds_")
-        return np.array([event[1] for event in self._log if event[0] == "unlearned"], dtype=np.intp)
+        return [query for query, until in self._pending.items() if until is None]
 
     @property
     @locked
@@ -523,7 +824,7 @@ class BaseBanditOptimizer(
         return self._signed_history(np.array(rows, dtype=dtype))
 
 
-class FreeChoice(Runs, BaseBanditOptimizer[Q]):
+class FreeChoice(BaseBanditOptimizer[Q]):
     """An optimizer that may ask whatever its domain has: ask, recommend, run.
 
     A subclass chooses in ``_choose`` and ``_best``.
@@ -539,52 +840,16 @@ class FreeChoice(Runs, BaseBanditOptimizer[Q]):
     def _best(self) -> Any:
         """Return the recommended query."""
 
-    # -- the loop ---------------------------------------------------------------------------
-
-    @overload
-    def ask(self, n: None = None) -> Q: ...
-
-    @overload
-    def ask(self, n: int) -> list[Q]: ...
-
-    def ask(self, n: int | None = None) -> Q | list[Q]:
-        """Return the next query, or a list of n different ones for parallel evaluation.
-
-        Asking again before a ``tell`` returns the same queries. Queries asked for and not yet
-        told stay pending: later ones differ from them and assume that their answers will
-        reduce the uncertainty, which the variance allows to compute exactly.
-
-        Parameters
-        ----------
-        n : int, default=None
-            Number of queries, at most 10,000; None for a single one, not in a list.
-
-        Returns
-        -------
-        query : query or list of queries
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            Where neither the parameters nor ``fit`` gave a domain.
-        """
-        count = 1 if n is None else check_count(n)
-        with self._lock:
-            self._ensure_started()
-            if count == 1 and not self._asked:
-                self._ask_for(self._choose)
-            elif len(self._asked) < count:
-                self._ask_until(count)
-            return self._asked[0] if n is None else self._asked[:count]
-
     @locked
-    def recommend(self, rule: str | None = None) -> Any:
+    def recommend(self, rule: str | None = None, *, context: Any = None) -> Any:
         """Return the best query found so far.
 
         Parameters
         ----------
         rule : {"posterior", "paper"}, default=None
             The rule by which it is chosen; None for the best one known. Here all are the same.
+        context : None
+            There are no contexts here.
 
         Returns
         -------
@@ -596,5 +861,6 @@ class FreeChoice(Runs, BaseBanditOptimizer[Q]):
             Before anything is known: an answer that was told, or evaluations given to ``fit``.
         """
         self._checked_rule(rule)
+        self._without_context(context)
         self._check_informed()
         return self._best()

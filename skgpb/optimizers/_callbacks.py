@@ -1,4 +1,4 @@
-"""What scikit-learn's callbacks see of a run: one task, and in it one for each evaluation."""
+"""Support of scikit-learn's callbacks: a run is a task with a subtask for each evaluation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 if TYPE_CHECKING:  # it brings no types of its own
 
     class CallbackSupportMixin:
-        """What ``sklearn.callback`` has from scikit-learn 1.9 on."""
+        """Names that ``sklearn.callback`` has from scikit-learn 1.9 on."""
 
         def set_callbacks(self, *callbacks: Any) -> Self: ...
 
@@ -32,10 +32,6 @@ else:
         def with_callbacks(method: Method) -> Method:
             """Return the method."""
             return method
-
-
-#: Frames between ``run`` and the method that plays it.
-WRAPPED = int(hasattr(CallbackSupportMixin, "set_callbacks"))
 
 
 class RunTask:
@@ -79,7 +75,7 @@ class FollowedRuns(CallbackSupportMixin):
     """Has ``set_callbacks``, from scikit-learn 1.9 on."""
 
     def _begin_task(self, most: int) -> RunTask:
-        """Begin the task of a run of at most so many evaluations."""
+        """Begin the task of a run, with its largest number of evaluations."""
         if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
             return RunTask(self, None)
         subtasks = None if most == maxsize else most

@@ -12,7 +12,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._version import __version__
-from skgpb.domains import Arm, Blocks, Cells, Districts, PointsQuery, SizeRange
+from skgpb._warnings import warn
+from skgpb.domains import Arm, Blocks, Box, Cells, Districts, PointsQuery, Steps
+from skgpb.domains.layout import Layout
 from skgpb.exceptions import ReplayWarning
 from skgpb.locks import locked
 from skgpb.persistence import (
@@ -21,9 +23,7 @@ from skgpb.persistence import (
     Reader,
     Writer,
     encode_parameters,
-    name_in_files,
     opened,
-    present_name,
     write,
 )
 
@@ -32,8 +32,41 @@ class SavedRuns:
     """``save`` and ``load`` of an optimizer that keeps a log of what was asked and told."""
 
     _query_type: Any
+    _log: list[tuple[Any, ...]]
+    _pending: dict[Any, int | None]
 
     feature_names_in_: np.ndarray
+
+    # -- one commit point -------------------------------------------------------------------
+
+    def _mended(self: Any) -> Any:
+        """Build the state from the log up to the change that was interrupted, and swap it in.
+
+        It is built in another object, so that an interruption meanwhile changes nothing, and taken
+        over by one assignment.
+        """
+        if self._broken is None:  # another thread was faster
+            return self
+        (_, first), *later = self._parameters_set
+        built = type(self)(**first)
+        built._lock = self._lock  # which its parts are to hold
+        names = getattr(self, "feature_names_in_", None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # all has been said
+            built._replay(
+                self._log[: self._broken],
+                getattr(self, "_seed", None),
+                None if names is None else list(names),
+                self._batch,
+                later,
+            )
+        for name, value in self.get_params(deep=False).items():
+            if getattr(built, name) is not value:  # it was set as an attribute
+                setattr(built, name, value)
+        built._batch = [query for query in built._batch if query in built._pending]
+        built._arrived, built._asked_again = self._arrived, self._asked_again
+        self.__dict__ = {n: v for n, v in vars(self).items() if not is_derived(n)} | vars(built)
+        return self
 
     @locked
     def save(
@@ -67,7 +100,8 @@ class SavedRuns:
             :func:`skgpb.persistence.register_kernel` does not know. Nothing is written then.
         ValueError
             For runs so large that :meth:`load` would refuse the file: of more than about 300,000
-            rounds, or with arrays of more than a gigabyte, which ``omit`` leaves out.
+            rounds, with arrays of more than a gigabyte, which ``omit`` leaves out, or with lists of
+            more than about a million numbers, for which arrays can be given.
 
         Examples
         --------
@@ -84,7 +118,7 @@ class SavedRuns:
         writer = Writer()
         parameters = encode_parameters(writer, self.get_params(deep=False), omit)
         events = []
-        for kind, *rest in self._events():
+        for kind, *rest in self._log:
             if kind == "fit":
                 events.append([kind, *(writer.encode(each, "X") for each in rest)])
             elif kind == "learned":
@@ -100,7 +134,7 @@ class SavedRuns:
             "format": FORMAT,
             "version": VERSION,
             "skgpb": __version__,
-            "class": name_in_files(type(self)),
+            "class": type(self).__name__,
             "parameters": parameters,
             "omitted": sorted(omit),
             "seed": self.seed_,
@@ -113,18 +147,24 @@ class SavedRuns:
         write(path, document, writer.arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **parameters: Any) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False, **parameters: Any) -> Self:
         """Read a run that was saved, ready to go on as if it had never stopped.
 
         Nothing in the file is executed: it names classes of this library, parameters and
         numbers. The answers are taken again one by one, with the hyperparameters that were
-        learned (learned anew for indirect queries), so that loading takes about the time that
-        the run took without its evaluations, or less.
+        learned (learned anew for indirect queries). Searches over arms, queries or a box without
+        contexts take the queries from the file. Other searches choose the queries again, because
+        choosing a query may change their state, as in trees. So does every search if parameters
+        differ or the file is of another version. Loading therefore takes the time of all calls of
+        ``tell``, or at most the time of the run without its evaluations.
 
         Parameters
         ----------
         path : path
             A file of :meth:`save`, by an optimizer of this class or of one derived from it.
+        verify : bool, default=False
+            Whether to choose every query again, and to refuse a file whose queries come out
+            otherwise: it was altered, or rounding or the library are others.
         **parameters
             Parameters that were omitted from the file, or that are to be others from now on.
 
@@ -136,54 +176,62 @@ class SavedRuns:
         ------
         skgpb.exceptions.LoadError
             A ``ValueError``: the file is damaged, no saved run, one of another class or of a later
-            version of the format, or lacks parameters that are not given.
+            version of the format, or lacks parameters that are not given. With ``verify`` also
+            where queries come out otherwise than they did.
         OSError
             Where it cannot be opened.
 
         Warns
         -----
         ReplayWarning
-            Where queries come out otherwise than they did, which rounding on another machine or
-            another version of the library may cause. What was told is exact all the same.
+            Where queries that are chosen again come out otherwise than they did, which rounding on
+            another machine or another version of the library may cause. What was told is exact all
+            the same.
         """
         with opened(path) as (document, arrays):
             every = _with_subclasses(cls)
-            known = {name_in_files(each): each for each in every}
-            known |= {each.__name__: each for each in every}
+            known = {each.__name__: each for each in every}
             if document["class"] not in known:
                 raise ValueError(f"it holds a {document['class']}, not a {cls.__name__}")
             cls = known[document["class"]]
-            kinds: list[type] = [PointsQuery]
-            for each in (cls._query_type, Arm, Blocks, Cells, Districts, SizeRange):
+            kinds: list[type] = [PointsQuery, Box, Steps]
+            for each in (cls._query_type, Arm, Blocks, Cells, Districts, Layout):
                 kinds += _with_subclasses(each)
             reader = Reader(arrays, kinds, _with_subclasses(SavedRuns))
-            omitted = {present_name(cls, name) for name in document["omitted"]}
-            missing = sorted(omitted - set(parameters))
+            missing = sorted(set(document["omitted"]) - set(parameters))
             if missing:
                 raise ValueError(
                     f"it was saved without {missing}: pass them to load, as in "
                     f"load(path, {missing[0]}=...)"
                 )
+            changed = bool(set(parameters) - set(document["omitted"]))
             optimizer, surprises = cls._replayed(
-                reader.parameters(cls, document["parameters"]) | parameters,
+                reader.parameters(document["parameters"]) | parameters,
+                verify or changed or document["skgpb"] != __version__,
                 [_decoded(reader, *event) for event in document["events"]],
                 document["seed"],
                 document["feature_names"],
                 [reader.query(each) for each in document["batch"]],
             )
+            steps = f"{surprises} of {len(document['events'])} steps"
+            others = f"chose other queries than skgpb {document['skgpb']} did"
+            if surprises and verify:
+                raise ValueError(f"{steps} {others}")
         if surprises:
-            warnings.warn(
-                f"{surprises} of {len(document['events'])} steps of {os.fspath(path)!r} came out "
-                f"otherwise than they did in skgpb {document['skgpb']}; answers were taken as told",
+            warn(
+                f"{steps} of {os.fspath(path)!r} {others}; the answers stay those that were told",
                 ReplayWarning,
-                stacklevel=2,
             )
         return optimizer
 
     @classmethod
-    def _replayed(cls, parameters: dict[str, Any], *run: Any) -> tuple[Any, int]:
-        """Make an optimizer in which a run has happened; how many queries came out otherwise."""
-        optimizer = cls(**parameters)
+    def _replayed(cls, parameters: dict[str, Any], again: bool, *run: Any) -> tuple[Any, int]:
+        """Return an optimizer that has repeated a run, and how many queries came out differently.
+
+        With ``again`` all queries are chosen again, otherwise only if choosing changes the state.
+        """
+        optimizer: Any = cls(**parameters)
+        optimizer._replay_trusts = not again
         with warnings.catch_warnings():
             # What the algorithm had to say it has said in the run itself.
             warnings.simplefilter("ignore")
@@ -195,9 +243,13 @@ class SavedRuns:
         seed: Any,
         names: Any = None,
         batch: Sequence[Any] = (),
+        given: Sequence[tuple[int, dict[str, Any]]] = (),
     ) -> int:
-        """Repeat the events of a run; how many queries came out otherwise."""
-        surprises = self._repeat_all(events, seed)
+        """Repeat the events of a run, and return how many queries came out differently.
+
+        ``given`` has pairs: a number of events, and the parameters that were set after them.
+        """
+        surprises = self._repeat_all(events, seed, given)
         if names is not None and events and events[0][0] == "fit":
             strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
             if not strings or len(names) != self.n_features_in_:
@@ -208,21 +260,30 @@ class SavedRuns:
         self._batch = [self._named(query) for query in batch]
         return surprises
 
-    def _repeat_all(self: Any, events: list[tuple[Any, ...]], seed: Any) -> int:
+    def _repeat_all(
+        self: Any,
+        events: list[tuple[Any, ...]],
+        seed: Any,
+        given: Sequence[tuple[int, dict[str, Any]]] = (),
+    ) -> int:
         """Begin as a run with this seed did and repeat its events; how many came out otherwise."""
         learned = [event[1] for event in events if event[0] == "learned"]
         failures = [event[1:] for event in events if event[0] == "unlearned"]
-        self.prepare_replay(seed, learned, failures)
+        self._prepare_replay(seed, learned, failures)
         if not events or events[0][0] != "fit":
             self._ensure_started()
-        surprises = 0
-        for kind, *rest in events:
+        surprises, later = 0, list(given)[::-1]
+        for i, (kind, *rest) in enumerate(events):
+            while later and later[-1][0] <= i:
+                self.set_params(**later.pop()[1])
             if kind == "fit":
                 self._refit(*rest)
             elif kind not in ("learned", "unlearned"):
                 query, *numbers = rest
                 surprises += self._repeat(kind, self._named(query), *numbers)
-        self.finish_replay()
+        for _, parameters in later[::-1]:
+            self.set_params(**parameters)
+        self._finish_replay()
         return surprises
 
     @property
@@ -232,10 +293,11 @@ class SavedRuns:
 
         ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
         if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)`` and
-        ``("unlearned", n_answers)``. See :meth:`repeated`.
+        ``("unlearned", n_answers)``; before an answer told with its ``count``, and in the place of
+        one about no row, ``("rows", query, count)``. See :meth:`repeated`.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._events())
+        return list(self._log)
 
     @locked
     def repeated(self: Any, events: Sequence[tuple[Any, ...]]) -> Any:
@@ -268,6 +330,7 @@ class SavedRuns:
         names = getattr(self, "feature_names_in_", None)
         twin, _ = self._replayed(
             clone(self).get_params(deep=False),
+            True,
             list(events),
             self.seed_,
             None if names is None else list(names),
@@ -275,13 +338,13 @@ class SavedRuns:
         return twin
 
     @locked
-    def prepare_replay(
+    def _prepare_replay(
         self,
         seed: Any = None,
         learned: Sequence[dict[str, Any]] = (),
         failures: Sequence[tuple[Any, ...]] = (),
     ) -> None:
-        """Take from an earlier run what it cannot compute again, until :meth:`finish_replay`.
+        """Take from an earlier run what it cannot compute again, until :meth:`_finish_replay`.
 
         Parameters
         ----------
@@ -298,9 +361,10 @@ class SavedRuns:
         self._replayed_failures = set(failures)
 
     @locked
-    def finish_replay(self) -> None:
+    def _finish_replay(self) -> None:
         """Go on as a run of its own."""
-        for name in ("_replayed_seed", "_replayed_learning", "_replayed_failures"):
+        names = ("_replayed_seed", "_replayed_learning", "_replayed_failures", "_replay_trusts")
+        for name in names:
             self.__dict__.pop(name, None)
 
     @property
@@ -310,10 +374,6 @@ class SavedRuns:
         check_is_fitted(self, "bounds_")
         return getattr(self, "_seed", None)
 
-    def _events(self: Any) -> list[tuple[Any, ...]]:
-        """What was asked and told, in its order."""
-        return self._log
-
     def _refit(self: Any, X: np.ndarray, y: np.ndarray | None) -> None:
         self.fit(X, y)
 
@@ -322,17 +382,13 @@ class SavedRuns:
         if kind == "ask":
             if not isinstance(query, self._query_type):
                 raise ValueError(f"no query of a {type(self).__name__}: {query!r}")
+            if self.__dict__.get("_replay_trusts") and self._look_at_round():
+                return self._ask_as_told(query)
             chosen = self._ask_for(*self._choice_of(query))
             if chosen == query:
                 return False
             del self._pending[chosen], self._asked[-1], self._log[-1]
-            try:
-                self._resolve(query)
-            except ValueError:
-                return True
-            self._asked.append(query)
-            self._pending[query] = None
-            self._log.append(("ask", query))
+            self._ask_as_told(query)
             return True
         if kind == "fail":
             (reason,) = numbers
@@ -343,6 +399,23 @@ class SavedRuns:
             raise ValueError(f"not an event of a saved run: {kind!r}")
         value, noise = numbers
         self._take(*self._checked_again(query, value, _none_for_nan(noise)))
+        return False
+
+    def _look_at_round(self) -> bool:
+        """Do all that choosing a query changes but the choice; whether that can be done."""
+        return False
+
+    def _ask_as_told(self: Any, query: Any) -> bool:
+        """Ask what a log says was asked; whether that is no query of this optimizer."""
+        try:
+            self._resolve(query)
+        except ValueError:
+            return True
+        if self._pending.get(query) is not None:  # nothing else was left than what had failed
+            self._pending = {each: None for each, until in self._pending.items() if until is None}
+        self._asked.append(query)
+        self._pending[query] = None
+        self._log.append(("ask", query))
         return False
 
     def _checked_again(self: Any, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
@@ -358,6 +431,12 @@ class SavedRuns:
     def _choice_of(self: Any, query: Any) -> tuple[Any, ...]:
         """Return the function, and its arguments, by which a query was chosen."""
         return (self._choose,)
+
+
+def is_derived(name: str) -> bool:
+    """Return whether an attribute follows from the log: not those of users and of scikit-learn."""
+    ours = name.startswith("_") or name.endswith("_")
+    return ours and not name.startswith(("_skl", "_parent_callback", "_metadata_request"))
 
 
 def _decoded(reader: Reader, kind: str, *rest: Any) -> tuple[Any, ...]:

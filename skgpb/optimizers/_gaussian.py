@@ -1,26 +1,41 @@
-"""What optimizers with a Gaussian process on f share: observing, learning, predicting."""
+"""Base of optimizers with a Gaussian process on f: observing, learning, predicting."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from copy import copy
+from functools import partial
 from math import inf, isnan, log, sqrt
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb._warnings import warn
 from skgpb.domains.query import Region
+from skgpb.exceptions import ModelWarning
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.kernels._cell import CellKernel
-from skgpb.kernels.evaluator import Functionals, origin_of
+from skgpb.kernels.evaluator import origin_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.optimizers._placement import best_placed, checked_sides
+from skgpb.surrogate.criticism import FEWEST, FEWEST_LEARNED, Criticism, risk_of_check
+from skgpb.surrogate.exactness import (
+    EXACT,
+    REPEATS,
+    SMOOTHNESS,
+    exact_model,
+    is_of_matern,
+    of_smoothness,
+    repeats_agree,
+)
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of_functionals
+from skgpb.surrogate.learning import Learning
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
     GROWTH,
@@ -33,19 +48,34 @@ from skgpb.surrogate.likelihood import (
     default_prior,
     next_learning,
     noise_prior,
-    restarts,
 )
+from skgpb.surrogate.models import Models
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
 from skgpb.surrogate.samples import ScaledSamples, SharedNoise
 from skgpb.surrogate.settings import kernel_on_settings
-from skgpb.utils import MOST_RESTARTS, Integral, Interval, Real, StrOptions, check_callable_value
+from skgpb.surrogate.units import (
+    LARGEST_UNIT,
+    SMALLEST_UNIT,
+    units_of,
+    usable,
+    warn_of_digits,
+)
+from skgpb.utils import (
+    MOST_RESTARTS,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_callable_value,
+    validate_params,
+)
 
 # Regions that recommend() looks into at each level.
 BEAM = 16
 # Nodes along each continuous side of a cell of settings, where its mean has no closed form.
 NODES_OF_SETTINGS = 8
-# Rewards in units whose squares are no normal numbers are not scaled.
-SMALLEST_UNIT = 1e-150
+# Smoothness of the kernel of ours where answers have noise.
+SMOOTHEST = SMOOTHNESS[-1]
 
 
 class LearningOptimizer(BaseBanditOptimizer[Q]):
@@ -64,12 +94,38 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
 
     _parameter_constraints: dict[str, Any] = {
         "kernel": [None, Kernel],
+        "guarantee": [Guarantee, None],
         "optimizer": [StrOptions({"fmin_l_bfgs_b"}), callable, None],
         "n_restarts_optimizer": [Interval(Integral, 0, MOST_RESTARTS, closed="both")],
         "relearn": [StrOptions(set(GROWTH)), Interval(Integral, 1, None, closed="left"), None],
         "normalize_y": ["boolean"],
         "random_state": ["random_state"],
     }
+
+    #: For classes of one's own that do not name this parameter.
+    guarantee: Guarantee | None = None
+
+    @property
+    @locked
+    def guarantee_(self) -> Guarantee:
+        """Assumptions about f and the noise: ``guarantee``, or the defaults."""
+        return self._guaranteed
+
+    @property
+    def _guaranteed(self) -> Guarantee:
+        """Guarantee in use, for callers that already hold the lock."""
+        return USUAL if self.guarantee is None else self.guarantee
+
+    def _set_params(self, params: dict[str, Any]) -> None:
+        if any(name.startswith("guarantee__") for name in params):
+            # A copy: what there is may be somebody else's, and what the run began with.
+            given = params.get("guarantee", self.guarantee)
+            params = params | {"guarantee": clone(given or USUAL)}
+        super()._set_params(params)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        validate_params(self._guaranteed)
 
     # Here and not with what has a ``beta``: a round passes through as few files as it can.
     def _beta(self: Any, t: int) -> float:
@@ -85,7 +141,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     @property
     @abstractmethod
     def _standardizes(self) -> bool:
-        """Whether the surrogate is in units of the spread of the answers."""
+        """True if the surrogate is in units of the spread of the answers."""
 
     @property
     def _learns(self) -> bool:
@@ -105,8 +161,30 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
         """Descriptor rows (n, n_columns) of points (n, d)."""
         return points
 
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False
+    ) -> np.ndarray: ...
+
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[True], return_cov: Literal[False] = False
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, *, return_cov: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
     @locked
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of f at points.
 
         Parameters
@@ -219,12 +297,12 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         bounds = getattr(self, "bounds_", None)
         return default_kernel(np.tile([0.0, 1.0], (d, 1)) if bounds is None else bounds, smooth)
 
-    def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
-        """Begin without observations, and draw the seed of everything random."""
-        self._seed = self._draw_seed()
+    def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
+        """Begin without observations; ``seed`` is that of everything random, None draws it."""
+        self._seed = self._draw_seed() if seed is None else seed
         alpha = 1e-10 if self._known_noise is None else self._known_noise
         regressor = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
-        self.share_lock(regressor)
+        self._share_lock(regressor)
         bounds = self.bounds_
         if self.space_ is not None and isinstance(kernel, CellKernel):
             bounds = self.space_.column_bounds
@@ -232,6 +310,10 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             kernel, n_columns, origin_of_rows(kernel, bounds)
         )
         self._first_theta = kernel.theta
+        # How the answers contradict the model, as it was found last.
+        self._contradicted = ""
+        # How often that was looked for, and from how many answers on it is looked for next.
+        self._n_checks, self._check_due = 0, FEWEST
         self._samples = Samples()
         # A kernel that the user did not choose is ours, to be learned under our priors; another
         # one may bring its own.
@@ -241,6 +323,8 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         # Noise variance of answers that come without their own, in units of the surrogate.
         self._noise = NOISE if self._known_noise is None else self._known_noise
         self._schedule(0)
+        if self._learns:
+            self._check_due = FEWEST_LEARNED
         if self._prior is not None or self.optimizer is not None:
             check_restarts(kernel, self.n_restarts_optimizer)
 
@@ -261,7 +345,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         return float("nan") if self._known_noise is None else self._known_noise
 
     def _told_noises(self, points: np.ndarray) -> list[float]:
-        """The same for values at points (n, d)."""
+        """Return the intervals of values at points (n, d)."""
         return [self._told_noise()] * len(points)
 
     @property
@@ -285,15 +369,25 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
                 scale = sqrt(known if self._prior is None else known / NOISE)
             self._gp.set_units(reward, usable(scale))
             self._relearned()
-        elif known is None:
-            self._noise = NOISE * self._unit()
+            return
+        unit = self._unit()
+        warn_of_digits(sqrt(unit), abs(reward))
+        if known is None:
+            self._noise = NOISE * unit
 
     def _unit(self) -> float:
         """Variance of answers that is typical under the prior, in units of the surrogate."""
         if self._standardizes:
             return 1.0
         variance = float(self._gp.variance(self._gp.tracked).mean())
-        return variance if SMALLEST_UNIT**2 < variance < SMALLEST_UNIT**-2 else 1.0
+        return variance if SMALLEST_UNIT**2 < variance < LARGEST_UNIT**2 else 1.0
+
+    def _unit_of_means(self) -> float:
+        """Scale of the rounding errors of posterior means, at most 1."""
+        gp = self._gp
+        if self._standardizes or not len(gp.observed):
+            return 1.0
+        return min(1.0, sqrt(float(gp.variance(gp.observed.one(0))[0])))
 
     def _observe(self, query: Any, slot: int, reward: float, alpha: float) -> tuple[float, float]:
         """Condition on a reward; the query's mean and variance before it, normalised.
@@ -322,7 +416,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         return self._noise * share * self._gp.scale**2 if isnan(alpha) else alpha
 
     def _noise_share(self, query: Any) -> float:
-        """What the noise variance of a query is a multiple of, in units of the learned one."""
+        """Return the noise variance of a query, in units of the learned one."""
         return 1.0
 
     def _record(self, query: Any, reward: float, mean: float, var: float, expanded: bool) -> None:
@@ -357,6 +451,22 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         self._n_fitted = len(X)
         self._learn()
 
+    @property
+    def _is_exact(self) -> bool:
+        """True if answers have no noise worth speaking of, as was said or as they say."""
+        posterior = self._gp.posterior
+        targets, counts = posterior.targets(), posterior.counts()
+        if not len(targets):
+            return False
+        more = int(counts.sum()) - len(counts)
+        samples = self._samples.scaled(0.0, 1.0)
+        if more and samples.unknown.all() and repeats_agree(samples):
+            return True
+        least = EXACT * (1.0 if self._standardizes else float(np.var(targets)))
+        if (posterior.noises() * counts > least).any():
+            return False
+        return posterior.repeat_terms()[0] <= REPEATS * more
+
     # -- learning ---------------------------------------------------------------------------
 
     def _learn(self) -> None:
@@ -369,7 +479,10 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         center, scale, noise = learned["center"], learned["scale"], learned["noise"]
         merged = self._samples.scaled(center, scale).merged(noise)
         surrogate = copy(self.surrogate_)
-        surrogate.process_ = self._gp.relearned(learned["theta"], merged, center, scale)
+        kernel, theta = self._gp.kernel, learned["theta"]
+        if "smoothness" in learned:
+            kernel = of_smoothness(kernel, learned["smoothness"])
+        surrogate.process_ = self._gp.relearned(theta, merged, center, scale, kernel)
         self.surrogate_, self._noise = surrogate, noise
         self._relearned()
         self._log.append(("learned", learned))
@@ -378,16 +491,13 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         """Centre and scale of the rewards."""
         known = self._known_noise
         # One distinct query says nothing of the spread: rewards spread at least as their noise.
-        least = sqrt(known) if known is not None else 0.0
-        scale = max(float(rewards.std()), least)
-        if known is None and not scale > 1e-12 * float(np.abs(rewards).max()):
-            scale = abs(float(rewards[0]))
-        return float(rewards.mean()), usable(scale)
+        return units_of(rewards, None if known is None else sqrt(known))
 
     def _most_probable(self) -> dict[str, Any]:
         """Units of the rewards and hyperparameters, learned from all that was observed."""
         gp, samples = self._gp, self._samples
-        kernel = gp.kernel
+        ours = self._prior is not None and is_of_matern(gp.kernel)
+        kernel = of_smoothness(gp.kernel, SMOOTHEST) if ours else gp.kernel
         center, scale = gp.offset, gp.scale
         if self._standardizes:
             # Of every distinct query once: those near the maximum are asked again and again.
@@ -398,55 +508,158 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             "theta": kernel.theta,
             "noise": self._noise,
         }
-        prior = self._prior
-        free = (prior is not None or self.optimizer is not None) and kernel.n_dims > 0
+        prior, theta = self._prior, kernel.theta
         scaled = samples.scaled(center, scale)
-        learns_noise = bool(scaled.unknown.any())
-        if self._learned_at < FIRST_LEARNING or not (free or learns_noise):
+        learning = Learning(
+            kernel,
+            (prior is not None or self.optimizer is not None) and kernel.n_dims > 0,
+            self.optimizer,
+            self.n_restarts_optimizer,
+            self._seed,
+            prior,
+            self._noise_prior() if scaled.unknown.any() else None,
+        )
+        if self._learned_at < FIRST_LEARNING or not learning.learns:
             return found
-        of_noise, limits = self._noise_prior() if learns_noise else (None, None)
-
-        def likelihood(functionals: Functionals, samples: ScaledSamples) -> Likelihood:
-            covariance = covariance_of_functionals(kernel, functionals, free, gp.origin)
-            return Likelihood(covariance, samples, prior, of_noise)
-
-        objective, n = likelihood(gp.observed, scaled), len(gp.observed)
-        share = None
-        if n > 2 * SHARE:
-            chosen = np.arange(SHARE) * n // SHARE
-            share = likelihood(gp.observed.chosen(chosen), scaled.about(chosen))
-        noise = log(self._noise) if learns_noise else 0.0
-        theta, bounds = (kernel.theta, kernel.bounds) if free else (np.empty(0), np.empty((0, 2)))
-        starts = [(theta, noise)]
-        usual = 0.0 if of_noise is None else of_noise.center[0]
+        starts = [(theta, 0.0 if learning.noise_prior is None else log(self._noise))]
         if prior is not None:
-            starts.append((prior.center, usual))
-        elif free and not np.array_equal(theta, self._first_theta):
+            starts.append((prior.center, learning.usual_noise))
+        elif learning.learns_kernel and not np.array_equal(theta, self._first_theta):
             # Where a search of few answers ended, the likelihood may be flat for the next one.
-            starts.append((self._first_theta, usual))
-        if free:
-            further = restarts(theta, bounds, self.n_restarts_optimizer, self._seed)[1:]
-            starts += [(start, noise) for start in further]
-        # With priors the place where a search gets stuck is good enough, and often the best.
-        warn = prior is None
-        best, level = objective.maximum(starts, bounds, limits, self.optimizer, warn, share)
-        if free:
-            found["theta"] = best
-        if learns_noise:
-            found["noise"] = level
+            starts.append((self._first_theta, learning.usual_noise))
+        best, noise = learning.most_probable(gp.observed, scaled, starts, origin=gp.origin)
+        found["theta"] = best
+        if noise is not None:
+            found["noise"] = noise
+        if ours and scaled.unknown.all():
+            assert prior is not None
+            assert learning.noise_prior is not None
+            found["smoothness"] = SMOOTHEST
+            some, few, n = gp.observed, scaled, len(gp.observed)
+            if n > SHARE:
+                chosen = np.arange(SHARE) * n // SHARE
+                some, few = gp.observed.chosen(chosen), scaled.about(chosen)
+
+            def density(kernel: Kernel, samples: ScaledSamples, noise: Prior | None) -> Likelihood:
+                covariance = covariance_of_functionals(kernel, some, True, gp.origin)
+                return Likelihood(covariance, samples, prior, noise)
+
+            exact = exact_model(density, kernel, few, prior, *learning.noise_prior, self.optimizer)
+            if exact is not None:
+                found |= vars(exact)
         return found
+
+    def _possible_models(self, gp: GaussianProcess) -> Callable[[], Models] | None:
+        """Return what makes the models that the answers leave; None where the kernel is given.
+
+        ``gp`` is a copy of the process; nothing else that is told from now on changes it.
+        """
+        prior = self._prior
+        if prior is None or self._learned_at < FIRST_LEARNING or not is_of_matern(gp.kernel):
+            return None
+        samples = self._samples.scaled(gp.offset, gp.scale)
+        of_noise, limits = self._noise_prior() if samples.unknown.any() else (None, None)
+        return partial(
+            Models.around, gp, samples, prior, of_noise, limits, self._noise, self.optimizer
+        )
+
+    # -- criticism --------------------------------------------------------------------------
+
+    @locked
+    def criticism(self) -> Criticism:
+        """Compare every answer with what the model lets expect given all the others.
+
+        Returns
+        -------
+        criticism : Criticism
+            Standardised leave-one-out residuals, and whether the answers contradict the model. It
+            is for looking; a run looks by itself, and warns.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before anything is known.
+        """
+        self._check_informed()
+        return Criticism.of(self._gp, learned=self._learns)
+
+    def _criticise(self) -> None:
+        n = self._round + self._n_fitted
+        if self._learned_at < n < self._learning_due < inf:
+            # What was learned from fewer answers is no longer believed.
+            self._check_due = self._learning_due
+            return
+        self._n_checks += 1
+        self._check_due = next_learning("doubling", n)
+        if self._learning_due < inf:
+            self._check_due = max(self._check_due, self._learning_due)
+        found = Criticism.of(self._gp, risk_of_check(self._n_checks), self._learns)
+        before = self._contradicted
+        self._contradicted = self._contradiction(found) if found.contradicts else ""
+        if self._contradicted and not before:
+            warn(self._contradicted, ModelWarning)
+
+    def _contradiction(self, found: Criticism) -> str:
+        """Say how the answers contradict the model, and what can be done."""
+        noise = f"a noise variance of {self._default_noise():.3g}"
+        if not found.repeats_fit:
+            said = (
+                f"answers to the same query vary {found.repeats:.3g} times as much as {noise} lets "
+                "expect"
+            )
+            if self.alpha is not None:
+                return f"the answers contradict the model: {said}; alpha=None learns it"
+        else:
+            wild = found.wild
+            some = "one answer differs" if len(wild) == 1 else f"{len(wild)} answers differ"
+            said = (
+                f"{some} from what all others let expect, {self._answered(int(wild[0]))} by "
+                f"{found.size_of(int(wild[0])):.3g} standard deviations, under kernel "
+                f"{self._gp.kernel} and {noise}"
+            )
+        free = self._prior is not None or self.optimizer is not None
+        return f"the answers contradict the model: {said}; " + (
+            "all of it was learned, so that f may have jumps, the noise may not be the same "
+            "everywhere, or these answers may be wrong"
+            if free
+            else "predictions may be wrong by more than they say, unless the kernel is learned "
+            "(kernel=None)"
+        )
+
+    def _answered(self, number: int) -> str:
+        """Name the distinct query of a number."""
+        told = [event[1] for event in self._log if event[0] == "tell"]
+        place = self._samples.functional.index(number) - self._n_fitted
+        if place >= 0 and len(told) == len(self._samples) - self._n_fitted:
+            return repr(told[place])
+        return f"that at {self._gp.observed[number].mean(axis=0).tolist()}"
 
     # -- predicting -------------------------------------------------------------------------
 
+    @overload
+    def predict_query(self, queries: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
     @locked
-    def predict_query(self, queries: Any, return_std: bool = False) -> Any:
+    def predict_query(
+        self, queries: Any, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of what queries observe, without the noise of an answer.
 
         Parameters
         ----------
         queries : query or list of queries
-            Those of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
-            of which the average is meant.
+            Queries of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
+            which stand for their average.
         return_std : bool, default=False
             Whether to return standard deviations as well.
 
@@ -510,6 +723,8 @@ def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:
     """Return what a saved run has learned, if that can be."""
     scale, noise = learned["scale"], learned["noise"]
     numbers = np.array([learned["center"], scale, noise, *learned["theta"]])
+    if learned.get("smoothness", SMOOTHEST) not in SMOOTHNESS:
+        raise ValueError(f"the smoothness must be one of {SMOOTHNESS}: {learned}")
     if numbers.dtype.kind not in "fi" or not (np.isfinite(numbers).all() and scale > 0 <= noise):
         raise ValueError(f"these units and hyperparameters cannot be learned: {learned}")
     return learned
@@ -521,8 +736,3 @@ def origin_of_rows(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
         return origin_of(kernel, bounds)
     origin = origin_of(kernel.base, bounds)
     return None if origin is None else np.tile(origin, 2)
-
-
-def usable(scale: float) -> float:
-    """Return a unit whose square neither vanishes nor overflows."""
-    return scale if SMALLEST_UNIT < scale < 1.0 / SMALLEST_UNIT else 1.0

@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
+from dataclasses import dataclass, replace
 from typing import Any
 
+from skgpb._warnings import warn
 from skgpb.exceptions import BudgetWarning
 from skgpb.utils import Integral, Interval
 
+#: What ``horizon`` and ``anytime`` may be.
+HORIZON: dict[str, Any] = {
+    "horizon": [Interval(Integral, 1, None, closed="left")],
+    "anytime": ["boolean"],
+}
 
+
+@dataclass(frozen=True)
 class Horizon:
-    """Parameters ``horizon`` and ``anytime``, and the present n in ``horizon_``.
+    """The number of evaluations that constants are meant for.
 
-    The class it is mixed into renews in ``_set_horizon`` what depends on n.
+    Attributes
+    ----------
+    n : int
+        How many.
+    overdrawn : bool
+        Whether the user was warned that more are made.
     """
 
-    _parameter_constraints: dict[str, Any] = {
-        "horizon": [Interval(Integral, 1, None, closed="left")],
-        "anytime": ["boolean"],
-    }
+    n: int
+    overdrawn: bool = False
 
-    # What it needs of the class that it is mixed into.
-    horizon: int
-    anytime: bool
-
-    def _begin_horizon(self) -> None:
-        self.horizon_: int = int(self.horizon)
-        self._overdrawn = False
-
-    @abstractmethod
-    def _set_horizon(self) -> None:
-        """Renew what depends on ``horizon_``."""
-
-    def _follow_horizon(self, t: int) -> None:
-        """Double n until evaluation t is within the horizon (decision D-B7), or warn."""
-        if t <= self.horizon_:
-            return
-        if self.anytime:
-            while self.horizon_ < t:
-                self.horizon_ *= 2
-            self._set_horizon()
-        elif not self._overdrawn:
-            self._overdrawn = True
-            warnings.warn(
-                f"the constants of this {type(self).__name__} hold for horizon={self.horizon_} "
+    def at(self, t: int, anytime: bool, name: str) -> Horizon:
+        """Return what holds for evaluation t: with ``anytime`` n doubles (D-B7), else it warns."""
+        if t <= self.n:
+            return self
+        if anytime:
+            n = self.n
+            while n < t:
+                n *= 2
+            return replace(self, n=n)
+        if not self.overdrawn:
+            warn(
+                f"the constants of this {name} hold for horizon={self.n} "
                 f"evaluations, and this is evaluation {t}: pass the true horizon, or anytime=True",
                 BudgetWarning,
-                stacklevel=4,
             )
+        return replace(self, overdrawn=True)

@@ -1,4 +1,4 @@
-r"""What the indirect-query methods share: the two spaces, the process, queries and their costs.
+r"""Base of optimizers with indirect queries: two spaces, the process, queries and costs.
 
 A query a is answered by the noisy conditional expectation g(a) = E[f(X) | A = a]; what is sought
 is the x that maximises f. The law of X given a is known (``conditional``) or learned from pairs
@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -24,22 +24,25 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skgpb._core._ties import beats, tied
 from skgpb._core._tree import TIE_TOLERANCE
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import points_in
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.indirect import IndirectQuery, QuerySet, QueryTree
+from skgpb.domains.query import PointsQuery, Region
+from skgpb.exceptions import AllPendingError
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice
-from skgpb.optimizers._gap import GapOfPoints
-from skgpb.optimizers._gaussian import usable
+from skgpb.optimizers._gap import AtPoints
 from skgpb.optimizers._indirect_intervals import IndirectIntervals
-from skgpb.optimizers._recommended import RecommendsPoints
-from skgpb.optimizers._run import PricedRuns
+from skgpb.optimizers._inputs import check_unnamed
+from skgpb.optimizers._placement import Sides
+from skgpb.optimizers._run import PricedRunner
 from skgpb.optimizers._sides import NamedQueries
-from skgpb.optimizers._told import check_unnamed
+from skgpb.optimizers._targets import PointTargets
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.likelihood import (
     FIRST_LEARNING,
@@ -48,6 +51,7 @@ from skgpb.surrogate.likelihood import (
     smooth_kernel,
     smooth_prior,
 )
+from skgpb.surrogate.units import units_of, usable, warn_of_digits
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -61,19 +65,21 @@ from skgpb.utils import (
     check_numbers,
     check_resolution,
     check_rows,
+    check_squares,
     check_unmasked,
     unchanged_by_errors,
 )
+
+# Points that a recommendation is compared with.
+N_RIVALS = 256
 
 # The kind of indirect query that an optimizer asks.
 Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
 class BaseIndirectOptimizer(
-    GapOfPoints,
-    PricedRuns,
+    PricedRunner,
     NamedQueries,
-    RecommendsPoints,
     IndirectIntervals[Asked],
     FreeChoice[Asked],
 ):
@@ -98,15 +104,33 @@ class BaseIndirectOptimizer(
 
     # Evaluations given to fit: where, what, and their noise variances.
     _points: tuple[np.ndarray, np.ndarray, np.ndarray] | None
-    # Points at which f is tracked, and of which grid they are.
-    _X: np.ndarray
-    _shape: tuple[int, ...] | None
+    # The targets, and their rows if they are finitely many.
+    _targets: PointTargets
+    _arms: np.ndarray | None
+
+    # -- how far it is from the best ----------------------------------------------------------
+
+    @property
+    def _has_rivals(self) -> bool:
+        return True
+
+    def _compared(self, best: Any) -> AtPoints:
+        """Points of the largest upper bounds, and last the one that is recommended."""
+        mean, std = self.surrogate_.predict_tracked(return_std=True)
+        some = np.argsort(-(mean + 3.0 * std), kind="stable")[:N_RIVALS]
+        points = np.concatenate([self.surrogate_.X_tracked_[some], np.atleast_2d(best)])
+        mean, cov = self.surrogate_.predict(points, return_cov=True)
+        return AtPoints(mean, cov, self._functionals_at(points))
 
     # -- the algorithm ----------------------------------------------------------------------
 
     @abstractmethod
     def _make_queries(self, kernel: Kernel, A: np.ndarray | None) -> QuerySet | QueryTree:
-        """What can be asked; ``kernel`` is what a query averages, A (n, q) those of pairs."""
+        """Return the queries; ``kernel`` is that of queries, A (n, q) are the queries of pairs."""
+
+    def _make_targets(self) -> PointTargets:
+        """Return the targets: the points, or cells, to choose the best of."""
+        return PointTargets(self.bounds_, self.n_points, self.space_, self._arms)
 
     @abstractmethod
     def _best_by_rule(self) -> Asked:
@@ -119,7 +143,7 @@ class BaseIndirectOptimizer(
         """Of n queries that fill the space one far from rows tried; None if enough are known."""
 
     def _begun(self) -> None:
-        """Set up what is kept beside the process."""
+        """Set up the state that is kept in addition to the process."""
 
     def _observed(self, query: Any, reward: float, alpha: float) -> None:
         """Take one answer that the process has taken already."""
@@ -177,6 +201,7 @@ class BaseIndirectOptimizer(
             return validate_data(self, X, dtype=np.float64), None
         if not paired:
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+            check_squares(y, "y")
             return X, np.asarray(y, dtype=np.float64)
         X = validate_data(self, X, dtype=np.float64)
         y = np.asarray(y, dtype=np.float64)
@@ -184,6 +209,7 @@ class BaseIndirectOptimizer(
             raise ValueError(
                 f"y must hold one number or NaN for each of {len(X)} rows of X, got shape {y.shape}"
             )
+        check_squares(y[~np.isnan(y)], "y")
         return X, y
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -201,6 +227,7 @@ class BaseIndirectOptimizer(
             )
         self.bounds_ = bounds
         self.n_features_in_: int = len(bounds)
+        self._targets = self._make_targets()
         self._queries = self._make_queries(kernel, A)
         points = bounds.T[:1] if self._arms is None else self._arms[:1]
         kernel.check_related(self._queries.typical_rows, points)
@@ -247,7 +274,7 @@ class BaseIndirectOptimizer(
             n_restarts_optimizer=self.n_restarts_optimizer,
             random_state=self._seed,
         )
-        self.share_lock(self.surrogate_)
+        self._share_lock(self.surrogate_)
         self._first_theta, self._n_learned = theta, 0
         self._schedule(0)
         if self._is_consistent:
@@ -264,34 +291,28 @@ class BaseIndirectOptimizer(
 
     @property
     def _standardizes(self) -> bool:
-        """Whether the surrogate is in units of the spread of the answers."""
+        """True if the surrogate is in units of the spread of the answers."""
         return self.normalize_y or self._ours
 
     def _follow(self, kernel: Kernel) -> None:
         """Track f on points of the domain, and g at the candidates; assume a share as noise."""
         queries = self._queries
-        if self._cells is not None:
-            self._X, self._shape = self._cells.points, None
-        elif self._arms is None:
-            self._X, self._shape = points_in(self.bounds_, self.n_points)
-        else:
-            self._X, self._shape = self._arms, None
         typical = 1.0
         if not self._standardizes:
             typical = float(kernel.diag(kernel.queries(queries.typical_rows)).mean()) or 1.0
         self.surrogate_.assume_noise(typical)
-        self.surrogate_.track(X=self._X, A=queries.rows)
+        self.surrogate_.track(X=self._targets.points, A=queries.rows)
         self._measure()
 
     def _measure(self) -> None:
         """Largest prior standard deviation of f, the unit in which information is computed."""
-        share = float(np.sqrt(self.surrogate_.kernel_.base.diag(self._X).max())) or 1.0
+        share = float(np.sqrt(self.surrogate_.kernel_.base.diag(self._targets.points).max())) or 1.0
         self._unit = share * self.surrogate_.scale_
 
     # -- the two spaces ---------------------------------------------------------------------
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
-        """What a query averages: as given, learned from pairs, or f at the query itself."""
+        """Return the kernel of queries: as given, learned from pairs, or that of f at the query."""
         return conditional_of(self.conditional, X, A, self.operator, self.query_kernel)
 
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
@@ -338,14 +359,14 @@ class BaseIndirectOptimizer(
         """Query of the first design, None once enough is known or where there are no more."""
         n_initial = self.n_initial
         if n_initial is None:
-            # Which of dearer queries are worth their price only the rule can tell.
+            # Only the acquisition function can tell which expensive queries are worth their cost.
             n_initial = N_INITIAL if self._ours and not self._queries.differ_in_cost else 0
         n_initial -= self._n_fitted
         if n_initial <= self._filled:
             return None
         evaluated = [query.a for query, until in self._pending.items() if until is None]
         known = [a for a, _, _ in self._answers] + evaluated
-        # What failed does not count, but nothing is asked again beside it.
+        # Failed queries do not count, but nothing near them is asked again.
         failed = [query.a for _, query, _ in self._failures]
         query = self._spread_query(n_initial, known, failed)
         if query is None and not evaluated:
@@ -400,6 +421,8 @@ class BaseIndirectOptimizer(
             row = surrogate.kernel_.rows_of_queries(query.a[np.newaxis])
             mean, std = (x[0] for x in surrogate.moments(row))
             surrogate.observe(row, reward, alpha)
+        if not (self._answers or self._standardizes):
+            warn_of_digits(float(std), abs(reward))
         self._answers.append((query.a, reward, alpha))
         self._round += 1
         self._spent += query.cost
@@ -431,31 +454,77 @@ class BaseIndirectOptimizer(
         """Centre and scale of everything observed."""
         values = np.array([answer[1] for answer in self._answers])
         values = np.append(values, self._points[1] if self._points is not None else [])
-        spread = float(values.std())
-        if self.alpha is not None:
-            spread = max(spread, float(np.sqrt(self._least_noise())))
-        elif not spread > 1e-12 * float(np.abs(values).max()):
-            spread = abs(float(values[0]))
+        noise = None if self.alpha is None else float(np.sqrt(self._least_noise()))
+        center, spread = units_of(values, noise)
         if len(values) == 1:
             # One answer says nothing of the spread but, at best, its order of magnitude.
-            spread = max(spread, abs(float(values[0])))
-        return float(values.mean()), usable(spread)
+            spread = usable(max(spread, abs(center)))
+        return center, spread
 
     # -- results ----------------------------------------------------------------------------
+
+    def _best(self) -> Any:
+        return self._targets.best(self.surrogate_)
+
+    @overload
+    def recommend(
+        self, rule: str | None = None, *, context: None = None, side: None = None
+    ) -> np.ndarray: ...
+
+    @overload
+    def recommend(
+        self, rule: str | None = None, *, context: None = None, side: Sides
+    ) -> Region: ...
+
+    @locked
+    def recommend(
+        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+    ) -> Any:
+        """Return the x, shape (d,), at which the posterior mean of f is largest.
+
+        The best points that are tracked are improved by searches, so that the recommendation is
+        not tied to a grid; where f has finitely many arms it is the row of the best arm.
+
+        Parameters
+        ----------
+        rule : {"posterior", "paper"}, default=None
+            The rule by which it is chosen; None for the best one known. Here all are the same.
+        context : None
+            There are no contexts here.
+        side : float, array-like of shape (d,) or dict, default=None
+            In a box, sides of a cell of x, one for all or one for each: the cell of this size over
+            which f is largest on average, wherever it lies. None for an x.
+
+        Returns
+        -------
+        x : ndarray of shape (d,)
+            If the sides of ``bounds`` have names, a :class:`~skgpb.domains.PointsQuery`, whose
+            ``params`` is the setting. With ``side``, or if the targets are cells, a
+            :class:`~skgpb.domains.Region`.
+        """
+        self._checked_rule(rule)
+        self._without_context(context)
+        self._check_informed()
+        if side is not None:
+            return self._targets.best_cell(self.surrogate_, side)
+        x = self._best()
+        if self.space_ is None or isinstance(x, Region):
+            return x
+        return PointsQuery(x[np.newaxis]).named(self.space_)
 
     def _value_of(self, query: np.ndarray) -> float:
         return float(self.predict(np.atleast_2d(query)).mean())
 
     @property
+    @locked
     def alpha_(self) -> float:
         """Noise variance of an answer in use: ``alpha``, or what was learned."""
-        with self._lock:
-            if callable(self.alpha):
-                raise AttributeError("alpha is a function: there is no one noise variance")
-            if self.alpha is not None:
-                return float(self.alpha)
-            check_is_fitted(self, "bounds_")
-            return self.surrogate_.alpha_
+        if callable(self.alpha):
+            raise AttributeError("there is no single noise variance, because alpha is a function")
+        if self.alpha is not None:
+            return float(self.alpha)
+        check_is_fitted(self, "bounds_")
+        return self.surrogate_.alpha_
 
     @property
     @locked
@@ -532,13 +601,17 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
             return self._noises
         return np.array([check_callable_value(self.alpha, a, "alpha") for a in A])
 
-    def _most_valuable(self, score: Callable, search: bool = True) -> IndirectQuery:
+    def _most_valuable(
+        self, score: Callable, search: bool = True, unit: float | None = None
+    ) -> IndirectQuery:
         """The query of the highest score, of those that are not pending.
 
         ``score`` takes rows A (n, q), or None for the candidates, with their costs (n,), and
-        returns values (n,). With ``search`` the best candidates of a box are improved.
+        returns values (n,). With ``search`` the best candidates of a box are improved. ``unit`` is
+        that of what values are computed from, for ties; None for one per unit of price.
         """
         queries = self._queries
+        unit = min(1.0, 1.0 / queries.costs.max()) if unit is None else unit
 
         def objective(A: np.ndarray | None) -> np.ndarray:
             return score(A, queries.costs_of(A))
@@ -550,13 +623,13 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
             value[~free] = -np.inf
         if search and self.continuous and queries.box is not None:
             starts = queries.rows[best_apart(queries.rows, value, queries.box)]
-            a, top = maximise_in_box(objective, starts, queries.box)
-            if top > value.max() and not any(np.array_equal(a, each.a) for each in self._pending):
+            a, top = maximise_in_box(objective, starts, queries.box, unit)
+            known = any(np.array_equal(a, each.a) for each in self._pending)
+            if beats(top, value.max(), unit) and not known:
                 return queries.query_at(a)
         if not free.any():
-            raise ValueError(
+            raise AllPendingError(
                 f"all {len(value)} queries are pending: tell some of them before asking for more"
             )
         # Before anything is known all queries tie; one in the middle beats one in a corner.
-        ties = np.flatnonzero(value >= value.max() - TIE_TOLERANCE)
-        return queries.query(queries.most_central(ties, TIE_TOLERANCE))
+        return queries.query(queries.most_central(tied(value, unit), TIE_TOLERANCE))

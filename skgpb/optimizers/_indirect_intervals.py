@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -17,7 +17,7 @@ from skgpb.utils import check_numbers
 
 
 class IndirectIntervals(Intervals[Q]):
-    """What is asked and f itself, of which the process knows both."""
+    """Intervals of queries and of f, which the process both knows."""
 
     # What it needs of the class that it is mixed into.
     _n_learned: int
@@ -41,12 +41,34 @@ class IndirectIntervals(Intervals[Q]):
         super()._check_consistent(kernel)
         if self.surrogate_.model_noise_ > 0.0:
             raise ValueError(
-                f"optimizer={CONSISTENT!r} cannot tell a length scale that is too long from what "
-                "was learned wrongly of what a query averages: pass conditional, not pairs"
+                f"optimizer={CONSISTENT!r} needs to know the distribution of the inputs of a "
+                "query: pass conditional instead of pairs"
             )
 
+    @overload
+    def predict_query(
+        self, A: Any, return_std: Literal[False] = False, *, interval: Literal[False] = False
+    ) -> np.ndarray: ...
+
+    @overload
+    def predict_query(
+        self, A: Any, return_std: Literal[True], *, interval: Literal[False] = False
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, A: Any, return_std: Literal[False] = False, *, interval: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, A: Any, return_std: bool = False, *, interval: Literal[False] = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
     @locked
-    def predict_query(self, A: Any, return_std: bool = False, *, interval: bool = False) -> Any:
+    def predict_query(
+        self, A: Any, return_std: bool = False, *, interval: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior of g, the noiseless answers.
 
         Parameters

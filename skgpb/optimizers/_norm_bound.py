@@ -1,22 +1,24 @@
-"""What optimizers share that know a bound on the norm of f: widths that hold for everything."""
+"""Confidence widths from a bound on the norm of f, for all functionals and all rounds."""
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
-from typing import Any
+from math import inf, log, sqrt
+from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skgpb._warnings import warn
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.kernels import LowRank
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
+from skgpb.optimizers._gap import Comparison, by_intervals
 from skgpb.optimizers._gaussian import GaussianProcessOptimizer, LearningOptimizer
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.information_gain import noise_share
+from skgpb.surrogate.information_gain import norm_bound_beta
 from skgpb.surrogate.length_scales import consistent, shorter
 from skgpb.surrogate.widths import norm_beta, norm_ends
 from skgpb.utils import Interval, Real, StrOptions
@@ -26,19 +28,9 @@ CONSISTENT = "consistent"
 
 
 class Intervals(LearningOptimizer[Q]):
-    """A search for an f of norm at most ``B``: intervals that hold whatever chose the queries."""
-
-    # For classes of one's own that do not name these parameters.
-    B: float = 1.0
-    R: float | None = None
-    misspecification: float = 0.0
-    failure_probability: float = 0.1
+    """A search for an f of bounded norm: intervals that hold whatever chose the queries."""
 
     _parameter_constraints: dict[str, Any] = {
-        "B": [Interval(Real, 0, None, closed="left")],
-        "R": [Interval(Real, 0, None, closed="left"), None],
-        "misspecification": [Interval(Real, 0, None, closed="left")],
-        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
         "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
     }
 
@@ -54,10 +46,39 @@ class Intervals(LearningOptimizer[Q]):
         """How often hyperparameters were chosen since the start."""
 
     def _norm_bound(self) -> tuple[float, float, float, float]:
-        B, delta = float(self.B), float(self.failure_probability)
+        given = self._guaranteed
+        B, delta = float(given.norm_bound), float(given.failure_probability)
         if self._is_consistent:
             delta *= 0.5  # the other half is for a length scale that is dropped by its residuals
-        return B, noise_share(self), delta, float(self.misspecification)
+        return B, self._noise_to_alpha(), delta, float(given.misspecification)
+
+    def _noise_to_alpha(self) -> float:
+        """R / sqrt(alpha), where Gaussian noise has R = sqrt(alpha)."""
+        given = self._guaranteed.noise_bound
+        if given is None or given == 0.0:
+            return float(given is None)
+        if callable(self.alpha):
+            raise ValueError(
+                "guarantee.noise_bound must be None where alpha is a function, got "
+                f"noise_bound={given!r}"
+            )
+        if self.alpha is not None and not np.all(np.asarray(self.alpha) > 0.0):
+            raise ValueError(
+                f"guarantee.noise_bound={given!r} with alpha=0 leaves the width unbounded; pass "
+                "the noise variance as alpha, or a noise_bound of 0 or None"
+            )
+        return given / sqrt(self.alpha_)
+
+    def _norm_bound_beta(self, gain: float, odds: float) -> float:
+        """(B + R sqrt(2 (gamma + 1 + log(odds / delta))))^2, of IGP-UCB and GP-TS."""
+        given, share = self._guaranteed, self._noise_to_alpha()
+        beta = norm_bound_beta(given.norm_bound, share, gain, log(odds / given.failure_probability))
+        if not beta < inf:
+            raise ValueError(
+                f"guarantee={given!r} makes the width of beta='theory' so large that its square is "
+                "not finite"
+            )
+        return beta
 
     @property
     def _unfounded(self) -> str | None:
@@ -76,16 +97,16 @@ class Intervals(LearningOptimizer[Q]):
     @property
     @locked
     def widths_hold_(self) -> bool:
-        """Whether all that the intervals rest on, ``B``, ``R`` and ``kernel`` aside, is so."""
+        """True if all that the intervals rest on, ``guarantee`` and ``kernel`` aside, is so."""
         check_is_fitted(self, "surrogate_")
         return self._unfounded is None
 
     def _warn_if_unfounded(self) -> None:
         if self._unfounded is not None:
-            warnings.warn(
-                f"widths of an f of norm B={self.B!r} are no guarantee here: {self._unfounded}",
+            warn(
+                f"widths of an f of norm at most {self._guaranteed.norm_bound!r} are no guarantee "
+                f"here: {self._unfounded}",
                 GuaranteeWarning,
-                stacklevel=5,
             )
 
     # -- intervals --------------------------------------------------------------------------
@@ -94,9 +115,9 @@ class Intervals(LearningOptimizer[Q]):
     def interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Interval in which f lies at points, for all points and all rounds at once.
 
-        With a probability of at least 1 - ``failure_probability`` f is within these ends everywhere
-        and whenever they are asked for, however queries were chosen, if its norm is at most ``B``
-        and the noise is as ``R`` says (:mod:`skgpb.surrogate.widths`).
+        With a probability of at least 1 - ``guarantee.failure_probability`` f is within these ends
+        everywhere and whenever they are asked for, however queries were chosen, if f and the noise
+        are as ``guarantee`` says (:mod:`skgpb.surrogate.widths`).
 
         Parameters
         ----------
@@ -128,6 +149,17 @@ class Intervals(LearningOptimizer[Q]):
         upper = np.max([each[1] for each in ends], axis=0)
         return (-upper, -lower) if self._minimizes else (lower, upper)
 
+    def _gap_by_intervals(self, comparison: Comparison) -> float:
+        return by_intervals(comparison, self._ends, self._minimizes)
+
+    def _check_failures(self, delta: float, name: str) -> None:
+        given = self._guaranteed.failure_probability
+        if given > delta:
+            raise ValueError(
+                f"intervals fail with guarantee.failure_probability={given!r}, which must be at "
+                f"most {name}"
+            )
+
     # -- length scales that do not contradict the answers -----------------------------------
 
     @property
@@ -136,7 +168,7 @@ class Intervals(LearningOptimizer[Q]):
 
     @property
     def _has_noise(self) -> bool:
-        """Whether no answer is known to be without noise."""
+        """True if no answer is known to be without noise."""
         if self.alpha is None or callable(self.alpha):
             return True
         return bool(np.all(np.asarray(self.alpha) > 0.0))
@@ -148,16 +180,16 @@ class Intervals(LearningOptimizer[Q]):
                 f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
             )
-        if not self._has_noise or self.misspecification > 0.0:
+        if not self._has_noise or self._guaranteed.misspecification > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
                 f"misspecified; got alpha={self.alpha!r} and "
-                f"misspecification={self.misspecification!r}"
+                f"misspecification={self._guaranteed.misspecification!r}"
             )
         shorter(kernel, kernel.theta)
 
     def _possible_processes(self) -> list[GaussianProcess]:
-        """Processes of which one is right: of each length scale that fits, the longest first."""
+        """Processes, one for each length scale that fits the answers, the longest first."""
         if not self._is_consistent:
             return [self._process()]
         thetas = shorter(self._process().kernel, self._first_theta)
@@ -195,10 +227,10 @@ class GaussianIntervals(Intervals[Q], GaussianProcessOptimizer[Q]):
     def _process(self) -> GaussianProcess:
         return self._gp
 
-    def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
+    def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
         if self._is_consistent:
             self._check_consistent(kernel)
-        super()._start_surrogate(kernel, n_columns)
+        super()._start_surrogate(kernel, n_columns, seed)
 
     def _most_probable(self) -> dict[str, Any]:
         if not self._is_consistent:
@@ -206,17 +238,37 @@ class GaussianIntervals(Intervals[Q], GaussianProcessOptimizer[Q]):
         theta = self._next_theta()
         return {"center": 0.0, "scale": 1.0, "theta": theta, "noise": self._noise}
 
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[False] = False
+    ) -> np.ndarray: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: Literal[True], *, interval: Literal[False] = False
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: Literal[False] = False, *, interval: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: bool = False, *, interval: Literal[False] = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
     @locked
     def predict_query(
         self, queries: Any, return_std: bool = False, *, interval: bool = False
-    ) -> Any:
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Posterior of what queries observe, without the noise of an answer.
 
         Parameters
         ----------
         queries : query or list of queries
-            Those of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
-            of which the average is meant.
+            Queries of this optimizer, asked or not; in a list also points, of shape (d,) or (S, d),
+            which stand for their average.
         return_std, interval : bool, default=False
             At most one of them.
 
@@ -237,9 +289,9 @@ class GaussianIntervals(Intervals[Q], GaussianProcessOptimizer[Q]):
 
 
 class NormBoundedOptimizer(NormBounded[Q], GaussianIntervals[Q]):
-    """The same where the norm may guide the search as well."""
+    """Norm bound of optimizers that may also use it to choose queries."""
 
-    def _start_surrogate(self, kernel: Kernel, n_columns: int) -> None:
-        super()._start_surrogate(kernel, n_columns)
+    def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
+        super()._start_surrogate(kernel, n_columns, seed)
         if isinstance(self.beta, str) and self.beta == "rkhs":
             self._warn_if_unfounded()

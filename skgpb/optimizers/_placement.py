@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from skgpb._core._ties import beats, first_best, levelled, size_of
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import Region
-from skgpb.domains.runs import Placed
 from skgpb.domains.space import ParameterSpace
+from skgpb.domains.value_ranges import Placed
 from skgpb.kernels._boxes import representatives
 from skgpb.utils import check_numbers
 
@@ -22,11 +23,11 @@ Sides = float | Sequence[float] | np.ndarray | Mapping[str, float]
 #: Means and deviations of the averages over points (S, d) of several cells.
 Moments = Callable[[list[np.ndarray]], tuple[np.ndarray, np.ndarray]]
 
-# Places that are compared before the best are improved; so many at a time, to save memory.
+# Places that are compared before the best are improved; places per block, to save memory.
 N_PLACES, AT_A_TIME = 512, 32
-# Runs of values that places are improved for, and how often others are tried beside the best.
+# Runs of values that places are improved for, and how often their neighbours are tried.
 N_RUNS, SWEEPS = 4, 3
-# Other runs along one side that are tried beside the best.
+# Neighbouring runs along one side that are tried.
 N_BESIDE = 32
 
 
@@ -35,6 +36,11 @@ def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -
 
     That of separate values is how many there are in the cell, one unless the user says otherwise.
     """
+    if space is not None and space.feasible is not None:
+        raise ValueError(
+            f"side must be None where the box has constraints: a cell would violate them; got "
+            f"{side!r}"
+        )
     d, extent = len(bounds), bounds[:, 1] - bounds[:, 0]
     values = np.zeros(d, dtype=np.intp) if space is None else space.n_values
     if isinstance(side, Mapping):
@@ -121,9 +127,12 @@ def best_placed(
         places = np.clip(around[:, free], *room.T)
         places = np.concatenate([spread_points(room, N_PLACES, np.full(len(free), 0.5)), places])
         values = value(places)
-        corner[free] = places[int(np.argmax(values))]
-        best, top = maximise_in_box(value, places[best_apart(places, values, room)], room)
-        if top > values.max():
+        # Ties are relative to the variation of the averages, not to their absolute size.
+        low, unit = values.min(), size_of(values - values.min())
+        corner[free] = places[first_best(values - low)]
+        starts = places[best_apart(places, values - low, room)]
+        best, top = maximise_in_box(lambda P: value(P) - low, starts, room, unit)
+        if beats(top, values.max() - low, unit):
             corner[free] = best
     return Region(corner, np.minimum(corner + sides, bounds[:, 1]), counts).named(space)
 
@@ -144,7 +153,7 @@ def beside_of(start: int, n: int) -> list[int]:
 
 
 def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: float) -> Region:
-    """The same where some sides have separate values: of the best runs, and then of others."""
+    """Place a region if some sides are integers or categories: best value ranges first."""
     starts, free, room = placed.starts, placed.free, placed.room
 
     def value(run: tuple[int, ...], places: np.ndarray) -> np.ndarray:
@@ -163,22 +172,26 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
     for run, place in placed.around(seen[-N_PLACES:]):
         known[run] = np.concatenate([known.get(run, places), place[None]])
     values = {run: value(run, some) for run, some in known.items()}
-    order = sorted(values, key=lambda run: -values[run].max())[:N_RUNS]
+    low = min(found.min() for found in values.values())
+    values = {run: found - low for run, found in values.items()}
+    unit = size_of(np.concatenate(list(values.values())))
+    tops = levelled(np.array([found.max() for found in values.values()]))
+    order = [list(values)[i] for i in np.argsort(-tops, kind="stable")[:N_RUNS]]
 
     def climbed(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
         """The best place for a run, from the best of those that were looked at."""
-        first, top = some[int(np.argmax(found))], float(found.max())
+        first, top = some[first_best(found)], float(found.max())
         if len(free):
             begin = some[best_apart(some, found, room)[:2]]
-            best, height = maximise_in_box(lambda P: value(run, P), begin, room)
-            if height > top:
+            best, height = maximise_in_box(lambda P: value(run, P) - low, begin, room, unit)
+            if beats(height, top, unit):
                 return best, height
         return first, top
 
     run, place, top = order[0], np.empty(0), -np.inf
     for other in order:
         there, height = climbed(other, known[other], values[other])
-        if height > top:
+        if beats(height, top, unit):
             run, place, top = other, there, height
     for _ in range(SWEEPS):
         beside = [
@@ -186,9 +199,9 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
         ]
         if not beside:
             break
-        found = _values(moments, [placed.points(other, place) for other in beside], caution)
-        if found.max() <= top:
+        found = _values(moments, [placed.points(other, place) for other in beside], caution) - low
+        if not beats(found.max(), top, unit):
             break
-        run = beside[int(np.argmax(found))]
+        run = beside[first_best(found)]
         place, top = climbed(run, place[None], found.max()[None])
     return Region(*placed.corners(run, place), placed.counts)

@@ -1,107 +1,204 @@
-"""Prices and noise variances of queries: one for each row or size, or a function of the sides."""
+"""Costs and relative noise of answers: one number for each query or size, or a function."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from skgpb.domains.arms import Arm
-from skgpb.domains.cells import Cells, FreeCells
-from skgpb.domains.contexts import ContextArms, without_contexts
-from skgpb.domains.moving_cells import MovingCell
+from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.blocks import Blocks
+from skgpb.domains.box_candidates import BoxCandidates
+from skgpb.domains.cells import Cells
+from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.query import PointsQuery
-from skgpb.domains.size_range import SizeRange
-from skgpb.kernels.evaluator import Functionals
-from skgpb.kernels.slopes import differences, stencil
-from skgpb.utils import check_numbers
+from skgpb.utils import check_noise_covariances, check_numbers
 
 #: Parameters that may differ between queries: what stands for None, which is also the least that a
 #: number is above, or 0 for one that may be 0.
 DEFAULTS = {"cost": 1.0, "relative_noise": 1.0, "alpha": 0.0}
 
 
-class PricedKinds:
-    """What an answer costs and how noisy it is.
+def differs(alpha: Any) -> bool:
+    """Return whether noise variances differ between queries."""
+    if alpha is None or isinstance(alpha, float):  # a round asks nine times
+        return False
+    return callable(alpha) or np.ndim(alpha) > 0
 
-    ``cost``, ``relative_noise`` and ``alpha`` have a number for every query, or for every size of
-    cells; or they are functions of the sides of cells.
+
+def check_prices(queries: Any, cost: Any, alpha: Any, relative_noise: Any) -> None:
+    """Refuse what does not go together."""
+    if relative_noise is not None and differs(alpha):
+        raise ValueError(
+            f"relative_noise is for one alpha, or none: got an alpha for each, {alpha!r}"
+        )
+    for name, given in (("cost", cost), ("alpha", alpha), ("relative_noise", relative_noise)):
+        if callable(given) and type(queries) is not Cells:
+            raise ValueError(
+                f"{name} may be a function, of the sides, only where queries are Cells; got "
+                f"queries={queries!r}"
+            )
+
+
+@dataclass
+class Prices:
+    """Costs and noise variances of the queries of a set.
+
+    Parameters
+    ----------
+    queries : ArmSet
+        The set. Where it stands for all of some sizes there is a number for each of these.
+    given : Any
+        ``queries`` as the user gave them.
+    cost, alpha, relative_noise : number, array-like, callable or None
+        As the user gave them.
     """
 
-    # What it needs of the class that it is mixed into.
-    queries: Any
+    queries: ArmSet
+    given: Any
     cost: Any
     alpha: Any
     relative_noise: Any
-    domain_: Any
+
+    def __post_init__(self) -> None:
+        # Covariances (n, k, k) of the noise of answers of several numbers, by parameter.
+        self.covariances: dict[str, np.ndarray] = {}
+        self._costs = self._numbers("cost", self.cost)
+        self._shares = self._numbers("relative_noise", self.relative_noise)
+        self._alphas = self._numbers("alpha", self.alpha) if differs(self.alpha) else None
+        #: Whether some queries are dearer than others, and whether each costs 1.
+        self.differ: bool = bool(np.ptp(self._costs) > 0.0)
+        self.are_one: bool = not callable(self.cost) and bool((self._costs == 1.0).all())
+
+    # -- of all queries -------------------------------------------------------------------------
 
     @property
-    def _alpha_differs(self) -> bool:
-        """Whether noise variances are given that are not the same for all queries."""
-        return callable(self.alpha) or np.ndim(self.alpha) > 0
+    def least(self) -> float:
+        """Cost of the cheapest answer."""
+        return float(self._costs.min())
 
-    def _check_prices(self) -> None:
-        """Refuse what goes with other queries."""
-        if self.relative_noise is not None and self._alpha_differs:
-            raise ValueError(
-                f"relative_noise is for one alpha, or none: got an alpha for each, {self.alpha!r}"
-            )
-        ranged = isinstance(self.queries, Cells) and isinstance(self.queries.sizes, SizeRange)
-        for name in DEFAULTS:
-            given = getattr(self, name)
-            if callable(given) and type(self.queries) is not Cells:
-                raise ValueError(
-                    f"{name} may be a function, of the sides, only where queries are Cells; got "
-                    f"queries={self.queries!r}"
-                )
-            if ranged and not callable(given) and np.ndim(given) > 0:
-                raise ValueError(
-                    f"{name} must be a function of the sides (n, d) where queries have a range of "
-                    f"sizes, as 1 / sides.prod(axis=1); got {given!r}"
-                )
+    @property
+    def of_kinds(self) -> np.ndarray:
+        """Costs of queries, or of the sizes of cells."""
+        return self._costs
 
-    def _find_typical_noise(self: Any) -> None:
-        """Note a typical one of the noise variances that are given."""
-        given = self.alpha
-        if callable(given):
-            given = self._by_sides("alpha", self.queries.sides(self._box, self._actions, "queries"))
-        covariances = self._covariances_given("alpha", given)
-        if covariances is not None:
-            given = np.diagonal(covariances, axis1=1, axis2=2)
-        self._typical_noise = float(np.median(given)) if self._alpha_differs else None
+    @property
+    def typical_noise(self) -> float | None:
+        """A typical one of the noise variances that are given; None where there is only one."""
+        return None if self._alphas is None else float(np.median(self._alphas))
 
-    def _find_prices(self: Any) -> None:
-        """Check prices and noise variances, and look them up where they do not change."""
-        self._prices = self._numbers_per_kind("cost", self.cost)
-        self._shares = self._numbers_per_kind("relative_noise", self.relative_noise)
-        if self._alpha_differs:
-            self._alphas = self._numbers_per_kind("alpha", self.alpha)
+    def costs(self) -> np.ndarray:
+        """Cost of each query."""
+        return self._spread("cost", self._costs)
 
-    def _numbers_per_kind(self: Any, name: str, given: Any) -> np.ndarray:
+    def noises(self, level: float) -> np.ndarray:
+        """Noise variances that are expected of answers of all rows; ``level`` is the usual one."""
+        if self._alphas is not None:
+            return self._spread("alpha", self._alphas)
+        return level * self._spread("relative_noise", self._shares)
+
+    def shared(self, level: float) -> np.ndarray | None:
+        """Covariances (n, k, k) of the noise, or None if only variances are known."""
+        whole = self.covariances.get("relative_noise" if self._alphas is None else "alpha")
+        if whole is None:
+            return None
+        level = level if self._alphas is None else 1.0
+        return whole * (1.0 - np.eye(whole.shape[1])) * level
+
+    def _spread(self, name: str, numbers: np.ndarray) -> np.ndarray:
+        """One number for each row (of noise) or query (of costs)."""
+        if isinstance(self.queries, BoxCandidates):
+            return np.repeat(numbers, len(self.queries))
+        if not isinstance(self.queries, FreeCells):
+            return numbers
+        if callable(getattr(self, name)):
+            numbers = self._by_sides(name, getattr(self, name), self.queries.sizes)
+        return numbers[self.queries.size_of]
+
+    # -- of one query ---------------------------------------------------------------------------
+
+    def cost_of(self, query: Arm | PointsQuery) -> float:
+        """Return the cost of an answer to a query; 0 if it is none of the queries."""
+        found = self._of(query, "cost", self._costs)
+        return 0.0 if found is None else found
+
+    def share_of(self, query: Arm | PointsQuery) -> float:
+        """Return the relative noise of a query; 1 if it has none."""
+        if self.relative_noise is None:
+            return 1.0
+        found = self._of(query, "relative_noise", self._shares)
+        return 1.0 if found is None else found
+
+    def noise_of(self, query: Arm | PointsQuery, level: float) -> float:
+        """Noise variance that is expected of an answer; ``level`` is the usual one."""
+        if self._alphas is None:
+            return level * self.share_of(query)
+        found = self._of(query, "alpha", self._alphas)
+        return level if found is None else found
+
+    def noise_of_block(self, query: Arm, level: float) -> np.ndarray:
+        """Noise variances (k,) of the numbers of an answer, or their covariance (k, k)."""
+        name = "relative_noise" if self._alphas is None else "alpha"
+        if name in self.covariances:
+            found = self.covariances[name][query.index]
+        else:
+            numbers = self._shares if self._alphas is None else self._alphas
+            found = numbers[self.queries.slots(query.index)]
+        return level * found if self._alphas is None else found
+
+    def shares_of_block(self, query: Arm) -> np.ndarray:
+        """Factors (k,) of the noise variances of the numbers of an answer."""
+        return self._shares[self.queries.slots(query.index)]
+
+    def _of(self, query: Arm | PointsQuery, name: str, numbers: np.ndarray) -> float | None:
+        """Return the number of a query from the numbers of the kinds; None if it is no query."""
+        queries, function = self.queries, getattr(self, name)
+        if isinstance(queries, FreeCells):
+            if callable(function):
+                sides = queries.sides_of(query)
+                if sides is None:
+                    return None
+                return float(self._by_sides(name, function, sides[np.newaxis])[0])
+            kind = queries.number_of_size(query)
+        elif isinstance(queries, BoxCandidates):
+            kind = 0
+        elif isinstance(query, Arm) and query.index >= 0:
+            kind = query.index  # whatever its context
+        else:
+            kind = queries.slot_of(query)
+        return float(numbers[kind]) if kind >= 0 else None
+
+    # -- what was given -------------------------------------------------------------------------
+
+    def _numbers(self, name: str, given: Any) -> np.ndarray:
         """Check a parameter with a number for every query, or for every size of cells."""
-        default = DEFAULTS[name]
-        if self._has_blocks and name != "cost":
-            return self._numbers_per_row(name, given, default)
-        domain: Any = without_contexts(self.domain_)
-        n, each = len(domain), "query"
-        if isinstance(domain, FreeCells):
-            n, each = len(domain.sizes), domain.kind
+        queries, default = self.queries, DEFAULTS[name]
+        if queries.starts is not None and name != "cost":
+            return self._numbers_of_rows(name, given, queries.starts)
+        n = len(queries)
+        if isinstance(queries, FreeCells):
+            n = len(queries.sizes)
+        elif isinstance(queries, BoxCandidates):
+            n = 1  # the points of a box come and go
         if given is None:
             return np.full(n, default)
         if callable(given):
-            return self._by_sides(name, domain.sizes)
+            assert isinstance(queries, FreeCells)
+            return self._by_sides(name, given, queries.sizes)
         numbers = check_numbers(given, name, ensure_2d=False)
         if numbers.shape != (n,) or not (numbers >= 0.0).all() or (default and not numbers.all()):
             least = "above 0" if default else ">= 0"
             raise ValueError(
-                f"{name} must have one finite number {least} for each {each}, {n} of them; got "
-                f"{given!r}"
+                f"{name} must have one finite number {least} for each {queries.kind}, {n} of them; "
+                f"got {given!r}"
             )
         return numbers.astype(np.float64)
 
-    def _by_sides(self, name: str, sides: np.ndarray) -> np.ndarray:
+    def _by_sides(self, name: str, function: Callable, sides: np.ndarray) -> np.ndarray:
         """Return what a function says of sides (n, d), or raise ValueError."""
-        found, default = getattr(self, name)(sides.copy()), DEFAULTS[name]
+        found, default = function(sides.copy()), DEFAULTS[name]
         numbers, least = np.asarray(found), "above 0" if default else ">= 0"
         if numbers.shape != (len(sides),) or numbers.dtype.kind not in "fiu":
             raise ValueError(
@@ -117,95 +214,56 @@ class PricedKinds:
             )
         return numbers.astype(np.float64)
 
-    # -- of all queries -------------------------------------------------------------------------
+    def _numbers_of_rows(self, name: str, given: Any, starts: np.ndarray) -> np.ndarray:
+        """Check noise that may differ from query to query, or from row to row."""
+        sizes, default = np.diff(starts), DEFAULTS[name]
+        n, k = len(sizes), int(sizes[0])
+        if given is None:
+            return np.full(starts[-1], default)
+        covariances = covariances_given(name, given, self.given)
+        if covariances is not None:
+            if not (sizes == k).all():
+                raise ValueError(
+                    f"{name} must have no covariances where queries have different numbers of "
+                    f"rows, {sorted(set(sizes.tolist()))}: tell each answer with its own"
+                )
+            self.covariances[name] = np.broadcast_to(
+                check_noise_covariances(covariances, (n, k, k), name), (n, k, k)
+            )
+            numbers = np.diagonal(self.covariances[name], axis1=1, axis2=2).ravel()
+            if default and not (numbers > 0.0).all():
+                raise ValueError(f"{name} must have variances above 0, got {given!r}")
+            return numbers.astype(np.float64)
+        numbers = check_numbers(given, name, ensure_2d=False)
+        of_rows = numbers.ndim == 2 and (sizes == k).all() and numbers.shape in ((n, k), (1, k))
+        least = numbers > 0.0 if default else numbers >= 0.0
+        if not (of_rows or numbers.shape == (n,)) or not least.all():
+            raise ValueError(
+                f"{name} must have one finite number {'above 0' if default else '>= 0'} for each "
+                f"of {n} queries, or for each of their rows, (n, k) or (1, k) where all have k, or "
+                f"covariances of noise, (n, k, k), (1, k, k) or (k, k); got {given!r}"
+            )
+        if of_rows:
+            return np.broadcast_to(numbers, (n, k)).ravel().astype(np.float64)
+        return np.repeat(numbers.astype(np.float64), sizes)
 
-    def _noises(self: Any) -> np.ndarray:
-        """Noise variances that are expected of answers of all rows."""
-        if self._alpha_differs:
-            return self._of_rows("alpha", self._alphas)
-        return self._default_noise() * self._of_rows("relative_noise", self._shares)
 
-    def _costs(self) -> np.ndarray:
-        return self._of_rows("cost", self._prices)
-
-    def _of_rows(self: Any, name: str, numbers: np.ndarray) -> np.ndarray:
-        """Numbers of all queries, given those of their kinds."""
-        domain = without_contexts(self.domain_)
-        if not isinstance(domain, FreeCells):
-            return numbers
-        if callable(getattr(self, name)):
-            return self._by_sides(name, domain.sides_of_rows())
-        return numbers[domain.size_of]
-
-    def _prices_at(
-        self: Any, posterior: Any, moving: MovingCell, slot: int, Z: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Noise variances (n,) in units of the surrogate, and prices, of a cell that has moved.
-
-        ``posterior`` has those of its row.
-        """
-        if not moving.resized:
-            each = posterior.query_noise[slot], posterior.cost[slot]
-            return np.full(len(Z), each[0]), np.full(len(Z), each[1])
-        sides, ones, gp = moving.sides(Z), np.ones(len(Z)), self._gp
-        cost = self._by_sides("cost", sides) if callable(self.cost) else ones
-        if callable(self.alpha):
-            noise = self._by_sides("alpha", sides)
-        else:
-            relative = callable(self.relative_noise)
-            share = self._by_sides("relative_noise", sides) if relative else ones
-            noise = self._default_noise() * share
-        noise = noise / gp.scale**2
-        if gp.white:
-            noise += gp.white_noise(Functionals.of_rows(moving.rows(Z)))
-        return noise, cost
-
-    def _prices_along(
-        self: Any, posterior: Any, moving: MovingCell, slot: int, z: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The same at coordinates (n,), and the derivatives by these: two arrays (1 + n,)."""
-        functions = map(callable, (self.cost, self.alpha, self.relative_noise))
-        if not (moving.resized and any(functions)):
-            here = self._prices_at(posterior, moving, slot, z[np.newaxis])
-            noise, cost = (np.concatenate([each, np.zeros(len(z))]) for each in here)
-            return noise, cost
-        around = np.concatenate([z[np.newaxis], stencil(z)])
-        found = self._prices_at(posterior, moving, slot, around)
-        noise, cost = (np.concatenate([each[:1], differences(each[1:])]) for each in found)
-        return noise, cost
-
-    @property
-    def _least_price(self) -> float:
-        return float(self._prices.min())
-
-    # -- of one query ---------------------------------------------------------------------------
-
-    def _price_of(self, query: Arm | PointsQuery) -> float:
-        found = self._of_query("cost", query, self._prices)
-        return 0.0 if found is None else found
-
-    def _noise_share(self, query: Arm | PointsQuery) -> float:
-        if self.relative_noise is None:
-            return 1.0
-        found = self._of_query("relative_noise", query, self._shares)
-        return 1.0 if found is None else found
-
-    def _noises_of(self: Any, queries: list) -> list[float]:
-        if not self._alpha_differs:
-            return [self._default_noise() * self._noise_share(query) for query in queries]
-        found = [self._of_query("alpha", query, self._alphas) for query in queries]
-        return [self._default_noise() if each is None else each for each in found]
-
-    def _of_query(self, name: str, query: Arm | PointsQuery, numbers: np.ndarray) -> float | None:
-        """Number of a query, given those of the kinds; None for what is none of the queries."""
-        domain = self.domain_
-        if isinstance(domain, ContextArms):
-            query, domain = domain.action_of(query), domain.actions
-        if not isinstance(domain, FreeCells):
-            kind = domain.slot_of(query)
-        elif callable(getattr(self, name)):
-            sides = domain.sides_of(query)
-            return None if sides is None else float(self._by_sides(name, sides[np.newaxis])[0])
-        else:
-            kind = domain.number_of_size(query)
-        return float(numbers[kind]) if kind >= 0 else None
+def covariances_given(name: str, given: Any, queries: Any) -> np.ndarray | None:
+    """Covariances (n or 1, k, k) that a parameter has; None where it has variances."""
+    if not isinstance(queries, Blocks) or np.ndim(given) not in (2, 3):
+        return None
+    numbers, sizes = np.asarray(given), {len(block) for block in queries.rows}
+    if numbers.ndim == 3:
+        return numbers
+    n, k = len(queries.rows), len(numbers)
+    if numbers.shape != (k, k) or sizes != {k} or k == 1:
+        return None
+    if n != k:
+        return numbers[np.newaxis]
+    if np.array_equal(numbers, numbers.T):
+        raise ValueError(
+            f"{name} of shape ({k}, {k}) may be variances of the {k} rows of {n} queries, or "
+            f"the covariance of {k} rows: give (1, {k}, {k}) for a covariance, and for "
+            f"variances (1, {k}), or (n, {k}, {k}) of diagonal matrices; got {given!r}"
+        )
+    return None

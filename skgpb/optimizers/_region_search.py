@@ -1,4 +1,4 @@
-"""What searches by cells or by balls share: answers, confidence and the region recommended."""
+"""Base of searches by cells or balls: answers of regions, and the recommended region."""
 
 from __future__ import annotations
 
@@ -11,89 +11,90 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._tree import TIE_TOLERANCE
-from skgpb.domains.partition import points_per_axis
+from skgpb._core._ties import beats, levelled
 from skgpb.domains.query import Region
+from skgpb.domains.space import ParameterSpace
+from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage, CellIntegral
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice, Q
-from skgpb.optimizers._gap import GapOfRegions
+from skgpb.optimizers._gap import Refined
 from skgpb.optimizers._norm_bound import NormBoundedOptimizer
 from skgpb.optimizers._placement import Sides
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.likelihood import default_kernel
 from skgpb.surrogate.settings import default_kernel as kernel_on_columns
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
 # Regions that recommend() looks into at each level.
 BEAM = 16
-# By so much may what is tracked differ from what is computed afresh, in units of the process.
+# Largest rounding error of tracked values, in units of the process.
 ROUNDING = 1e-5
 # Nodes along each continuous side of a cell of settings, where its mean has no closed form.
 NODES_OF_SETTINGS = 8
 
-
-class RegionSearchOptimizer(NormBoundedOptimizer[Q]):
-    """A Gaussian process search whose oracle answers for regions of a box."""
-
-    feedback: str | Kernel
-    n_representatives: Any
-    beta: str | float | Callable[[int], float]
-
-    _parameter_constraints: dict[str, Any] = {
-        "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
-        "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-    }
-
-    def _points_per_axis(self, d: int) -> tuple[int, ...]:
-        """Resolve ``n_representatives`` for boxes."""
-        if self.feedback == "center":
-            return (1,) * d
-        return points_per_axis(self.n_representatives, d, self.space_)
-
-    def _query_kernel(self, d: int) -> Kernel:
-        """Covariance between the answers that the oracle returns."""
-        if isinstance(self.feedback, Kernel):
-            return clone(self.feedback)
-        # Averages over regions have a closed form for RBF kernels.
-        base = self._prior_kernel(d, smooth=self.feedback != "center")
-        mixed = self.space_ is not None and self.space_.discrete
-        if self.feedback == "integral":
-            # Adaptive quadrature is over all columns of settings, a rule over the wide ones alone.
-            return CellIntegral(base, NODES_OF_SETTINGS if mixed else None)
-        counts = self._points_per_axis(d)
-        if self.space_ is not None and mixed:
-            counts = tuple(counts[axis] for axis in self.space_.groups)
-        return CellAverage(base, counts)
-
-    def _prior_kernel(self, d: int, smooth: bool = False) -> Kernel:
-        if self.space_ is None or not self.space_.discrete:
-            return super()._prior_kernel(d, smooth)
-        # Over columns of settings, of which descriptors are made (skgpb.domains.mixed).
-        return kernel_on_columns(self.space_, smooth) if self.kernel is None else clone(self.kernel)
-
-    @abstractmethod
-    def _theory_beta(self, t: int) -> float:
-        """Factor of the variance in round t, by the paper."""
-
-    @property
-    @abstractmethod
-    def _log_regions(self) -> float:
-        """Logarithm of M, the number of regions over which the papers take a union."""
-
-    @property
-    def _deviations_within(self) -> float:
-        """Prior deviations by which f may differ from the answer to a region, in all of them."""
-        if isinstance(self.beta, str) and self.beta == "rkhs":
-            return float(self.B)
-        return sqrt(2.0 * (self._log_regions - log(self.failure_probability)))
+#: What the parameters may be that say what a region answers.
+REGIONS: dict[str, Any] = {
+    "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
+    "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+}
 
 
-class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoice[Q]):
-    """A region search whose recommendation may be finer than what was asked.
+def kernel_of_points(
+    kernel: Kernel | None, box: np.ndarray, space: ParameterSpace | None, smooth: bool
+) -> Kernel:
+    """Prior covariance of f: as given, or the default one for a box or the columns of settings."""
+    if kernel is not None:
+        return clone(kernel)
+    if space is not None and space.discrete:
+        return kernel_on_columns(space, smooth)
+    return default_kernel(box, smooth)
+
+
+def kernel_of_regions(
+    feedback: str | Kernel,
+    kernel: Kernel | None,
+    counts: tuple[int, ...],
+    box: np.ndarray,
+    space: ParameterSpace | None,
+) -> Kernel:
+    """Covariance between the answers to regions of a box, see ``feedback`` of GPOOOptimizer."""
+    if isinstance(feedback, Kernel):
+        return clone(feedback)
+    # Averages over regions have a closed form for RBF kernels.
+    base = kernel_of_points(kernel, box, space, smooth=feedback != "center")
+    mixed = space is not None and space.discrete
+    if feedback == "integral":
+        # Adaptive quadrature is over all columns of settings, a rule over the wide ones alone.
+        return CellIntegral(base, NODES_OF_SETTINGS if mixed else None)
+    if space is not None and mixed:
+        counts = tuple(counts[axis] for axis in space.groups)
+    return CellAverage(base, counts)
+
+
+def deviations_within(beta: Any, guarantee: Guarantee, log_regions: float) -> float:
+    """Prior deviations by which f may differ from the answer to a region, in all of them.
+
+    ``log_regions`` is the logarithm of the number of regions over which the papers take a union.
+    """
+    if isinstance(beta, str) and beta == "rkhs":
+        return float(guarantee.norm_bound)
+    return sqrt(2.0 * (log_regions - log(guarantee.failure_probability)))
+
+
+class RegionSearch(NormBoundedOptimizer[Q], FreeChoice[Q]):
+    """A search by a Gaussian process for the best region, which may be finer than what was asked.
 
     The domain lists the regions known so far (``front``), and those inside some (``finer``).
     """
 
     _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
+
+    feedback: str | Kernel
+    n_representatives: Any
+    beta: str | float | Callable[[int], float]
+
+    _parameter_constraints: dict[str, Any] = REGIONS
 
     @property
     @abstractmethod
@@ -102,13 +103,18 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
 
     @abstractmethod
     def _slots_of(self, front: list[Any]) -> np.ndarray:
-        """Numbers under which regions of the front are tracked, -1 for what is not."""
+        """Return the numbers under which regions of the front are tracked, -1 if they are not."""
+
+    def _box_of(self, d: int) -> np.ndarray:
+        """The box of the domain, or a unit cube (d, 2) before it is known."""
+        return self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
 
     @overload
     def recommend(
         self,
         rule: str | None = None,
         *,
+        context: None = None,
         side: None = None,
         depth: int | None = None,
         caution: float = 0.0,
@@ -116,7 +122,13 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
 
     @overload
     def recommend(
-        self, rule: str | None = None, *, side: Sides, depth: None = None, caution: float = 0.0
+        self,
+        rule: str | None = None,
+        *,
+        context: None = None,
+        side: Sides,
+        depth: None = None,
+        caution: float = 0.0,
     ) -> Region: ...
 
     @locked
@@ -124,6 +136,7 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
         self,
         rule: str | None = None,
         *,
+        context: Any = None,
         side: Sides | None = None,
         depth: int | None = None,
         caution: float = 0.0,
@@ -137,6 +150,8 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
             that the posterior supports, one that the search has made or a finer one inside, with
             the largest posterior mean minus ``caution`` standard deviations. "paper" is the
             algorithm's own rule, which looks at the finest regions of the search alone.
+        context : None
+            There are no contexts here.
         side : float, array-like of shape (d,) or dict, default=None
             Sides of the cell wanted, one for all or one for each: the cell of this size with the
             best average anywhere in the box, not tied to the grid of a partition. Of separate
@@ -152,9 +167,10 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
         -------
         query : query
             A region: the query that asks for it. With ``side`` a
-            :class:`~skgpb.domains.Region`, of which ``points`` are the representatives.
+            :class:`~skgpb.domains.Region`, whose ``points`` are the representatives.
         """
         rule = self._checked_rule(rule)
+        self._without_context(context)
         if depth is not None and (not isinstance(depth, Integral) or depth < 0):
             raise ValueError(f"depth must be None or an integer >= 0, got {depth!r}")
         if not isinstance(caution, Real) or not 0 <= caution < np.inf:
@@ -170,21 +186,14 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
         return self._best_supported(finest, float(caution))
 
     def _best_supported(self, finest: int, caution: float) -> Q:
-        """Descend from the regions to finer ones inside, from the BEAM best of each level."""
-        regions, gp = self.domain_.copy(), self._gp
-        best, top = None, -np.inf
-        front = self._in_question(regions.front(finest), caution)
-        while front:
-            mean, std = gp.moments([regions.block(each) for each in front], std=True)
-            value = mean - caution * std
-            order = np.argsort(-value, kind="stable")
-            if best is None or value[order[0]] > top + TIE_TOLERANCE * gp.scale:
-                best, top = front[order[0]], value[order[0]]
-            front = regions.finer([front[i] for i in order[:BEAM]], finest)
-        return regions.query(best)
+        """Return the best region by the posterior, of all that are no finer than that."""
+        front = self._in_question(self.domain_.front(finest), caution)
+        return best_supported(
+            self._gp, self.domain_.copy(), front, finest, caution, self._unit_of_means()
+        )
 
     def _in_question(self, front: list[Any], caution: float) -> list[Any]:
-        """Those of the front that may be among the BEAM best, by what is tracked of them."""
+        """Return the part of the front that may be among the BEAM best by the tracked values."""
         slots, posterior = self._slots_of(front), self._gp.posterior
         tracked = slots >= 0
         if tracked.sum() <= BEAM:
@@ -194,3 +203,48 @@ class SupportedRegionOptimizer(GapOfRegions, RegionSearchOptimizer[Q], FreeChoic
         value[tracked] = known[slots[tracked]]
         level = np.partition(value[tracked], -BEAM)[-BEAM] - ROUNDING
         return [front[i] for i in np.flatnonzero(value >= level).tolist()]
+
+    # -- how far it is from the best ----------------------------------------------------------
+
+    @property
+    def _has_rivals(self) -> bool:
+        return True
+
+    def _compared(self, best: Any) -> Refined:
+        return Refined(self._gp.copy(), self.domain_.copy(), self._finest, self._block(best))
+
+
+def best_supported(
+    gp: GaussianProcess, regions: Any, front: list[Any], finest: int, caution: float, unit: float
+) -> Any:
+    """Descend from regions to finer ones inside, from the BEAM best of each level.
+
+    Parameters
+    ----------
+    gp : GaussianProcess
+        What is known.
+    regions : Partition or Balls
+        The domain, which is refined.
+    front : list
+        The regions to begin with.
+    finest : int
+        The deepest level.
+    caution : float
+        Number of standard deviations that are taken off a mean.
+    unit : float
+        What rounding is in proportion to, see ``beats``.
+
+    Returns
+    -------
+    query : query
+        The best of them.
+    """
+    best, top = None, -np.inf
+    while front:
+        mean, std = gp.moments([regions.block(each) for each in front], std=True)
+        value = levelled((mean - gp.offset - caution * std) / gp.scale)
+        order = np.argsort(-value, kind="stable")
+        if best is None or beats(value[order[0]], top, unit):
+            best, top = front[order[0]], value[order[0]]
+        front = regions.finer([front[i] for i in order[:BEAM]], finest)
+    return regions.query(best)

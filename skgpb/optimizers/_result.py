@@ -1,4 +1,4 @@
-"""What ``run`` returns, to be read by people as well."""
+"""The result of ``run``, with a readable text."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ class RunResult(OptimizeResult):
         Whether anything is known.
     message : str
         Why the run ended.
+    model : str
+        How the answers contradict the model of f at the end, and what that means; empty where they
+        do not, or nobody looked.
     gap : float
         How much better than ``x`` the best may be, see ``gap`` of the optimizer: at most this much
         with probability 1 - delta, that of ``stop`` or else 0.95, and by the rule of ``stop``. It
@@ -38,7 +41,7 @@ class RunResult(OptimizeResult):
         return self
 
     def __missing__(self, key: str) -> Any:
-        """Compute what is only computed where somebody reads it."""
+        """Compute an attribute when it is first read."""
         if key != "gap" or "compute" not in vars(self):
             raise KeyError(key)
         self["gap"] = self.__dict__.pop("compute")()
@@ -64,5 +67,7 @@ class RunResult(OptimizeResult):
             low, high = np.nanmin(rewards), np.nanmax(rewards)
             lines.append(("answers", f"{len(rewards)}, from {low:.6g} to {high:.6g}"))
         lines.append(("ended because", self.message))
+        if self.get("model"):
+            lines.append(("beware", self.model))
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from sys import maxsize
-from typing import Any, Self
+from threading import Lock
+from time import sleep
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb.exceptions import EvaluationWarning
+from skgpb._warnings import warn
+from skgpb.exceptions import AllPendingError, EvaluationWarning
 from skgpb.locks import locked
-from skgpb.optimizers._callbacks import WRAPPED, FollowedRuns, with_callbacks
-from skgpb.optimizers._gap import Gaps, by_intervals
+from skgpb.optimizers._callbacks import FollowedRuns, with_callbacks
+from skgpb.optimizers._gap import is_by_intervals
+from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._stop import DELTA, Stop
-from skgpb.optimizers._workers import Arrivals, Batches, workers_of
+from skgpb.optimizers._workers import Arrivals, Batches, described, workers_of
 from skgpb.progress import Progress
 from skgpb.utils import Integral, Real, check_size
 
-# run() gives up when so many evaluations in a row have failed: the fault is not the query's.
+# run() ends when this many evaluations in a row have failed: the queries are not the cause.
 MOST_FAILURES = 10
+# Seconds between two looks whether another run has told an answer.
+PAUSE = 0.01
+# Kinds of events that answer a query.
+ANSWERED = ("tell", "fail", "rows")
 # scikit-learn's largest levels are of this order.
 MOST_VERBOSE = 100
 
@@ -47,33 +56,48 @@ def check_budget(budget: Any) -> int:
     return int(budget)
 
 
-class Loop(Gaps, FollowedRuns):
-    """What plays an optimizer that can be asked and told."""
+class Evaluated:
+    """The evaluations of one call of ``run``.
+
+    Attributes
+    ----------
+    going_on : threading.Lock
+        Held by the call, however it ends.
+    queries : dict
+        What it evaluates or has to tell, and how many events there were when it began to.
+    """
+
+    def __init__(self) -> None:
+        self.going_on = Lock()
+        self.queries: dict[Any, int] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """An answer that has arrived and is not told: to a query that was asked after n events."""
+
+    query: Any
+    outcome: tuple[Any, Any]
+    n_events: int
+
+
+class Loop(FollowedRuns):
+    """The ``run`` method of optimizers with ask and tell."""
 
     # What it needs of the class that it is mixed into.
     ask: Any
 
-    def _ask_until(self: Any, count: int) -> None:
-        """Choose queries until so many are asked; where there are not as many, none of them."""
-        asked, pending, n_events = self._asked.copy(), self._pending.copy(), len(self._log)
-        try:
-            while len(self._asked) < count:
-                self._ask_for(self._choose)
-        except BaseException:
-            self._asked, self._pending = asked, pending
-            del self._log[n_events:]
-            raise
-
     def _ask_next(self: Any, begun: int, most: int) -> list[Any]:
         """Queries to evaluate next, where it does not matter how many are begun."""
-        if not self._batch:
-            return self.ask(most)
-        # Until something is told, ask returns what is being evaluated as well.
-        out = [query for query in self._asked if query in self._batch]
-        return [query for query in self.ask(len(out) + most) if query not in out][:most]
+        free = [query for query in self._asked if query not in self._batch][:most]
+        return (
+            [*free, *self._asked_or_new(most - len(free), another=True)]
+            if len(free) < most
+            else free
+        )
 
     def _progress(self: Any, total: float, unit: str = "query", **shown: Any) -> Progress:
-        """What the run shows of itself, see :class:`~skgpb.progress.Progress`."""
+        """Return the progress display of a run, see :class:`~skgpb.progress.Progress`."""
         minimize = self.direction == "minimize"
         return Progress(type(self).__name__, total, unit, minimize=minimize, **shown)
 
@@ -91,54 +115,91 @@ class Loop(Gaps, FollowedRuns):
     ) -> RunResult:
         """Play the loop of ``run``.
 
-        ``ask(begun, most)`` returns at most so many queries, and ``enough(out)`` says whether
-        these need not be followed by others, when they will have been answered.
+        ``ask(begun, most)`` returns at most ``most`` queries. ``enough(out)`` says whether the run
+        ends when the queries under evaluation are answered.
         """
         self._check_stop(stop)
-        self._ensure_started()
+        self.start()
         if checkpoint is not None:
             self.save(checkpoint)
         done = failed = in_a_row = 0
         ended: str | None = None
         last = None
         task = self._begin_task(budget)
-        with progress, workers:
-            while done < budget and not ended and (workers.out or not enough(())):
-                while due := self._due(workers, done, budget, ask, enough):
-                    workers.begin(due)
-                    task.begin(due)
-                    last = due[-1]
-                answers = workers.answers()
-                for query, (reward, error) in answers:
+        mine = Evaluated()
+        workers.arrive = partial(self._arrive, mine)
+        with mine.going_on, progress, workers:
+            # What an earlier run has evaluated and not told comes first.
+            for answer in self._join(mine, budget):
+                task.begin([answer.query])
+            while done < budget and not ended:
+                if not self._answers_of(mine):
+                    if not workers.out and enough(()):
+                        break
+                    while due := self._due(mine, workers, done, budget, ask, enough):
+                        task.begin(due)
+                        workers.begin(due)
+                        last = due[-1]
+                    if not workers.out:
+                        sleep(PAUSE)  # others evaluate all that may be asked
+                    workers.answers()
+                refused = None
+                while answers := self._answers_of(mine):
+                    query, (reward, error) = answers[0].query, answers[0].outcome
+                    reward, error = self._judged(query, reward, error, workers.raises)
+                    if isinstance(error, Exception):
+                        # What else has been evaluated is told before the run ends with this.
+                        self._leave_out(answers[0], mine)
+                        workers.evaluated()
+                        refused = refused or error
+                        continue
                     if error is None:
                         self.tell(query, reward)
                     else:
-                        with self._lock:
-                            self._fail(query, error)
+                        self._tell_failure(query, error)
+                    self._leave_out(answers[0], mine)
+                    last = query if last is None else last
                     done += 1
                     in_a_row = in_a_row + 1 if reward is None else 0
                     failed += reward is None
                     progress.told(reward, error)
-                    if checkpoint is not None and query is answers[-1][0]:
+                    if checkpoint is not None and len(answers) == 1:
                         self.save(checkpoint)
                     ended = self._why_ended(task.end(query, reward), callback, stop)
-                    if ended or enough(()):
+                    if ended or (refused is None and enough(())):
                         if checkpoint is not None:
                             self.save(checkpoint)
                         break
+                if refused is not None:
+                    if checkpoint is not None:
+                        self.save(checkpoint)
+                    raise refused
                 if in_a_row >= MOST_FAILURES:
                     raise RuntimeError(
                         f"the last {in_a_row} evaluations have failed, the last one with: "
                         f"{self._failures[-1][2]}; on_error='raise' shows where"
                     )
+                if not ended and enough(()):
+                    break
         task.close()
         if failed:
-            warnings.warn(
+            warn(
                 f"{failed} of {done} evaluations failed, the last one with: "
                 f"{self._failures[-1][2]}; failed_ has them all",
                 EvaluationWarning,
-                stacklevel=3 + WRAPPED,
             )
+        return self._concluded(done, failed, last, ended, stop)
+
+    @locked
+    def _concluded(
+        self: Any,
+        done: int,
+        failed: int,
+        last: Any,
+        ended: str | None,
+        stop: Stop | Callable[[Any], Any] | None,
+    ) -> RunResult:
+        """Return what a run has come to."""
         best, message = None, f"nothing is known: all {done} evaluations failed"
         if self._informed:
             best = self._result(last)
@@ -151,9 +212,79 @@ class Loop(Gaps, FollowedRuns):
             history=self.history_,
             success=best is not None,
             message=message,
+            model=self._contradicted,
         )
         delta = getattr(stop, "delta", DELTA)
-        return result.with_gap(self._gap_later(best, delta, by_intervals(stop)))
+        return result.with_gap(self._gap_later(best, delta, is_by_intervals(stop)))
+
+    # -- what is being evaluated, and has been ------------------------------------------------
+
+    @locked
+    def _join(self: Any, mine: Evaluated, most: int) -> list[Answer]:
+        """Let a run begin beside others; answers of runs that have ended, which it is to tell."""
+        self._lock.runs = [*(run for run in self._lock.runs if run.going_on.locked()), mine]
+        answers = self._answers_left(mine)[:most]
+        mine.queries.update({answer.query: answer.n_events for answer in answers})
+        return answers
+
+    def _busy(self: Any, mine: Evaluated | None = None) -> set[Any]:
+        """Return the queries that runs are evaluating, without those of one run."""
+        runs = [run for run in self._lock.runs if run is not mine and run.going_on.locked()]
+        return {query for run in runs for query in list(run.queries)}
+
+    def _answers_left(self: Any, mine: Evaluated | None = None) -> list[Answer]:
+        """Answers of runs that have ended before they could tell them."""
+        busy = self._busy(mine)
+        left = [answer for answer in self._arrived if answer.query not in busy]
+        for answer in left:
+            since = self._log[answer.n_events :]
+            if any(kind in ANSWERED and rest[0] == answer.query for kind, *rest in since):
+                self._arrived.remove(answer)  # the run ended right after it was told
+        return [answer for answer in left if answer in self._arrived]
+
+    def _arrive(self: Any, mine: Evaluated, query: Any, outcome: tuple[Any, Any]) -> None:
+        """Keep an answer, which is told next, in this run or in another one."""
+        if all(answer.query != query for answer in self._answers_of(mine)):
+            self._arrived.append(Answer(query, outcome, mine.queries[query]))
+
+    def _answers_of(self: Any, mine: Evaluated) -> list[Answer]:
+        """Answers that a run has to tell."""
+        return [answer for answer in self._arrived if answer.query in mine.queries]
+
+    def _leave_out(self: Any, answer: Answer, mine: Evaluated) -> None:
+        """Forget an answer, which was told or is none."""
+        self._arrived.remove(answer)
+        del mine.queries[answer.query]
+
+    @locked
+    def _leave_batch(self: Any) -> None:
+        """Evaluate nothing of what runs that have ended left; tell what they evaluated."""
+        for answer in self._answers_left():
+            reward, error = self._judged(answer.query, *answer.outcome, False)
+            if error is None:
+                self.tell(answer.query, reward)
+            else:
+                self._tell_failure(answer.query, error)
+            self._arrived.remove(answer)
+        busy = self._busy()
+        self._batch = [query for query in self._batch if query in busy]
+
+    @locked
+    def _judged(self: Any, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
+        """An answer and None, or None and why there is none: a text, or an exception to raise.
+
+        What ``tell`` would refuse as the reward of this query is a failure of the evaluation.
+        """
+        if error is not None or reward is None:
+            return reward, error
+        try:
+            self._checked(query, reward, None)
+        except (TypeError, ValueError) as wrong:
+            self._checked(query, None, None)  # raises where it is not for the reward
+            if raises:
+                return None, type(wrong)(f"objective({query!r}) returned no valid answer: {wrong}")
+            return None, described(wrong)
+        return reward, None
 
     def _why_ended(
         self: Any,
@@ -161,37 +292,48 @@ class Loop(Gaps, FollowedRuns):
         callback: Callable[[Any], Any] | None,
         stop: Stop | Callable[[Any], Any] | None,
     ) -> str | None:
-        """What ends the run after an answer, None if nothing does."""
+        """Return the reason to end the run after an answer, or None."""
         if called_back or (callback is not None and callback(self) is True):
             return "stopped by the callback"
         if stop is not None and self._informed and self._stops(stop):
             return str(getattr(stop, "message", "stop returned True"))
         return None
 
+    @locked
     def _due(
         self: Any,
+        mine: Evaluated,
         workers: Batches | Arrivals,
         done: int,
         budget: int,
         ask: Callable[[int, int], list[Any]],
         enough: Callable[[Iterable], bool],
     ) -> list[Any]:
-        """What is to be evaluated now: what an earlier run has left, then new queries."""
+        """Return the next queries: those that an earlier run has left, then new ones."""
         begun = done + len(workers.out)
         most = min(workers.room, budget - begun)
         if most < 1 or (workers.out and enough(workers.out)):
             return []
         self._batch = [each for each in self._batch if self._pending.get(each, 0) is None]
-        left = [each for each in self._batch if each not in workers.out]
-        if left:
-            return left[:most]
-        try:
-            due = ask(begun, most)
-        except ValueError:
-            if not workers.out:
-                raise
-            return []  # all that may be asked is being evaluated: an answer has to come first
-        self._batch += due
+        others = self._busy(mine)
+        left = [each for each in self._batch if each not in others and each not in mine.queries]
+        due = left[:most]
+        if not due:
+            try:
+                due = self._commit(self._ask_to_evaluate, ask, begun, most)
+            except AllPendingError:
+                if not (workers.out or others):
+                    raise
+                return []  # all that may be asked is being evaluated: an answer has to come first
+        mine.queries.update(dict.fromkeys(due, len(self._log)))
+        return due
+
+    def _ask_to_evaluate(
+        self: Any, ask: Callable[[int, int], list[Any]], begun: int, most: int
+    ) -> list[Any]:
+        """Ask, and note that a run evaluates it, which is one change."""
+        due = ask(begun, most)
+        self._batch = [*self._batch, *due]
         return due
 
     def _result(self: Any, last: Any) -> Any:
@@ -199,17 +341,22 @@ class Loop(Gaps, FollowedRuns):
         return self.recommend()
 
 
-class Runs(Loop):
-    """``run`` of an optimizer that is asked for nothing but the next query."""
+class Runner(Loop):
+    """``run``, the same for every optimizer."""
+
+    #: Whether queries have prices, so that a run may be limited by what it costs.
+    _has_prices: ClassVar[bool] = False
 
     def run(
-        self,
-        objective: Callable[[Any], float],
-        budget: int,
-        callback: Callable[[Self], Any] | None = None,
+        self: Any,
+        objective: Callable[[Any], Numbers],
+        budget: int | None = None,
+        *,
+        contexts: Any = None,
+        max_cost: float | None = None,
+        callback: Callable[[Any], Any] | None = None,
         progress: bool = False,
         n_jobs: int | None = None,
-        *,
         executor: Executor | None = None,
         on_error: str = "record",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -221,9 +368,19 @@ class Runs(Loop):
         Parameters
         ----------
         objective : callable
-            Takes a query and returns its noisy reward, or None where the evaluation failed.
-        budget : int
-            Number of evaluations, at least 1; failed ones count.
+            Takes a query and returns its noisy reward, or None where the evaluation failed. NaN, an
+            infinity and whatever else :meth:`tell` refuses as a reward are failures as well. A
+            function of x is given as :class:`of_x(function) <skgpb.of_x>`.
+        budget : int, default=None
+            Number of evaluations, at least 1; failed ones count. None where ``max_cost`` or
+            ``contexts`` say how many there are.
+        contexts : array-like of shape (n, d_c), or (n,) where d_c = 1, default=None
+            Where there are ``context_bounds``, the contexts in the order in which they arrive,
+            instead of ``budget`` and ``max_cost``; where sides have names also a DataFrame or a
+            list of dicts. The recommendation is for the last one.
+        max_cost : float, default=None
+            Where queries have prices what may be spent, > 0. The last query may overshoot it.
+            Failures cost nothing. Progress is then that of the cost.
         callback : callable, default=None
             Called with the optimizer after every evaluation; returning True ends the run.
         progress : bool, default=False
@@ -240,12 +397,13 @@ class Runs(Loop):
             worker waits for another. With one job the run is that without an executor; with
             more it depends on the order in which answers arrive. The executor is not shut down.
         on_error : {"record", "raise"}, default="record"
-            What to do with an exception of the objective. "record" tells the query as failed,
-            see :meth:`tell`, and goes on; the run ends with RuntimeError only when 10
-            evaluations in a row have failed. "raise" ends the run. Whatever ends it, all that
-            was told is kept, and the next run begins with what this one left unevaluated; of
-            what was given to an executor, evaluations that have not begun are cancelled, and
-            those that have are not waited for.
+            What to do with an exception of the objective, and with a returned value that is no
+            answer. "record" tells the query as failed, see :meth:`tell`, with the reason, and goes
+            on; the run ends with RuntimeError only when 10 evaluations in a row have failed.
+            "raise" ends the run, with the exception or with ValueError or TypeError, after telling
+            what else has been evaluated. Whatever ends it, all that was told is kept, and the next
+            run begins with what this one left unevaluated; of what was given to an executor,
+            evaluations that have not begun are cancelled, and those that have are not waited for.
         checkpoint : path, default=None
             Where to save the run after every evaluation or batch, see :meth:`save`; also before
             the first. A process that was killed is resumed by ``run`` on what :meth:`load`
@@ -263,25 +421,84 @@ class Runs(Loop):
         result : scipy.optimize.OptimizeResult
             Printed, it says what was found: ``x`` (the recommended query), ``fun`` (its posterior
             or empirical mean), ``nfev``, ``nfail`` (how many of these failed), ``history`` (see
-            ``history_``), ``success``, ``message`` and ``gap``, how much better the best may be
-            (see :meth:`gap`, computed when it is first read). Where all evaluations failed and
-            nothing was known before, ``success`` is False, ``x`` None and ``fun`` NaN.
+            ``history_``), ``success``, ``message``, ``model`` (how the answers contradict the
+            model of f, empty where they do not) and ``gap``, how much better the best may be
+            (see :meth:`gap`, computed when it is first read); where queries have prices also
+            ``cost``, what was spent. Where all evaluations failed and nothing was known before,
+            ``success`` is False, ``x`` None and ``fun`` NaN.
         """
-        budget = check_budget(budget)
+        # How many evaluations a cost allows is known once the run has begun: this comes last.
         check_run(objective, callback, on_error, verbose)
-        return self._play(
-            workers_of(executor, n_jobs, objective, on_error),
-            budget,
-            self._ask_next,
+        workers = workers_of(executor, n_jobs, objective, on_error)
+        self._check_stop(stop)
+        if self._without_context(contexts):
+            ahead = self._evaluations(budget, max_cost)
+        elif contexts is None or (budget is None and max_cost is None):
+            ahead = None
+        else:
+            raise ValueError(
+                "budget and max_cost must be None if contexts are given, got "
+                f"{budget!r} and {max_cost!r}"
+            )
+        rows: Any = self._checked_contexts(contexts) if ahead is None else None
+        self.start()
+        start = self.spent_ if self._has_prices else 0.0
+
+        def enough(out: Iterable[Any]) -> bool:
+            """Return whether the cost is reached when these are answered as well."""
+            if max_cost is None:
+                return False
+            return self.spent_ - start + sum(map(self._price_of, out)) >= max_cost
+
+        def ask_in_turn(begun: int, most: int) -> list[Any]:
+            return self._ask_each(rows[begun : begun + most])
+
+        most = ahead if rows is None else len(rows)
+        shown: dict[str, Any] = {"total": most}
+        if max_cost is not None:
+            shown = {"total": max_cost, "unit": "cost", "spent": lambda: self.spent_ - start}
+        result = self._play(
+            workers,
+            most,
+            self._ask_next if rows is None else ask_in_turn,
             callback,
-            self._progress(budget, bar=progress, verbose=verbose),
+            self._progress(**shown, bar=progress, verbose=verbose),
             checkpoint,
-            stop=stop,
+            enough,
+            stop,
         )
+        if rows is not None and result.success and result.nfev == most:
+            result.message = "all contexts were played"
+        if self._has_prices:
+            result.cost = self.spent_ - start
+        return result
+
+    def _evaluations(self: Any, budget: Any, max_cost: Any) -> int:
+        """Number of evaluations that a run is limited to, whatever they cost."""
+        if max_cost is None:
+            if budget is None and self._has_prices:
+                raise ValueError("run needs a budget of evaluations, a max_cost, or both")
+            return check_budget(budget)
+        if not self._has_prices:
+            raise ValueError(
+                f"max_cost is for queries with prices, and those of {type(self).__name__} have "
+                f"none: pass budget, a number of evaluations; got max_cost={max_cost!r}"
+            )
+        number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
+        if not (number and 0 < max_cost < np.inf):
+            raise ValueError(f"max_cost must be a finite number > 0, got {max_cost!r}")
+        if budget is not None:
+            return check_budget(budget)
+        # Failures cost nothing: this limit ends the run if all evaluations fail.
+        self.start()
+        least = self._least_price
+        return max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
 
 
-class PricedRuns(Runs):
-    """``run`` of an optimizer whose queries have costs, and which knows what was spent."""
+class PricedRunner(Runner):
+    """An optimizer whose queries have costs, and which knows what was spent."""
+
+    _has_prices = True
 
     _queries: Any
     _spent: float
@@ -295,80 +512,9 @@ class PricedRuns(Runs):
 
     @property
     def _least_price(self) -> float:
-        """What the cheapest answer costs."""
+        """Cost of the cheapest answer."""
         return self._queries.least_cost
 
     def _price_of(self, query: Any) -> float:
-        """What an answer of a query costs."""
+        """Return the cost of a query."""
         return query.cost
-
-    def run(
-        self: Any,
-        objective: Callable[[Any], float],
-        budget: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        progress: bool = False,
-        n_jobs: int | None = None,
-        *,
-        max_cost: float | None = None,
-        executor: Executor | None = None,
-        on_error: str = "record",
-        checkpoint: str | os.PathLike[str] | None = None,
-        verbose: int = 0,
-        stop: Stop | Callable[[Any], Any] | None = None,
-    ) -> RunResult:
-        """Ask, evaluate and tell until enough is evaluated or spent, from the present state.
-
-        Parameters
-        ----------
-        objective : callable
-            Takes a query and returns its noisy answer.
-        budget : int, default=None
-            Number of evaluations, at least 1; failed ones count. None for any number, which
-            ``max_cost`` then limits.
-        callback, progress, n_jobs, executor, on_error, checkpoint, verbose, stop
-            As in the other optimizers; with ``max_cost`` progress is that of the cost spent.
-        max_cost : float, default=None
-            Cost to be spent, > 0. The last query may overshoot it. Failures cost nothing.
-
-        Returns
-        -------
-        result : scipy.optimize.OptimizeResult
-            As in the other optimizers, and ``cost``, what was spent.
-        """
-        if max_cost is None and budget is None:
-            raise ValueError("run needs a budget of evaluations, a max_cost, or both")
-        number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
-        if max_cost is not None and not (number and 0 < max_cost < np.inf):
-            raise ValueError(f"max_cost must be a finite number > 0, got {max_cost!r}")
-        if budget is not None:
-            budget = check_budget(budget)
-        check_run(objective, callback, on_error, verbose)
-        workers = workers_of(executor, n_jobs, objective, on_error)
-        self.start()
-        start, limit = self.spent_, np.inf if max_cost is None else max_cost
-
-        def enough(out: Iterable[Any]) -> bool:
-            """Whether the cost is reached when these are answered as well."""
-            return self.spent_ - start + sum(map(self._price_of, out)) >= limit
-
-        shown: dict[str, Any] = {"total": budget}
-        if max_cost is not None:
-            shown = {"total": max_cost, "unit": "cost", "spent": lambda: self.spent_ - start}
-        most = budget
-        if most is None:
-            # Failures cost nothing: so many evaluations are enough, should they all fail.
-            least = self._least_price
-            most = max(1, ceil(max_cost / least)) if least > 0.0 else maxsize
-        result = self._play(
-            workers,
-            most,
-            self._ask_next,
-            callback,
-            self._progress(**shown, bar=progress, verbose=verbose),
-            checkpoint,
-            enough,
-            stop,
-        )
-        result.cost = self.spent_ - start
-        return result

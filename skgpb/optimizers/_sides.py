@@ -13,7 +13,7 @@ from skgpb.utils import check_bounds
 
 
 class NamedSides:
-    """What an optimizer over a box does with the names of its sides, where they have any."""
+    """Names of the sides of a box, and settings as dicts."""
 
     # What it needs of the class that it is mixed into.
     bounds: Any
@@ -21,6 +21,8 @@ class NamedSides:
 
     #: Sides that the algorithm can search: "continuous" ones, or "any" (integers, categories).
     _sides: ClassVar[str] = "continuous"
+    #: Whether what it asks and recommends are settings that can be set and are possible.
+    _keeps_settings: ClassVar[bool] = False
 
     def _make_space(self) -> ParameterSpace | None:
         """Return the settings of the box that the parameters give; None where it has no names."""
@@ -31,16 +33,26 @@ class NamedSides:
         space = named_box(bounds, name)
         if space is None:
             return None
+        if not self._keeps_settings or name != "bounds":
+            self._check_settings(space, bounds, name)
         for side, axis in space.axes:
             if axis.discrete and self._sides == "continuous":
                 raise ValueError(
-                    f"{name}[{side!r}] has separate values, got {bounds[side]!r}, and "
-                    f"{type(self).__name__} searches numbers on a continuous scale: pass a pair "
-                    "(lower, upper) or a continuous distribution, or use GPUCBOptimizer, "
-                    "GPOOOptimizer or another optimizer that observes f itself, which take sides "
-                    "of every kind"
+                    f"{name}[{side!r}] must be a pair (lower, upper) or a continuous distribution "
+                    f"for {type(self).__name__}, got {bounds[side]!r}. For integers and categories "
+                    "use GPUCBOptimizer, GPOOOptimizer or another optimizer that observes f itself"
                 )
         return space
+
+    def _check_settings(self, space: ParameterSpace, bounds: Any, name: str) -> None:
+        """Refuse constraints and steps if a query could violate them."""
+        what = "constraints" if space.feasible is not None else "Steps"
+        if what == "constraints" or any(axis.stepped for _, axis in space.axes):
+            raise ValueError(
+                f"{name} must have no {what}: {type(self).__name__} might ask or recommend a "
+                "setting that violates them. Use GPUCBOptimizer, EIOptimizer or another optimizer "
+                f"that searches a box by candidates, with bounds alone. Got {bounds!r}"
+            )
 
     def _points_of(self, X: Any) -> Any:
         """Points of the box that settings stand for; what has no names is returned as it is."""
@@ -55,7 +67,7 @@ class NamedSides:
 
     @property
     def _in_coordinates(self) -> str:
-        """What to do about an array that is not in the coordinates of named sides."""
+        """Advice for an array that is not in the coordinates of named sides."""
         if self.space_ is None or all(isinstance(axis, Span) for _, axis in self.space_.axes):
             return ""
         return (
@@ -73,7 +85,7 @@ class NamedSides:
 
 
 class NamedQueries(NamedSides):
-    """The same where what is asked lives in a box of its own, ``query_bounds``."""
+    """Names of the sides of two boxes: ``bounds`` of x, and ``query_bounds`` of queries."""
 
     # What it needs of the class that it is mixed into.
     query_bounds: Any

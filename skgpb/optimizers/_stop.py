@@ -16,11 +16,11 @@ from skgpb.utils import Real, check_size
 # Probability with which a gap may be larger than it is said to be, unless one is named.
 DELTA = 0.05
 
-# Checks are made each time that so much more was told than at the last.
+# Growth of the number of answers from one check to the next.
 GROWTH = 1.1
 # Answers before the first check where hyperparameters are learned, in up to two dimensions.
 FIRST_WHERE_LEARNED = 30
-# Share of delta that the posterior may spend; what is left is for the draws that estimate it.
+# Share of delta that the posterior may spend; the rest is for the draws that estimate it.
 OF_THE_POSTERIOR = 0.8
 
 
@@ -40,10 +40,10 @@ def first_where_learned(n_dims: int) -> int:
 class Stop:
     """Stop when the recommendation is within epsilon of the best, with probability 1 - delta.
 
-    The rule of [Wilson2024]_: the posterior of all that could be recommended is drawn jointly, as
-    often as it takes to say whether the best of a draw is further than epsilon from what would be
-    recommended with probability at most delta. Errors of the draws are part of delta, whatever the
-    number of checks. They are made whenever a tenth more was told than at the last.
+    The rule of [Wilson2024]_. It draws the values of all possible recommendations jointly from the
+    posterior, as often as it needs to decide whether the best of a draw exceeds the recommendation
+    by more than epsilon with a probability of at most delta. delta includes the error of the draws
+    in all checks. A check is made whenever the number of answers has grown by a tenth.
 
     Parameters
     ----------
@@ -52,18 +52,20 @@ class Stop:
     delta : float, default=0.05
         Probability, in (0, 1), with which it may be better than that.
     min_answers : int, default=None
-        No check is made before so many answers. None stands for 1, and where hyperparameters or
-        the noise are learned for 30 in one and two dimensions and 30 (d - 1) in d.
+        Answers before the first check. None stands for 1, or, if hyperparameters or the noise are
+        learned, for 30 in one and two dimensions and 30 (d - 1) in d.
     rule : {"draws", "interval"}, default="draws"
         "draws" is the rule above. "interval" waits until no upper end of an interval is more than
         epsilon above the lower end of the recommendation's, which holds for every f of norm at most
         ``B`` and not on average over the prior, and needs many more answers. The optimizer's
-        ``failure_probability`` must be at most delta.
+        ``guarantee.failure_probability`` must be at most delta.
 
     Notes
     -----
     The claim is as good as the model. It holds for functions that are drawn from the prior; where
     hyperparameters are learned it is too bold as long as answers are few, see :ref:`stopping`.
+    Where the kernel is learned, of arms, rows and boxes, the average over models of several
+    smoothnesses, length scales and noise variances has to agree (:mod:`skgpb.surrogate.models`).
     A stop never changes the queries of a run, and has random numbers of its own.
 
     Examples
@@ -111,7 +113,7 @@ class Stop:
         return f"within {self.epsilon:g} of the best with probability {1.0 - self.delta:g}"
 
     def risks(self, n: int, learned: bool = False, n_dims: int = 1) -> tuple[float, float] | None:
-        """What the posterior and its draws may spend of delta after n answers.
+        """Return the parts of delta for the posterior and for its draws after n answers.
 
         Parameters
         ----------

@@ -23,10 +23,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.domains.candidates import spread_points
 from skgpb.domains.mixed import rows_of_points
-from skgpb.domains.partition import sample_cells
+from skgpb.domains.partition import BoxPartition, PoolPartition, sample_cells
 from skgpb.domains.space import ParameterSpace
 from skgpb.kernels._white import DIAGONAL_POINTS, contains_white_noise
 from skgpb.roots import nonnegative
+from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import MOST_CHILDREN, check_size
 
 # The constants of Claim 2 that the paper does not give (decision D-B3).
@@ -132,6 +133,33 @@ def cell_deviations(
 
             g[h] = max(g[h], largest_within(deviations, len(lower)))
     return never_increasing(g)
+
+
+def answer_deviations(
+    gp: GaussianProcess, partition: BoxPartition | PoolPartition, n_depths: int, everywhere: bool
+) -> np.ndarray:
+    """Largest prior sd of f(x) minus the answer to a cell, x in cells of depth h = 0..n_depths - 1.
+
+    Over a sample of cells of each depth; with ``everywhere`` not those of the same shape alone.
+    """
+    found = np.zeros(n_depths)
+    for depth in range(n_depths):
+        if isinstance(partition, PoolPartition):
+            for block, members in partition.deviation_blocks(depth):
+                found[depth] = max(found[depth], gp.deviations(block, members).max())
+            continue
+        for block, lower, upper in partition.deviation_cells(depth, everywhere):
+            center, half, of = (
+                0.5 * (lower + upper),
+                0.5 * (upper - lower),
+                gp.deviations_from(block),
+            )
+
+            def deviations(t: Any, of: Any = of, c: Any = center, r: Any = half) -> Any:
+                return of(partition.rows_of(c + r * t))
+
+            found[depth] = max(found[depth], largest_within(deviations, len(center)))
+    return never_increasing(found)
 
 
 class PriorOfPoints:

@@ -18,8 +18,8 @@ from skgpb.utils import MOST_JOBS, Integral, check_size
 # Seconds. Where waiting cannot be interrupted, as on Windows, Ctrl-C takes no longer than this.
 POLL = 0.5
 
-# What comes of an executor that could evaluate no query at all: it is broken or shut down, or
-# what is to be evaluated cannot be sent. Exceptions of the objective arrive as outcomes instead.
+# Errors of an executor that could evaluate no query at all: it is broken or shut down, or the
+# objective or a query cannot be sent. Exceptions of the objective arrive as outcomes instead.
 NOT_OF_THE_QUERY = (
     BrokenExecutor,
     CancelledError,
@@ -40,7 +40,7 @@ def workers_of(
 
 
 class Batches:
-    """Jobs of joblib: what is begun together is answered together, in its order.
+    """Jobs of joblib: queries that begin together are answered together, in their order.
 
     Parameters
     ----------
@@ -58,8 +58,11 @@ class Batches:
         self._size = int(n_jobs) if positive else effective_n_jobs(n_jobs)
         self._pool = Parallel(n_jobs=n_jobs)
         self._objective, self._on_error = objective, on_error
+        self.raises: bool = on_error == "raise"
         #: What is being evaluated.
         self.out: list[Any] = []
+        #: Takes a query and its outcome, see :func:`evaluate`, as soon as there is one.
+        self.arrive: Callable[[Any, tuple], None]
 
     def __enter__(self) -> Self:
         return self
@@ -76,14 +79,19 @@ class Batches:
         """Take the queries of a batch."""
         self.out = queries
 
-    def answers(self) -> list[tuple]:
-        """Evaluate the batch: each query with its outcome, see :func:`evaluate`."""
+    def answers(self) -> None:
+        """Evaluate the batch."""
         begun, self.out = self.out, []
         objective, on_error = self._objective, self._on_error
         if len(begun) == 1:
-            return [(begun[0], evaluate(objective, begun[0], on_error))]
+            self.arrive(begun[0], evaluate(objective, begun[0], on_error))
+            return
         outcomes = self._pool(delayed(evaluate)(objective, query, on_error) for query in begun)
-        return list(zip(begun, outcomes, strict=True))
+        for query, outcome in zip(begun, outcomes, strict=True):
+            self.arrive(query, outcome)
+
+    def evaluated(self) -> None:
+        """Take what else has been evaluated, which is nothing: a batch is answered at once."""
 
 
 class Arrivals:
@@ -109,17 +117,21 @@ class Arrivals:
             n_jobs = n_workers(executor)
         self._size = check_size(n_jobs, "n_jobs", most=MOST_JOBS)
         self._executor, self._objective, self._on_error = executor, objective, on_error
+        self.raises: bool = on_error == "raise"
         self._arrived: SimpleQueue[tuple[Any, Future]] = SimpleQueue()
         #: What is being evaluated.
         self.out: dict[Any, Future] = {}
+        #: Takes a query and its outcome, see :func:`evaluate`, as soon as there is one.
+        self.arrive: Callable[[Any, tuple], None]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Cancel what no worker has begun, however the run ends."""
-        for future in self.out.values():
-            future.cancel()
+        """Cancel what no worker has begun, however the run ends; take what has been evaluated."""
+        for query, future in self.out.items():
+            if not future.cancel() and future.done() and future.exception() is None:
+                self.arrive(query, future.result())
 
     @property
     def room(self) -> int:
@@ -133,15 +145,15 @@ class Arrivals:
             unique = uuid4()
             task = self._executor.submit(evaluate, self._objective, query, self._on_error, unique)
             self.out[query] = task
-            task.add_done_callback(partial(self._arrive, query))
+            task.add_done_callback(partial(self._done, query))
 
-    def _arrive(self, query: Any, future: Future) -> None:
-        """Take an answer, in whatever thread the executor says so."""
+    def _done(self, query: Any, future: Future) -> None:
+        """Hear of an answer, in whatever thread the executor says so."""
         self._arrived.put((query, future))
 
-    def answers(self) -> list[tuple]:
-        """Wait for the next answer: its query with its outcome, see :func:`evaluate`."""
-        while True:
+    def answers(self) -> None:
+        """Wait for the next answer."""
+        while self.out:
             try:
                 query, future = self._arrived.get(timeout=POLL)
             except Empty:
@@ -149,11 +161,17 @@ class Arrivals:
             try:
                 outcome = future.result()
             except Exception as error:
-                if self._on_error == "raise" or isinstance(error, NOT_OF_THE_QUERY):
+                if not self.raises and isinstance(error, NOT_OF_THE_QUERY):
                     raise
-                outcome = None, described(error)
+                outcome = None, error if self.raises else described(error)
+            self.arrive(query, outcome)
             del self.out[query]
-            return [(query, outcome)]
+            return
+
+    def evaluated(self) -> None:
+        """Take the answers that have arrived already, without waiting."""
+        while not self._arrived.empty():
+            self.answers()
 
 
 def n_workers(executor: Executor) -> int:

@@ -50,8 +50,9 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import KNOWN, gumbel_max_values, linear_information, maximisers
 from skgpb.domains.cells import Cells
 from skgpb.domains.indirect import IndirectQuery
-from skgpb.optimizers._cell_targets import CellTargets
+from skgpb.guarantee import Guarantee
 from skgpb.optimizers._indirect import Asked, BaseIndirectOptimizer, BaseQuerySetOptimizer
+from skgpb.optimizers._targets import CellTargets, PointTargets
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.utils import (
     MOST_POINTS,
@@ -64,7 +65,7 @@ from skgpb.utils import (
 
 
 class SamplesMaximum(BaseIndirectOptimizer[Asked]):
-    """What the optimizers that sample f* share: how, and the score of a round."""
+    """Base of the optimizers that sample f*: the sampling, and the score of a round."""
 
     _parameter_constraints: dict[str, Any] = {
         "information": [StrOptions({"auto", "noiseless", "noisy", "joint"})],
@@ -80,10 +81,9 @@ class SamplesMaximum(BaseIndirectOptimizer[Asked]):
         """Draw the samples of f* that a round goes by, the same ones if it is repeated."""
         return MaxValueInformation(
             self.surrogate_,
-            self._shape,
+            self._targets,
             self._unit,
-            cells=self._cells,
-            information=self.information if self._cells is None else "joint",
+            information="joint" if self._targets.are_averages else self.information,
             known_noise=self.alpha is not None and not callable(self.alpha),
             max_values=self.max_values,
             n_max_values=self.n_max_values,
@@ -94,22 +94,23 @@ class SamplesMaximum(BaseIndirectOptimizer[Asked]):
 
 @with_shared_paragraphs
 class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
-    r"""Find the best input where a question leads to inputs at random, or through a blur.
+    r"""Find the best input if a query leads to random or blurred inputs (indirect queries).
 
-    It maximises f from noisy conditional expectations g(a) = E[f(X) | A = a].
+    Conditional max-value entropy search: it maximises f from noisy conditional expectations
+    g(a) = E[f(X) | A = a].
 
     Parameters
     ----------
     kernel, query_kernel, conditional, operator, bounds, queries, query_bounds : %(indirect)s
     targets : Cells, array-like of shape (n_targets, d) or None, default=None
-        What is to be found: the best cell of some sizes, wherever it lies in ``bounds``, or the
-        best of some points. None stands for all points. Cells need ``information="joint"``, which
-        "auto" then stands for: an answer may well be above the average of every cell.
+        The set to find the best of: cells of some sizes, wherever they lie in ``bounds``, or some
+        points. None stands for all points. Cells need ``information="joint"``, which is then the
+        meaning of "auto": an answer may well be above the average of every cell.
     n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. Information per unit cost counts.
     information, max_values, n_max_values : %(indirect)s
-    B, R, misspecification, failure_probability : %(indirect)s
+    guarantee : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     Attributes
@@ -118,19 +119,20 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
 
     Notes
     -----
-    The first queries (``n_initial``) are points of a scrambled Sobol sequence, in one dimension the
-    middles of equal parts, or, of finitely many rows, those nearest to them; in turn the one
-    farthest from all that was asked and told. One beside which something is known is left out.
-    Queries that tie afterwards are asked from the centre of the candidates outwards.
+    The initial design (``n_initial``) has points of a scrambled Sobol sequence, in one dimension
+    the middles of equal parts, or, among finitely many rows, the nearest ones. The next query is
+    always the one farthest from all earlier queries and answers. Earlier answers near a query of
+    the design replace it. Queries that tie afterwards are asked from the centre of the candidates
+    outwards.
 
-    Where no query tells anything of f*, as where answers are blurred so much that they stay far
-    below it, the one whose answer is known least per unit cost is asked.
+    If no query has information about f*, as when answers are so blurred that they stay far below
+    it, the query with the largest uncertainty per unit cost is asked.
 
     A round costs O((n + m) t) for n points and m candidates, plus the samples of f*, plus
     O(m ``n_max_values``) for eq. 7.
 
-    ``ask(n)`` shrinks the posterior of g by the pending queries; the samples of f* stay those of
-    what was told.
+    ``ask(n)`` conditions the posterior of g on the pending queries; the samples of f* depend on
+    the answers alone.
 
     References
     ----------
@@ -179,10 +181,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         information: str = "auto",
         max_values: str = "draws",
         n_max_values: int = 100,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -208,10 +207,7 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
         self.information = information
         self.max_values = max_values
         self.n_max_values = n_max_values
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
+        self.guarantee = guarantee
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -221,16 +217,14 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
 
     def _resolved_bounds(self, X: np.ndarray | None, kernel: Kernel) -> np.ndarray:
         bounds = super()._resolved_bounds(X, kernel)
-        self._cells = None
         if isinstance(self.targets, Cells):
             if self._arms is not None:
                 raise ValueError(f"targets must be points of a box of x; got {self.targets!r}")
             if self.information not in ("auto", "joint"):
                 raise ValueError(
-                    "information must be 'auto' or 'joint' where targets are Cells; got "
+                    "information must be 'auto' or 'joint' if targets are Cells; got "
                     f"{self.information!r}"
                 )
-            self._cells = CellTargets(self.targets, bounds, self.n_points, self.space_)
         elif self.targets is not None:
             rows = check_numbers(self._points_of(self.targets), "targets")
             if rows.shape[1] != len(bounds):
@@ -239,9 +233,14 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
             self._arms = rows
         return bounds
 
+    def _make_targets(self) -> PointTargets:
+        if isinstance(self.targets, Cells):
+            return CellTargets(self.targets, self.bounds_, self.n_points, self.space_)
+        return super()._make_targets()
+
     @property
     def _has_rivals(self) -> bool:
-        return self._cells is None
+        return not isinstance(self.targets, Cells)
 
     def _best_by_rule(self) -> IndirectQuery:
         """One round: samples of f*, the score of the queries, its argmax per unit cost."""
@@ -256,16 +255,14 @@ class CMESOptimizer(SamplesMaximum[IndirectQuery], BaseQuerySetOptimizer):
 
 
 class MaxValueInformation:
-    """What answers tell about f*, given samples of f*, which are drawn first.
+    """Return the information of answers about f*, given samples of f*, drawn first.
 
     Parameters
     ----------
     posterior : ConditionalMeanProcess
         f* is the largest value of f at its tracked points.
-    shape : tuple of ints or None
-        Of the product grid that these are, if they are one.
-    cells : CellTargets or None
-        Of which f* is the largest average, where it is no value of f.
+    targets : PointTargets
+        The targets; f* is the largest value of f among them.
     unit : float
         Largest prior standard deviation of f, the unit of the computation.
     information, max_values, n_max_values
@@ -275,9 +272,9 @@ class MaxValueInformation:
     rng : Generator
         Draws the samples.
     fallback : bool
-        Whether to ask for what is known least where no query tells anything of f* (decision
-        D-C12). Where answers stay far below it, as blurred ones do, being below it tells nothing
-        and all queries would tie, although f is not known.
+        Whether to ask the query with the largest uncertainty if no query has information about
+        f* (decision D-C12). If blurred answers stay far below f*, all queries would tie, although
+        f is not known.
     """
 
     unit: float
@@ -289,10 +286,9 @@ class MaxValueInformation:
     def __init__(
         self,
         posterior: ConditionalMeanProcess,
-        shape: tuple[int, ...] | None,
+        targets: PointTargets,
         unit: float,
         *,
-        cells: CellTargets | None = None,
         information: str,
         known_noise: bool,
         max_values: str,
@@ -310,12 +306,11 @@ class MaxValueInformation:
             return
         draws: Any = posterior.sample_tracked(n_max_values, random_state=int(rng.integers(2**31)))
         if self.joint:
-            values = draws if cells is None else cells.averages(draws)
-            self.places, self.weights = maximisers(values.T)
+            values = targets.values(draws)
+            self.places, self.weights = targets.members(*maximisers(values.T))
             self.samples = values.max(axis=0)
-            if cells is not None:
-                self.places, self.weights = cells.members(self.places, self.weights)
         else:
+            shape = targets.shape
             self.samples = draws.max(axis=0) if shape is None else refined_maxima(draws, shape)
 
     def __call__(

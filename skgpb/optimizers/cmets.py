@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._tree import first_maximum
+from skgpb._core._ties import first_best
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.first_design import farthest
 from skgpb.domains.indirect import IndirectCell, QueryTree, are_fewer
 from skgpb.domains.space import ParameterSpace
+from skgpb.exceptions import AllPendingError
+from skgpb.guarantee import Guarantee
 from skgpb.kernels import ConditionalMean, WindowMean
 from skgpb.kernels.learned_window import learned_conditional
 from skgpb.locks import locked
@@ -80,9 +82,9 @@ def default_cost(depth: int) -> float:
 
 @with_shared_paragraphs
 class CMETSOptimizer(SamplesMaximum[IndirectCell]):
-    """Find the best input where an answer can be sharper for a higher price.
+    """Find the best input from answers at several resolutions with different costs.
 
-    It maximises f from averages at resolutions that cost the more the finer they are.
+    It maximises f from averages over cells or windows, where a finer resolution costs more.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     update : {"repaired", "literal"}, default="repaired"
         How the tree changes, see the module's notes.
     n_points, n_initial, model_noise, information, max_values, n_max_values : %(indirect)s
-    B, R, misspecification, failure_probability : %(indirect)s
+    guarantee : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction : %(indirect)s
     random_state : %(indirect)s
 
@@ -128,14 +130,14 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
 
     Notes
     -----
-    The first queries (``n_initial``) are the coarsest cells below the root, those of a level spread
-    over the whole before the next level: their averages leave no gap.
+    The initial design (``n_initial``) has the coarsest cells below the root, level by level, in an
+    order that spreads them over the whole box. Their averages leave no gap.
 
     Scores that agree within 1e-9 tie: the lowest depth, then the lowest index is asked. Once all
     cells were asked, they may be asked again.
 
-    Where no cell tells anything of f*, as where answers are blurred so much that they stay far
-    below it, the one whose answer is known least per unit cost is asked.
+    If no cell has information about f*, as when answers are so blurred that they stay far below it,
+    the cell with the largest uncertainty per unit cost is asked.
 
     References
     ----------
@@ -190,10 +192,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         information: str = "auto",
         max_values: str = "draws",
         n_max_values: int = 100,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -221,10 +220,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self.information = information
         self.max_values = max_values
         self.n_max_values = n_max_values
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
+        self.guarantee = guarantee
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -241,7 +237,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         rows = np.array([cell.a for cell in cells])
         costs = np.array([cell.cost for cell in cells])
         value = about_maximum(self._expected(), rows, self._alphas_of(cells)) / costs
-        return cells[first_maximum(value)]
+        return cells[first_best(value, min(1.0, 1.0 / costs.max()))]
 
     def _spread_query(
         self, n: int, known: list[np.ndarray], failed: list[np.ndarray]
@@ -264,7 +260,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         pending = {(query.depth, query.index) for query in self._pending}
         free = (nodes - pending) or (self._asked_cells - pending)
         if not free:
-            raise ValueError(
+            raise AllPendingError(
                 f"all {len(nodes)} cells are pending: tell some of them before asking for more"
             )
         return sorted(free)
@@ -324,7 +320,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     # -- the two spaces ---------------------------------------------------------------------
 
     def _query_kernel(self, X: np.ndarray | None, A: np.ndarray | None) -> Kernel:
-        """What a cell averages: as given, learned from pairs, or a window of known shape."""
+        """Return the kernel of cells: as given, learned from pairs, or of a known window."""
         self._last_column = None
         if self.conditional is not None:
             kernel = super()._query_kernel(X, A)

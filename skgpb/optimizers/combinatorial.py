@@ -14,10 +14,9 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from math import isnan
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -26,17 +25,22 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skgpb._core._tree import first_maximum
+from skgpb._warnings import warn
 from skgpb.domains.allocations import Allocation, AllocationSet
 from skgpb.domains.query import PointsQuery
-from skgpb.exceptions import AllocationWarning
+from skgpb.exceptions import AllocationWarning, AllPendingError
 from skgpb.locks import locked
-from skgpb.optimizers._arms import BaseArmsOptimizer, BaseUCBOptimizer
-from skgpb.optimizers._arms_by_rule import over_arms
+from skgpb.optimizers._allocations import KnownOfAllocations
 from skgpb.optimizers._base import FreeChoice
 from skgpb.optimizers._campaigns import NamedCampaigns
+from skgpb.optimizers._feedback import is_free
+from skgpb.optimizers._inputs import Numbers
 from skgpb.optimizers._knapsack import CostTable, costs_of_arms, knapsack
-from skgpb.optimizers._posteriors import AllocationsPosterior, ArmsPosterior
+from skgpb.optimizers._prices import differs
+from skgpb.optimizers._ucb import BaseUCBOptimizer
 from skgpb.optimizers.dagp_ucb import DAGPUCBOptimizer
+from skgpb.optimizers.round import Round
+from skgpb.optimizers.search import Search
 from skgpb.utils import (
     Interval,
     Real,
@@ -50,7 +54,7 @@ __all__ = ["CombinatorialBandit", "knapsack"]
 
 
 class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
-    r"""Divide one budget between several things whose responses are not known.
+    r"""Divide one budget between several campaigns with unknown responses.
 
     Each round plays one arm of every campaign within the budget and observes a reward from each
     of them. Any optimizer over finite arms is a policy:
@@ -61,8 +65,8 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     - *DAGP-UCB* weighs the arms of a campaign by the probability that the *best allocation*
       contains them, estimated by drawing the posterior and solving the knapsack again and again
       (section 6.3 of [Nuara2020]_).
-    - *Other rules* (EI, PI, EST, MES, rules over queries such as KG and IDS, and your own) do not
-      add up over campaigns. They compare allocations, whose totals are normal as well; see Notes.
+    - *Other acquisition functions* (EI, PI, EST, MES, KG, IDS, and your own) do not
+      add up over campaigns. They score allocations, whose totals are normal as well; see Notes.
 
     Which class is for which problem: :ref:`which-class`.
 
@@ -192,14 +196,15 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         failures = self.__dict__.get("_replayed_failures", ())
         rng = check_random_state(self.random_state) if self.random_state is not None else None
         for i, (optimizer, seed) in enumerate(zip(optimizers, seeds, strict=False)):
-            self.share_lock(optimizer)
+            self._share_lock(optimizer)
             if rng is not None:
                 optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
             own = [(when,) for when, campaign in failures if campaign == i]
-            optimizer.prepare_replay(seed, failures=own)
+            optimizer._prepare_replay(seed, failures=own)
         self._give_arms(optimizers, X)
         self.optimizers_ = optimizers
-        self.named_optimizers_ = dict(zip([name for name, _ in named], optimizers, strict=True))
+        names = [name for name, _ in named]
+        self.named_optimizers_: dict[str, Any] = dict(zip(names, optimizers, strict=True))
         super()._start(X)
 
     def _make_space(self) -> None:
@@ -214,6 +219,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self.domain_: AllocationSet = AllocationSet(arms, costs, priced=self.costs is None)
         self._table()
         self._played = [np.empty((0, self.n_features_in_))]
+        self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _table(self) -> CostTable:
         """Costs and the budget, which may be another one in every round."""
@@ -230,43 +236,32 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         ):
             optimizer.fit(x, rewards)
         self._n_fitted, self._played = len(y), [X]
-
-    @property
-    def _seed(self) -> list[int]:
-        return [optimizer.seed_ for optimizer in self.optimizers_]
+        self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     @locked
-    def finish_replay(self) -> None:
+    def _finish_replay(self) -> None:
         """Let the campaigns go on by themselves as well."""
-        super().finish_replay()
+        super()._finish_replay()
         for optimizer in self.optimizers_:
-            optimizer.finish_replay()
+            optimizer._finish_replay()
 
-    def _events(self) -> list[tuple[Any, ...]]:
-        """What was asked and told, and which campaigns failed to learn when."""
-        failures = [
-            ("unlearned", when, i)
-            for i, optimizer in enumerate(self.optimizers_)
-            for when in optimizer.unlearned_.tolist()
-        ]
-        return self._log + failures
-
-    def _checked_optimizers(self) -> list[tuple[str, BaseArmsOptimizer]]:
+    def _checked_optimizers(self) -> list[tuple[str, Search]]:
         named = [(name, over_arms(name, optimizer)) for name, optimizer in self._members()]
         if not named:
             raise ValueError("optimizers must hold at least one optimizer")
         for name, optimizer in named:
-            if not isinstance(optimizer, BaseArmsOptimizer):
+            if not isinstance(optimizer, Search):
                 raise TypeError(
                     f"the optimizer of {name!r} must be one over finite arms, such as "
                     f"DAGPUCBOptimizer, got {optimizer!r}"
                 )
             if optimizer.bounds is not None or optimizer.context_bounds is not None:
-                raise ValueError(f"the optimizer of {name!r} has bounds, but needs arms= alone")
+                raise ValueError(f"the optimizer of {name!r} must have arms and no bounds")
             if optimizer.direction != "maximize":
                 raise ValueError(
-                    f"the optimizer of {name!r} has direction={optimizer.direction!r}, but what a "
-                    "budget is shared for is the largest sum: tell losses with their sign changed"
+                    f"the optimizer of {name!r} must have direction='maximize', because the sum "
+                    f"over campaigns is maximised; got {optimizer.direction!r}. Change the sign of "
+                    "losses"
                 )
         names = [name for name, _ in named]
         own = set(super().get_params(deep=False))
@@ -276,16 +271,17 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
                 "names of campaigns must be different, not empty, without '__' and none of "
                 f"{sorted(own)}; got {names}"
             )
-        classes = {type(getattr(optimizer, "rule", optimizer)) for _, optimizer in named}
+        classes = {type(optimizer) for _, optimizer in named}
         if len(classes) > 1 and not all(issubclass(cls, BaseUCBOptimizer) for cls in classes):
             raise ValueError(
-                "rules that do not add up over campaigns, such as EI, need one class for all "
-                f"campaigns, got {sorted(c.__name__ for c in classes)}"
+                "optimizers of all campaigns must have the same class if their acquisition "
+                "function does not add up over campaigns, as that of EIOptimizer; got "
+                f"{sorted(c.__name__ for c in classes)}"
             )
         return named
 
-    def _give_arms(self, optimizers: list[BaseArmsOptimizer], X: np.ndarray | None) -> None:
-        """Split the columns of X among the campaigns; what is in X are the arms of the armless."""
+    def _give_arms(self, optimizers: list[Search], X: np.ndarray | None) -> None:
+        """Split the columns of X among the campaigns; campaigns without arms take theirs from X."""
         armless = [i for i, optimizer in enumerate(optimizers) if optimizer.arms is None]
         if armless and X is None:
             raise NotFittedError(
@@ -344,13 +340,13 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         else:
             choice = self._best_by_rule(posteriors, table, excluded)
         if choice is None:
-            raise ValueError(
+            raise AllPendingError(
                 "all allocations within the budget are pending: tell some of them before asking "
                 "for more"
             )
         return self.domain_.allocation(choice)
 
-    def _index(self, posteriors: list[ArmsPosterior], table: CostTable) -> np.ndarray:
+    def _index(self, posteriors: list[Round], table: CostTable) -> np.ndarray:
         """Index of every arm of every campaign, end to end, in units of the reward."""
         drawn = [
             self.weights == "allocation"
@@ -368,9 +364,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
             index.append(posterior.in_units_of_reward(values))
         return np.concatenate(index)
 
-    def _allocation_weights(
-        self, posteriors: list[ArmsPosterior], table: CostTable
-    ) -> list[np.ndarray]:
+    def _allocation_weights(self, posteriors: list[Round], table: CostTable) -> list[np.ndarray]:
         """P(arm is part of the best allocation) for the arms of each campaign, section 6.3."""
         n_draws = max(getattr(optimizer, "n_draws", 1) for optimizer in self.optimizers_)
         draws = []
@@ -389,17 +383,17 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     def _best_by_rule(
         self,
-        posteriors: list[ArmsPosterior],
+        posteriors: list[Round],
         table: CostTable,
         excluded: set[tuple[int, ...]],
     ) -> np.ndarray | None:
         """Allocation with the best score, among those worth looking at."""
-        allocations = AllocationsPosterior(posteriors, table)
+        allocations = KnownOfAllocations(posteriors, table)
         allowed = [tuple(choice) not in excluded for choice in allocations.choices.tolist()]
         free = np.flatnonzero(allowed)
         if not len(free):
             return table.best_but(allocations.optimism, excluded)
-        scores = self.optimizers_[0].acquisition(allocations)
+        scores = self.optimizers_[0].acquisition(allocations.round())
         return allocations.choices[free[first_maximum(scores[free])]]
 
     def _best(self) -> Allocation:
@@ -412,7 +406,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     # -- what is told -------------------------------------------------------------------------
 
     @locked
-    def tell(self, query: Any, reward: Any, alpha: Any = None) -> Self:
+    def tell(self, query: Any, reward: Numbers, alpha: Numbers = None) -> Self:
         """Report the rewards of an allocation; nothing changes if anything is wrong with them.
 
         An answer is information whatever it has cost: also that of an allocation above the budget
@@ -441,43 +435,28 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         return super().tell(query, reward, alpha)
 
     def _take(self, query: Any, target: Any, value: Any, noise: Any) -> None:
-        asked, error = query in self._pending, None
+        asked = query in self._pending
         if value is not None:
-            value, error = self._tell_campaigns(query, value, noise)
+            self._tell_campaigns(query, value, noise)
         super()._take(query, target, value, noise)
         cost = self.domain_.cost_of(query)
         if not asked and cost > self._table().limit:
-            warnings.warn(
-                f"an allocation was told that costs {cost:g}, the budget is {self.budget:g}: its "
-                "answers were taken, but it will neither be asked for nor be recommended",
+            warn(
+                f"the allocation costs {cost:g}, more than the budget of {self.budget:g}: its "
+                "answers are used, but it will not be asked or recommended",
                 AllocationWarning,
-                stacklevel=4,
             )
-        if error is not None:
-            raise error
 
-    def _tell_campaigns(
-        self, query: Any, rewards: list[Any], alphas: list
-    ) -> tuple[list[Any], BaseException | None]:
-        """Tell every campaign its reward; the rewards that were taken, and the last error.
-
-        That one campaign refuses its reward, or is interrupted while it learns, does not concern
-        the others.
-        """
-        taken, failure = list(rewards), None
-        for i, (optimizer, part) in enumerate(
-            zip(self.optimizers_, self.domain_.parts_of(query), strict=True)
-        ):
+    def _tell_campaigns(self, query: Any, rewards: list[Any], alphas: list) -> None:
+        """Tell every campaign its reward, and note which of them failed to learn."""
+        parts = self.domain_.parts_of(query)
+        for i, (optimizer, part) in enumerate(zip(self.optimizers_, parts, strict=True)):
             if rewards[i] is None:
                 continue
-            try:
-                optimizer.tell(part, rewards[i], None if isnan(alphas[i]) else alphas[i])
-            except BaseException as error:
-                failure = error
-                known = sum(bool(told[i]) for _, _, told in self._history)
-                if len(optimizer.history_) == known:
-                    taken[i] = None
-        return taken, failure
+            optimizer.tell(part, rewards[i], None if isnan(alphas[i]) else alphas[i])
+            kind, *when = optimizer._log[-1]
+            if kind == "unlearned":
+                self._log.append((kind, *when, i))
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         n, rewards = len(self.optimizers_), None
@@ -543,8 +522,21 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     # -- a regressor for the campaigns ----------------------------------------------------------
 
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
     @locked
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of the value of each campaign; campaigns are independent.
 
         Parameters
@@ -568,8 +560,23 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
             return_std,
         )
 
+    @overload
+    def predict_query(self, queries: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, queries: Any, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
     @locked
-    def predict_query(self, queries: Any, return_std: bool = False) -> Any:
+    def predict_query(
+        self, queries: Any, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior of what each campaign observes in allocations, without noise.
 
         Parameters
@@ -598,3 +605,18 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         if len(self.optimizers_) == 1:
             mean, std = mean[:, 0], std[:, 0]
         return (mean, std) if return_std else mean
+
+
+def over_arms(name: str, optimizer: Any) -> Any:
+    """Return a campaign's optimizer; of one over queries that are rows, one over these as arms."""
+    if not isinstance(optimizer, Search) or (optimizer.queries is None is optimizer.targets):
+        return optimizer
+    if optimizer.targets is not None or is_free(optimizer.queries):
+        raise ValueError(
+            f"the optimizer of {name!r} must have arms, or queries that are rows, and no targets"
+        )
+    if optimizer.cost is not None:
+        raise ValueError(f"the optimizer of {name!r} must have no cost: pass costs to the bandit")
+    if optimizer.relative_noise is not None or differs(optimizer.alpha):
+        raise ValueError(f"the optimizer of {name!r} must have one alpha for all arms")
+    return clone(optimizer).set_params(arms=optimizer.queries, queries=None)

@@ -19,31 +19,33 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from functools import partial
 from math import sqrt
-from os import PathLike
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._tree import TIE_TOLERANCE
+from skgpb._core._ties import tied
+from skgpb._core._tree import Tree
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import ContextCell, ContextPartition
 from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
+from skgpb.exceptions import AllPendingError
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
 from skgpb.optimizers._contexts import InContexts
+from skgpb.optimizers._cutting import check_diameter, checked_depth, given_diameter, tree_arrays
+from skgpb.optimizers._horizon import Horizon
+from skgpb.optimizers._norm_bound import NormBoundedOptimizer
 from skgpb.optimizers._placement import Sides
-from skgpb.optimizers._result import RunResult
-from skgpb.optimizers._tree_search import check_diameter, checked_depth, given_diameter, tree_arrays
+from skgpb.optimizers._region_search import REGIONS, deviations_within, kernel_of_regions
 from skgpb.optimizers._variation import PriorOfPoints, cell_deviations
-from skgpb.optimizers.gp_tree import ROUNDING, AdaptiveTree
 from skgpb.utils import (
     MOST_CHILDREN,
     Integral,
@@ -53,7 +55,7 @@ from skgpb.utils import (
 
 
 class Promise(NamedTuple):
-    """What a candidate promises: its value of eq. 5.9, its upper confidence bound and its std."""
+    """Score of a candidate: its value of eq. 5.9, its upper confidence bound and its std."""
 
     value: float
     upper: float
@@ -61,8 +63,8 @@ class Promise(NamedTuple):
 
 
 @with_shared_paragraphs
-class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
-    r"""Choose an action where circumstances are given and change from round to round (Algorithm 3).
+class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
+    r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
 
     Parameters
     ----------
@@ -105,7 +107,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*, as for
         :class:`GPTreeOptimizer`.
-    B, R, misspecification, failure_probability : %(regions)s
+    guarantee : %(regions)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
 
     Attributes
@@ -137,7 +139,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
     *Cells* are half open and closed at the upper face of the domain (decision D-B9), so that a
     context on a boundary belongs to one side only.
 
-    *Recommendation.* The paper plays and does not recommend. ``recommend(context)`` returns the
+    *Recommendation.* The paper plays and does not recommend. ``recommend(context=...)`` returns the
     relevant cell of the highest posterior mean.
 
     *Batches.* Queries of other contexts stay pending until they are told; later ones take into
@@ -156,7 +158,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
     ...     context, action = query.points[0]
     ...     return np.exp(-10 * (action - context) ** 2) + 0.1 * rng.normal()
     >>> result = opt.run(objective, contexts=rng.uniform(size=(60, 1)))
-    >>> bool(abs(opt.recommend([0.3]).actions[0, 0] - 0.3) < 0.15)
+    >>> bool(abs(opt.recommend(context=[0.3]).actions[0, 0] - 0.3) < 0.15)
     True
     """
 
@@ -166,10 +168,13 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
     _rules = ("posterior",)
 
     domain_: ContextPartition
+    _tree: Tree
     # Parent of every node.
     _parent_of: list[int]
+    _horizon: Horizon
+    _constants: Constants
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = (REGIONS | ADAPTIVE) | {
         "bounds": "no_validation",
         "context_bounds": "no_validation",
         "n_context": [Interval(Integral, 1, None, closed="left")],
@@ -197,10 +202,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         max_depth: int | None = None,
         max_active: int = 10_000,
         beta: str | float | Callable[[int], float] = "theory",
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -222,10 +224,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         self.max_depth = max_depth
         self.max_active = max_active
         self.beta = beta
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
+        self.guarantee = guarantee
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -235,51 +234,30 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
 
     # -- the loop ---------------------------------------------------------------------------
 
-    @overload
-    def ask(self, context: ArrayLike, n: None = None) -> ContextCell: ...
-
-    @overload
-    def ask(self, context: ArrayLike, n: int) -> list[ContextCell]: ...
-
-    @locked
-    def ask(self, context: ArrayLike, n: int | None = None) -> ContextCell | list[ContextCell]:
-        """Return the action to play in a context, or a list of n different ones.
-
-        Asking again for the same context before a ``tell`` returns the same queries.
-
-        Parameters
-        ----------
-        context : array-like of shape (d_c,), or a number where d_c = 1
-            The present context, within ``context_bounds``; a dict where their sides have names.
-        n : int, default=None
-            Number of queries; None for a single one, not in a list.
-
-        Returns
-        -------
-        query : ContextCell or list of ContextCell
-        """
-        return self._ask_in(context, n)
+    def _without_context(self, context: Any) -> bool:
+        return False
 
     @overload
     def recommend(
-        self, context: ArrayLike, rule: str | None = None, *, side: None = None
+        self, rule: str | None = None, *, context: Any = None, side: None = None
     ) -> ContextCell: ...
 
     @overload
-    def recommend(self, context: ArrayLike, rule: str | None = None, *, side: Sides) -> Region: ...
+    def recommend(self, rule: str | None = None, *, context: Any = None, side: Sides) -> Region: ...
 
     @locked
     def recommend(
-        self, context: ArrayLike, rule: str | None = None, *, side: Sides | None = None
+        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
     ) -> ContextCell | Region:
         """Return the best relevant cell in a context, or the best of a size.
 
         Parameters
         ----------
-        context : array-like of shape (d_c,), or a number where d_c = 1
         rule : {"posterior"}, default=None
             The one with the highest posterior mean, which None stands for too. There is no
             "paper" here: the paper plays and does not recommend.
+        context : array-like of shape (d_c,), a number where d_c = 1, or dict
+            Where it is to be best.
         side : float, array-like of shape (d_a,) or dict, default=None
             Sides of a cell of actions, one for all or one for each: the cell of this size with the
             best average in this context, wherever it lies. None for a cell of the partition.
@@ -299,55 +277,8 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         means = self._gp.moments([self.domain_.candidate(node, context) for node in nodes])
         return self.domain_.played(self._first_best(nodes, means / self._gp.scale), context)
 
-    def run(
-        self,
-        objective: Callable[[ContextCell], float],
-        contexts: ArrayLike,
-        callback: Callable[[Self], Any] | None = None,
-        progress: bool = False,
-        *,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        on_error: str = "record",
-        checkpoint: str | PathLike[str] | None = None,
-        verbose: int = 0,
-        stop: Callable[[Self], Any] | None = None,
-    ) -> RunResult:
-        """Ask, evaluate and tell for one context after the other.
-
-        Parameters
-        ----------
-        objective : callable
-            Takes a query and returns its noisy reward.
-        contexts : array-like of shape (n, d_c), or (n,) where d_c = 1
-            The contexts in the order in which they arrive; where sides have names also a
-            DataFrame or a list of dicts.
-        callback : callable, default=None
-            Called with the optimizer after every ``tell``; returning True ends the run.
-        progress : bool, default=False
-            Whether to show a progress bar (needs tqdm).
-        n_jobs, executor, on_error, checkpoint, verbose
-            As in the other optimizers; contexts that are played side by side begin in their
-            order.
-        stop : callable, default=None
-            A function of the optimizer that returns True where the run is to end after an answer.
-            Not a :class:`~skgpb.Stop`: what is best depends on the context.
-
-        Returns
-        -------
-        result : scipy.optimize.OptimizeResult
-            ``x`` (the recommended query for the last context), ``fun`` (its posterior mean),
-            ``nfev``, ``nfail``, ``history``, ``success`` and ``message``.
-        """
-        common = (callback, progress, n_jobs, executor, on_error, checkpoint, verbose)
-        turns = self._turns(objective, contexts, *common)
-        result = self._play(*turns, stop=stop)
-        if result.success and result.nfev == turns[1]:
-            result.message = "all contexts were played"
-        return result
-
     def _result(self, last: ContextCell) -> ContextCell:
-        return self.recommend(last.context)
+        return self.recommend(context=last.context)
 
     # -- Algorithm 3 ------------------------------------------------------------------------
 
@@ -372,7 +303,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
             known = width * pool[node].std <= self._delta[depth] + width * self._g[depth]
             refine = depth < self._constants.h_max - ROUNDING and (early or known)
             refine = refine and self.domain_.joint.splittable(node)
-            if refine and not early and not self._room(leaves):
+            if refine and not early and not self._has_room(leaves):
                 # It ought to be smaller, not better known, once there is room: until then the
                 # best candidate, as if the candidates were all there is.
                 free = [each for each in nodes if self._tree.node(each)[:2] not in taken]
@@ -390,7 +321,7 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
                 reserve[node] = values.pop(node)
             else:
                 return self.domain_.played(node, context)
-        raise ValueError(
+        raise AllPendingError(
             f"all cells at the finest resolution are pending in context {context.tolist()}: tell "
             "some of them before asking for more, or increase max_depth"
         )
@@ -437,8 +368,8 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Node of the largest value; ties to the lowest depth, then to the lowest index."""
-        tied = np.flatnonzero(values >= values.max() - TIE_TOLERANCE)
-        return min((nodes[i] for i in tied), key=lambda node: self._tree.node(node)[:2])
+        among = [nodes[i] for i in tied(values)]
+        return min(among, key=lambda node: self._tree.node(node)[:2])
 
     # -- state ------------------------------------------------------------------------------
 
@@ -463,29 +394,65 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
             )
         checked_depth(self.max_depth, self.n_children)
         check_diameter(self.diameter)
-        self._points_per_axis(d)
         self._query_kernel(d)
 
     def _begin(self) -> None:
         d = self.n_features_in_
         self.n_context_ = n = self._resolved_n_context()
-        self._begin_horizon()
-        self._guarded = self._refined = False
+        self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
         self._bar: dict[int, int] = {}  # node -> number under which its x_bar is tracked
         self._parent_of = [-1]
-        prior, counts = self._query_kernel(d), self._points_per_axis(d)
+        prior, counts = self._query_kernel(d), self._counts(d)
         given = checked_depth(self.max_depth, self.n_children)
-        depth = self._find_constants(PriorOfPoints(prior, self.space_), given)
+        of_points = PriorOfPoints(prior, self.space_)
+        self._constants = Constants.of_prior(
+            self._horizon.n, self.n_children, self.bounds_, of_points, given
+        )
         at_center = self.feedback != "integral" and max(counts) == 1
         joint = partition_of_box(
-            self.bounds_, self.n_children, counts, at_center, depth, self.space_
+            self.bounds_,
+            self.n_children,
+            counts,
+            at_center,
+            self._constants.max_depth,
+            self.space_,
         )
         self.domain_ = ContextPartition(joint, self.bounds_[:n])
         self._tree = joint.tree
         self._start_surrogate(prior, joint.block(0).shape[1])
         self._relearned()
 
-    def _points_per_axis(self, d: int) -> tuple[int, ...]:
+    def _query_kernel(self, d: int) -> Kernel:
+        """Covariance between the answers that the oracle returns."""
+        box = self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
+        return kernel_of_regions(self.feedback, self.kernel, self._counts(d), box, self.space_)
+
+    def _follow_horizon(self, t: int) -> None:
+        """Let the constants hold for evaluation t."""
+        before = self._horizon
+        if t <= before.n:
+            return
+        self._horizon = before.at(t, self.anytime, type(self).__name__)
+        if self._horizon.n != before.n:
+            self._constants = self._constants.renewed(self._horizon.n)
+            self.domain_.max_depth = self._constants.max_depth
+            self._relearned()
+
+    def _has_room(self, leaves: int) -> bool:
+        return self._guard.admits(self._tree, leaves, self.max_active, self._round)
+
+    def _theory_beta(self, t: int) -> float:
+        return self._constants.beta(self._guaranteed.failure_probability)
+
+    @property
+    @locked
+    def horizon_(self) -> int:
+        """Number of evaluations that the constants are meant for at present."""
+        check_is_fitted(self, "bounds_")
+        return self._horizon.n
+
+    def _counts(self, d: int) -> tuple[int, ...]:
+        """Number of representatives along each side; one along the sides of a context."""
         n = self._resolved_n_context()
         if self.feedback == "center":
             return (1,) * d
@@ -515,8 +482,9 @@ class ContextualGPTreeOptimizer(InContexts, AdaptiveTree[ContextCell]):
         prior, stationary = PriorOfPoints(kernel, self.space_), kernel.base.is_stationary()
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self.diameter == "kernel":
-            self._delta = self._deviations_within * self._g
+            cells = self._constants.log_cells
+            self._delta = deviations_within(self.beta, self._guaranteed, cells) * self._g
         elif self.diameter == "theory":
-            self._delta = self._claim_2(self._g)
+            self._delta = self._constants.variation(self._g, self._guaranteed.failure_probability)
         else:
             self._delta = given_diameter(self.diameter, n) / self._gp.scale

@@ -19,17 +19,18 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._arms import maximum_distribution
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import shares_of_first, union_bound_beta
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._arms import BaseUCBOptimizer
-from skgpb.optimizers._posteriors import ArmsPosterior
+from skgpb.optimizers._ucb import BaseUCBOptimizer
+from skgpb.optimizers.round import Round
 from skgpb.utils import MOST_POINTS, Integral, Interval, StrOptions
 
 
 @with_shared_paragraphs
 class DAGPUCBOptimizer(BaseUCBOptimizer):
-    r"""Lose little while learning on up to some thousand arms, with a kernel that is known.
+    r"""Small cumulative regret on up to some thousand arms, with a known kernel.
 
-    It pulls the arm that makes the likely maxima known best (Section 5).
+    It pulls the arm that tells most about the arms that are likely to be the best (Section 5).
 
     .. math:: \mu_{t-1}(x) + \sqrt{\beta_t} \sum_{x'} w_t(x')
               \bigl(\sigma_{t-1}(x') - \sigma_{t, x_t = x}(x')\bigr)
@@ -40,12 +41,15 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, context_bounds, alpha : %(arms)s
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds, context_bounds : %(arms)s
+    cost, alpha, relative_noise : %(search)s
     weights : {"integral", "sampling", "joint"} or callable, default="integral"
         w_t: the integral of equation 36, exact to about 1e-12; its estimate from draws of
         independent marginals (Algorithm 2); the share of *joint* posterior draws in which an
         arm is the best, which is equation 35; or a function of the posterior, an
-        :class:`~skgpb.optimizers._posteriors.ArmsPosterior`, that returns n_arms weights >= 0.
+        :class:`~skgpb.optimizers.Round`, that returns n_arms weights >= 0.
     n_draws : int, default=1000
         Number of draws, N of Algorithm 2.
     covariance : {"auto", "full", "lean"}, default="auto"
@@ -55,13 +59,14 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         Square of the factor of the uncertainty term. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
         round t, counted from 1.
-    B, R, misspecification : %(arms)s
-    failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    guarantee, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
+    surrogate_, domain_, arms_ : %(arms)s
+    targets_, spent_ : %(search)s
+    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
@@ -75,7 +80,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     pure exploitation, too, and fails for it: Theorem 4 is unproved, though not shown to be false.
 
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers.Search`.
 
     Examples
     --------
@@ -102,17 +107,18 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         kernel: Kernel | None = None,
         *,
         arms: Any = None,
+        queries: Any = None,
+        targets: Any = None,
         bounds: Any = None,
         context_bounds: Any = None,
-        alpha: float | None = None,
-        weights: str | Callable[[ArmsPosterior], np.ndarray] = "integral",
+        cost: Any = None,
+        alpha: Any = None,
+        relative_noise: Any = None,
+        weights: str | Callable[[Round], np.ndarray] = "integral",
         n_draws: int = 1000,
         covariance: str = "auto",
         beta: str | float | Callable[[int], float] = "theory",
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -125,14 +131,15 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         super().__init__(
             kernel,
             arms=arms,
+            queries=queries,
+            targets=targets,
             bounds=bounds,
             context_bounds=context_bounds,
+            cost=cost,
             alpha=alpha,
+            relative_noise=relative_noise,
             beta=beta,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
+            guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,
@@ -147,16 +154,14 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         self.covariance = covariance
 
     @locked
-    def acquisition(
-        self, posterior: ArmsPosterior, weights: np.ndarray | None = None
-    ) -> np.ndarray:
+    def acquisition(self, posterior: Round, weights: np.ndarray | None = None) -> np.ndarray:
         """Return the mean plus sqrt(beta_t) sum_x' w_t(x') S_t(x, x').
 
         Parameters
         ----------
-        posterior : ArmsPosterior
+        posterior : Round
             What is known of all arms.
-        weights : ndarray of shape (n_arms,), default=None
+        weights : ndarray of shape (n_targets,), default=None
             w_t, >= 0. None stands for :meth:`maximum_weights`.
 
         Returns
@@ -170,36 +175,35 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         return posterior.mean + sqrt(self.exploration(posterior)) * uncertainty
 
     @locked
-    def maximum_weights(self, posterior: ArmsPosterior) -> np.ndarray:
-        """Return w_t, how likely each arm is the best, Section 5.1; shape (n_arms,)."""
+    def maximum_weights(self, posterior: Round) -> np.ndarray:
+        """Return w_t, how likely each target is the best, Section 5.1; shape (n_targets,)."""
         if callable(self.weights):
             weights = np.asarray(self.weights(posterior), dtype=np.float64)
             if (
-                weights.shape != (posterior.n_arms,)
+                weights.shape != (posterior.n_targets,)
                 or not (np.isfinite(weights) & (weights >= 0)).all()
             ):
                 raise ValueError(
-                    f"weights must return {posterior.n_arms} finite numbers >= 0, got {weights!r}"
+                    f"weights must return {posterior.n_targets} finite numbers >= 0, got "
+                    f"{weights!r}"
                 )
             return weights
+        mean, std = posterior.target_mean, np.sqrt(posterior.target_var)
         if self.weights == "integral":
-            return maximum_distribution(posterior.mean, posterior.std)
+            return maximum_distribution(mean, std)
         if self.weights == "sampling":
             return shares_of_first(
-                lambda k: (
-                    posterior.mean
-                    + posterior.std * posterior.rng.standard_normal((k, posterior.n_arms))
-                ),
+                lambda k: mean + std * posterior.rng.standard_normal((k, posterior.n_targets)),
                 self.n_draws,
-                posterior.n_arms,
+                posterior.n_targets,
             )
-        return shares_of_first(posterior.draws, self.n_draws, posterior.n_arms)
+        return shares_of_first(posterior.draws, self.n_draws, posterior.n_targets)
 
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
-        delta = self.failure_probability
-        if self.arms is None:
+        delta = self._guaranteed.failure_probability
+        if self._stands_for_box:
             # Equation 22: the other half is for f between the candidates.
             delta *= 0.5
         return union_bound_beta(t, n_arms, delta)

@@ -17,15 +17,16 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb._core._arms import expected_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.improvement import standard_scores
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._arms import BaseArmsOptimizer
-from skgpb.optimizers._posteriors import ArmsPosterior
+from skgpb.optimizers.round import Round
+from skgpb.optimizers.search import Search
 from skgpb.utils import Real
 
 
 @with_shared_paragraphs
-class ESTOptimizer(BaseArmsOptimizer):
-    r"""GP-UCB whose width follows from an estimate of the maximum: to compare with.
+class ESTOptimizer(Search):
+    r"""GP-UCB with a width that follows from an estimate of the maximum, for comparison.
 
     It pulls the arm of the smallest (m - mean(x)) / std(x), m an estimate of the maximum.
 
@@ -34,21 +35,26 @@ class ESTOptimizer(BaseArmsOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, context_bounds, alpha : %(arms)s
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds, context_bounds : %(arms)s
+    cost, alpha, relative_noise : %(search)s
     optimum : float, default=None
         The best value of f where it is known, in units of the reward; None to estimate it.
-    B, R, misspecification, failure_probability : %(arms)s
+    guarantee : %(arms)s
     n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
+    surrogate_, domain_, arms_ : %(arms)s
+    targets_, spent_ : %(search)s
+    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers.Search`.
 
     Examples
     --------
@@ -73,14 +79,15 @@ class ESTOptimizer(BaseArmsOptimizer):
         kernel: Kernel | None = None,
         *,
         arms: Any = None,
+        queries: Any = None,
+        targets: Any = None,
         bounds: Any = None,
         context_bounds: Any = None,
-        alpha: float | None = None,
+        cost: Any = None,
+        alpha: Any = None,
+        relative_noise: Any = None,
         optimum: float | None = None,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -93,13 +100,14 @@ class ESTOptimizer(BaseArmsOptimizer):
         super().__init__(
             kernel,
             arms=arms,
+            queries=queries,
+            targets=targets,
             bounds=bounds,
             context_bounds=context_bounds,
+            cost=cost,
             alpha=alpha,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
+            relative_noise=relative_noise,
+            guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,
@@ -112,7 +120,7 @@ class ESTOptimizer(BaseArmsOptimizer):
         self.optimum = optimum
 
     @locked
-    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+    def acquisition(self, posterior: Round) -> np.ndarray:
         """Return (mean(x) - m) / std(x), Algorithm 1."""
         if self.optimum is None:
             m = expected_maximum(posterior.mean, posterior.std)

@@ -16,137 +16,31 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from math import floor, log, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
-from skgpb._core._tree import Tree
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import BoxPartition, Cell
-from skgpb.domains.partition import deepest_level, sample_cells
+from skgpb.domains.partition import sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.exceptions import RefinementWarning
-from skgpb.optimizers._base import Q
+from skgpb.guarantee import Guarantee
+from skgpb.locks import locked
+from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
+from skgpb.optimizers._cutting import Cutting, best_divisible
 from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._region_search import RegionSearchOptimizer
-from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
-from skgpb.optimizers._variation import (
-    PriorOfPoints,
-    cell_deviations,
-    claim_2,
-    h_max,
-    never_increasing,
-    smoothness_exponent,
-)
+from skgpb.optimizers._tree_search import PartitionSearch
+from skgpb.optimizers._variation import PriorOfPoints, answer_deviations, cell_deviations
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import MOST_LEAVES, Integral, Interval, StrOptions
-
-# A depth that is an integer up to rounding is that integer.
-ROUNDING = 1e-9
-
-
-class Constants:
-    """The constants of section 3.3.2, for a search of n evaluations.
-
-    Attributes
-    ----------
-    h_max : float
-        As given, or equation 3.4 (decision D-B4); a real number.
-    max_depth : int
-        The same, rounded down.
-    log_cells : float
-        Logarithm of the number of cells: those that n evaluations create, not all K^h.
-    """
-
-    def __init__(
-        self, n: int, n_children: int, d: int, exponent: float, given: int | None = None
-    ) -> None:
-        self._of = (n_children, d, exponent, given)
-        K, limit = n_children, deepest_level(n_children)
-        self.h_max: float = float(min(limit, h_max(n, exponent, K, d)) if given is None else given)
-        self.max_depth: int = floor(self.h_max + ROUNDING)
-        created = n * K * max(1.0, self.h_max)
-        self.log_cells: float = min((self.max_depth + 1) * log(K), log(created))
-        self._events = log(2.0 * max(1.0, self.h_max) * n), log(created)
-
-    def renewed(self, n: int) -> Constants:
-        """The same for another number of evaluations."""
-        return Constants(n, *self._of)
-
-    def beta(self, failure_probability: float) -> float:
-        """Square of Claim 1's beta_n, with Remark 8's count of n K h_max leaves (D-B3)."""
-        return 2.0 * (log(1.0 / failure_probability) + self._events[0] + self._events[1])
-
-
-class AdaptiveTree(Horizon, RegionSearchOptimizer[Q]):
-    """What Algorithms 1 and 3 share: constants that depend on n, and a guard of refinement."""
-
-    _overdrawn: bool
-
-    _parameter_constraints: dict[str, Any] = {
-        "diameter": [StrOptions({"kernel", "theory"}), tuple, list, callable],
-        "max_active": [Interval(Integral, 1, MOST_LEAVES, closed="both")],
-    }
-
-    n_children: int
-    max_active: int
-    failure_probability: float
-    _tree: Tree
-    _guarded: bool
-
-    def _theory_beta(self, t: int) -> float:
-        return self._constants.beta(self.failure_probability)
-
-    @property
-    def _log_regions(self) -> float:
-        return self._constants.log_cells
-
-    def _find_constants(self, kernel: Callable, given: int | None) -> int:
-        """Constants of the horizon, for a prior covariance of f between points; h_max."""
-        exponent = smoothness_exponent(kernel, self.bounds_)
-        K, d = int(self.n_children), self.n_features_in_
-        self._constants = Constants(self.horizon_, K, d, exponent, given)
-        return self._constants.max_depth
-
-    def _set_horizon(self) -> None:
-        self._constants = self._constants.renewed(self.horizon_)
-        self.domain_.max_depth = self._constants.max_depth
-        self._relearned()
-
-    def _claim_2(self, g: np.ndarray) -> np.ndarray:
-        K, d = self._tree.n_children, self.n_features_in_
-        return claim_2(g, K, d, self.failure_probability)
-
-    def _room(self, leaves_before: int) -> bool:
-        """Whether another cell may be split before the next evaluation (decision D-B6).
-
-        Up to ``max_active`` leaves any number may; beyond, one, so that the tree keeps growing
-        where the index is large, at a cost that is bounded by the number of evaluations.
-        """
-        tree = self._tree
-        if tree.n_leaves + tree.n_children - 1 <= self.max_active or tree.n_leaves == leaves_before:
-            return True
-        if not self._guarded:
-            self._guarded = True
-            warnings.warn(
-                f"the tree reached max_active={self.max_active} after {self._round} evaluations: "
-                "from now on at most one cell is refined before each evaluation. Refinement runs "
-                "ahead of evaluation where V_h (diameter) is wide next to sqrt(beta) times the "
-                "standard deviation. Pass a smaller diameter, a kernel with longer length scales, "
-                "a larger beta or a smaller max_depth; or raise max_active",
-                RefinementWarning,
-                stacklevel=4,
-            )
-        return False
 
 
 @with_shared_paragraphs
-class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
+class GPTreeOptimizer(PartitionSearch):
     r"""Find the best point of a box of ten or more dimensions by a tree of cells (Algorithm 1).
 
     f is evaluated at centres of cells (or answers with averages over them). Unlike methods that
@@ -188,9 +82,9 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows Claim 1 and
         Remark 8: 2 (log(1/theta) + log(2 h_max n) + log(n K h_max)). "rkhs" is valid for all cells
-        at once and any f of norm at most ``B`` (:doc:`/user_guide/guarantees`). A callable takes
+        at once and any f of norm at most B (:doc:`/user_guide/guarantees`). A callable takes
         the round t, counted from 1.
-    B, R, misspecification, failure_probability : %(regions)s
+    guarantee : %(regions)s
     optimizer, n_restarts_optimizer, relearn, normalize_y : %(regions)s
     direction, random_state : %(regions)s
 
@@ -238,6 +132,11 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
     True
     """
 
+    _parameter_constraints: dict[str, Any] = ADAPTIVE
+
+    _horizon: Horizon
+    _constants: Constants
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -255,10 +154,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         min_members: int = 1,
         max_active: int = 1000,
         beta: str | float | Callable[[int], float] = "theory",
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -280,10 +176,7 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         self.min_members = min_members
         self.max_active = max_active
         self.beta = beta
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
+        self.guarantee = guarantee
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -307,11 +200,11 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
             node = self._best_within(posterior, self._mask(excluded))
             if node < 0:
                 # Every leaf is being evaluated already: refine the best of those that can be.
-                self._refine(self._best_divisible_leaf(), expected)
+                self._refine(best_divisible(self.domain_, self._best_leaf), expected)
                 continue
             depth = self._tree.node(node)[0]
             known = sqrt(beta * posterior.tracked_at(node)[1]) <= self._delta[depth]
-            if known and self.domain_.splittable(node) and self._room(leaves):
+            if known and self.domain_.splittable(node) and self._has_room(leaves):
                 self._refine(node, expected)
             elif node in pending:
                 excluded.add(node)
@@ -340,13 +233,19 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         mask[list(nodes)] = 1
         return mask
 
-    def _expand(self, node: int) -> int:
+    def _has_room(self, leaves: int) -> bool:
+        return self._guard.admits(self._tree, leaves, self.max_active, self._round)
+
+    def _expand_all(self, nodes: list[int]) -> list[int]:
         """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
-        first = super()._expand(node)
-        children = range(first, self._tree.n_nodes)
-        self._gp.track(self.domain_.blocks(first, children.stop), children)
+        firsts = []
+        for node in nodes:
+            first = self.domain_.split(node)
+            children = range(first, self._tree.n_nodes)
+            self._gp.track(self.domain_.blocks(first, children.stop), children)
+            firsts.append(first)
         self._refined = True
-        return first
+        return firsts
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: every cell of the tree is tracked under its node's number."""
@@ -363,13 +262,39 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
     # -- state ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._begin_horizon()
-        self._guarded = self._refined = False
+        self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
         super()._begin()
 
-    def _resolved_depth(self) -> int:
-        prior = self._point_kernel(self._query_kernel(self.n_features_in_))
-        return self._find_constants(prior, self._given_depth())
+    @property
+    @locked
+    def horizon_(self) -> int:
+        """Number of evaluations that the constants are meant for at present."""
+        check_is_fitted(self, "bounds_")
+        return self._horizon.n
+
+    def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
+        prior, given = self._point_kernel(kernel), cutting.given_depth()
+        of = Constants.of_prior(self._horizon.n, self.n_children, self.bounds_, prior, given)
+        self._constants = of
+        return of.max_depth
+
+    def _follow_horizon(self, t: int) -> None:
+        """Let the constants hold for evaluation t."""
+        before = self._horizon
+        if t <= before.n:
+            return
+        self._horizon = before.at(t, self.anytime, type(self).__name__)
+        if self._horizon.n != before.n:
+            self._constants = self._constants.renewed(self._horizon.n)
+            self.domain_.max_depth = self._constants.max_depth
+            self._relearned()
+
+    def _theory_beta(self, t: int) -> float:
+        return self._constants.beta(self._guaranteed.failure_probability)
+
+    @property
+    def _log_regions(self) -> float:
+        return self._constants.log_cells
 
     def _point_kernel(self, kernel: Kernel) -> Callable:
         """Prior covariance of f between points, from that of the answers to queries."""
@@ -381,13 +306,16 @@ class GPTreeOptimizer(AdaptiveTree[Cell], GaussianTreeSearchOptimizer):
         """V_h for h = 0..max_depth + 1, in normalised units."""
         if self.diameter != "theory":
             return super()._diameter()
-        n = self.max_depth_ + 2
+        return self._constants.variation(self._deviations(), self._guaranteed.failure_probability)
+
+    def _deviations(self) -> np.ndarray:
+        """g_h of Claim 2 for h = 0..max_depth + 1."""
+        n, everywhere = self.max_depth_ + 2, not self._stationary
         if type(self.domain_) is not BoxPartition:
-            deviations = np.array([self._largest_deviation(depth) for depth in range(n)])
-            return self._claim_2(never_increasing(deviations))
-        prior, everywhere = self._point_kernel(self.surrogate_.kernel_), not self._stationary
+            return answer_deviations(self._gp, self.domain_, n, everywhere)
+        prior = self._point_kernel(self.surrogate_.kernel_)
 
         def cells(depth: int) -> list[tuple[np.ndarray, np.ndarray]]:
             return sample_cells(self.bounds_, self._tree.n_children, depth, everywhere)
 
-        return self._claim_2(cell_deviations(prior, cells, n))
+        return cell_deviations(prior, cells, n)

@@ -9,23 +9,24 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._arms import BaseUCBOptimizer
-from skgpb.optimizers._posteriors import ArmsPosterior
-from skgpb.surrogate.information_gain import information_gain_function, norm_bound_beta
+from skgpb.optimizers._ucb import BaseUCBOptimizer
+from skgpb.optimizers.round import Round
+from skgpb.surrogate.information_gain import information_gain_function
 from skgpb.utils import Interval, Real, StrOptions
 
 
 @with_shared_paragraphs
 class GPTSOptimizer(BaseUCBOptimizer):
-    r"""Thompson sampling, which asks what is best in a draw from the posterior: to compare with.
+    r"""Thompson sampling: pull the arm that is best in a draw from the posterior.
 
     It pulls the best arm of mean(x) + sqrt(beta_t) (draw(x) - mean(x)), a joint draw of all arms.
     Draws are pathwise: the low-rank symmetric root of the prior covariance is found once, a round
@@ -34,18 +35,24 @@ class GPTSOptimizer(BaseUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, context_bounds, alpha, B, R, misspecification, information_gain : %(arms)s
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds, context_bounds : %(arms)s
+    cost, alpha, relative_noise : %(search)s
+    information_gain : %(arms)s
     beta : "theory", float or callable, default=1.0
         Factor of the posterior *variance* of the draw. 1 is Thompson sampling; "theory" is
         v_t^2 = (B + R / sqrt(alpha) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))))^2 of
         [Chowdhury2017]_, with which it explores far more; a callable takes the round t, counted
         from 1.
-    failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    guarantee, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
+    surrogate_, domain_, arms_ : %(arms)s
+    targets_, spent_ : %(search)s
+    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
@@ -58,7 +65,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
     independently for each arm.
 
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers.Search`.
 
     Examples
     --------
@@ -90,15 +97,16 @@ class GPTSOptimizer(BaseUCBOptimizer):
         kernel: Kernel | None = None,
         *,
         arms: Any = None,
+        queries: Any = None,
+        targets: Any = None,
         bounds: Any = None,
         context_bounds: Any = None,
-        alpha: float | None = None,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
+        cost: Any = None,
+        alpha: Any = None,
+        relative_noise: Any = None,
         information_gain: str | float | Callable[[int], float] = "greedy",
         beta: str | float | Callable[[int], float] = 1.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -111,14 +119,15 @@ class GPTSOptimizer(BaseUCBOptimizer):
         super().__init__(
             kernel,
             arms=arms,
+            queries=queries,
+            targets=targets,
             bounds=bounds,
             context_bounds=context_bounds,
+            cost=cost,
             alpha=alpha,
+            relative_noise=relative_noise,
             beta=beta,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
+            guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,
@@ -131,15 +140,15 @@ class GPTSOptimizer(BaseUCBOptimizer):
         self.information_gain = information_gain
 
     @locked
-    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
-        """Return one joint draw of all arms, its deviations from the mean scaled."""
-        draw = posterior.draws(1)[0]
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return one joint draw of all queries, its deviations from the mean scaled."""
+        draw = posterior.query_draws(1)[0]
         return posterior.mean + sqrt(self.exploration(posterior)) * (draw - posterior.mean)
 
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """v_t^2."""
-        return norm_bound_beta(self, self._gain(t - 1), log(2.0 / self.failure_probability))
+        return self._norm_bound_beta(self._gain(t - 1), 2.0)
 
     def _begin(self) -> None:
         super()._begin()

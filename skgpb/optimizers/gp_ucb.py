@@ -17,9 +17,10 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import union_bound_beta
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._arms import NormBoundedUCBOptimizer
-from skgpb.optimizers._posteriors import ArmsPosterior
+from skgpb.optimizers._ucb import NormBoundedUCBOptimizer
+from skgpb.optimizers.round import Round
 
 # Where the kernel is learned: chosen on one half of ``benchmarks.suite`` (decision D-D9).
 BETA = 2.0
@@ -27,7 +28,7 @@ BETA = 2.0
 
 @with_shared_paragraphs
 class GPUCBOptimizer(NormBoundedUCBOptimizer):
-    r"""Find the best setting, or arm, from noisy values; begin here for values at points.
+    r"""Find the best setting, or arm, from noisy values: Bayesian optimization with GP-UCB.
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Srinivas2010]_.
 
@@ -36,25 +37,29 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, context_bounds, alpha : %(arms)s
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds, context_bounds : %(arms)s
+    cost, alpha, relative_noise : %(search)s
     beta : {"theory", "rkhs"}, float or callable, default=None
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box. "rkhs" is valid everywhere at
-        once for any f of norm at most ``B`` (:doc:`/user_guide/guarantees`). A callable takes the
+        once for any f of norm at most B (:doc:`/user_guide/guarantees`). A callable takes the
         round t, counted from 1. None stands for 2 where ``kernel`` is None, the best known,
         and for "theory" where a kernel is given.
-    B, R, misspecification : %(arms)s
-    failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    guarantee, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
+    surrogate_, domain_, arms_ : %(arms)s
+    targets_, spent_ : %(search)s
+    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers.Search`.
 
     Examples
     --------
@@ -79,14 +84,15 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
         kernel: Kernel | None = None,
         *,
         arms: Any = None,
+        queries: Any = None,
+        targets: Any = None,
         bounds: Any = None,
         context_bounds: Any = None,
-        alpha: float | None = None,
+        cost: Any = None,
+        alpha: Any = None,
+        relative_noise: Any = None,
         beta: str | float | Callable[[int], float] | None = None,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -99,14 +105,15 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
         super().__init__(
             kernel,
             arms=arms,
+            queries=queries,
+            targets=targets,
             bounds=bounds,
             context_bounds=context_bounds,
+            cost=cost,
             alpha=alpha,
+            relative_noise=relative_noise,
             beta=beta,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
+            guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,
@@ -118,14 +125,14 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
         )
 
     @locked
-    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+    def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the upper confidence bound of every arm; the first of the largest is pulled."""
         beta = self.exploration(posterior)
         bonus = sqrt(beta) * posterior.std
         return posterior.mean + bonus
 
     @locked
-    def exploration(self, posterior: ArmsPosterior) -> float:
+    def exploration(self, posterior: Round) -> float:
         """Return beta_t: given, what the theory says, or where nothing is given what was best."""
         if self.beta is None:
             if self.kernel is not None:
@@ -136,8 +143,8 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
-        delta = self.failure_probability
-        if self.arms is None:
+        delta = self._guaranteed.failure_probability
+        if self._stands_for_box:
             # Candidates stand for a box: the other half is for f between them.
             delta *= 0.5
         return union_bound_beta(t, n_arms, delta)

@@ -18,7 +18,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from math import log, sqrt
 from typing import Any
@@ -29,16 +28,19 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._posterior import Posterior
-from skgpb._core._tree import TIE_TOLERANCE, first_maximum
+from skgpb._core._ties import first_best, tied
 from skgpb._docstrings import with_shared_paragraphs
+from skgpb._warnings import warn
 from skgpb.domains import Ball, Balls, ChebyshevCovering, EuclideanCovering
 from skgpb.domains.covering import LEVELS, Covering
 from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
+from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
-from skgpb.exceptions import RefinementWarning
+from skgpb.exceptions import AllPendingError, RefinementWarning
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._horizon import Horizon
-from skgpb.optimizers._region_search import SupportedRegionOptimizer
+from skgpb.optimizers._horizon import HORIZON, Horizon
+from skgpb.optimizers._region_search import RegionSearch, deviations_within, kernel_of_regions
 from skgpb.optimizers._variation import (
     PriorOfPoints,
     claim_2,
@@ -55,20 +57,20 @@ from skgpb.utils import (
     check_callable_value,
 )
 
-# So many balls are allowed before the first evaluation.
+# Maximum number of balls before the first evaluation.
 HEAD_START = 1000
-# So many boxes may an uncovered region consist of; their number grows exponentially with d.
+# Maximum number of boxes of an uncovered region; it grows exponentially with d.
 MAX_EFFORT = 100_000
 
 
 @with_shared_paragraphs
-class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
+class GPZoomingOptimizer(RegionSearch[Ball]):
     r"""Find the best point of a box of up to four dimensions by balls that shrink (Algorithm 2).
 
     It needs no tree of partitions: the balls follow the function, and a covering oracle says
     where a new one is needed. Lengths are measured in units of the domain's sides, so that the
     domain is the unit cube, whose diameter is 1 under the sup norm and sqrt(d) for Euclidean
-    balls. A round costs O(m t) for m balls and t distinct queries, and what the oracle takes.
+    balls. A round takes O(m t) for m balls and t distinct queries, plus the time of the oracle.
 
     Parameters
     ----------
@@ -105,14 +107,14 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         diam / 2 * n**-((1 + 1/a) / (2 a)), a being the exponent of smoothness of the kernel;
         that is diam / (2 n) where f is differentiable.
     max_active : int, default=5000
-        At most so many balls; 1,000 of them at once, the others in step with the evaluations.
+        Maximum number of balls; 1,000 of them at once, the others as evaluations are made.
         Where more would be needed, balls are evaluated instead of shrunk, before the first
         evaluation with a :class:`~skgpb.exceptions.RefinementWarning`.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows the proof of
-        Claim 6, see Notes; "rkhs" is valid for all balls at once and any f of norm at most ``B``
+        Claim 6, see Notes; "rkhs" is valid for all balls at once and any f of norm at most B
         (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
-    B, R, misspecification, failure_probability : %(regions)s
+    guarantee : %(regions)s
     optimizer, n_restarts_optimizer, relearn : %(regions)s
     normalize_y : bool, default=False
         Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
@@ -176,7 +178,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     True
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: dict[str, Any] = HORIZON | {
         "bounds": "no_validation",
         "metric": [StrOptions({"chebyshev", "euclidean"})],
         "variation": [StrOptions({"kernel", "theory"}), tuple, list, callable],
@@ -189,6 +191,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
 
     domain_: Balls
     covering_: Covering
+    _horizon: Horizon
     _guarded: bool
     _exhausted: bool
 
@@ -207,10 +210,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         r_min: float | None = None,
         max_active: int = 5000,
         beta: str | float | Callable[[int], float] = "theory",
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -230,10 +230,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         self.r_min = r_min
         self.max_active = max_active
         self.beta = beta
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
+        self.guarantee = guarantee
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -288,8 +285,8 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         top = index.max()
         if top == -np.inf:
             return -1
-        tied = np.flatnonzero(index >= top - TIE_TOLERANCE)
-        return int(tied[np.argmin(depth[tied])])
+        among = tied(index)
+        return int(among[np.argmin(depth[among])])
 
     def _should_shrink(self, ball: int, posterior: Posterior, beta: float) -> bool:
         """Line 3."""
@@ -325,7 +322,7 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     def _settle(self) -> None:
         """Lines 2 to 5 of the next round, as far as the answers lead."""
         self._settled = self.domain_.depth.copy()
-        if self.anytime or self._round < self.horizon_:
+        if self.anytime or self._round < self._horizon.n:
             self._follow_horizon(self._round + 1)
             following = self._following if callable(self.beta) else self._beta(self._round + 1)
             self._refine(self._round + 1, following)
@@ -335,26 +332,35 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         smallest = np.flatnonzero(self._settled == self._settled.max())
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
         means = self._gp.moments([self._block(ball) for ball in balls])
-        return balls[first_maximum(means, TIE_TOLERANCE * self._gp.scale)]
+        return balls[first_best((means - self._gp.offset) / self._gp.scale, self._unit_of_means())]
 
     # -- the constants of Appendix D --------------------------------------------------------
 
     def _theory_beta(self, t: int) -> float:
         """Claim 6."""
-        u = log(1.0 / self.failure_probability)
-        return 2.0 * (u + log(2.0 * self.horizon_) + self._log_regions)
+        u = log(1.0 / self._guaranteed.failure_probability)
+        return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 
     @property
     def _log_regions(self) -> float:
         """Logarithm of M, more balls than there can ever be."""
         return min(self.n_features_in_ * self.max_depth_ * log(2.0), log(self.max_active))
 
-    def _set_horizon(self) -> None:
+    def _follow_horizon(self, t: int) -> None:
+        """Let the constants hold for evaluation t."""
+        before = self._horizon
+        if t <= before.n:
+            return
+        self._horizon = before.at(t, self.anytime, type(self).__name__)
+        if self._horizon.n != before.n:
+            self._find_constants()
+
+    def _find_constants(self) -> None:
         """r_min and all that depends on it."""
         diameter, a = self.covering_.diameter, self._exponent
         if self.r_min is None:
             self.r_min_: float = (
-                0.5 * diameter * float(self.horizon_) ** (-(1.0 + 1.0 / a) / (2.0 * a))
+                0.5 * diameter * float(self._horizon.n) ** (-(1.0 + 1.0 / a) / (2.0 * a))
             )
         else:
             self.r_min_ = float(self.r_min)
@@ -382,9 +388,10 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            return 2.0 * claim_2(g, 4**d, d, self.failure_probability)
+            return 2.0 * claim_2(g, 4**d, d, self._guaranteed.failure_probability)
         g = never_increasing(np.array([self._deviation(r) for r in radii]))
-        return self._deviations_within * g
+        factor = deviations_within(self.beta, self._guaranteed, self._log_regions)
+        return factor * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:
         """Largest prior sd of f(y) minus the answer to a ball, or f at its centre; y inside.
@@ -414,37 +421,36 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         smallest = np.flatnonzero(self.domain_.depth >= self.max_depth_)
         ball = self._best_ball(posterior, beta, self._variation, smallest.tolist())
         if ball < 0:
-            raise ValueError(
+            raise AllPendingError(
                 f"all {len(self.domain_)} balls are pending and none may be smaller: tell some "
                 "of them before asking for more, or decrease r_min"
             )
         return ball
 
     def _room(self, t: int) -> bool:
-        """Whether another ball may be needed before evaluation t.
+        """Return whether another ball may be needed before evaluation t.
 
         Breadth-first refinement would spend ``max_active`` at once, at places that no answer has
         pointed to, so all but HEAD_START of them become available in step with the evaluations.
         """
         head = min(HEAD_START, self.max_active)
-        share = head + (self.max_active - head) * min(1.0, t / self.horizon_)
+        share = head + (self.max_active - head) * min(1.0, t / self._horizon.n)
         if self.covering_.effort > MAX_EFFORT:
             if not self._exhausted:
                 self._exhausted = True
-                warnings.warn(
+                warn(
                     f"the region that {len(self.domain_)} balls leave uncovered in "
                     f"{self.n_features_in_} dimensions consists of more than {MAX_EFFORT} boxes: "
                     "balls are shrunk no further. Use GPTreeOptimizer, whose cost does not grow "
                     "with the dimension like this, or a smaller variation",
                     RefinementWarning,
-                    stacklevel=5,
                 )
             return False
         if len(self.domain_) < share:
             return True
         if self._round == 0 and not self._guarded:
             self._guarded = True
-            warnings.warn(
+            warn(
                 f"there are {len(self.domain_)} balls before the first evaluation: they are "
                 "evaluated as they are for now. Shrinking runs ahead of evaluation where W "
                 "(variation) is wide next to sqrt(beta) times the standard deviation. Pass a "
@@ -452,11 +458,17 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
                 "kernel with longer length scales, a larger beta or a larger r_min; or raise "
                 "max_active",
                 RefinementWarning,
-                stacklevel=5,
             )
         return False
 
     # -- state ------------------------------------------------------------------------------
+
+    @property
+    @locked
+    def horizon_(self) -> int:
+        """Number of evaluations that the constants are meant for at present."""
+        check_is_fitted(self, "bounds_")
+        return self._horizon.n
 
     @property
     def _finest(self) -> int:
@@ -481,8 +493,8 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
     def _begin_checks(self, d: int) -> None:
         if self.metric == "euclidean" and self.feedback != "center":
             raise ValueError(
-                "feedback must be 'center' with metric='euclidean', whose balls are no boxes; "
-                f"got {self.feedback!r}"
+                "feedback must be 'center' with metric='euclidean', because its balls are not "
+                f"boxes; got {self.feedback!r}"
             )
         if isinstance(self.variation, (tuple, list)):
             numbers = [isinstance(x, Real) and 0 < x < np.inf for x in self.variation]
@@ -493,15 +505,25 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
                 )
         if self.metric == "euclidean" and self.space_ is not None and self.space_.discrete:
             raise ValueError(
-                "metric must be 'chebyshev' where sides have separate values, of which only such "
-                f"balls are runs; got {self.metric!r}"
+                "metric must be 'chebyshev' if bounds has integer or categorical sides; got "
+                f"{self.metric!r}"
             )
-        self._points_per_axis(d)
         self._query_kernel(d)
+
+    def _counts(self, d: int) -> tuple[int, ...]:
+        """Representatives along each side of a ball."""
+        if isinstance(self.feedback, str) and self.feedback == "center":
+            return (1,) * d
+        return points_per_axis(self.n_representatives, d, self.space_)
+
+    def _query_kernel(self, d: int) -> Kernel:
+        """Covariance between the answers that the oracle returns."""
+        counts = self._counts(d)
+        return kernel_of_regions(self.feedback, self.kernel, counts, self._box_of(d), self.space_)
 
     def _begin(self) -> None:
         d = self.n_features_in_
-        self._begin_horizon()
+        self._horizon = Horizon(int(self.horizon))
         self._guarded = self._exhausted = self._refined = False
         self.domain_ = self._make_balls(d)
         self.covering_ = self.domain_.covering
@@ -511,11 +533,11 @@ class GPZoomingOptimizer(Horizon, SupportedRegionOptimizer[Ball]):
         self._exponent = smoothness_exponent(of_points, self.bounds_)
         first = self._block(self.domain_.ball(0))
         self._start_surrogate(prior, first.shape[1])
-        self._set_horizon()
+        self._find_constants()
         self._gp.track([first])
 
     def _make_balls(self, d: int) -> Balls:
-        counts, at_center = self._points_per_axis(d), self.feedback == "center"
+        counts, at_center = self._counts(d), self.feedback == "center"
         if self.space_ is not None and self.space_.discrete:
             return MixedBalls(MixedCovering(self.space_), counts, at_center, self.space_)
         euclidean = self.metric == "euclidean"

@@ -16,32 +16,41 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from math import log, pi, sqrt
-from typing import Any
+from math import sqrt
+from typing import Any, Self
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._core._ties import first_best
 from skgpb._docstrings import with_shared_paragraphs
+from skgpb._warnings import warn
 from skgpb.domains import Cell
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import RefinementWarning
-from skgpb.optimizers._tree_search import GaussianTreeSearchOptimizer
-from skgpb.utils import StrOptions
+from skgpb.feedback import RowAverage
+from skgpb.guarantee import Guarantee
+from skgpb.locks import locked
+from skgpb.optimizers._inputs import Numbers
+from skgpb.optimizers._tree_search import PartitionSearch
+from skgpb.utils import StrOptions, check_one_each, is_sequence
 
-# expansion="posterior" splits at most so many cells after one reward.
+# expansion="posterior" splits at most SPLITS_PER_ROUND cells after one reward. It splits cells that
+# were not asked only while the tree has fewer than MANY_LEAVES leaves. From then on only leaves
+# that may be the best follow the posterior (D-A12).
 SPLITS_PER_ROUND = 256
+MANY_LEAVES = 3072
 
 
 @with_shared_paragraphs
-class GPOOOptimizer(GaussianTreeSearchOptimizer):
-    r"""Find the best region, or group of rows, from noisy averages; begin here for averages.
+class GPOOOptimizer(PartitionSearch):
+    r"""Find the best region, or group of rows, from noisy averages (aggregated feedback).
 
     Optimistic tree search (Algorithm 1). The oracle answers with the noisy average of f over a
     cell. A Gaussian process on f gives every leaf of an adaptive K-ary partition a posterior mean
-    and standard deviation; a round costs O(m t) for m leaves and t distinct queries.
+    and standard deviation. A round takes at most O(m t) for m leaves and t distinct queries; with
+    thousands of leaves, those that cannot be the best are evaluated later.
 
     Parameters
     ----------
@@ -61,20 +70,20 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
     max_depth : int, default=None
         Deepest level at which cells are split; leaves exist one level below. None stands for
         10 cuts along every axis, or for the depth at which a pool runs out of members.
-    min_members : %(regions)s
+    min_members : int, default=1
+        Fewest members of a cell of a pool. Over ``bounds``, where answers come with their
+        ``count``, fewest rows of a cell that is cut, asked again or recommended.
     expansion : {"posterior", "before", "after"}, default="posterior"
         Which cells are split. The paper tests the one that was asked, its confidence interval
         in line 6 being the one before the reward of the round, or after it. "posterior" reads
         it after the reward and tests every leaf, so that no evaluation is spent on a cell that
-        its neighbours have made known.
+        its neighbours have made known; from 3,072 leaves on it tests the one that was asked.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is Lemma 1,
         2 log(M pi^2 t^2 / (6 theta)) with M = sum_{h <= max_depth} K^h. "rkhs" is valid for all
-        cells at once and any f of norm at most ``B`` (:doc:`/user_guide/guarantees`). A callable
+        cells at once and any f of norm at most B (:doc:`/user_guide/guarantees`). A callable
         takes the round t, counted from 1.
-    B, R, misspecification : %(regions)s
-    failure_probability : float, default=0.1
-        theta of Lemma 1, in (0, 1).
+    guarantee : %(regions)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
 
     Attributes
@@ -144,10 +153,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         min_members: int = 1,
         expansion: str = "posterior",
         beta: str | float | Callable[[int], float] = "theory",
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -167,10 +173,7 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         self.min_members = min_members
         self.expansion = expansion
         self.beta = beta
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
+        self.guarantee = guarantee
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -178,16 +181,126 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         self.direction = direction
         self.random_state = random_state
 
+    # -- answers about counted rows -----------------------------------------------------------
+
+    def _begin(self) -> None:
+        # How many rows cells have, by depth and index, where that was told.
+        self._n_rows: dict[tuple[int, int], int] = {}
+        super()._begin()
+
+    @locked
+    def tell(
+        self, query: Any, reward: Numbers, alpha: Numbers = None, *, count: Any = None
+    ) -> Self:
+        """Report the reward of a query; nothing changes if anything is wrong with it.
+
+        Parameters
+        ----------
+        query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
+            What was evaluated, see :meth:`GPUCBOptimizer.tell`.
+        reward : float or None, or array-like of shape (n,) for n queries
+            The noisy answer; None where there is none, because the evaluation failed.
+        alpha : float, or array-like of shape (n,), default=None
+            Noise variance of this answer; None for the parameter ``alpha``.
+        count : int, or array-like of shape (n,) of int, default=None
+            Of how many rows of a table each answer is the average. No row is an answer too,
+            whatever ``reward`` is then: nothing is learned from it but that the cell is empty. A
+            cell with fewer rows than ``min_members`` is not cut, asked again or recommended, and
+            once a count was told only cells that have enough rows are recommended. None where
+            rows are not counted. An objective of :meth:`run` returns a
+            :class:`~skgpb.feedback.RowAverage`.
+
+        Returns
+        -------
+        self : GPOOOptimizer
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for other optimizers, and for counts that are not whole numbers from 0.
+        """
+        if count is not None:
+            if isinstance(query, list) and is_sequence(count):
+                n = len(query)
+                rewards = check_one_each(reward, n, "reward", "queries")
+                counts = check_one_each(count, n, "count", "queries")
+                reward = [RowAverage(*each) for each in zip(rewards, counts, strict=True)]
+            else:
+                reward = RowAverage(reward, count)
+        return super().tell(query, reward, alpha)
+
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        if not isinstance(reward, RowAverage):
+            return super()._checked(query, reward, alpha)
+        if self.pool is not None:
+            raise ValueError(
+                "count must be None with a pool, whose cells have a known number of rows"
+            )
+        value = float(reward) if reward.count else None
+        query, target, _, noise = super()._checked(query, value, alpha)
+        return query, target, reward, noise
+
+    def _take(self, query: Any, target: Any, value: float | None, noise: float) -> None:
+        if not isinstance(value, RowAverage):
+            super()._take(query, target, value, noise)
+            return
+        self._count_rows(query, value.count)
+        if value.count:
+            super()._take(query, target, float(value), noise)
+
+    def _count_rows(self, query: Any, count: int) -> None:
+        """Take notice of how many rows a cell has."""
+        self._log.append(("rows", query, count))
+        if isinstance(query, Cell):
+            self._n_rows = {**self._n_rows, (query.depth, query.index): count}
+        if not count:
+            self._pending.pop(query, None)
+            self._told()
+
+    def _repeat(self, kind: str, query: Any, *numbers: Any) -> bool:
+        if kind != "rows":
+            return super()._repeat(kind, query, *numbers)
+        self._count_rows(self._checked_again(query, None, None)[0], int(numbers[0]))
+        return False
+
+    def _is_scarce(self, node: int) -> bool:
+        """Return whether a cell is known to have too few rows."""
+        cell = int(self._tree.depth[node]), int(self._tree.index[node])
+        return self._n_rows.get(cell, self.min_members) < self.min_members
+
+    def _without_scarce(self, excluded: np.ndarray | None) -> np.ndarray | None:
+        """Exclude cells that are known to have too few rows as well."""
+        told = self._n_rows.items()
+        scarce = [self._tree.find(*cell) for cell, n in told if n < self.min_members]
+        if not scarce:
+            return excluded
+        marked = np.zeros(self._tree.n_nodes, dtype=np.uint8) if excluded is None else excluded
+        marked[[node for node in scarce if node >= 0]] = 1
+        return marked
+
+    def _best_supported(self, finest: int, caution: float) -> Cell:
+        if not self._n_rows:
+            return super()._best_supported(finest, caution)
+        # What nobody has counted may have no row.
+        told = self._n_rows.items()
+        enough = [key for key, n in told if n >= self.min_members and key[0] <= finest]
+        cells = [self.domain_.cell_at(*key) for key in sorted(enough)]
+        if not cells:
+            return self.domain_.cell(0)
+        mean, std = self._gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
+        value = (mean - self._gp.offset - caution * std) / self._gp.scale
+        return cells[first_best(value, self._unit_of_means())]
+
     # -- Algorithm 1 ------------------------------------------------------------------------
 
     def _choose(self) -> Cell:
         """Lines 3 and 4: the leaf to ask, of those that are not being evaluated."""
-        node = self._best_leaf(self.domain_.asked(self._pending))
-        return self.domain_.cell(node if node >= 0 else self._early_leaf())
+        return self.domain_.cell(self._leaf_to_ask())
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: the leaf of the largest b-value."""
         beta = self._beta(self._round + 1 + len(self._pending))
+        excluded = self._without_scarce(excluded)
         return self._tree.best_upper_bound(self._expected().posterior, beta, self._delta, excluded)
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
@@ -197,13 +310,13 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
         mean, var = self._observe(query, slot, reward, alpha)
         known = self._norm_beta() if self.beta == "rkhs" else beta
-        expand = slot >= 0 and self.domain_.splittable(node)
+        expand = slot >= 0 and self.domain_.splittable(node) and not self._is_scarce(node)
         if expand:
             before = self.expansion == "before"  # decision D-A2
             width2 = beta * var if before else known * self._gp.posterior.tracked_at(slot)[1]
             expand = sqrt(width2) <= self._delta[depth]
         if expand:
-            self._expand(node)
+            self._expand_all([node])
         if self.expansion == "posterior":
             self._expand_known(known)
         if node >= 0:
@@ -211,44 +324,33 @@ class GPOOOptimizer(GaussianTreeSearchOptimizer):
         self._record(query, reward, mean, var, expand)
 
     def _expand_known(self, beta: float) -> None:
-        """Apply line 6 to every leaf: split all that the posterior knows well enough by now."""
-        posterior, deepest, splits = self._gp.posterior, self.domain_.max_depth, 0
-        while splits < SPLITS_PER_ROUND:
-            known = self._tree.known_leaves(posterior, beta, self._delta, deepest)
+        """Apply line 6 to every leaf: split what the posterior knows well enough by now."""
+        posterior, deepest, tree = self._gp.posterior, self.domain_.max_depth, self._tree
+        room = self._room
+        splits = min(SPLITS_PER_ROUND, room)
+        while splits > 0:
+            known = tree.known_leaves(posterior, beta, self._delta, deepest)
             known = [leaf for leaf in known if self.domain_.splittable(leaf)]
+            known = [leaf for leaf in known if not self._is_scarce(leaf)][:splits]
             if not known:
                 return
-            self._expand_all(known[: SPLITS_PER_ROUND - splits])
-            splits += len(known)
-        warnings.warn(
-            f"{SPLITS_PER_ROUND} cells were split after one reward because the posterior knows "
-            "them to within delta(h); a smaller diameter or max_depth keeps the tree smaller",
-            RefinementWarning,
-            stacklevel=4,
-        )
-
-    def _expand(self, node: int) -> int:
-        """Line 7: the children take the place of their parent among the leaves."""
-        return self._expand_all([node])[0]
+            self._expand_all(known)
+            splits -= len(known)
+        if room > 0 >= self._room:
+            warn(
+                f"the tree has {tree.n_leaves} candidate cells: from now on a cell is split only "
+                "after it was asked, and no longer because answers about other cells made its "
+                "average known. Decrease max_depth for a smaller tree",
+                RefinementWarning,
+            )
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
-        """Split several leaves, and start to track all their children at once."""
-        firsts, slots, blocks = [], [], []
-        for node in nodes:
-            slot, leaves = self._tree.node(node)[2], self._tree.n_leaves
-            first = self.domain_.split(node)
-            firsts.append(first)
-            slots += [slot, *range(leaves, self._tree.n_leaves)]
-            blocks += self.domain_.blocks(first, self._tree.n_nodes)
-        self._gp.track(blocks, slots)
+        """Line 7: the children take the place of their parents among the leaves."""
+        firsts = super()._expand_all(nodes)
+        self._gp.lazily = self._room <= 0
         return firsts
 
     @property
-    def _log_regions(self) -> float:
-        K = self._tree.n_children
-        return log((K ** (self.domain_.max_depth + 1) - 1) // (K - 1))
-
-    def _theory_beta(self, t: int) -> float:
-        """Lemma 1 (decision D-A6)."""
-        constant = self._log_regions + log(pi**2 / (6.0 * self.failure_probability))
-        return 2.0 * (constant + 2.0 * log(t))
+    def _room(self) -> int:
+        """How many cells may be split before they are asked."""
+        return (MANY_LEAVES - self._tree.n_leaves) // (self._tree.n_children - 1)

@@ -9,23 +9,24 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._arms import NormBoundedUCBOptimizer
-from skgpb.optimizers._posteriors import ArmsPosterior
-from skgpb.surrogate.information_gain import information_gain_function, norm_bound_beta
+from skgpb.optimizers._ucb import NormBoundedUCBOptimizer
+from skgpb.optimizers.round import Round
+from skgpb.surrogate.information_gain import information_gain_function
 from skgpb.utils import Interval, Real, StrOptions
 
 
 @with_shared_paragraphs
 class IGPUCBOptimizer(NormBoundedUCBOptimizer):
-    r"""GP-UCB for an f whose norm has a known bound: to study its theory.
+    r"""GP-UCB for a function with a known bound on its norm, for comparison with theory.
 
     It pulls the arm of the largest mean(x) + sqrt(beta_t) std(x) [Chowdhury2017]_.
 
@@ -34,23 +35,28 @@ class IGPUCBOptimizer(NormBoundedUCBOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, context_bounds, alpha, B, R, misspecification : %(arms)s
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds, context_bounds : %(arms)s
+    cost, alpha, relative_noise : %(search)s
     information_gain : %(arms)s
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is the formula
         above; "rkhs" is tighter, with the information gain of what was told in the place of the
         largest (:doc:`/user_guide/guarantees`); a callable takes the round t, counted from 1.
-    failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    guarantee, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
+    surrogate_, domain_, arms_ : %(arms)s
+    targets_, spent_ : %(search)s
+    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers.Search`.
 
     Examples
     --------
@@ -79,15 +85,16 @@ class IGPUCBOptimizer(NormBoundedUCBOptimizer):
         kernel: Kernel | None = None,
         *,
         arms: Any = None,
+        queries: Any = None,
+        targets: Any = None,
         bounds: Any = None,
         context_bounds: Any = None,
-        alpha: float | None = None,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
+        cost: Any = None,
+        alpha: Any = None,
+        relative_noise: Any = None,
         information_gain: str | float | Callable[[int], float] = "greedy",
         beta: str | float | Callable[[int], float] = "theory",
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -100,14 +107,15 @@ class IGPUCBOptimizer(NormBoundedUCBOptimizer):
         super().__init__(
             kernel,
             arms=arms,
+            queries=queries,
+            targets=targets,
             bounds=bounds,
             context_bounds=context_bounds,
+            cost=cost,
             alpha=alpha,
+            relative_noise=relative_noise,
             beta=beta,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
+            guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,
@@ -120,14 +128,14 @@ class IGPUCBOptimizer(NormBoundedUCBOptimizer):
         self.information_gain = information_gain
 
     @locked
-    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+    def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the upper confidence bound of every arm; the first of the largest is pulled."""
         return posterior.mean + sqrt(self.exploration(posterior)) * posterior.std
 
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Theorem 2, with the gain of the round to come, which is no less."""
-        return norm_bound_beta(self, self._gain(t), -log(self.failure_probability))
+        return self._norm_bound_beta(self._gain(t), 1.0)
 
     def _begin(self) -> None:
         super()._begin()

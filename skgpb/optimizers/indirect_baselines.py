@@ -28,12 +28,14 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.entropy import gumbel_max_values, max_value_entropy
 from skgpb.acquisition.improvement import log_expected_improvement, standard_scores
 from skgpb.domains.indirect import IndirectQuery
+from skgpb.guarantee import Guarantee
 from skgpb.kernels.evaluator import origin_of
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
 from skgpb.optimizers._norm_bound import NormBounded
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.likelihood import FIRST_LEARNING, check_restarts, smooth_kernel
 from skgpb.surrogate.regressor import OnlineGaussianProcessRegressor
+from skgpb.surrogate.units import units_of
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -77,10 +79,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -103,10 +102,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         self.alpha = alpha
         self.model_noise = model_noise
         self.cost = cost
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
+        self.guarantee = guarantee
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -142,10 +138,9 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
     def _begun(self) -> None:
         if self._is_consistent and not self._by_norm:
             raise ValueError(
-                f"optimizer={self.optimizer!r} drops length scales of f, and "
-                f"{type(self).__name__} chooses by a process on the answers alone, of which no "
-                "norm is known: IndirectUCBOptimizer(beta='rkhs'), CMESOptimizer and "
-                "IndirectTargetsOptimizer choose by that on f"
+                f"optimizer={self.optimizer!r} is not possible for {type(self).__name__}, which "
+                "chooses queries by a Gaussian process on the answers, whose norm is not known. "
+                "Use IndirectUCBOptimizer(beta='rkhs'), CMESOptimizer or IndirectTargetsOptimizer"
             )
         box = self._queries.box
         box = box_around(self._queries.rows) if box is None else box
@@ -156,7 +151,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
 
     @property
     def _by_norm(self) -> bool:
-        """Whether queries are chosen by the process on f and the bound on its norm."""
+        """True if queries are chosen by the process on f and the bound on its norm."""
         return False
 
     @property
@@ -174,7 +169,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         regressor = OnlineGaussianProcessRegressor(
             n_restarts_optimizer=self.n_restarts_optimizer, random_state=self._seed
         )
-        self.share_lock(regressor)
+        self._share_lock(regressor)
         rows = self._queries.rows
         origin = origin_of(kernel, box_around(rows))
         return regressor.start(kernel, self._queries.n_dims, origin).track(rows)
@@ -214,7 +209,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
             center, scale = self.surrogate_.center_, self.surrogate_.scale_
         elif self.normalize_y or self.answer_kernel is None:
             rewards = np.array([row[1] for row in self._history])
-            center, scale = float(rewards.mean()), float(rewards.std()) or 1.0
+            center, scale = units_of(rewards)
         answers.relearn(center, scale)
         self.answers_ = answers
 
@@ -229,7 +224,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
 class IndirectEIOptimizer(BaseIndirectBaseline):
     """Expected improvement on indirect answers, to compare CMES with.
 
-    It asks where g is expected to improve most, and recommends where f is largest.
+    It asks the query with the largest expected improvement of g, and recommends the maximum of f.
 
     Parameters
     ----------
@@ -240,7 +235,7 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the expected
         improvement.
-    B, R, misspecification, failure_probability : %(indirect)s
+    guarantee : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
@@ -250,7 +245,7 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
     Examples
     --------
     >>> from skgpb import IndirectEIOptimizer
-    >>> opt = IndirectEIOptimizer(bounds=[(0, 1)], alpha=1e-6)
+    >>> opt = IndirectEIOptimizer(bounds=[(0, 1)], alpha=1e-6, random_state=0)
     >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
@@ -271,7 +266,7 @@ class IndirectEIOptimizer(BaseIndirectBaseline):
 class IndirectPIOptimizer(BaseIndirectBaseline):
     """Probability of improvement on indirect answers, to compare CMES with.
 
-    It asks where g most probably improves, and recommends where f is largest.
+    It asks the query that most probably improves g, and recommends the maximum of f.
 
     Parameters
     ----------
@@ -281,7 +276,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     query_bounds, n_candidates, continuous, n_points, n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1. It divides the probability.
-    B, R, misspecification, failure_probability : %(indirect)s
+    guarantee : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
@@ -291,7 +286,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
     Examples
     --------
     >>> from skgpb import IndirectPIOptimizer
-    >>> opt = IndirectPIOptimizer(bounds=[(0, 1)], alpha=1e-6)
+    >>> opt = IndirectPIOptimizer(bounds=[(0, 1)], alpha=1e-6, random_state=0)
     >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
@@ -312,7 +307,7 @@ class IndirectPIOptimizer(BaseIndirectBaseline):
 class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
     """Upper confidence bounds on indirect answers, to compare CMES with.
 
-    It asks where the upper confidence bound of g is highest, and recommends where f is largest.
+    It asks the query with the highest upper confidence bound of g, and recommends the maximum of f.
 
     Parameters
     ----------
@@ -326,10 +321,8 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
     beta : "rkhs", float or callable, default=4.0
         Factor of the posterior variance: the bonus is sqrt(beta) std. A callable takes the
         round t, counted from 1. "rkhs" is valid for all queries at once and any f of norm at most
-        ``B`` (:doc:`/user_guide/guarantees`), with mean and deviation of the process on f.
-    B, R, misspecification : %(indirect)s
-    failure_probability : float, default=0.1
-        delta of "rkhs" and of the intervals, in (0, 1).
+        B (:doc:`/user_guide/guarantees`), with mean and deviation of the process on f.
+    guarantee : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
@@ -339,7 +332,7 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
     Examples
     --------
     >>> from skgpb import IndirectUCBOptimizer
-    >>> opt = IndirectUCBOptimizer(bounds=[(0, 1)], alpha=1e-6)
+    >>> opt = IndirectUCBOptimizer(bounds=[(0, 1)], alpha=1e-6, random_state=0)
     >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
@@ -368,10 +361,7 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
         model_noise: str | float = "auto",
         cost: Any = None,
         beta: str | float | Callable[[int], float] = 4.0,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -395,10 +385,7 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
             alpha=alpha,
             model_noise=model_noise,
             cost=cost,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
+            guarantee=guarantee,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
@@ -446,7 +433,7 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
 class IndirectMESOptimizer(BaseIndirectBaseline):
     """Max-value entropy search on indirect answers, to compare CMES with.
 
-    It asks for what tells most about the maximum of g, and recommends where f is largest.
+    It asks the query with the most information about the maximum of g, and recommends that of f.
 
     Parameters
     ----------
@@ -458,7 +445,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         Cost of each of ``queries``, or of a. None stands for 1. It divides the information.
     n_max_values : int, default=100
         Number of samples of the maximum of g, from a Gumbel law.
-    B, R, misspecification, failure_probability : %(indirect)s
+    guarantee : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     See Also
@@ -468,7 +455,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
     Examples
     --------
     >>> from skgpb import IndirectMESOptimizer
-    >>> opt = IndirectMESOptimizer(bounds=[(0, 1)], alpha=1e-6)
+    >>> opt = IndirectMESOptimizer(bounds=[(0, 1)], alpha=1e-6, random_state=0)
     >>> result = opt.run(lambda query: -float((query.a[0] - 0.3) ** 2), budget=12)
     >>> bool(abs(result.x[0] - 0.3) < 0.1)
     True
@@ -497,10 +484,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         model_noise: str | float = "auto",
         cost: Any = None,
         n_max_values: int = 100,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -524,10 +508,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
             alpha=alpha,
             model_noise=model_noise,
             cost=cost,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
+            guarantee=guarantee,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,

@@ -1,8 +1,8 @@
-"""Rules of one's own: one function of what is known of queries and targets.
+"""User-defined acquisition functions: one function of the posterior of queries and targets.
 
-A rule takes a :class:`~skgpb.optimizers._targets.TargetsPosterior` and returns what each query is
-worth, its price included. It is all that a search over queries and targets is told, whether queries
-are cells, points and rows, or questions that lead to points by chance.
+A rule takes a :class:`~skgpb.optimizers.Round` and returns the logarithm of the value of an answer
+to each query. The search needs nothing else, whether queries are cells, points, rows, or indirect
+queries that lead to random points.
 """
 
 from __future__ import annotations
@@ -13,32 +13,30 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from skgpb._core._ties import size_of
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.indirect import IndirectQuery
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._improvement import Slopes
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
-from skgpb.optimizers._posteriors import IndirectTargetsPosterior, TargetsPosterior
-from skgpb.optimizers._targets import BaseTargetsOptimizer, worth_asking
 from skgpb.optimizers.ids import IDSOptimizer
-from skgpb.optimizers.kg import KGOptimizer, gain_and_slopes, targets_that_decide
-from skgpb.optimizers.mes import (
-    information_and_slopes,
-    largest_target_information,
-    targets_drawn_largest,
-)
+from skgpb.optimizers.kg import KGOptimizer
+from skgpb.optimizers.mes import largest_target_information
+from skgpb.optimizers.round import KnownIndirectly, Round
+from skgpb.optimizers.search import Search
 from skgpb.utils import StrOptions
 
-RULES: dict[str, Callable[[TargetsPosterior], np.ndarray]] = {
-    "kg": lambda posterior: KGOptimizer().acquisition(posterior),
-    "ids": lambda posterior: IDSOptimizer().acquisition(posterior),
-    "mes": largest_target_information,
-}
 
-# Of those of which the slopes are known: which targets decide, and the value with its slopes.
-SLOPES: dict[str, tuple[Callable[..., np.ndarray], Callable[..., tuple[float, Slopes]]]] = {
-    "kg": (targets_that_decide, gain_and_slopes),
-    "mes": (targets_drawn_largest, information_and_slopes),
+def _log_information(round: Round) -> np.ndarray:
+    """Logarithm of the information about the largest value of a target."""
+    with np.errstate(divide="ignore"):
+        return np.log(largest_target_information(round))
+
+
+RULES: dict[str, Callable[[Round], np.ndarray]] = {
+    "kg": lambda round: KGOptimizer().acquisition(round),
+    "ids": lambda round: IDSOptimizer().acquisition(round),
+    "mes": _log_information,
 }
 
 
@@ -57,52 +55,30 @@ def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
 
 
 @with_shared_paragraphs
-class TargetsOptimizer(BaseTargetsOptimizer):
-    r"""A rule of your own that asks one kind of thing to find the best of another.
+class TargetsOptimizer(Search):
+    r"""An acquisition function of your own, or KG, IDS or MES by name, for queries and targets.
 
     Parameters
     ----------
     rule : {"kg", "ids", "mes"} or callable, default="kg"
-        Says what each query is worth: a function that takes a posterior of queries and targets
-        (see Notes) and returns an array of shape (n_queries,), of which the largest is asked.
-        Prices are the function's business. "kg" and "ids" stand for the rules of
-        :class:`~skgpb.KGOptimizer` and :class:`~skgpb.IDSOptimizer`, "mes" for what an answer tells
-        of the largest value of a target, from joint draws of the targets: max-value entropy search
-        as CMES's ``information="joint"`` has it.
-    kernel : Kernel, default=None
-        As in KGOptimizer.
-    queries, targets : Cells, Districts, array-like or None, default=None
-        What can be asked and what is to be found, in the forms that KGOptimizer takes.
-    bounds : array-like of shape (d, 2) or dict, default=None
-        The box. With neither rows nor ``bounds`` it comes from ``fit``.
-    context_bounds : %(arms)s
-    cost : array-like or callable, default=None
-        Prices, above 0: one for each row of ``queries``, or for each size of its cells. A callable
-        takes sides of cells, (n, d), and returns (n,). None stands for 1.
-    alpha : float, array-like, callable or None, default=None
-        Noise variance of an answer, in units of the reward squared; an array has one for each row
-        of ``queries``, or for each size of its cells; a callable is as for ``cost``. None learns
-        one for all.
-    relative_noise : array-like or callable, default=None
-        How the noise variances of answers compare, as in KGOptimizer.
-    n_candidates : int, default=500
-        How many cells or points stand for all of ``queries``, and how many for all of ``targets``,
-        where these are not rows.
-    n_initial : int, default=None
-        Distinct queries that are asked before the rule is followed. None stands for 10 where
-        ``kernel`` is None, and for none where it is given.
-    B, R, misspecification, failure_probability : %(arms)s
+        Says what each query is worth: a function that takes a :class:`~skgpb.optimizers.Round` (see
+        Notes) and returns an array of shape (n_queries,), the logarithms of what an answer to each
+        is worth. Their prices are taken off, and the largest is asked. "kg" and "ids" stand for the
+        rules of :class:`~skgpb.KGOptimizer` and :class:`~skgpb.IDSOptimizer`, "mes" for what an
+        answer tells of the largest value of a target, from joint draws of the targets: max-value
+        entropy search as CMES's ``information="joint"`` has it.
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds, context_bounds : %(arms)s
+    cost, alpha, relative_noise : %(search)s
+    guarantee, n_candidates, n_initial : %(arms)s
     optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_ : OnlineGaussianProcessRegressor
-        The posterior, over rows: of points, or of boxes where there are cells.
-    domain_, targets_ : ArmSet
-        What can be asked and what is to be found, or the cells that stand for it at present.
-    spent_ : float
-        Cost of what was told.
+    surrogate_, domain_ : %(arms)s
+    targets_, spent_ : %(search)s
     history_, bounds_, n_features_in_ : %(arms)s
 
     See Also
@@ -113,19 +89,20 @@ class TargetsOptimizer(BaseTargetsOptimizer):
     -----
     The function is given the posterior before the round, in units of the surrogate:
 
-    - ``query_mean``, ``query_var``, ``query_noise`` and ``cost``, of shape (n_queries,): what is
-      known of the answers, their noise variances and prices;
+    - ``query_mean``, ``query_var``, ``query_noise`` and ``cost``, of shape (n_queries,): the
+      posterior of the answers, their noise variances and costs;
     - ``target_mean`` and ``target_var``, of shape (n_targets,);
     - ``covariance``, of shape (n_queries, n_targets), and ``covariance_of_target(number)``, of one
       target with all;
     - ``draws(n)``, joint draws of all targets, of shape (n, n_targets);
-    - ``starts``, where queries are :class:`~skgpb.domains.Blocks`: what is known of queries then
-      has an entry for each of their rows, those of a query from ``starts[i]`` to ``starts[i + 1]``,
+    - ``starts``, if queries are :class:`~skgpb.domains.Blocks`: the posterior of queries then has
+      an entry for each of their rows, the rows of query i from ``starts[i]`` to ``starts[i + 1]``,
       and ``noises[i]`` is the covariance (k, k) of the noise of its answer;
     - ``t``, the round from 1, and ``rng``, a generator that begins anew with every round.
 
-    -inf stands for what is not worth asking; where all is that, what is known least for its price
-    is asked. Pickles, and runs with several processes, need a function that can be imported.
+    -inf stands for a query that is not worth asking; if all are -inf, the one with the largest
+    uncertainty per unit cost is asked. Pickles and runs with several processes need a function that
+    can be imported.
     :meth:`save` leaves it out (``omit=["rule"]``), and ``load(path, rule=...)`` takes it.
 
     Examples
@@ -137,7 +114,7 @@ class TargetsOptimizer(BaseTargetsOptimizer):
     >>> from skgpb.domains import Cells
     >>> def says_most_of_the_best(posterior):
     ...     of_best = posterior.covariance[:, np.argmax(posterior.target_mean)] ** 2
-    ...     return of_best / (posterior.query_var + posterior.query_noise) / posterior.cost
+    ...     return np.log(of_best / (posterior.query_var + posterior.query_noise))
     >>> opt = TargetsOptimizer(
     ...     says_most_of_the_best, queries=Cells([0.1, 0.3]), cost=[3, 1], targets=Cells(0.1),
     ...     bounds=[(0, 1)], random_state=0,
@@ -151,9 +128,10 @@ class TargetsOptimizer(BaseTargetsOptimizer):
 
     def __init__(
         self,
-        rule: str | Callable[[TargetsPosterior], Any] = "kg",
+        rule: str | Callable[[Round], Any] = "kg",
         kernel: Kernel | None = None,
         *,
+        arms: Any = None,
         queries: Any = None,
         targets: Any = None,
         bounds: Any = None,
@@ -161,12 +139,9 @@ class TargetsOptimizer(BaseTargetsOptimizer):
         cost: Any = None,
         alpha: Any = None,
         relative_noise: Any = None,
+        guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "doubling",
@@ -176,6 +151,7 @@ class TargetsOptimizer(BaseTargetsOptimizer):
     ) -> None:
         super().__init__(
             kernel,
+            arms=arms,
             queries=queries,
             targets=targets,
             bounds=bounds,
@@ -183,12 +159,9 @@ class TargetsOptimizer(BaseTargetsOptimizer):
             cost=cost,
             alpha=alpha,
             relative_noise=relative_noise,
+            guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
             optimizer=optimizer,
             n_restarts_optimizer=n_restarts_optimizer,
             relearn=relearn,
@@ -198,31 +171,27 @@ class TargetsOptimizer(BaseTargetsOptimizer):
         )
         self.rule = rule
 
+    _pulls_in_a_box = False
+    _says_worth = True
+
     @locked
-    def acquisition(self, posterior: TargetsPosterior) -> np.ndarray:
+    def acquisition(self, posterior: Round) -> np.ndarray:
         """Return what the rule says of all queries."""
         return values_of(self.rule, posterior)
-
-    def _deciding(self, posterior: TargetsPosterior, slots: np.ndarray) -> np.ndarray | None:
-        known = SLOPES.get(self.rule) if isinstance(self.rule, str) else None
-        return None if known is None else known[0](posterior, slots)
-
-    def _worth(self, posterior: TargetsPosterior) -> tuple[float, Slopes]:
-        return SLOPES[str(self.rule)][1](posterior)
 
 
 @with_shared_paragraphs
 class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
-    r"""Any rule over queries and targets where a question leads to inputs by chance.
+    r"""An acquisition function of your own, or KG, IDS or MES, for indirect queries.
 
-    What is asked are questions a, answered by noisy conditional expectations E[f(X) | A = a]. What
-    is to be found is the point x where f itself is largest. It is to :class:`~skgpb.CMESOptimizer`
-    what other rules are to max-value entropy search.
+    A query a is answered with a noisy conditional expectation E[f(X) | A = a]. The target is the
+    point x where f itself is largest. :class:`~skgpb.CMESOptimizer` does the same with max-value
+    entropy search.
 
     Parameters
     ----------
     rule : {"kg", "ids", "mes"} or callable, default="kg"
-        Says what each query is worth, of which the largest is asked: the knowledge gradient,
+        Says the logarithm of what each query is worth: the knowledge gradient,
         information-directed sampling, the information about the largest value, or a function as
         :class:`~skgpb.TargetsOptimizer` takes it. ``IDSOptimizer(beta=9).acquisition`` is one.
     kernel, query_kernel, conditional, operator, bounds, queries, query_bounds : %(indirect)s
@@ -233,7 +202,7 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
     n_initial, alpha, model_noise : %(indirect)s
     cost : float, array-like of shape (n_queries,) or callable, default=None
         Cost of each of ``queries``, or of a. None stands for 1.
-    B, R, misspecification, failure_probability : %(indirect)s
+    guarantee : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(indirect)s
 
     Attributes
@@ -271,7 +240,7 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
 
     def __init__(
         self,
-        rule: str | Callable[[TargetsPosterior], Any] = "kg",
+        rule: str | Callable[[Round], Any] = "kg",
         kernel: Kernel | None = None,
         query_kernel: Kernel | None = None,
         conditional: Kernel | None = None,
@@ -286,10 +255,7 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
         alpha: float | Callable[[np.ndarray], float] | None = None,
         model_noise: str | float = "auto",
         cost: Any = None,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         optimizer: str | Callable | None = None,
         n_restarts_optimizer: int = 0,
         relearn: str | int | None = "growing",
@@ -311,10 +277,7 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
         self.alpha = alpha
         self.model_noise = model_noise
         self.cost = cost
-        self.B = B
-        self.R = R
-        self.misspecification = misspecification
-        self.failure_probability = failure_probability
+        self.guarantee = guarantee
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.relearn = relearn
@@ -323,12 +286,12 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
         self.random_state = random_state
 
     @locked
-    def acquisition(self, posterior: TargetsPosterior) -> np.ndarray:
+    def acquisition(self, posterior: Round) -> np.ndarray:
         """Return what the rule says of all candidates.
 
         Parameters
         ----------
-        posterior : TargetsPosterior
+        posterior : Round
             What is known of all candidates and points, see :meth:`posterior`.
 
         Returns
@@ -338,25 +301,27 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
         return values_of(self.rule, posterior)
 
     @locked
-    def posterior(self) -> TargetsPosterior:
-        """Posterior of all candidates and points before the round about to be played.
+    def posterior(self) -> Round:
+        """Return the posterior before the next round, the argument of acquisition functions.
 
         Returns
         -------
-        posterior : TargetsPosterior
+        posterior : Round
             Pending queries count as answered with what is expected.
         """
         self._ensure_started()
-        pending = len(self._pending)
-        return IndirectTargetsPosterior(
-            self._expected(),
-            self._alphas(None),
+        process, n = self._expected(), len(self._pending)
+        return Round(
+            KnownIndirectly(process),
+            process.noise_of(self._alphas(None)) / process.scale_**2,
             self._queries.costs,
-            self._round + 1 + pending,
-            np.random.default_rng([self._seed, self._round, pending]),
+            self._round + 1 + n,
+            lambda: np.random.default_rng([self._seed, self._round, n]),
         )
 
     def _best_by_rule(self) -> IndirectQuery:
-        posterior = self.posterior()
-        values = worth_asking(self.acquisition(posterior), posterior)
-        return self._most_valuable(lambda A, costs: values.copy(), search=False)
+        round = self.posterior()
+        values = self.acquisition(round) - np.log(round.cost)
+        if not np.isfinite(values).any():
+            values = round.query_var / round.cost
+        return self._most_valuable(lambda A, costs: values.copy(), False, size_of(values))

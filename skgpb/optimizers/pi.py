@@ -16,15 +16,16 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.improvement import standard_scores
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._arms import BaseArmsOptimizer
-from skgpb.optimizers._posteriors import ArmsPosterior
+from skgpb.optimizers.round import Round
+from skgpb.optimizers.search import Search
 from skgpb.utils import Interval, Real
 
 
 @with_shared_paragraphs
-class PIOptimizer(BaseArmsOptimizer):
-    r"""Probability of improvement, which explores little: to compare with.
+class PIOptimizer(Search):
+    r"""Probability of improvement, an acquisition function that explores little.
 
     It pulls the arm of the largest P(f(x) > incumbent + xi) [Kushner1964]_.
 
@@ -32,17 +33,22 @@ class PIOptimizer(BaseArmsOptimizer):
 
     Parameters
     ----------
-    kernel, arms, bounds, context_bounds, alpha : %(arms)s
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds, context_bounds : %(arms)s
+    cost, alpha, relative_noise : %(search)s
     xi : float, default=0.01
         Margin by which the incumbent, the largest posterior mean of all arms, is to be
         exceeded, in units of the reward.
-    B, R, misspecification, failure_probability : %(arms)s
+    guarantee : %(arms)s
     n_candidates, n_initial, optimizer, n_restarts_optimizer, relearn, normalize_y : %(arms)s
     direction, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
+    surrogate_, domain_, arms_ : %(arms)s
+    targets_, spent_ : %(search)s
+    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
@@ -53,7 +59,7 @@ class PIOptimizer(BaseArmsOptimizer):
     maximum, not to collect rewards.
 
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers.Search`.
 
     Examples
     --------
@@ -78,14 +84,15 @@ class PIOptimizer(BaseArmsOptimizer):
         kernel: Kernel | None = None,
         *,
         arms: Any = None,
+        queries: Any = None,
+        targets: Any = None,
         bounds: Any = None,
         context_bounds: Any = None,
-        alpha: float | None = None,
+        cost: Any = None,
+        alpha: Any = None,
+        relative_noise: Any = None,
         xi: float = 0.01,
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -98,13 +105,14 @@ class PIOptimizer(BaseArmsOptimizer):
         super().__init__(
             kernel,
             arms=arms,
+            queries=queries,
+            targets=targets,
             bounds=bounds,
             context_bounds=context_bounds,
+            cost=cost,
             alpha=alpha,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
+            relative_noise=relative_noise,
+            guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,
@@ -117,7 +125,7 @@ class PIOptimizer(BaseArmsOptimizer):
         self.xi = xi
 
     @locked
-    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
-        """Return standard scores, of which the probabilities are an increasing function."""
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return standard scores, which order the arms as the probabilities do."""
         threshold = posterior.mean.max() + self.xi / posterior.scale
         return standard_scores(posterior.mean, posterior.std, threshold)

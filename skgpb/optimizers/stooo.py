@@ -19,21 +19,31 @@ from math import log, sqrt
 from typing import Any, overload
 
 import numpy as np
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from skgpb._core._tree import first_maximum
+from skgpb._core._ties import first_best
+from skgpb._core._tree import Tree
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.domains import Cell
+from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.locks import locked
+from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._cutting import (
+    CUTTING,
+    Cutting,
+    best_divisible,
+    check_diameter,
+    given_diameter,
+    tree_arrays,
+)
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
-from skgpb.optimizers._tree_search import TreeSearchOptimizer, given_diameter
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
 
 @with_shared_paragraphs
-class StoOOOptimizer(TreeSearchOptimizer):
-    r"""Tree search without a model, StoOO or AVE-StoOO: to compare with GPOO.
+class StoOOOptimizer(FreeChoice[Cell]):
+    r"""Tree search without a model: StoOO or AVE-StoOO, the baseline of GPOO.
 
     Parameters
     ----------
@@ -89,9 +99,14 @@ class StoOOOptimizer(TreeSearchOptimizer):
     True
     """
 
+    _query_type = Cell
+    _sides = "any"
     _rules = ("paper",)
 
-    _parameter_constraints: dict[str, Any] = {
+    domain_: BoxPartition | PoolPartition
+    _tree: Tree
+
+    _parameter_constraints: dict[str, Any] = CUTTING | {
         "feedback": [StrOptions({"center", "average", "integral"})],
         "diameter": [tuple, list, callable],
         "width": [StrOptions({"anytime", "munos"})],
@@ -137,8 +152,12 @@ class StoOOOptimizer(TreeSearchOptimizer):
     # -- Algorithm 2 ------------------------------------------------------------------------
 
     def _choose(self) -> Cell:
+        """Line 3: the leaf of the largest b-value; where all are pending the best is split."""
         node = self._best_leaf(self.domain_.asked(self._pending))
-        return self.domain_.cell(node if node >= 0 else self._early_leaf())
+        while node < 0:
+            self.domain_.split(best_divisible(self.domain_, self._best_leaf))
+            node = self._best_leaf(self.domain_.asked(self._pending))
+        return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         t = self._round + 1 + len(self._pending)
@@ -160,29 +179,37 @@ class StoOOOptimizer(TreeSearchOptimizer):
             known = sqrt(log_term / (T + 1)) <= self._delta[depth]
             expand = slot >= 0 and known and self.domain_.splittable(node)
         if expand:
-            self._expand(node)
+            self.domain_.split(node)
         self._round += 1
         self._history.append((query.box, reward, *before, expand))
 
     def _best(self) -> Cell:
-        nodes = self._deepest_expanded()
+        nodes = self.domain_.deepest_expanded
         means = [self._mean_of_node(node) for node in nodes.tolist()]
-        return self.domain_.cell(int(nodes[first_maximum(np.array(means))]))
+        return self.domain_.cell(int(nodes[first_best(np.array(means))]))
 
     @overload
-    def recommend(self, rule: str | None = None, *, side: None = None) -> Cell: ...
+    def recommend(
+        self, rule: str | None = None, *, context: None = None, side: None = None
+    ) -> Cell: ...
 
     @overload
-    def recommend(self, rule: str | None = None, *, side: Sides) -> Region: ...
+    def recommend(
+        self, rule: str | None = None, *, context: None = None, side: Sides
+    ) -> Region: ...
 
     @locked
-    def recommend(self, rule: str | None = None, *, side: Sides | None = None) -> Cell | Region:
+    def recommend(
+        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+    ) -> Cell | Region:
         """Return the best cell found so far.
 
         Parameters
         ----------
         rule : {"paper"}, default=None
             The paper's, which None stands for too: there is no posterior.
+        context : None
+            There are no contexts here.
         side : float, array-like of shape (d,) or dict, default=None
             In a box, sides of the cell wanted, one for all or one for each: the cell of this size,
             anywhere in the box, over which :meth:`predict` is largest on average. That is the mean
@@ -194,8 +221,9 @@ class StoOOOptimizer(TreeSearchOptimizer):
         query : Cell or Region
         """
         if side is None:
-            return super().recommend(rule)
+            return super().recommend(rule, context=context)
         self._checked_rule(rule)
+        self._without_context(context)
         self._check_informed()
         if self.pool is not None:
             raise ValueError(f"side is for cells of a box, got side={side!r}")
@@ -220,8 +248,24 @@ class StoOOOptimizer(TreeSearchOptimizer):
 
     # -- state ------------------------------------------------------------------------------
 
+    def _cutting(self) -> Cutting:
+        """How the domain is cut into cells."""
+        return Cutting(
+            self.pool,
+            self.space_,
+            self.n_children,
+            self.feedback,
+            self.n_representatives,
+            self.max_depth,
+            self.min_members,
+        )
+
+    def _domain(self) -> np.ndarray | None:
+        return self._cutting().box(self.bounds)
+
     def _begin_checks(self, d: int) -> None:
-        super()._begin_checks(d)
+        self._cutting().check(d)
+        check_diameter(self.diameter)
         self._reread()
 
     def _reread(self) -> None:
@@ -236,7 +280,9 @@ class StoOOOptimizer(TreeSearchOptimizer):
             raise ValueError(f"reward_range must be (low, high) with low < high, got {ends!r}")
 
     def _begin(self) -> None:
-        super()._begin()
+        cutting = self._cutting()
+        self.domain_ = cutting.partition(self.bounds_, cutting.depth(self.n_features_in_))
+        self._tree = self.domain_.tree
         self._delta = given_diameter(self.diameter, self.max_depth_ + 2)
         self._outside: list[tuple[np.ndarray, float]] = []
 
@@ -251,6 +297,19 @@ class StoOOOptimizer(TreeSearchOptimizer):
     def _mean_of_node(self, node: int) -> float:
         T, total = self._tree.evaluations(node)
         return total / T if T else np.nan
+
+    @property
+    @locked
+    def max_depth_(self) -> int:
+        """Deepest level at which cells are split."""
+        return self.domain_.max_depth
+
+    @property
+    @locked
+    def tree_(self) -> Bunch:
+        """The partition so far, as arrays with one entry per node, as for GPOOOptimizer."""
+        check_is_fitted(self, "bounds_")
+        return tree_arrays(self._tree, self._signed)
 
     # -- a regressor for f ------------------------------------------------------------------
 

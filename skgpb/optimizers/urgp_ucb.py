@@ -17,24 +17,28 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.acquisition.ucb import union_bound_beta
+from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._arms import BaseUCBOptimizer
-from skgpb.optimizers._posteriors import ArmsPosterior
+from skgpb.optimizers._ucb import BaseUCBOptimizer
+from skgpb.optimizers.round import Round
 from skgpb.utils import StrOptions
 
 
 @with_shared_paragraphs
 class URGPUCBOptimizer(BaseUCBOptimizer):
-    r"""GP-UCB that counts what an answer changes: a rule of the paper to compare with.
+    r"""GP-UCB with the reduction of the standard deviation as its bonus, for comparison.
 
-    It pulls the arm of the largest mean(x) + sqrt(beta_t) (fall of the standard deviation).
+    It pulls the arm of the largest mean(x) + sqrt(beta_t) (reduction of the standard deviation).
 
     Made in the paper to show that the weights of DAGP-UCB matter (decision D-D2). A round costs
     O(n_arms t), O(n_arms^2) with weights over all arms.
 
     Parameters
     ----------
-    kernel, arms, bounds, context_bounds, alpha : %(arms)s
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds, context_bounds : %(arms)s
+    cost, alpha, relative_noise : %(search)s
     weights : {"own", "mean", "sum"}, default="own"
         Whose standard deviation counts: the arm's own (Kronecker's delta, as printed: a GP-UCB
         with a smaller bonus, which performs well), the mean over all arms, or the sum, which
@@ -46,18 +50,19 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         Square of the factor of the uncertainty term. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box; a callable takes the
         round t, counted from 1.
-    B, R, misspecification : %(arms)s
-    failure_probability, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    guarantee, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
     Attributes
     ----------
-    surrogate_, domain_, arms_, history_, bounds_, n_features_in_ : %(arms)s
+    surrogate_, domain_, arms_ : %(arms)s
+    targets_, spent_ : %(search)s
+    history_, bounds_, n_features_in_ : %(arms)s
 
     Notes
     -----
     Ties, boxes, batches and the recommendation are those of
-    :class:`~skgpb.optimizers._arms.BaseArmsOptimizer`.
+    :class:`~skgpb.optimizers.Search`.
 
     Examples
     --------
@@ -83,16 +88,17 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         kernel: Kernel | None = None,
         *,
         arms: Any = None,
+        queries: Any = None,
+        targets: Any = None,
         bounds: Any = None,
         context_bounds: Any = None,
-        alpha: float | None = None,
+        cost: Any = None,
+        alpha: Any = None,
+        relative_noise: Any = None,
         weights: str = "own",
         covariance: str = "auto",
         beta: str | float | Callable[[int], float] = "theory",
-        B: float = 1.0,
-        R: float | None = None,
-        misspecification: float = 0.0,
-        failure_probability: float = 0.1,
+        guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
         optimizer: str | Callable | None = None,
@@ -105,14 +111,15 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         super().__init__(
             kernel,
             arms=arms,
+            queries=queries,
+            targets=targets,
             bounds=bounds,
             context_bounds=context_bounds,
+            cost=cost,
             alpha=alpha,
+            relative_noise=relative_noise,
             beta=beta,
-            B=B,
-            R=R,
-            misspecification=misspecification,
-            failure_probability=failure_probability,
+            guarantee=guarantee,
             n_candidates=n_candidates,
             n_initial=n_initial,
             optimizer=optimizer,
@@ -126,9 +133,9 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
         self.covariance = covariance
 
     @locked
-    def acquisition(self, posterior: ArmsPosterior) -> np.ndarray:
+    def acquisition(self, posterior: Round) -> np.ndarray:
         """Return the mean plus sqrt(beta_t) sum_x' w(x, x') S_t(x, x'), S_t by equation 37."""
-        n = posterior.n_arms
+        n = posterior.n_targets
         if self.weights == "own":
             uncertainty = posterior.own_reduction()
         else:
@@ -139,8 +146,8 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
-        delta = self.failure_probability
-        if self.arms is None:
+        delta = self._guaranteed.failure_probability
+        if self._stands_for_box:
             # Equation 22: the other half is for f between the candidates.
             delta *= 0.5
         return union_bound_beta(t, n_arms, delta)

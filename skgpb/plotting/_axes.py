@@ -1,4 +1,4 @@
-"""What the displays share: axes, and messages where there is nothing to draw or to draw with."""
+"""Helpers of the displays: axes, checks and error messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from skgpb.domains import ContextPartition
+from skgpb.domains import ContextPartition, Steps
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
 from skgpb.domains.space import Axis, Quantile, Span
@@ -27,13 +27,15 @@ MOST_TICKS = 12
 DECADES, APART = 100.0, 0.1
 # Several panels are drawn so many side by side.
 PANELS_PER_ROW = 3
+# A legend below the axes covers no data.
+BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
 
 
 def check_has_cells(optimizer: Any, what: str, *, posterior: bool = False) -> None:
     """Raise TypeError unless an optimizer has a tree of cells, and a posterior if so."""
     has_tree = isinstance(getattr(optimizer, "domain_", None), (Partition, ContextPartition))
     if not has_tree or (posterior and not hasattr(optimizer, "surrogate_")):
-        raise TypeError(f"{what} to draw, {type(optimizer).__name__} has none")
+        raise TypeError(f"{type(optimizer).__name__} has no {what} to draw")
 
 
 def check_has_posterior(optimizer: Any) -> None:
@@ -44,7 +46,7 @@ def check_has_posterior(optimizer: Any) -> None:
 
 
 def recommendation_of(optimizer: Any) -> Any:
-    """What an optimizer recommends, None where that needs a context or an answer."""
+    """Return the recommendation, or None if it needs a context or an answer."""
     if in_contexts(optimizer):
         return None
     try:
@@ -64,7 +66,7 @@ def names_of(optimizer: Any, given: Sequence[str] | None) -> list[str]:
 
 
 def sides_of(optimizer: Any) -> list[Axis] | None:
-    """What coordinates along each feature stand for, None where they are values themselves."""
+    """Return the scale of each feature, None if its coordinates are the values."""
     space = optimizer.space_
     return None if space is None else [axis for _, axis in space.axes]
 
@@ -106,11 +108,19 @@ def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]
     return fixed, corners
 
 
+def possible_of(
+    optimizer: Any, X: np.ndarray, drawn: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Points (n, d) of a picture that satisfy equations, and which are possible; None for all."""
+    feasible = None if optimizer.space_ is None else optimizer.space_.feasible
+    return (X, None) if feasible is None else feasible.adjusted(X, drawn)
+
+
 def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Corners (n, 2, d) of what was asked, and the answers; None where it is of another space.
 
-    Answers of several numbers are of another space as well. Those of a likeness are left out: they
-    are values of another function.
+    Answers of several numbers are of another space as well. Answers at low fidelity are left out:
+    they are values of another function.
     """
     history = of_truth(optimizer.history_)
     if "a" in history.dtype.names or history["reward"].ndim > 1:
@@ -119,8 +129,26 @@ def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     return boxes, history["reward"]
 
 
+def with_categories_of(
+    point: np.ndarray, asked: np.ndarray, sides: Sequence[Any] | None, drawn: Sequence[int]
+) -> np.ndarray | None:
+    """Which queries (n, 2, d) include the categories of a point, on sides that are not drawn.
+
+    None where all of them do.
+    """
+    here = np.ones(len(asked), dtype=bool)
+    for i, side in enumerate(sides or ()):
+        if i not in drawn and side.discrete and side.n_columns > 1:
+            place = side.number(point[i])
+            numbers = side.number(asked[:, :, i])
+            # The upper corner of a cell is where the next category begins.
+            last = np.maximum(numbers[:, 0], side.number(asked[:, 1, i] - 1e-9))
+            here &= (numbers[:, 0] <= place) & (place <= last)
+    return None if here.all() else here
+
+
 def of_truth(history: Any) -> Any:
-    """What was told of the function itself, where its likenesses were asked as well."""
+    """Return the answers at the highest fidelity, if there are several fidelities."""
     return history[history["task"] == 0] if "task" in history.dtype.names else history
 
 
@@ -138,19 +166,19 @@ def setting_of(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
 
 
 def is_short(side: Axis | None) -> bool:
-    """Whether a side has so few values that each is drawn."""
+    """Return whether a side has so few values that each is drawn."""
     return side is not None and side.discrete and side.n_settings <= MOST_TICKS
 
 
 def label_ticks(axis: Any, side: Axis) -> None:
     """Let the ticks of an axis show values of a side, in the user's units and kinds."""
-    if isinstance(side, Span):
+    if isinstance(side, Span) or (isinstance(side, Steps) and not side.log):
         return  # coordinates are the values
     if is_short(side):
         middles = side.middles()
         axis.set_ticks(middles, labels=[plain(side.value(u)) for u in middles])
         return
-    if isinstance(side, Quantile):
+    if isinstance(side, Quantile | Steps):
         axis.set_ticks(_round_places(side))
 
     def value(u: float, _: Any) -> str:
@@ -159,7 +187,7 @@ def label_ticks(axis: Any, side: Axis) -> None:
     axis.set_major_formatter(value)
 
 
-def _round_places(side: Quantile) -> list[float]:
+def _round_places(side: Quantile | Steps) -> list[float]:
     """Coordinates of round values, powers of ten where the side spans several of them."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
@@ -226,7 +254,8 @@ def make_panels(ax: Any, n: int) -> list[Any]:
         given = np.asarray(ax, dtype=object).ravel().tolist()
         if len(given) != n:
             raise ValueError(
-                f"ax must be one axes, or {n} of them, one for each panel; got {len(given)}"
+                f"ax must be one Axes or a sequence of {n} Axes, one for each panel; "
+                f"got {len(given)}"
             )
         return given
     if n == 1:
@@ -234,7 +263,10 @@ def make_panels(ax: Any, n: int) -> list[Any]:
     # As in scikit-learn's displays: the axes given says where.
     place = ax.get_subplotspec()
     if place is None:
-        raise ValueError(f"ax must be of a grid of axes, or {n} axes, one for each panel")
+        raise ValueError(
+            f"ax must be made by subplots or add_subplot, or be a sequence of {n} Axes, one for "
+            "each panel"
+        )
     ax.set_axis_off()
     axes = place.subgridspec(n_rows, n_columns).subplots(squeeze=False)
     return _first_panels(axes, n)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from skgpb.domains import Cell
 from skgpb.domains.space import Axis
 from skgpb.plotting._axes import (
+    BELOW,
     QUANTILE_95,
     RECOMMENDED,
     check_has_cells,
@@ -134,11 +135,12 @@ class CellMapDisplay:
         display : CellMapDisplay
         """
         check_is_fitted(optimizer, "bounds_")
-        has_cells = "a tree search with a Gaussian process has cells with a posterior"
-        check_has_cells(optimizer, has_cells, posterior=True)
+        check_has_cells(optimizer, "cells with a posterior", posterior=True)
         if recommended is None:
             if in_contexts(optimizer):
-                raise ValueError("recommended must be given: what is best depends on the context")
+                raise ValueError(
+                    "recommended must be given, because the best cell depends on the context"
+                )
             recommended = recommendation_of(optimizer)
         tree, cell_of = optimizer.tree_, optimizer.domain_.cell
         cells = [cell_of(leaf) for leaf in np.flatnonzero(tree.children[:, 0] < 0).tolist()]
@@ -244,7 +246,7 @@ class CellMapDisplay:
         if self.recommended is not None:
             mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(value)
-        ax.legend()
+        ax.legend(**BELOW, ncols=2, frameon=False)
 
     def _draw_map(self, ax: Any, cmap: str, colorbar: bool) -> None:
         """Two features or more: leaves or their members in colour, boxes outlined."""
@@ -289,8 +291,7 @@ class CellMapDisplay:
         if colorbar:
             name = f" of {self.value_name}" if self.value_name else ""
             self.figure_.colorbar(colored, ax=ax, label=f"posterior mean{name}")
-            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.1)}
-            ax.legend(handles=legend, **place, ncols=2, frameon=False)
+            ax.legend(handles=legend, **BELOW, ncols=2, frameon=False)
 
     def _point_out(self, ax: Any, low: np.ndarray, high: np.ndarray) -> None:
         """Label the recommended cell, with an arrow that finds it where it is tiny."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from skgpb.inspection import feature_effects
-from skgpb.plotting._axes import make_axes, names_of
+from skgpb.plotting._axes import BELOW, make_axes, names_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +133,7 @@ class ImportanceDisplay:
         if unsure.any():
             pale = {"color": color, "alpha": 0.3, "label": "with what is not known yet"}
             ax.barh(places, unsure, height=0.6, left=self.known[drawn], **pale)
-            ax.legend()
+            ax.legend(**BELOW, ncols=2, frameon=False)
         ax.set_yticks(places, [names[i] for i in drawn])
         what = self.value_name or "f"
         ax.set_xlabel(f"standard deviation of {what} by one feature alone")

@@ -1,4 +1,4 @@
-"""What an optimizer believes of the function: along one feature, or over two."""
+"""Display of the posterior of f along one feature or over two."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.domains.space import Axis
 from skgpb.plotting._axes import (
+    BELOW,
     QUANTILE_95,
     RECOMMENDED,
     asked_of,
@@ -24,9 +25,14 @@ from skgpb.plotting._axes import (
     numbers_of,
     outlined,
     place_of,
+    possible_of,
     setting_of,
     sides_of,
+    with_categories_of,
 )
+
+# A recommended box with a side below this fraction of the map is marked by the star alone.
+SMALLEST_BOX = 0.04
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,10 +42,10 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PosteriorDisplay:
-    """What a run believes of f, and what it asked: for one or two features.
+    """Posterior of f and the queries of a run, for one or two features.
 
     Use :meth:`from_optimizer`. One feature is drawn as a curve with a band of 95 %, two as a
-    map of the mean or of the standard deviation.
+    map of the mean or of the standard deviation; what constraints exclude is hatched, or no curve.
 
     Parameters
     ----------
@@ -51,6 +57,8 @@ class PosteriorDisplay:
         Corners [lower, upper] of what was asked; the same twice for points.
     rewards : ndarray of shape (n_asked,), default=None
         The answers.
+    here : ndarray of shape (n_asked,) of bool, default=None
+        Which queries have the categories in the title; the others are drawn pale. None for all.
     recommended : ndarray of shape (2, n_features_drawn), default=None
         Corners of the recommendation.
     feature_names : sequence of str, default=None
@@ -87,6 +95,7 @@ class PosteriorDisplay:
     std: np.ndarray
     asked: np.ndarray | None = None
     rewards: np.ndarray | None = None
+    here: np.ndarray | None = None
     recommended: np.ndarray | None = None
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
@@ -144,7 +153,10 @@ class PosteriorDisplay:
         X = np.tile(point, (grid_resolution ** len(drawn), 1))
         X[:, drawn] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(len(X), -1)
         shape = (grid_resolution,) * len(drawn)
+        X, possible = possible_of(optimizer, X, drawn)
         mean, std = (a.reshape(shape) for a in optimizer.predict(X, return_std=True))
+        if possible is not None:
+            mean, std = (np.where(possible.reshape(shape), a, np.nan) for a in (mean, std))
         asked, rewards = asked_of(optimizer)
         values = setting_of(point, sides)
         rest = [f"{names[i]} = {values[i]}" for i in range(d) if i not in drawn]
@@ -154,6 +166,7 @@ class PosteriorDisplay:
             std=std,
             asked=None if asked is None else asked[:, :, drawn],
             rewards=rewards,
+            here=None if asked is None else with_categories_of(point, asked, sides, drawn),
             recommended=None if corners is None else corners[:, drawn],
             feature_names=[names[i] for i in drawn],
             sides=None if sides is None else [sides[i] for i in drawn],
@@ -223,24 +236,36 @@ class PosteriorDisplay:
         if self.recommended is not None:
             mark_recommended(ax, *self.recommended[:, 0])
         ax.set_ylabel(self.value_name or "f")
-        ax.legend()
+        ax.legend(**BELOW, ncols=2, frameon=False)
 
     def _draw_map(self, ax: Any, kind: str, cmap: str, colorbar: bool) -> None:
         from matplotlib.patches import Rectangle
 
         values = self.mean if kind == "mean" else self.std
+        whole = bool(np.isfinite(values).all())
+        shading = "gouraud" if whole else "nearest"
         self.mappable_ = ax.pcolormesh(
-            *self.grid, values.T, cmap=cmap, shading="gouraud", rasterized=True
+            *self.grid, values.T, cmap=cmap, shading=shading, rasterized=True
         )
+        if not whole:  # what constraints exclude
+            ax.patch.set(hatch="///", edgecolor=ink_of(ax))
         legend = []
         if self.asked is not None and len(self.asked):
             centers = self.asked.mean(axis=1)
+            here = np.ones(len(centers), dtype=bool) if self.here is None else self.here
             ink = {"facecolors": ax.get_facecolor(), "edgecolors": ink_of(ax)}
             style = {"s": 14, "linewidths": 0.7} | ink
-            legend.append(ax.scatter(*centers.T, label="queried", **style))
+            if here.any():
+                legend.append(ax.scatter(*centers[here].T, label="queried", **style))
+            if not here.all():
+                other = {"marker": "X", "alpha": 0.75, "label": "queried in other categories"}
+                legend.append(ax.scatter(*centers[~here].T, **style | {"s": 24} | other))
         if self.recommended is not None:
             low, high = self.recommended
-            if (high > low).all():
+            marked = False
+            extent = np.array([abs(side[-1] - side[0]) for side in self.grid])
+            if (high - low >= SMALLEST_BOX * extent).all():
+                marked = True
                 edge = {"fill": False, "edgecolor": RECOMMENDED, **outlined(ax, 1.1)}
                 box = Rectangle(low, *(high - low), label="recommended", **edge)
                 legend.append(ax.add_patch(box))
@@ -249,7 +274,7 @@ class PosteriorDisplay:
             star = ax.scatter(
                 *self.recommended.mean(axis=0), label="recommended", zorder=3, **style
             )
-            if len(legend) < 2:
+            if not marked:
                 legend.append(star)
         ax.set_xlim(self.grid[0][[0, -1]])
         ax.set_ylim(self.grid[1][[0, -1]])
@@ -258,5 +283,4 @@ class PosteriorDisplay:
             name = f" of {self.value_name}" if self.value_name else ""
             self.figure_.colorbar(self.mappable_, ax=ax, label=what + name)
         if legend:
-            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
-            ax.legend(handles=legend, **place, ncols=2, frameon=False)
+            ax.legend(handles=legend, **BELOW, ncols=2, frameon=False)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.inspection import check_is_single
 from skgpb.metrics import cumulative_regret, instant_regret
 from skgpb.plotting._axes import ink_of, make_axes, of_truth
-from skgpb.utils import check_numbers, check_reward, in_contexts
+from skgpb.utils import check_numbers, check_real, in_contexts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ LINES = ["-", "--", "-.", ":"]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RegretDisplay:
-    """What a run has found, or given away, round by round: to see whether to stop.
+    """Regret, or best answer so far, of a run after each round.
 
     Use :meth:`from_optimizer`, several times with the same ``ax`` to compare runs. Where the
     optimum is not known ``kind="best"`` shows how far a run has come without it.
@@ -134,7 +134,7 @@ class RegretDisplay:
         if rewards.ndim > 1:
             raise ValueError("answers of several numbers have no regret")
         if not len(rewards):
-            raise ValueError("nothing has been told to the optimizer yet: there is no regret")
+            raise ValueError("the optimizer has no answers yet, so there is no regret to draw")
         if values is not None:
             values = check_numbers(values, "values", ensure_2d=False)
             if values.shape != rewards.shape:
@@ -146,7 +146,7 @@ class RegretDisplay:
         estimated = optimum is None and kind != "best"
         if estimated:
             optimum = _estimated_optimum(optimizer)
-        goal: Any = None if optimum is None else check_reward(optimum, "optimum")
+        goal: Any = None if optimum is None else check_real(optimum, "optimum")
         sign = -1.0 if getattr(optimizer, "direction", "maximize") == "minimize" else 1.0
         if kind == "best":
             regret = sign * np.maximum.accumulate(sign * rewards)
@@ -252,7 +252,7 @@ class RegretDisplay:
 def _estimated_optimum(optimizer: Any) -> float:
     """Estimated mean reward of the recommendation."""
     if in_contexts(optimizer):
-        raise ValueError("optimum must be given: what is best depends on the context")
+        raise ValueError("optimum must be given, because the maximum depends on the context")
     best = optimizer.recommend()
     # What the indirect ones recommend is a point, no query of theirs.
     indirect = "query_bounds" in optimizer.get_params(deep=False)

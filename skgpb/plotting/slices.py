@@ -1,4 +1,4 @@
-"""What an optimizer believes of each side by itself, the others where it recommends them."""
+"""Display of the posterior of f along each side, the others at the recommendation."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from skgpb.plotting._axes import (
     names_of,
     numbers_of,
     place_of,
+    possible_of,
     setting_of,
     sides_of,
 )
@@ -41,12 +42,13 @@ MOST_PANELS = 12
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SliceDisplay:
-    """What a run believes of f along each side in turn: for many features.
+    """Posterior of f along each side in turn, the others at the recommendation.
 
     Use :meth:`from_optimizer`. Every panel varies one side and leaves the others where they are
     recommended: a curve with a band of 95 %, or a point with a bar of 95 % for each category. A
     steep curve is a side to be careful with, a flat one within its band a side that hardly
-    matters here. All panels share the scale of the rewards.
+    matters here. All panels share the scale of the rewards. A curve ends where constraints do, and
+    of a mixture the part that there is most of makes room.
 
     Parameters
     ----------
@@ -164,7 +166,10 @@ class SliceDisplay:
         for i, grid in zip(drawn, grids, strict=True):
             X = np.tile(point, (len(grid), 1))
             X[:, i] = grid
+            X, possible = possible_of(optimizer, X, [i])
             mean, std = optimizer.predict(X, return_std=True)
+            if possible is not None:
+                mean, std = (np.where(possible, each, np.nan) for each in (mean, std))
             means.append(mean)
             stds.append(std)
         asked, rewards = asked_of(optimizer)

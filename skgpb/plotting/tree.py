@@ -106,7 +106,7 @@ class TreeDisplay:
         display : TreeDisplay
         """
         check_is_fitted(optimizer, "bounds_")
-        check_has_cells(optimizer, "a tree search has a tree of cells")
+        check_has_cells(optimizer, "tree of cells")
         tree = optimizer.tree_
         if recommended is None:
             recommended = recommendation_of(optimizer)

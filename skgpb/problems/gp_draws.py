@@ -125,7 +125,7 @@ class ArmsProblem:
     kernel : Kernel, default=None
         What the function was drawn from, if it was.
     rkhs_norm : float, default=None
-        Its norm under that kernel, which IGP-UCB asks for as ``B``.
+        Its norm under that kernel, which IGP-UCB asks for as ``guarantee.norm_bound``.
 
     Attributes
     ----------

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from math import inf, isfinite, isnan
-from typing import Any, Self
+from math import inf, isnan
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,18 +30,17 @@ from skgpb.kernels.evaluator import Functionals, PlainEvaluator, near, numbered
 from skgpb.locks import Guarded, locked
 from skgpb.roots import PivotedRoot, joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.surrogate.gram import covariance_of_functionals
+from skgpb.surrogate.learning import Learning
 from skgpb.surrogate.likelihood import (
     NOISE,
-    Likelihood,
     OwnNoise,
     Prior,
     center_and_scale,
     noise_prior,
-    restarts,
 )
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.utils import (
+    LARGEST_REWARD,
     MOST_RESTARTS,
     Integral,
     Interval,
@@ -49,6 +48,7 @@ from skgpb.utils import (
     StrOptions,
     check_noise_variances,
     check_numbers,
+    check_squares,
     validate_params,
 )
 
@@ -159,6 +159,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     # -- observing --------------------------------------------------------------------------
 
+    @locked
     def condition_query(self, A: ArrayLike, z: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Observe answers z about queries A. O(t^2) each.
 
@@ -176,26 +177,25 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         -------
         self : ConditionalMeanProcess
         """
-        with self._lock:
-            return self.observe(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
+        return self.observe(self._prepared().queries(one_or_more(A, "A")), z, alpha, True)
 
     @locked
     def condition_point(self, X: ArrayLike, y: ArrayLike, alpha: ArrayLike | None = None) -> Self:
         """Observe values y of f at points X (n, d); otherwise as :meth:`condition_query`."""
         return self.observe(self._prepared().points(one_or_more(X, "X")), y, alpha, False)
 
+    @locked
     def condition_tracked(self, i: int, z: float, alpha: float | None = None) -> Self:
         """Observe an answer about tracked query number i. O(m t), no solve."""
-        with self._lock:
-            if not hasattr(self, "A_tracked_") or not 0 <= i < len(self.A_tracked_):
-                raise IndexError(f"tracked query {i} of {len(getattr(self, 'A_tracked_', ()))}")
-            slot = len(self.X_tracked_) + int(i)
-            rows, prior = self._tracked_rows[slot : slot + 1], self._tracked_prior[slot]
-            values, noises = self._checked(rows, z, alpha)
-            (residual,), (noise,) = values - prior, self._noises(noises, True)
-            self.process_.observe_tracked(slot, float(residual), float(noise))
-            self._seen.append((rows.copy(), values, noises, np.ones(1, dtype=bool)))
-            return self
+        if not hasattr(self, "A_tracked_") or not 0 <= i < len(self.A_tracked_):
+            raise IndexError(f"tracked query {i} of {len(getattr(self, 'A_tracked_', ()))}")
+        slot = len(self.X_tracked_) + int(i)
+        rows, prior = self._tracked_rows[slot : slot + 1], self._tracked_prior[slot]
+        values, noises = self._checked(rows, z, alpha)
+        (residual,), (noise,) = values - prior, self._noises(noises, True)
+        self.process_.observe_tracked(slot, float(residual), float(noise))
+        self._seen.append((rows.copy(), values, noises, np.ones(1, dtype=bool)))
+        return self
 
     @locked
     def learn(self, units: tuple[float, float] | None = None, prior: Prior | None = None) -> Self:
@@ -223,27 +223,22 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         kernel, theta, level = self.kernel_, self.kernel_.theta, self._level
         units = self._units_of(np.concatenate(self._residuals())) if units is None else units
         samples, first, own_noise = self._samples(units)
-        free = self.optimizer is not None and kernel.n_dims > 0
-        learns_noise = bool(samples.unknown.any())
-        if not (free or learns_noise):
-            return self._adopt(theta, level, units)
-        of_noise, limits = noise_prior(self._unit) if learns_noise else (None, None)
-        functionals = Functionals.of_rows(first)
-        objective = Likelihood(
-            covariance_of_functionals(kernel, functionals, free),
-            samples,
-            prior if free else None,
-            of_noise,
-            own_noise if free else own_noise.at(theta),
+        learning = Learning(
+            kernel,
+            self.optimizer is not None and kernel.n_dims > 0,
+            self.optimizer,
+            self.n_restarts_optimizer,
+            self.random_state,
+            prior,
+            noise_prior(self._unit) if samples.unknown.any() else None,
         )
-        thetas, bounds = [np.empty(0)], np.empty((0, 2))
-        if free:
-            start, bounds = theta if prior is None else prior.center, kernel.bounds
-            thetas = restarts(start, bounds, self.n_restarts_optimizer, self.random_state)
-        starts = [(each, of_noise.center[0] if of_noise else 0.0) for each in thetas]
-        warn = prior is None or not np.isfinite(prior.spread).any()
-        best, noise = objective.maximum(starts, bounds, limits, self.optimizer, warn)
-        return self._adopt(best if free else theta, noise if learns_noise else level, units)
+        if not learning.learns:
+            return self._adopt(theta, level, units)
+        starts = [(theta if prior is None else prior.center, learning.usual_noise)]
+        best, noise = learning.most_probable(
+            Functionals.of_rows(first), samples, starts, own_noise=own_noise
+        )
+        return self._adopt(best, level if noise is None else noise, units)
 
     @locked
     def set_units(self, center: float, scale: float, theta: Any = None) -> Self:
@@ -265,8 +260,30 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
 
     # -- predicting -------------------------------------------------------------------------
 
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = False, return_cov: Literal[False] = False
+    ) -> np.ndarray: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[True], return_cov: Literal[False] = False
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: Literal[False] = False, *, return_cov: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict(
+        self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
     @locked
-    def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(
+        self, X: ArrayLike, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior mean of f at points X (n, d), with deviations or covariance on demand.
 
         Parameters
@@ -284,12 +301,32 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """
         return self.moments(self._prepared().points(X), return_std, return_cov)
 
+    @overload
+    def predict_query(
+        self, A: ArrayLike, return_std: Literal[False] = False, return_cov: Literal[False] = False
+    ) -> np.ndarray: ...
+
+    @overload
+    def predict_query(
+        self, A: ArrayLike, return_std: Literal[True], return_cov: Literal[False] = False
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query(
+        self, A: ArrayLike, return_std: Literal[False] = False, *, return_cov: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
     def predict_query(
         self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
-    ) -> Any:
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
+    @locked
+    def predict_query(
+        self, A: ArrayLike, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior mean of g at queries A (n, q); otherwise as :meth:`predict`."""
-        with self._lock:
-            return self.moments(self._prepared().queries(A), return_std, return_cov)
+        return self.moments(self._prepared().queries(A), return_std, return_cov)
 
     @locked
     def predict_joint(self, X: ArrayLike, A: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -316,31 +353,31 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         mean, cov = self.predict_query(A, return_cov=True)
         return joint_draws(mean, cov, n_samples, random_state)
 
+    @locked
     def noise_of(self, alpha: ArrayLike | None = None) -> Any:
         """Return the noise variance with which an answer is observed: ``alpha + model_noise_``."""
-        with self._lock:
-            self._prepared()
-            return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
+        self._prepared()
+        return (self.alpha_ if alpha is None else np.asarray(alpha)) + self.model_noise_
 
     @property
+    @locked
     def alpha_(self) -> float:
         """Noise variance in use where none is told: ``alpha``, or what was learned."""
-        with self._lock:
-            if self.alpha is not None:
-                return self.alpha
-            self._prepared()
-            if self._level is None:
-                raise AttributeError("alpha_ is not known before anything is observed or tracked")
-            return self._level * self.scale_**2
+        if self.alpha is not None:
+            return self.alpha
+        self._prepared()
+        if self._level is None:
+            raise AttributeError("alpha_ is not known before anything is observed or tracked")
+        return self._level * self.scale_**2
 
     @property
+    @locked
     def model_noise_(self) -> float:
         """Variance added to the noise of answers, in units of the observations."""
-        with self._lock:
-            self._prepared()
-            if self.model_noise == "auto":
-                return self._own_share * self.scale_**2
-            return float(self.model_noise)
+        self._prepared()
+        if self.model_noise == "auto":
+            return self._own_share * self.scale_**2
+        return float(self.model_noise)
 
     @property
     @locked
@@ -376,16 +413,43 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         gp.track(rows)
         return self
 
-    def predict_tracked(self, return_std: bool = False) -> Any:
+    @overload
+    def predict_tracked(self, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict_tracked(self, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_tracked(
+        self, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
+    @locked
+    def predict_tracked(
+        self, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior mean (n,), and deviation, of f at the tracked points. No solve."""
-        with self._lock:
-            return self._tracked_moments(slice(0, len(self.X_tracked_)), return_std)
+        return self._tracked_moments(slice(0, len(self.X_tracked_)), return_std)
 
-    def predict_query_tracked(self, return_std: bool = False) -> Any:
+    @overload
+    def predict_query_tracked(self, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict_query_tracked(self, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_query_tracked(
+        self, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
+    @locked
+    def predict_query_tracked(
+        self, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior mean (m,), and deviation, of g at the tracked queries. No solve."""
-        with self._lock:
-            return self._tracked_moments(slice(len(self.X_tracked_), None), return_std)
+        return self._tracked_moments(slice(len(self.X_tracked_), None), return_std)
 
+    @locked
     def sample_tracked(
         self, n_samples: int, random_state: Any = 0, queries: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -408,15 +472,14 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         f : ndarray of shape (n, n_samples)
         g : ndarray of shape (m, n_samples), only with ``queries``
         """
-        with self._lock:
-            if queries not in self._roots:
-                self._roots[queries] = PivotedRoot(*self._columns(queries))
-            root = self._roots[queries]
-            mean = self._tracked_moments(slice(None), False)
-            draws = root.draws(self.process_.posterior.tracked_rows(), n_samples, random_state)
-            draws = mean[: len(draws), None] + draws * self.scale_
-            n = len(self.X_tracked_)
-            return (draws[:n], draws[n:]) if queries else draws
+        if queries not in self._roots:
+            self._roots[queries] = PivotedRoot(*self._columns(queries))
+        root = self._roots[queries]
+        mean = self._tracked_moments(slice(None), False)
+        draws = root.draws(self.process_.posterior.tracked_rows(), n_samples, random_state)
+        draws = mean[: len(draws), None] + draws * self.scale_
+        n = len(self.X_tracked_)
+        return (draws[:n], draws[n:]) if queries else draws
 
     @locked
     def covariance_tracked(
@@ -479,14 +542,14 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     @property
     @locked
     def center_(self) -> float:
-        """What observations are centred with."""
+        """The number that is subtracted from observations."""
         return self.process_.offset if hasattr(self, "process_") else 0.0
 
     @property
+    @locked
     def scale_(self) -> float:
-        """What observations are divided by."""
-        with self._lock:
-            return self.process_.scale if hasattr(self, "process_") else 1.0
+        """The number by which observations are divided."""
+        return self.process_.scale if hasattr(self, "process_") else 1.0
 
     def _residuals(self) -> list[np.ndarray]:
         """Observations without the prior mean."""
@@ -548,9 +611,11 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         given = default if alpha is None else alpha
         learned = self.alpha is None or self._level is not None
         single = len(rows) == 1 and isinstance(z, float) and isinstance(given, float)
-        if single and isfinite(z) and (0.0 <= given < inf or (learned and isnan(given))):
+        usual = single and (0.0 <= given < inf or (learned and isnan(given)))
+        if usual and abs(z) <= LARGEST_REWARD:
             return np.array([z]), np.array([given])  # one answer, as most come
         z = check_numbers(np.atleast_1d(z), "observations", ensure_2d=False)
+        check_squares(z, "observations")
         if z.shape != (len(rows),):
             raise ValueError(f"expected {len(rows)} observations, got an array of shape {z.shape}")
         given = np.asarray(given, dtype=np.float64)
@@ -558,29 +623,29 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         noises = check_noise_variances(np.where(unknown, 0.0, given), len(rows))
         return z, np.where(unknown, np.nan, noises)
 
+    @locked
     def observe(self, rows: np.ndarray, z: Any, alpha: Any = None, asked: bool = True) -> Self:
         """Observe what rows of ``kernel_`` describe, answers or values of f. Rows are trusted."""
-        with self._lock:
-            values, noises = self._checked(rows, z, alpha)
-            gp, residuals = self._ready(rows), values - self._prior(rows)
-            units = gp.offset, gp.scale
-            try:
-                if not self._seen:
-                    gp.set_units(*self._units_of(residuals))
-                gp.observe_all(rows, residuals, self._noises(noises, asked))
-            except BaseException:
-                gp.set_units(*units)
-                raise
-            self._seen.append((rows.copy(), values, noises, np.full(len(rows), asked)))
-            return self
+        values, noises = self._checked(rows, z, alpha)
+        gp, residuals = self._ready(rows), values - self._prior(rows)
+        units = gp.offset, gp.scale
+        try:
+            if not self._seen:
+                gp.set_units(*self._units_of(residuals))
+            gp.observe_all(rows, residuals, self._noises(noises, asked))
+        except BaseException:
+            gp.set_units(*units)
+            raise
+        self._seen.append((rows.copy(), values, noises, np.full(len(rows), asked)))
+        return self
 
+    @locked
     def moments(self, rows: np.ndarray, std: bool = True, cov: bool = False) -> Any:
         """Posterior of what rows of ``kernel_`` describe, as :meth:`predict_query`."""
         if std and cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
-        with self._lock:
-            prior, result = self._prior(rows), self._ready(rows).moments(rows, std, cov)
-            return (result[0] + prior, result[1]) if std or cov else result + prior
+        prior, result = self._prior(rows), self._ready(rows).moments(rows, std, cov)
+        return (result[0] + prior, result[1]) if std or cov else result + prior
 
     def _tracked_moments(self, part: slice, return_std: bool) -> Any:
         mean, std = self.process_.tracked_moments()

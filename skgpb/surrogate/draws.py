@@ -25,11 +25,11 @@ from skgpb.kernels.evaluator import Functionals, key_of
 from skgpb.roots import pivoted_cholesky, symmetric_root
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
-# Up to so many functionals the whole prior covariance is decomposed.
+# Largest number of functionals whose whole prior covariance is decomposed.
 DENSE = 1000
-# Beyond, so many columns of a pivoted Cholesky factor are kept at most,
+# Beyond it, the largest number of columns of a pivoted Cholesky factor;
 MAX_RANK = 512
-# fewer where what is left of every variance is below this share of the largest.
+# there are fewer if the rest of every variance is below this share of the largest.
 NEGLIGIBLE = 1e-11
 # Variance, as a share of the largest of the prior, that is added so that rounding leaves a Cholesky
 # factor: where answers are noisy a tenth of it is enough.

@@ -16,7 +16,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from math import log, pi
 from typing import Any, Self
@@ -25,10 +24,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._core._posterior import Posterior
+from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels.evaluator import Functionals, evaluator_of, key_of, numbered
-from skgpb.kernels.slopes import CovarianceSlopes, Movement
 from skgpb.roots import nonnegative, warn_of_clipping
 from skgpb.surrogate.kernel_parts import AT_ONCE
 from skgpb.surrogate.samples import Merged, ScaledSamples, SharedNoise, noise_with
@@ -56,7 +55,7 @@ class GaussianProcess:
         What may be subtracted from rows far from zero, for a kernel that sees nothing but
         differences.
     sizes : ndarray of shape (n_sizes, d) or None, default=None
-        Sides of boxes of which there will be many, for kernels that have a way to compare them.
+        Sizes that many boxes will have, for kernels that compare boxes of equal size faster.
 
     Attributes
     ----------
@@ -100,6 +99,8 @@ class GaussianProcess:
 
     offset: float
     scale: float
+    # Whether tracked functionals may follow an observation of one of them when they are needed.
+    lazily: bool = False
 
     def __init__(
         self,
@@ -141,15 +142,6 @@ class GaussianProcess:
     def white_noise(self, A: Functionals) -> np.ndarray:
         """Variance of the kernel's own white noise in each functional, shape (len(A),)."""
         return A.white_noise(self._evaluator) if self.white else np.zeros(len(A))
-
-    @property
-    def tabulates(self) -> bool:
-        """Whether covariances of boxes of the usual sizes are read from tables."""
-        return self.sizes is not None and hasattr(self._evaluator, "by_sizes")
-
-    def slopes_along(self, movement: Movement, z: np.ndarray) -> CovarianceSlopes:
-        """Prior covariances of a functional that moves, and their slopes, where it is at ``z``."""
-        return CovarianceSlopes(self._evaluator, movement, z)
 
     def deviations(self, block: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Prior standard deviations (n,) of f at each of ``rows`` minus a functional, its units."""
@@ -198,11 +190,17 @@ class GaussianProcess:
             self._number_at[slot] = self._position[key]
             return self._repeat(self._position[key], y, noise)
         single = self.tracked.one(slot)
-        k_tracked = self.covariance(self.tracked, single)[:, 0].copy()
+        if self.lazily:
+            self.posterior.source = self._later_covariances
+            prior = float(self.variance(single)[0])
+        else:
+            k_tracked = self.covariance(self.tracked, single)[:, 0].copy()
         if self.white:
             noise += self.white_noise(single)[0]
 
         def append(jitter: float = 0.0) -> bool:
+            if self.lazily:
+                return self.posterior.append_lazily(slot, prior, noise, y, jitter)
             return self.posterior.append_tracked(slot, k_tracked, noise, y, jitter)
 
         if not append():
@@ -358,6 +356,10 @@ class GaussianProcess:
             self.tracked.put_all(numbers, new)
         self._report_losses()
 
+    def _later_covariances(self, slots: np.ndarray, first: int) -> np.ndarray:
+        """Prior covariances of some tracked functionals with what was observed from a number on."""
+        return self.covariance(self.tracked.chosen(slots), self.observed.after(first))
+
     def tracked_moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Posterior means and noiseless deviations of what is tracked, in the user's units."""
         mean = self.posterior.tracked_mean() * self.scale + self.offset
@@ -407,7 +409,14 @@ class GaussianProcess:
         self.posterior.set_targets((raw - offset) / scale, self.scale / scale)
         self.offset, self.scale = offset, scale
 
-    def relearned(self, theta: np.ndarray, samples: Merged, offset: float, scale: float) -> Self:
+    def relearned(
+        self,
+        theta: np.ndarray,
+        samples: Merged,
+        offset: float,
+        scale: float,
+        kernel: Kernel | None = None,
+    ) -> Self:
         """Return a process of other hyperparameters and units, of the same observations.
 
         What this one tracks is tracked. O(t^3 + m t^2); this process stays as it is.
@@ -420,13 +429,16 @@ class GaussianProcess:
             One merged observation for each distinct functional, in the new units.
         offset, scale : float
             The new units.
+        kernel : Kernel, default=None
+            Another kernel, over the same rows; None for that of this process.
 
         Raises
         ------
         numpy.linalg.LinAlgError
             Where no documented jitter makes the Gram matrix positive definite.
         """
-        return self._afresh(self.kernel.clone_with_theta(theta), samples, offset, scale)
+        kernel = (kernel or self.kernel).clone_with_theta(theta)
+        return self._afresh(kernel, samples, offset, scale)
 
     def restore(self, functionals: Functionals, samples: Merged) -> None:
         """Observe distinct functionals for the first time, from merged samples of each.
@@ -469,7 +481,9 @@ class GaussianProcess:
             return self._repeat(self._position[key], y, noise)
         single = Functionals.of([block], block.shape[1])
         self._append(single, np.array([y]), np.array([noise]), np.ones(1, dtype=np.intp))
-        return self._position.setdefault(key, len(self.observed) - 1)
+        number = len(self.observed) - 1
+        self._position.setdefault(key, number)
+        return number
 
     def _append(
         self,
@@ -546,7 +560,7 @@ class GaussianProcess:
             return
         message = f"rounding may move means by {doubtful:.1e}, more than their deviations say: "
         message += f"alpha is too small for covariances of kernel {self.kernel}"
-        warnings.warn(message, NumericalWarning, stacklevel=4)
+        warn(message, NumericalWarning)
 
     def _repeat(self, i: int, y: float, noise: float, count: int = 1) -> int:
         if self.posterior.repeat(i, noise, y, count):
@@ -571,7 +585,7 @@ class GaussianProcess:
     def _afresh(self, kernel: Kernel, samples: Merged, offset: float, scale: float) -> Self:
         """Condition a new process on the same functionals, and track the same."""
         out = type(self)(kernel, self.n_columns, self.origin, self.sizes)
-        out.offset, out.scale = offset, scale
+        out.offset, out.scale, out.lazily = offset, scale, self.lazily
         out.restore(self.observed, samples)
         out.track([self.tracked[i] for i in range(len(self.tracked))])
         out._number_at = dict(self._number_at)
@@ -587,9 +601,8 @@ class GaussianProcess:
 
 def warn_of_jitter(jitter: float, n: int) -> None:
     """Report jitter, as the policy in ``skgpb.exceptions.NumericalWarning`` promises."""
-    warnings.warn(
+    warn(
         f"the Gram matrix is not numerically positive definite: jitter {jitter:.1e} was added to "
         f"the noise variance of {n} observation(s); near-duplicates need a larger alpha",
         NumericalWarning,
-        stacklevel=5,
     )

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from skgpb.kernels.evaluator import Functionals, block_means
 from skgpb.surrogate.kernel_parts import covariances
 
-# Averages over pools are thinned, for learning only, to so many points in all.
+# Points that averages over pools are thinned to, all together, for learning only.
 MOST_ROWS = 500
 # Rows that are mirrored at once.
 MIRRORED = 256

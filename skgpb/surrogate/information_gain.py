@@ -221,7 +221,7 @@ def information_gain_function(optimizer: Any) -> Callable[[int], float]:
     return _Gain(optimizer)
 
 
-def norm_bound_beta(optimizer: Any, gain: float, log_odds: float) -> float:
+def norm_bound_beta(B: float, share: float, gain: float, log_odds: float) -> float:
     r"""Square of the width within which f stays, Theorem 2 of [Chowdhury2017]_.
 
     .. math:: B + \frac{R}{\sqrt{\lambda}} \sqrt{2 (\gamma + 1 + \log(1 / \delta))}
@@ -232,8 +232,10 @@ def norm_bound_beta(optimizer: Any, gain: float, log_odds: float) -> float:
 
     Parameters
     ----------
-    optimizer : BaseUCBOptimizer
-        Has ``B``, ``R`` and the noise variance.
+    B : float
+        Bound on the norm of f.
+    share : float
+        R / sqrt(alpha).
     gain : float
         Information gain gamma.
     log_odds : float
@@ -243,28 +245,8 @@ def norm_bound_beta(optimizer: Any, gain: float, log_odds: float) -> float:
     -------
     beta : float
     """
-    share = noise_share(optimizer)
-    width = optimizer.B + share * sqrt(2.0 * (gain + 1.0 + log_odds))
-    if not width * width < np.inf:
-        raise ValueError(
-            f"B={optimizer.B!r} and R={optimizer.R!r} make the width of beta='theory' so large "
-            "that its square is not finite"
-        )
+    width = B + share * sqrt(2.0 * (gain + 1.0 + log_odds))
     return width * width
-
-
-def noise_share(optimizer: Any) -> float:
-    """R / sqrt(alpha), where Gaussian noise has R = sqrt(alpha): what ``R=None`` stands for."""
-    if optimizer.R is None or optimizer.R == 0.0:
-        return float(optimizer.R is None)
-    if callable(optimizer.alpha):
-        raise ValueError(f"R must be None where alpha is a function, got R={optimizer.R!r}")
-    if optimizer.alpha is not None and not np.all(np.asarray(optimizer.alpha) > 0.0):
-        raise ValueError(
-            f"R={optimizer.R!r} with alpha=0 leaves the width unbounded; pass the noise variance "
-            "as alpha, R=0 or R=None"
-        )
-    return optimizer.R / sqrt(optimizer.alpha_)
 
 
 class _Gain:

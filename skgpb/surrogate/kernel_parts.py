@@ -51,7 +51,7 @@ from skgpb.kernels.tasks import Tasks
 AT_ONCE = 2**16
 # Squares of differences lose at most six of sixteen digits where coordinates are below this.
 WIDE = 1e3
-# Derivatives of a kernel that has no closed form here are found at once up to so many (512 MB).
+# Largest number of derivatives computed at once, of a kernel without a closed form here (512 MB).
 MANY = 2**26
 
 Pull = Callable[[np.ndarray], np.ndarray]
@@ -305,7 +305,7 @@ def _shares(M: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _shares_one_by_one(M: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The same where the squares of coordinates are so large that their differences cancel."""
+    """Squared distances for coordinates whose squares are so large that differences cancel."""
     found = np.empty(x.shape[1])
     for k in range(len(found)):
         gap = np.subtract.outer(x[:, k], y[:, k])

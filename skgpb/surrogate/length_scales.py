@@ -1,12 +1,12 @@
-"""Several length scales for one set of answers, of which those that contradict them are dropped.
+"""Several length scales for one set of answers; the answers rule out some of them.
 
 Each length scale has its own ball of functions that fit (:mod:`skgpb.surrogate.widths`). If f has
-norm at most B for one of them, whichever, its ball holds f at all times with probability 1 - delta:
-it is never empty, and the smallest interval around those of all balls that are not empty holds f.
-No union over the length scales is taken, because only that one has to hold. Dropped are also those
-whose functions leave residuals larger than noise has, with the other half of delta. The search
-takes the ones that are left in turn: the longest alone may never look where it is contradicted
-[Berkenkamp2019]_, the shortest alone explores too much [Ziomek2024]_.
+norm at most B for any one of them, its ball contains f at all times with probability 1 - delta. It
+is never empty then, and f is in the smallest interval that covers the intervals of all balls that
+are not empty. No union bound over the length scales is needed, because only that one has to hold. A
+length scale is also dropped if its functions leave residuals larger than noise allows, with the
+other half of delta. The search takes the remaining ones in turn: the longest alone may never look
+where it is contradicted [Berkenkamp2019]_, the shortest alone explores too much [Ziomek2024]_.
 
 References
 ----------

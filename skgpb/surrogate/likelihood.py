@@ -25,7 +25,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -40,7 +39,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 from sklearn.utils import check_random_state
 
+from skgpb._warnings import warn as warn_user
 from skgpb.kernels.evaluator import Functionals
+from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gram import covariance_of, fill_above
 from skgpb.surrogate.samples import ScaledSamples, SharedNoise
 
@@ -59,11 +60,11 @@ SMOOTH_AMPLITUDE_LIMITS, SMOOTH_AMPLITUDE_SPREAD = (0.05, 1e3), 2.0
 LEAST_NOISE = 1e-10
 # Relative precision of a log density with priors that is worth searching for.
 ENOUGH = 1e-6
-# Hyperparameters are not learned from fewer observations.
+# Fewest observations from which hyperparameters are learned.
 FIRST_LEARNING = 4
-# Further starts are first tried on so many functionals where there are twice as many, and searched
-# on from where they end so much higher than the first (decision D-H20): a tenth of a unit of log
-# density says nothing.
+# With more than 2 * SHARE functionals, further starts are first tried on SHARE of them. The search
+# goes on from those that end more than HIGHER above the first (decision D-H20): a tenth of a unit
+# of log density means nothing.
 SHARE, HIGHER = 200, 0.1
 # Growth of the number of observations after which they are learned again.
 GROWTH = {"growing": 1.25, "doubling": 2.0}
@@ -76,8 +77,8 @@ def next_learning(relearn: str | int | None, last: int, first: int = FIRST_LEARN
     Parameters
     ----------
     relearn : "growing", "doubling", int or None
-        Whenever the number of observations has grown by a quarter or doubled, every so many
-        observations, or never.
+        When to learn: whenever the number of observations has grown by a quarter or doubled, each
+        time that this number of observations was added, or never.
     last : int
         Number of observations at the last time, at first 0.
     first : int, default=4
@@ -196,7 +197,7 @@ class OwnNoise:
         return OwnNoise(self.kernel, self.asked, self._variance(theta))
 
     def variances(self, theta: np.ndarray) -> np.ndarray:
-        """Return the variances (n,) alone: derivatives are dearer."""
+        """Return the variances (n,) alone: derivatives take longer."""
         return self._variance(theta) * self.asked
 
     def __call__(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -227,7 +228,7 @@ class Likelihood:
     noise_prior : Prior or None
         On the logarithm of the unknown noise variance; None where it is not among the arguments.
     further : callable, default=None
-        Takes theta; returns noise variances beside those of the samples (n_samples,), and their
+        Takes theta; returns noise variances (n_samples,) to add to those of the samples, and their
         derivatives (n_samples, n_theta).
     """
 
@@ -266,9 +267,10 @@ class Likelihood:
         if noise_limits is not None:
             several = [np.append(theta, noise) for theta, noise in starts]
             limits = np.vstack([bounds, noise_limits])
-        if share is not None and len(several) > 1:
-            several = promising(share, several, limits, optimizer)
-        best = most_probable(self, several, limits, optimizer, warn)
+        with one_thread_if_small(int(self._samples.functional.max(initial=-1)) + 1):
+            if share is not None and len(several) > 1:
+                several = promising(share, several, limits, optimizer)
+            best = most_probable(self, several, limits, optimizer, warn)
         return (best, None) if noise_limits is None else (best[:-1], float(np.exp(best[-1])))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -421,7 +423,7 @@ def maximise_likelihood(
     random_state : int, RandomState instance or None, default=None
         Seeds them.
     shared : list of SharedNoise, default=()
-        Covariances of noise beside the variances.
+        Covariances of the noise, without the variances.
     """
     covariance = covariance_of(kernel, functionals.rows, functionals.offsets)
 
@@ -430,7 +432,8 @@ def maximise_likelihood(
 
     check_restarts(kernel, n_restarts)
     starts = restarts(kernel.theta, kernel.bounds, n_restarts, random_state)
-    kernel.theta = most_probable(objective, starts, kernel.bounds, optimizer)
+    with one_thread_if_small(len(noise)):
+        kernel.theta = most_probable(objective, starts, kernel.bounds, optimizer)
 
 
 def restarts(theta: np.ndarray, bounds: np.ndarray, n: int, random_state: Any) -> list[np.ndarray]:
@@ -511,10 +514,9 @@ def minimum(
     options = {} if warn else {"ftol": ENOUGH}
     result = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     if warn and result.status != 0:
-        warnings.warn(
+        warn_user(
             f"learning the hyperparameters stopped early: {result.message}",
             ConvergenceWarning,
-            stacklevel=7,
         )
     return result.x, float(result.fun)
 

@@ -18,12 +18,9 @@ BLOCK = 2**22
 
 
 def pending_falls(
-    gp: GaussianProcess,
-    blocks: list[np.ndarray],
-    noises: Sequence[float] | np.ndarray,
-    others: Functionals | None = None,
+    gp: GaussianProcess, blocks: list[np.ndarray], noises: Sequence[float] | np.ndarray
 ) -> np.ndarray:
-    """What answers to some functionals will take off all covariances, whatever they are.
+    """Reduction of all covariances by answers to some functionals, whatever the answers are.
 
     Returns R (k, m): that of tracked functionals i and j falls by ``R[:, i] @ R[:, j]``. As
     :meth:`GaussianProcess.imagine`, without a copy of the process. O(k t^2 + k m t).
@@ -36,47 +33,23 @@ def pending_falls(
         The functionals.
     noises : sequence of float, or ndarray of shape (k, k)
         Noise variances of their answers, or the covariance of the noise, in the user's units.
-    others : Functionals, default=None
-        m functionals that are looked at in place of those that are tracked.
     """
     if not blocks:
-        return np.empty((0, len(gp.tracked if others is None else others)))
+        return np.empty((0, len(gp.tracked)))
     pending = Functionals.of(blocks, gp.n_columns)
-    if others is None:
-        K = covariance_with_tracked(gp, pending)
-    else:
-        K = gp.posterior_covariance(pending, others)
-    return pending_root(gp, pending, noises).T @ K
-
-
-def pending_root(
-    gp: GaussianProcess, pending: Functionals, noises: Sequence[float] | np.ndarray
-) -> np.ndarray:
-    """Root (k, r) of the inverse of the posterior covariances of answers about to be given.
-
-    ``noises`` are their noise variances, or the covariance of the noise, in the user's units.
-    """
+    K = gp.covariance(pending, gp.tracked)
+    # "Draws" of zero at what was observed: what is left is what no observation explains.
+    correct_draws(gp.posterior, -gp.covariance(pending, gp.observed), K)
     noise = np.asarray(noises, dtype=np.float64) / gp.scale**2
     own = (np.diag(noise) if noise.ndim == 1 else noise) + np.diag(gp.white_noise(pending))
     values, vectors = np.linalg.eigh(gp.posterior_covariance(pending, pending) + own)
     # Known already, and without noise: nothing is left to be told.
     told = values > JITTERS[0] * float(gp.variance(pending).max())
-    return vectors[:, told] / np.sqrt(values[told])
+    return (vectors[:, told] / np.sqrt(values[told])).T @ K
 
 
-def covariance_with_tracked(gp: GaussianProcess, some: Functionals, start: int = 0) -> np.ndarray:
-    """Posterior covariances (k, m) of any functionals with those that are tracked, O(k t^2).
-
-    From number ``start`` on.
-    """
-    K = gp.covariance(some, Functionals.of_rows(gp.tracked.rows[start:]) if start else gp.tracked)
-    # "Draws" of zero at what was observed: what is left is what no observation explains.
-    correct_draws(gp.posterior, -gp.covariance(some, gp.observed), K, start)
-    return K
-
-
-class TrackedPairs:
-    """What only pairs of tracked functionals tell; nothing is computed before it is asked for.
+class PairCovariances:
+    """Covariances of pairs of tracked functionals, computed on demand.
 
     Parameters
     ----------
@@ -164,7 +137,7 @@ class TrackedPairs:
         return noise / gp.scale**2 + own
 
 
-class TrackedAcross:
+class QueryTargetCovariances:
     """Posterior covariances of the first tracked functionals with all others.
 
     Nothing is computed before it is asked for; from then on it follows the observations.
@@ -260,7 +233,7 @@ class TrackedAcross:
         return K
 
 
-class TrackedWithin:
+class BlockCovariances:
     """Posterior covariances within runs of tracked functionals, one run behind the other.
 
     Parameters

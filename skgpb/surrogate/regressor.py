@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
@@ -27,6 +27,7 @@ from skgpb.utils import (
     box_around,
     check_noise_variances,
     check_size,
+    check_squares,
     fit_context,
     unchanged_by_errors,
     warn_at_bounds,
@@ -41,6 +42,7 @@ def default_kernel() -> Kernel:
 def single_or_many(y: Any) -> np.ndarray:
     """Targets (n,) or (n, q) with q > 1: a single column is one target."""
     y = np.asarray(y, dtype=np.float64)
+    check_squares(y, "y")
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
@@ -49,12 +51,12 @@ class OnlineGaussianProcessRegressor(
 ):
     r"""Gaussian process regression for data that arrive one by one, in O(t^2) each.
 
-    A drop-in for :class:`sklearn.gaussian_process.GaussianProcessRegressor` on inputs that are
-    vectors (sequences and other objects are not taken): the same parameters, methods and
-    results, plus :meth:`partial_fit`, which appends observations to the Cholesky factor instead
-    of refitting, a noise variance for each observation, and *tracked* candidates whose posterior
-    mean and standard deviation follow every observation in O(t) each. Repeated inputs are merged
-    exactly, so that cost and memory follow the number of distinct inputs.
+    A drop-in replacement of :class:`sklearn.gaussian_process.GaussianProcessRegressor` for inputs
+    that are vectors, with the same parameters, methods and results. In addition,
+    :meth:`partial_fit` appends observations to the Cholesky factor instead of refitting, each
+    observation may have a noise variance of its own, and the posterior mean and standard deviation
+    of *tracked* candidates are updated after every observation in O(t) each. Repeated inputs are
+    merged exactly, so time and memory depend on the number of distinct inputs.
 
     With a kernel from :mod:`skgpb.kernels` the inputs are descriptors of averages, integrals
     and so on; the regression is then on aggregated data.
@@ -234,8 +236,30 @@ class OnlineGaussianProcessRegressor(
             self._add(X, y, noise)
         return self
 
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False
+    ) -> np.ndarray: ...
+
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[True], return_cov: Literal[False] = False
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, *, return_cov: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
     @locked
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior mean at X, with standard deviations or covariance on demand.
 
         Parameters
@@ -413,8 +437,21 @@ class OnlineGaussianProcessRegressor(
         self.process_.track(X)
         return self
 
+    @overload
+    def predict_tracked(self, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict_tracked(self, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_tracked(
+        self, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
     @locked
-    def predict_tracked(self, return_std: bool = False) -> Any:
+    def predict_tracked(
+        self, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Posterior mean, and standard deviation without noise, of the tracked candidates.
 
         Returns

@@ -1,8 +1,8 @@
 r"""Answers to functionals, in the units of a surrogate, and what they are merged into.
 
-Most answers have independent noise, and those about one functional are merged into one. The numbers
-of one answer may have errors in common, :class:`SharedNoise`: these are kept apart, each with its
-variance as any other, and with the covariances beside.
+Most answers have independent noise; answers about one functional are merged into one. The numbers
+of one answer may have errors in common, :class:`SharedNoise`. They are not merged: each has its
+variance as any other, and the covariances are kept separately.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 
 @dataclass
 class SharedNoise:
-    """Covariances of the noise of several observations, beside their variances.
+    """Covariances of the noise of several observations, without their variances.
 
     Attributes
     ----------
     numbers : ndarray of shape (k,)
         Which observations.
     covariance : ndarray of shape (k, k)
-        What is beside the diagonal, which is 0.
+        The entries off the diagonal, which is 0.
     """
 
     numbers: np.ndarray
@@ -30,7 +30,7 @@ class SharedNoise:
 
     @classmethod
     def of(cls, covariance: np.ndarray, first: int = 0) -> SharedNoise:
-        """Return that of k observations in a row, of which the first has a number."""
+        """Return the covariances of k observations in a row, the first with number ``first``."""
         beside = covariance - np.diag(np.diag(covariance))
         return cls(first + np.arange(len(covariance)), beside)
 
@@ -39,7 +39,7 @@ class SharedNoise:
         return SharedNoise(self.numbers, self.covariance * factor)
 
     def counted_from(self, first: int) -> SharedNoise:
-        """Return the same, of observations that come after so many others."""
+        """Return the same for observations whose numbers are larger by ``first``."""
         return SharedNoise(self.numbers + first, self.covariance)
 
     def add_to(self, K: np.ndarray) -> None:
@@ -157,7 +157,7 @@ class ScaledSamples:
     def merged(self, noise: float = np.nan, further: float | np.ndarray = 0.0) -> Merged:
         """Merge samples of the same functional, the unknown noise variance being ``noise``.
 
-        ``further`` is variance beside that, one number or one for each sample.
+        ``further`` is additional variance, one number or one for each sample.
         """
         variance = np.where(self.unknown, noise * self.share, self.alpha) + further
         i, n = self.functional, int(self.functional.max(initial=-1)) + 1
@@ -173,7 +173,7 @@ class ScaledSamples:
         y = np.bincount(i, weight * self.y, n) / total
         merged = least / total
         gap = self.y - y[i]
-        # Beside an exact sample a noisy one keeps a density of its own.
+        # A noisy sample of the same functional as an exact one keeps a density of its own.
         noisy = variance > 0.0
         square = float(np.sum(gap[noisy] ** 2 / variance[noisy]))
         log_terms = np.log(variance[noisy]).sum() - np.log(merged[~has_exact]).sum()

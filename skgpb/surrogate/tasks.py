@@ -1,12 +1,13 @@
-"""A prior for a function and its likenesses, where their user gives none.
+"""The default prior of multi-fidelity models: a function and its low fidelities.
 
 .. math:: f_t(x) = w_t u(x) + a_t g(x) + v_t(x) + s_t(x) + c_t
 
-with a function u and a slow trend g that all share, differences :math:`v_t` as rough as u, others
-:math:`s_t` as slow as g, and levels :math:`c_t`. Of task 0, the truth, u and g are
-nearly all. A likeness that is tilted, off by a constant or on another scale still says where the
-truth is large [Kennedy2000]_. Without g a smooth likeness would be explained by :math:`s_t` alone,
-and would say nothing of a truth that is as smooth (decision D-H28).
+with a function u and a slow trend g that all fidelities share, differences :math:`v_t` as rough as
+u, differences :math:`s_t` as slow as g, and levels :math:`c_t`. Task 0, the highest fidelity,
+consists almost entirely of u and g. A low fidelity with a tilt, an offset or another scale still
+shows where the highest fidelity is large [Kennedy2000]_. Without g the model would explain a smooth
+low fidelity by :math:`s_t` alone, and it would tell nothing about a smooth highest fidelity
+(decision D-H28).
 
 References
 ----------
@@ -26,25 +27,25 @@ from skgpb.kernels._settings import AxisMatern, OnSettings
 from skgpb.kernels.tasks import Tasks
 from skgpb.surrogate.likelihood import Prior
 
-# Of the weights the deviation of the prior.
+# Standard deviation of the prior of the weights.
 WEIGHT_SPREAD = 0.5
-# Variances of what a likeness has beside u, as rough as u and slow, and what is left of both for
-# the truth; deviations of their logarithms.
+# Prior variances of the rough and the slow difference of a low fidelity from u, and the variance
+# that both have at the highest fidelity; standard deviations of their logarithms.
 ROUGH, SLOW, LEAST = 0.1, 1.0, 1e-3
 SPREAD, LEAST_SPREAD = 1.5, 0.5
 # Length scale of slow differences and of the trend, in units of sqrt(d) sides.
 SLOW_LENGTH_SCALE = 2.0
-# Of the weights of the trend the mean and the deviation of the prior.
+# Mean and standard deviation of the prior of the weights of the trend.
 TREND, TREND_SPREAD = 1.0, 1.0
-# The noise variance, in units of the variance of the answers, and the deviation of its logarithm: a
-# likeness is often computed, and exact.
+# Prior of the noise variance, in units of the variance of the answers, and the standard deviation
+# of its logarithm: low fidelities are often computed, and exact.
 NOISE, NOISE_SPREAD = 0.01, 2.0
 
 
 def slow_kernel(bounds: np.ndarray, smooth: bool = False, space: Any = None) -> Kernel:
     """Kernel of what varies slowly over a box (d, 2); see ``default_kernel`` for ``smooth``.
 
-    Where sides have separate values ``space`` says what they are.
+    ``space`` gives the values of integer and categorical sides.
     """
     side = bounds[:, 1] - bounds[:, 0]
     scale = SLOW_LENGTH_SCALE * sqrt(len(side)) * np.where(side > 0.0, side, 1.0)
@@ -54,7 +55,7 @@ def slow_kernel(bounds: np.ndarray, smooth: bool = False, space: Any = None) -> 
 
 
 def around(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
-    """Kernel over n tasks of which ``kernel`` is that of task 0, nothing else being learned."""
+    """Return a kernel over n tasks: ``kernel`` is that of task 0, nothing else is learned."""
     rough, slowly = (np.append(0.0, each[1:]) for each in _own_variances(n))
     alike: dict[str, Any] = {"n_tasks": n, "W_bounds": "fixed", "kappa_bounds": "fixed"}
     shared = Tasks(kernel, W=np.ones((n, 1)), kappa=rough, **alike)
@@ -85,7 +86,7 @@ def prior_over_tasks(prior: Prior, n: int) -> Prior:
 
 
 def takes_tasks(kernel: Kernel) -> bool:
-    """Whether a kernel takes numbers of tasks, anywhere in its expression."""
+    """Return whether a kernel takes numbers of tasks, anywhere in its expression."""
     parts = [kernel, *kernel.get_params(deep=True).values()]
     return any(isinstance(part, Tasks) for part in parts)
 

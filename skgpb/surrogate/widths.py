@@ -53,7 +53,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from math import exp, inf, log, sqrt
 
@@ -61,10 +60,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import brentq
 
+from skgpb._warnings import warn
 from skgpb.exceptions import GuaranteeWarning
 from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
-from skgpb.utils import check_reward
+from skgpb.utils import check_real
 
 # Weights of the norm against the answers that the dual bound tries; 1 is that of beta_t.
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)
@@ -73,7 +73,7 @@ EXPONENTS = np.array([0.25, 0.125, 0.0625, 0.03125])
 # Of answers with noise in common combinations with no more than this share of the largest variance
 # count as told without noise.
 NOISELESS = 1e-12
-# Beyond so many distinct functionals, whose Gram matrix it decomposes, it is left out.
+# Largest number of distinct functionals whose Gram matrix is decomposed to tighten the intervals.
 MOST_DECOMPOSED = 2000
 
 
@@ -202,12 +202,11 @@ def norm_ends(
         2.0 * share**2 * (gain_of(gp) - log(failure_probability)),
     )
     if dual is None:
-        warnings.warn(
+        warn(
             f"no function of norm B={B:g} fits the answers with a probability of "
-            f"{failure_probability:g} or more: B or the noise is larger than said, and these "
-            "intervals need not hold",
+            f"{failure_probability:g} or more: B or the noise is larger than given, and these "
+            "intervals may be wrong",
             GuaranteeWarning,
-            stacklevel=4,
         )
         return ends
     lower, upper = (each * gp.scale + gp.offset for each in dual)
@@ -323,8 +322,9 @@ def balancing_alpha(
     Returns
     -------
     alpha : float
-        For the parameter ``alpha`` of an optimizer, together with ``R`` and ``beta="rkhs"``. Not
-        below R^2: less than the noise would widen what is known to hold.
+        For the parameter ``alpha`` of an optimizer, together with ``beta="rkhs"`` and
+        ``Guarantee(noise_bound=R)``. Not below R^2: less than the noise would widen what is known
+        to hold.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def balancing_alpha(
     >>> round(balancing_alpha(gain, B=2.0, R=0.5), 3)
     1.55
     """
-    B, R = check_reward(B, "B"), check_reward(R, "R")
+    B, R = check_real(B, "B"), check_real(R, "R")
     if not (B > 0.0 and R > 0.0 and 0.0 < failure_probability < 1.0):
         raise ValueError(
             "B and R must be > 0 and failure_probability in (0, 1); got "
@@ -358,7 +358,7 @@ def balancing_alpha(
 
 
 def fits(gp: GaussianProcess, B: float, share: float, failure_probability: float) -> bool:
-    """Whether some function of norm B fits the answers, with two chances of failure.
+    """Return whether some function of norm B fits the answers, with two chances of failure.
 
     It must lie in the ball of :func:`norm_ends`, and leave residuals that noise can have. For every
     s in (0, 1/2) the products of sqrt(1 - 2 s) exp(s (eps_i / rho)^2 / alpha_i) are a

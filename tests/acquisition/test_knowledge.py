@@ -8,7 +8,7 @@ from reference.kg import expected_rise
 
 from skgpb._core._envelope import log_gains
 from skgpb.acquisition.improvement import log_expected_improvement
-from skgpb.acquisition.knowledge import envelope, log_gain_slopes, log_knowledge_gradient
+from skgpb.acquisition.knowledge import log_knowledge_gradient
 
 Z = np.linspace(-12.0, 12.0, 240_001)
 WEIGHTS = np.exp(-0.5 * Z**2) / np.sqrt(2 * np.pi) * (Z[1] - Z[0])
@@ -75,49 +75,3 @@ def test_shapes_are_checked():
         log_gains(np.zeros(3), np.zeros((1, 2)))
     with pytest.raises(ValueError, match="at least one target"):
         log_gains(np.zeros(0), np.zeros((1, 0)))
-
-
-@pytest.mark.parametrize("decimals", [1, 15])
-def test_the_envelope_is_what_is_highest_somewhere(decimals):
-    """Of what matters: the same lines as on a grid, and neighbours meet where they are equal."""
-    rng = np.random.default_rng(decimals)
-    places = np.linspace(-4.0, 4.0, 4001)
-    for m in (1, 2, 5, 40):
-        a, b = np.round(rng.normal(size=(2, m)), decimals)
-        lines, met = envelope(a, b)
-        highest = (a[:, None] + np.outer(b, places)).max(axis=0)
-        np.testing.assert_allclose(
-            (a[lines, None] + np.outer(b[lines], places)).max(axis=0), highest, atol=1e-12
-        )
-        assert (np.diff(b[lines]) > 0.0).all()
-        assert (np.diff(met) > 0.0).all()
-        np.testing.assert_allclose(
-            a[lines[:-1]] + b[lines[:-1]] * met, a[lines[1:]] + b[lines[1:]] * met, atol=1e-12
-        )
-
-
-@pytest.mark.parametrize("scale", [1.0, 0.1, 0.02])
-def test_slopes_of_the_gain_are_its_differences(scale):
-    """Over five points; also where gains are as small as exp(-1000)."""
-    rng = np.random.default_rng(3)
-    mean, covariance, total, h = rng.normal(size=20), scale * rng.normal(size=20), 1.3, 1e-4
-
-    def log_gain(covariance, total):
-        return log_knowledge_gradient(mean, covariance[None], np.array([total]), np.zeros(1))[0]
-
-    by, by_total = log_gain_slopes(mean, covariance, total, log_gain(covariance, total))
-    for i, step in enumerate(scale * h * np.eye(20)):
-        near, far = (
-            log_gain(covariance + k * step, total) - log_gain(covariance - k * step, total)
-            for k in (1, 2)
-        )
-        expected = (8.0 * near - far) / (12.0 * scale * h)
-        assert by[i] == pytest.approx(expected, rel=1e-7, abs=1e-7 * np.abs(by).max())
-    near, far = (
-        log_gain(covariance, total + k * h) - log_gain(covariance, total - k * h) for k in (1, 2)
-    )
-    assert by_total == pytest.approx((8.0 * near - far) / (12.0 * h), rel=1e-8)
-    # Where no answer could change the decision nothing has a slope.
-    flat, no = log_gain_slopes(mean, np.zeros(20), total, -np.inf)
-    assert not flat.any()
-    assert no == 0.0

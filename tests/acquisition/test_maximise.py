@@ -50,8 +50,9 @@ def test_every_call_looks_at_all_starts_that_still_rise():
     _, top = maximise_in_box(with_a_plain, starts, BOX)
     assert top == pytest.approx(2.0, abs=1e-9)
     stencil = 1 + 2 * len(BOX)
-    # The second is on the plain. Two parabolas along the axes: one step, and nothing is left.
-    assert sizes == [3 * stencil, 2 * stencil]
+    # The second is on the plain. Two parabolas along the axes: one step, and nothing is left. Then
+    # five places along both axes and the corners of a square say where the higher one has its top.
+    assert sizes == [3 * stencil, 2 * stencil, 5 * 2 + 4, 1]
 
 
 def rolling(d, rng):
@@ -106,6 +107,76 @@ def test_a_narrow_oblique_ridge_is_climbed():
     # It ends where a step promises 1e-10 of the largest value or slope at the start.
     assert -1e-9 * np.abs(bends @ (peak - 0.2)).max() <= top <= 0.0
     np.testing.assert_allclose(best, peak, atol=1e-2)
+
+
+def other_roundings(function, size=1e-14):
+    """The function on one processor after another: its last digits differ."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        yield lambda X, rng=rng: function(X) + size * rng.uniform(-1.0, 1.0, len(X))
+
+
+UNIT = np.array([[0.0, 1.0], [0.0, 1.0]])
+
+
+def bumps(X, places=((0.3, 0.4), (0.7, 0.4)), width=0.15):
+    """Smooth bumps that are equally high and mirror each other."""
+    away = ((X[:, np.newaxis] - np.array(places)) ** 2).sum(axis=2)
+    return np.exp(-0.5 * away / width**2).sum(axis=1)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_equally_high_ends_that_of_the_first_start_is_taken_whatever_the_last_digits(first):
+    starts = np.array([[0.25, 0.45], [0.75, 0.45]])[[first, 1 - first]]
+    ends = np.array([maximise_in_box(f, starts, UNIT)[0] for f in other_roundings(bumps)])
+    np.testing.assert_array_equal(ends, np.tile(ends[0], (6, 1)))
+    assert abs(ends[0, 0] - (0.3, 0.7)[first]) < 0.05
+
+
+def test_ends_on_sharp_maxima_are_the_same_whatever_the_last_digits_and_exact():
+    rng = np.random.default_rng(5)
+    for d in (1, 2, 6):
+        value, box = rolling(d, rng), np.column_stack([np.zeros(d), np.ones(d)])
+        points = rng.random((500, d))
+        starts = points[best_apart(points, value(points), box)]
+        ends = np.array([maximise_in_box(f, starts, box)[0] for f in other_roundings(value)])
+        assert np.abs(ends - ends[0]).max() < 1e-9
+        # Where the slopes of the function vanish, or point out of the box.
+        step = 1e-4 * np.eye(d)
+        slopes = (value(ends[0] + step) - value(ends[0] - step)) / 2e-4
+        at_face = (ends[0] == 0.0) | (ends[0] == 1.0)
+        assert (~at_face).any() and (np.abs(slopes[~at_face]) < 1e-6).all()
+        assert (slopes * (ends[0] - 0.5) > 0.0)[at_face].all()
+
+
+def test_the_end_on_a_ring_of_equal_heights_is_the_same_whatever_the_last_digits():
+    def ring(X):
+        return -(np.abs(((X - 0.5) ** 2).sum(axis=1) - 0.09) ** 2)
+
+    starts = np.array([[0.3, 0.3], [0.3, 0.7]])
+    ends = np.array([maximise_in_box(f, starts, UNIT)[0] for f in other_roundings(ring)])
+    assert np.abs(ends - ends[0]).max() < 1e-9
+
+
+def test_a_kink_stays_where_it_was_found():
+    def roof(X):
+        return -np.abs(X - 1.0 / 3.0).sum(axis=1)
+
+    best, top = maximise_in_box(roof, np.array([[1.0 / 3.0, 1.0 / 3.0]]), UNIT)
+    np.testing.assert_allclose(best, 1.0 / 3.0, atol=1e-6)
+    assert top >= -1e-9
+
+
+def test_of_starts_that_tie_the_first_come_first_whatever_the_last_digits():
+    rng = np.random.default_rng(2)
+    points = rng.random((900, 2))
+    chosen = [best_apart(points, f(points), UNIT) for f in other_roundings(flat)]
+    np.testing.assert_array_equal(chosen, np.tile(best_apart(points, np.zeros(900), UNIT), (6, 1)))
+    assert chosen[0][0] == 0
+
+
+def flat(X):
+    return np.full(len(X), 0.25)
 
 
 def test_what_is_nowhere_a_number_ends_the_search():

@@ -6,14 +6,21 @@ import tempfile
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, assert_type
+from typing import TYPE_CHECKING, Any, assert_type
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.linear_model import Ridge
 
 from skgpb import GPOOOptimizer, GPUCBOptimizer
-from skgpb.datasets import Column, PrivateAnswer, PrivateAverages, TableFile, TableFormat
+from skgpb.datasets import (
+    Column,
+    PrivacyLedger,
+    PrivateAnswer,
+    PrivateAverages,
+    TableFile,
+    TableFormat,
+)
 from skgpb.domains import (
     Allocation,
     AllocationSet,
@@ -27,24 +34,20 @@ from skgpb.domains import (
     Cell,
     Cells,
     ChebyshevCovering,
-    ContextArms,
     ContextCell,
     ContextPartition,
     Discs,
-    DiscSet,
     Districts,
-    DistrictSet,
     EuclideanCovering,
     Fidelities,
     FreeCells,
-    FreeDiscs,
+    Layout,
     MixedBalls,
     MixedCovering,
     MixedPartition,
     PointsQuery,
     PoolPartition,
-    RangedCells,
-    SizeRange,
+    Steps,
     UndividedPool,
 )
 from skgpb.exceptions import (
@@ -54,13 +57,14 @@ from skgpb.exceptions import (
     GuaranteeWarning,
     LearningWarning,
     LoadError,
+    ModelWarning,
     NumericalWarning,
     PrivacyBudgetError,
     RefinementWarning,
     ReplayWarning,
 )
 from skgpb.experiments import Experiment, Side
-from skgpb.feedback import Answer, Estimate, from_counts
+from skgpb.feedback import Answer, Estimate, RowAverage, from_counts
 from skgpb.kernels import (
     BallAverage,
     CellIntegral,
@@ -72,9 +76,11 @@ from skgpb.kernels import (
     Tasks,
     WeightedSum,
     WindowMean,
+    WrapperKernel,
     boxes_from_points,
 )
 from skgpb.model_selection import BanditSearchCV, ParameterSpace
+from skgpb.optimizers import Leaves, Round, Search, TreeSearch
 from skgpb.problems import (
     AdvertisingBudget,
     ArmsProblem,
@@ -84,8 +90,12 @@ from skgpb.problems import (
     gpoo_function,
 )
 from skgpb.surrogate import ConditionalMeanProcess
+from skgpb.surrogate.criticism import Criticism
 from skgpb.surrogate.likelihood import Prior
-from skgpb.testing import OptimizerContract
+from skgpb.testing import KernelContract, OptimizerContract
+
+if TYPE_CHECKING:  # it needs a library that is not installed everywhere
+    from skgpb.integrations.ibis import IbisTable
 
 BOX = np.array([[0.0, 1.0]])
 POINTS = np.linspace(0.0, 1.0, 16)[:, None]
@@ -106,6 +116,14 @@ def tables(folder: Path) -> None:
     answer = averages.answer(np.arange(50), 0.5)
     assert_type(answer, PrivateAnswer)
     assert_type(answer.variance, float)
+    ledger = PrivacyLedger(f"{path}.ledger", np.ones((100, 2)), target="income")
+    assert_type(ledger.spent, np.ndarray)
+    PrivateAverages(np.ones(100), (0.0, 1.0), epsilon=1.0, delta=1e-6, ledger=ledger)
+
+
+def rows_in_a_database(table: IbisTable) -> int:
+    """How many rows of a table in a database have a target."""
+    return assert_type(table.n_rows, int)
 
 
 def domains() -> None:
@@ -122,20 +140,51 @@ def domains() -> None:
         assert_type(Balls(BOX, covering, None).ball(0), Ball)
     sides = ParameterSpace.of_bounds({"n": range(1, 9), "kind": ["a", "b"]})
     assert_type(sides.n_axes, int)
+    assert_type(Steps(0, 1, 0.1).low, float)
     assert_type(MixedPartition(sides, 2, (1, 1)).cell(0), Cell)
     mixed = MixedBalls(MixedCovering(sides), (1, 1), True, sides)
     assert_type(mixed.ball(0), Ball)
     arms = ArmSet(POINTS, BOX)
     assert_type(arms.arm(3), Arm)
     assert_type(BoxCandidates(BOX, 10, None, 0).bounds, np.ndarray)
-    for kind in (FreeCells, RangedCells, ContextArms, DiscSet, DistrictSet, FreeDiscs):
-        assert issubclass(kind, ArmSet)
+    assert issubclass(FreeCells, ArmSet)
     assert all(isinstance(each.__name__, str) for each in (Blocks, Discs, Districts, BallAverage))
+    assert_type(Layout(2, counts=(3, 3)).n_columns, int)
     assert_type(Fidelities(2).sides(BOX, None), np.ndarray)
-    assert_type(Cells(SizeRange(0.1, 0.4)).sides(BOX, None), np.ndarray)
+    assert_type(Cells([0.1, 0.4]).sides(BOX, None), np.ndarray)
     allocations = AllocationSet([arms, arms], [np.ones(16), np.ones(16)])
     assert_type(allocations.allocation([0, 1]), Allocation)
     assert_type(PointsQuery(POINTS[:2]).points, np.ndarray)
+
+
+class Boldest(Search):
+    """A rule of one's own: one method."""
+
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        return posterior.mean + 3.0 * posterior.std
+
+
+class Surest(TreeSearch):
+    """A tree of one's own: which leaf to ask, and which to split."""
+
+    def acquisition(self, leaves: Leaves) -> np.ndarray:
+        return leaves.mean - leaves.std
+
+    def splits(self, leaves: Leaves) -> np.ndarray:
+        return leaves.n_evaluations >= 2
+
+
+def rules() -> None:
+    """A rule of one's own, and what it looks at."""
+    optimizer = Boldest(RBF(0.2), arms=POINTS, alpha=0.01)
+    assert_type(optimizer.ask(), Arm)
+    round = optimizer.posterior()
+    assert_type(round, Round)
+    assert_type(round.covariance, np.ndarray)
+    assert_type(round.draws(3), np.ndarray)
+    optimizer.run(lambda arm: float(arm.points.mean()), 4)
+    assert_type(optimizer.criticism(), Criticism)
+    assert_type(Surest(RBF(0.2), bounds=BOX, alpha=0.01).ask(), Cell)
 
 
 def kernels() -> None:
@@ -148,6 +197,7 @@ def kernels() -> None:
     numbered = np.hstack([POINTS, np.zeros_like(POINTS)])
     assert_type(Tasks(RBF(0.2)).diag(numbered), np.ndarray)
     assert issubclass(Derivative, Kernel) and issubclass(WeightedSum, Kernel)
+    assert issubclass(BallAverage, WrapperKernel)
     window = WindowMean(RBF(0.2), scale=0.1)
     assert_type(window.queries(POINTS[:3]), np.ndarray)
     policy = PolicyMean(RBF(0.2), policies=np.full((2, 16), 1 / 16), arms=POINTS)
@@ -176,6 +226,7 @@ def searches() -> None:
     assert_type(search.expected_scores_, np.ndarray)
     assert_type(search.space_, ParameterSpace)
     assert issubclass(type("Mine", (OptimizerContract,), {}), OptimizerContract)
+    assert issubclass(type("MyKernel", (KernelContract,), {}), KernelContract)
 
 
 def feedback() -> None:
@@ -184,6 +235,7 @@ def feedback() -> None:
     assert_type(answer, Answer)
     assert_type(answer.alpha, Any)
     assert issubclass(Estimate, tuple)
+    assert_type(RowAverage(2.5, 40).count, int)
 
 
 def problems() -> None:
@@ -205,6 +257,7 @@ def errors(folder: Path) -> None:
         EvaluationWarning,
         GuaranteeWarning,
         LearningWarning,
+        ModelWarning,
         NumericalWarning,
         RefinementWarning,
         ReplayWarning,
@@ -263,6 +316,7 @@ def main() -> None:
         experiments(folder)
         errors(folder)
     domains()
+    rules()
     kernels()
     searches()
     feedback()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, assert_type
 
 import numpy as np
@@ -30,39 +31,43 @@ from skgpb import (
     KGOptimizer,
     MESOptimizer,
     OnlineGaussianProcessRegressor,
-    PhasedEliminationOptimizer,
     PIOptimizer,
     StoOOOptimizer,
     Stop,
     TargetsOptimizer,
     URGPUCBOptimizer,
+    of_x,
 )
 from skgpb.domains import (
     Allocation,
     Arm,
     Ball,
-    BlockArm,
     Cell,
     Cells,
-    ContextArm,
-    ContextBlockArm,
     ContextCell,
-    ContextDisc,
-    ContextDistrict,
-    ContextFidelityArm,
-    Disc,
-    District,
-    FidelityArm,
     IndirectCell,
     IndirectQuery,
     Query,
     Region,
 )
+from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
 from skgpb.metrics import cumulative_regret, simple_regret
 from skgpb.optimizers import BaseUCBOptimizer
 from skgpb.problems import branin, gpoo_function
 from skgpb.surrogate import GaussianProcess
+from skgpb.tables import (
+    BestSubgroup,
+    Box,
+    Categories,
+    Group,
+    Interval,
+    Levels,
+    MemoryTable,
+    Moments,
+    Table,
+    find_group,
+)
 
 BOX = [(0.0, 1.0)]
 ARMS = np.linspace(0.0, 1.0, 9)[:, None]
@@ -94,6 +99,7 @@ def cells() -> None:
         assert_type(optimizer.recommend(side=0.5), Region)
         assert_type(optimizer.gap(0.1), float)
         optimizer.run(average, 2, stop=Stop(0.1, delta=0.1))
+    gpoo.run(of_x(lambda x: float(np.sin(7.0 * x[0]))), 2)
     assert_type(gpoo.tell(gpoo.ask(), 0.5, alpha=0.1), GPOOOptimizer)
     assert_type(stooo.tell(stooo.ask(), 0.5).ask(), Cell)
 
@@ -127,7 +133,6 @@ def arms() -> None:
     others = (
         EIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         PIOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
-        PhasedEliminationOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         ESTOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2),
         MESOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0),
     )
@@ -150,10 +155,7 @@ def targets() -> None:
     )
     for other in others:
         assert_type(other.ask(), Arm)
-    for kind in (FidelityArm, ContextArm, Disc, District, BlockArm):
-        assert issubclass(kind, Arm)
-    in_context = (ContextFidelityArm, ContextDisc, ContextDistrict, ContextBlockArm)
-    assert all(issubclass(each, Arm) for each in in_context)
+    assert_type(others[0].ask().index, int)
 
 
 def indirect() -> None:
@@ -183,9 +185,9 @@ def indirect() -> None:
 def contexts_and_campaigns() -> None:
     """A context comes before its query; an allocation has an arm for each campaign."""
     contextual = ContextualGPTreeOptimizer(RBF(0.3), context_bounds=BOX, bounds=BOX, alpha=1e-2)
-    context_cell = contextual.ask([0.5])
+    context_cell = contextual.ask(context=[0.5])
     assert_type(context_cell, ContextCell)
-    assert_type(contextual.ask([0.5], 2), list[ContextCell])
+    assert_type(contextual.ask(2, context=[0.5]), list[ContextCell])
     assert context_cell.context.shape == (1,)
     contextual.tell(context_cell, average(context_cell))
     bandit = CombinatorialBandit(
@@ -219,6 +221,80 @@ def models() -> None:
     assert branin([[np.pi, 2.275]]).shape == (1,)
 
 
+def predictions() -> None:
+    """What is returned depends on what is asked for."""
+    arms = GPUCBOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0)
+    arms.run(average, 3)
+    tree = GPOOOptimizer(RBF(0.2), bounds=BOX, alpha=1e-2)
+    tree.run(average, 3)
+    for optimizer in (arms, tree):
+        assert_type(optimizer.predict(ARMS), np.ndarray)
+        assert_type(optimizer.predict(ARMS, return_std=True), tuple[np.ndarray, np.ndarray])
+        assert_type(optimizer.predict(ARMS, return_cov=True), tuple[np.ndarray, np.ndarray])
+        assert_type(optimizer.predict_query(ARMS), np.ndarray)
+        assert_type(optimizer.predict_query(ARMS, True), tuple[np.ndarray, np.ndarray])
+    assert_type(arms.predict_arms(), np.ndarray)
+    assert_type(arms.predict_arms(return_std=True), tuple[np.ndarray, np.ndarray])
+    known = GPUCBOptimizer(
+        RBF(0.2), arms=ARMS, alpha=1e-2, guarantee=Guarantee(2.0, noise_bound=0.1)
+    )
+    known.run(average, 3)
+    mean, lower, upper = known.predict_query(ARMS, interval=True)
+    assert_type(mean, np.ndarray)
+    assert_type(upper, np.ndarray)
+    assert (lower <= upper).all()
+    indirect = CMESOptimizer(bounds=BOX, queries=ARMS, random_state=0)
+    indirect.run(lambda query: float(f(query.a).mean()), 3)
+    assert_type(indirect.predict_query(ARMS), np.ndarray)
+    assert_type(indirect.predict(ARMS, return_std=True), tuple[np.ndarray, np.ndarray])
+    bandit = CombinatorialBandit([arms], budget=1.0, costs=ARMS[:, 0])
+    bandit.run(lambda allocation: [0.5 for _ in allocation.arms], 2)
+    assert_type(bandit.predict(ARMS), np.ndarray)
+    assert_type(bandit.predict_query([bandit.ask()], True), tuple[np.ndarray, np.ndarray])
+    assert_type(StoOOOptimizer(bounds=BOX).fit(ARMS).predict(ARMS), np.ndarray)
+    regressor = OnlineGaussianProcessRegressor(RBF(0.2), alpha=1e-4).fit(ARMS, f(ARMS))
+    assert_type(regressor.predict(ARMS), np.ndarray)
+    assert_type(regressor.predict(ARMS, return_cov=True), tuple[np.ndarray, np.ndarray])
+
+
+def tables() -> None:
+    """The group of rows with the highest average."""
+    columns = {"x": ARMS[:, 0], "even": np.arange(len(ARMS)).astype(str)}
+    table = MemoryTable({"x": columns["x"]}, f(ARMS))
+    group = find_group(table, 3)
+    assert_type(group, Group)
+    assert_type(group.box, Box)
+    source: Table = table
+    assert_type(source.marginals([group.box])[0]["x"], Moments)
+    levels: Levels = table.levels[0]
+    box = Box((("x", Interval(0.5, None)), ("even", Categories(("0", "2")))))
+    assert_type(box.where(), str)
+    assert_type(levels.interval(0, 1), Interval)
+    search = BestSubgroup(min_rows=3).fit(ARMS, f(ARMS))
+    assert_type(search.predict(ARMS), np.ndarray)
+    assert_type(search.box_, Box)
+
+
+def mistakes() -> None:
+    """What a checker finds, or would say is an error that is none."""
+    optimizer = GPUCBOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0)
+    arm = optimizer.ask()
+    with suppress(TypeError):
+        optimizer.tell(arm, "1")  # type: ignore[arg-type]
+    with suppress(TypeError):
+        optimizer.tell(arm, 1j)  # type: ignore[arg-type]
+    with suppress(TypeError):
+        optimizer.tell([arm], ["1"])  # type: ignore[list-item]
+    with suppress(TypeError):
+        optimizer.tell(arm, 1.0, alpha="0.1")  # type: ignore[arg-type]
+    with suppress(RuntimeError):
+        optimizer.run(lambda query: "1", 20)  # type: ignore[arg-type, return-value]
+    assert not len(optimizer.history_)
+    optimizer.tell(arm, None).tell(arm, np.float32(1.0)).tell([arm, arm], (1, None), [0.1, 0.2])
+    optimizer.tell(ARMS, f(ARMS), alpha=np.full(len(ARMS), 0.1))
+    optimizer.run(lambda query: None if query.index else 0.5, 3)
+
+
 def main() -> None:
     """Everything."""
     cells()
@@ -228,6 +304,9 @@ def main() -> None:
     indirect()
     contexts_and_campaigns()
     models()
+    predictions()
+    tables()
+    mistakes()
 
 
 if __name__ == "__main__":

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import json
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from urllib.request import urlopen
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 from served import Served
 
-from skgpb import GPUCBOptimizer
+from skgpb.cli.commands import main
 from skgpb.experiments import Experiment
 
 pytestmark = pytest.mark.browser
@@ -22,22 +23,27 @@ HOW = (
     "pip install selenium, and apt-get install chromium chromium-driver (nox -s browser says more)"
 )
 SEED = 5
-# The sides as the form of a new experiment has them: name, kind, smallest, largest, list.
+# The sides as the form of a new experiment has them: name, kind, smallest, largest, steps, list.
 SIDES = [
-    ("temperature (°C)", "number", "20", "90", ""),
-    ("salt (mol/l)", "number, log scale", "1e-4", "0.1", ""),
-    ("catalyst", "list of choices", "", "", "A, B"),
+    ("temperature (°C)", "number", "20", "90", "0.5", ""),
+    ("salt (mol/l)", "number, log scale", "1e-4", "0.1", "", ""),
+    ("water (%)", "number", "0", "100", "", ""),
+    ("oil (%)", "number", "0", "100", "", ""),
+    ("catalyst", "list of choices", "", "", "", "A, B"),
 ]
+CONSTRAINT = "water (%) + oil (%) <= 100"
+WIDER = ("temperature (°C)", "100")
 N_ANSWERS = 30
-# Of the answers: the one after which the app is started again, the one that is wrong at first and
-# the one after which this is seen; the failure comes before one of them.
-RESTART, WRONG, SEEN, FAILURE = 9, 12, 17, 14
+# Of the answers: after which one the limits are widened, a setting is measured once more, and one
+# is skipped; which has a note, and which is typed a thousand times too large at first.
+WIDENED, REPEATED, SKIPPED, NOTED, MISTYPED = 15, 18, 9, 3, 20
+REPLICATE_OF = 2
 
 
-def loss(temperature, salt, catalyst):
+def loss(temperature, salt, water, oil, catalyst):
     """What is measured at the settings that the page shows."""
-    salt_error = (np.log10(salt) + 2.5) ** 2
-    return round(float((temperature - 60) ** 2 / 400 + salt_error + (catalyst == "A")), 4)
+    error = (np.log10(salt) + 2.5) ** 2 + (water - 40) ** 2 / 900 + (oil - 50) ** 2 / 900
+    return round(float((temperature - 60) ** 2 / 400 + error + (catalyst == "A")), 4)
 
 
 # Least contrast of any text on a page with what is behind it, from 1 to 21.
@@ -126,12 +132,20 @@ class Person:
     @contextmanager
     def another_page(self):
         """Wait until what is done in the block has led to another page."""
-        from selenium.webdriver.support.expected_conditions import staleness_of
+        from selenium.common.exceptions import WebDriverException
         from selenium.webdriver.support.wait import WebDriverWait
+
+        def gone(_):
+            # Chromium says that a page is left in several ways, not only by StaleElement...
+            try:
+                page.is_enabled()
+            except WebDriverException:
+                return True
+            return False
 
         page = self.find("html")
         yield
-        WebDriverWait(self.driver, 120).until(staleness_of(page))
+        WebDriverWait(self.driver, 120).until(gone)
         WebDriverWait(self.driver, 120).until(lambda _: self.all("footer"))
 
     @property
@@ -142,119 +156,206 @@ class Person:
         """Values on a card, as shown."""
         return [each.text for each in inside.find_elements("css selector", "dd")]
 
-    def begin(self, seed):
-        """Fill in the form of a new experiment."""
-        self.press("Add a setting")
-        for box, (name, kind, low, high, values) in zip(self.all("fieldset"), SIDES, strict=True):
+
+class Browser(Person):
+    """A campaign by clicks and forms."""
+
+    def begin(self, data=None):
+        for _ in range(len(SIDES) - 2):
+            self.press("Add a setting")
+        labels = [
+            "Smallest value",
+            "Largest value",
+            "Steps of, for a number",
+            "Choices, for a list",
+        ]
+        for box, (name, kind, *texts) in zip(self.all("fieldset"), SIDES, strict=True):
             self.type("Name, with its unit", name, box)
             self.choose("Kind", kind, box)
-            self.type("Smallest value", low, box)
-            self.type("Largest value", high, box)
-            self.type("Choices, for a list", values, box)
+            for label, text in zip(labels, texts, strict=True):
+                self.type(label, text, box)
+        self.type("What settings must be together", CONSTRAINT)
         self.type("Its name", "loss")
         self.choose("Look for the", "smallest result")
-        self.type("Number that fixes all random choices", str(seed))
+        self.type("Number that fixes all random choices", str(SEED))
+        if data is not None:
+            self.labelled("Or a file, Excel or CSV").send_keys(str(data))
         self.press("Start")
+        assert "has begun" in self.message
+
+    def asked(self):
+        *numbers, catalyst = self.settings(self.find(".card"))
+        return *map(float, numbers), catalyst
+
+    def ask(self):
+        self.press("Suggest")
+        return self.asked()
+
+    def tell(self, value, note):
+        card = self.find(".card")
+        if note:
+            card.find_element("xpath", ".//summary[.='Notebook']").click()
+            self.type("Note", note, card)
+        self.type("Loss", repr(value), card)
+        self.press("Save", card)
+        assert "is saved" in self.message
+
+    def mistype(self, value):
+        card = self.find(".card")
+        self.type("Loss", repr(value), card)
+        self.press("Save", card)
+        assert "The expected range is" in self.find(".error").text
+
+    def skip(self):
+        self.press("Skip this one", self.find(".card"))
+        assert "is skipped" in self.message
+
+    def repeat(self, number):
+        row = self.find(f"a[aria-label='Correct the result of experiment {number}']")
+        with self.another_page():
+            row.click()
+        self.press("Measure these settings once more")
+        return self.asked()
+
+    def widen(self, side, high):
+        self.press("Change the limits, a list or what must be together")
+        box = self.driver.find_element("xpath", f"//fieldset[legend='{side}']")
+        self.type("Largest value", high, box)
+        self.press("Go on with these")
+        assert "The limits are changed" in self.message
 
 
-def typed_kinds(texts):
-    temperature, salt, catalyst = texts
-    return float(temperature), float(salt), catalyst
+class Python:
+    """The same by calls."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def begin(self):
+        sides = [_text(*side) for side in SIDES]
+        options = {"constraints": CONSTRAINT, "goal": "minimize", "answer": "loss", "seed": SEED}
+        self.run = Experiment.create(self.path, sides, **options)
+
+    def _settings(self, entry):
+        self.number = entry["query"]
+        return tuple(entry["params"].values())
+
+    def ask(self):
+        return self._settings(self.run.ask(another=True)[0])
+
+    def tell(self, value, note):
+        self.run.tell(value, self.number, note=note)
+
+    def mistype(self, value):
+        assert self.run.surprise(value, self.number) is not None
+
+    def skip(self):
+        self.run.skip(self.number)
+
+    def repeat(self, number):
+        return self._settings(self.run.repeat(number))
+
+    def widen(self, side, high):
+        low = next(each.ends[0] for each in self.run.sides if each.name == side)
+        self.run.change([f"{side}={low}:{high}:0.5"])
 
 
-def play_in_the_browser(driver, path):
-    """Play a campaign by clicks and forms; what was told, in its order, None for the failure."""
-    person, told = Person(driver), []
-    with Served(path) as served:
-        person.open(served.address)
-        person.begin(SEED)
-        assert "has begun" in person.message
-        person.press("Suggest")
-        while len(told) < RESTART:
-            answer_the_next(person, told)
-    with Served(path) as served:
-        person.open(served.address)
-        while sum(answer is not None for _, answer in told) < N_ANSWERS:
-            n = len(told)
-            if n == FAILURE:
-                card = person.find(".card")
-                told.append((person.settings(card), None))
-                person.press("It failed", card)
-                assert "noted as failed" in person.message
-                person.press("Suggest")
-            elif n == WRONG:
-                answer_the_next(person, told, factor=1000.0)
-            else:
-                answer_the_next(person, told)
-            if n == SEEN:
-                row = person.find(f"a[aria-label='Correct the result of experiment {WRONG + 1}']")
-                with person.another_page():
-                    row.click()
-                texts, _ = told[WRONG]
-                told[WRONG] = texts, loss(*typed_kinds(texts))
-                person.type("Loss", str(told[WRONG][1]))
-                person.press("Save the corrected result")
-                assert "is corrected" in person.message
-    assert served.process.returncode == 0
+class Shell(Python):
+    """The same by commands."""
+
+    def call(self, command, *arguments):
+        out = io.StringIO()
+        with redirect_stdout(out):
+            assert main([command, str(self.path), *map(str, arguments), "--json"]) == 0
+        return json.loads(out.getvalue())
+
+    def begin(self):
+        sides = [_text(*side) for side in SIDES]
+        what = ["--constraint", CONSTRAINT, "--minimize", "--answer", "loss", "--seed", SEED]
+        self.call("new", "--bounds", *sides, *what)
+
+    def ask(self):
+        return self._settings(self.call("ask", "--another")["queries"][0])
+
+    def tell(self, value, note):
+        self.call("tell", repr(value), "--query", self.number, *(["--note", note] if note else []))
+
+    def mistype(self, value):
+        """A shell does not ask: it takes the answer, with a warning."""
+
+    def skip(self):
+        self.call("tell", "--skip", "--query", self.number)
+
+    def repeat(self, number):
+        return self._settings(self.call("ask", "--repeat", number)["queries"][0])
+
+    def widen(self, side, high):
+        low = next(each[2] for each in SIDES if each[0] == side)
+        self.call("change", "--bounds", f"{side}={low}:{high}:0.5")
+
+
+def _text(name, kind, low, high, step, values):
+    scale = ":log" if "log" in kind else f":{step}" if step else ""
+    return f"{name}={values.replace(', ', ',')}" if values else f"{name}={low}:{high}{scale}"
+
+
+def play(door):
+    """Play a campaign through a door; the settings that were asked and what was told."""
+    told = []
+    door.begin()
+    settings = door.ask()
+    while len(told) < N_ANSWERS:
+        n = len(told)
+        value = loss(*settings)
+        if n == MISTYPED:
+            door.mistype(1000.0 * (value + 1.0))
+        door.tell(value, "new bottle" if n == NOTED else None)
+        told.append((settings, value))
+        if n == WIDENED:
+            door.widen(*WIDER)
+        settings = door.repeat(REPLICATE_OF) if n == REPEATED else door.ask()
+        if n == SKIPPED:
+            door.skip()
+            settings = door.ask()
     return told
 
 
-def answer_the_next(person, told, factor=1.0):
-    card = person.find(".card")
-    texts = person.settings(card)
-    answer = factor * loss(*typed_kinds(texts))
-    told.append((texts, answer))
-    person.type("Loss", repr(answer), card)
-    person.press("Save and suggest the next", card)
-    assert "the next one is suggested" in person.message
-
-
-def play_in_python(told):
-    """Play the same campaign with the optimizer alone: it has to ask for the same."""
-    from scipy.stats import loguniform
-
-    sides = [(20.0, 90.0), loguniform(1e-4, 0.1), ["A", "B"]]
-    bounds = dict(zip([name for name, *_ in SIDES], sides, strict=True))
-    optimizer = GPUCBOptimizer(bounds=bounds, alpha=None, direction="minimize", random_state=SEED)
-    for i, (texts, answer) in enumerate(told):
-        query = optimizer.ask()
-        shown = [v if isinstance(v, str) else f"{v:.6g}" for v in query.params.values()]
-        assert shown == texts
-        if i == WRONG:
-            optimizer.tell(query, 1000.0 * answer)
-        else:
-            optimizer.tell(query, answer)
-        if i == SEEN:
-            optimizer.ask()  # the page suggested the next one before the correction
-            optimizer = corrected(optimizer, told[WRONG][1])
-    return optimizer
-
-
-def corrected(optimizer, answer):
-    """Return the run in which the answer that was wrong is right."""
-    events = optimizer.events_
-    at = [i for i, event in enumerate(events) if event[0] in ("tell", "fail")][WRONG]
-    events[at] = ("tell", events[at][1], answer, None)
-    kept = [e for i, e in enumerate(events) if i < at or e[0] not in ("learned", "unlearned")]
-    return optimizer.repeated(kept)
-
-
-def test_a_campaign_recommends_what_it_does_in_python(driver, tmp_path):
+def test_a_campaign_is_the_same_through_every_door(driver, tmp_path):
     path = tmp_path / "run.skgpb"
-    told = play_in_the_browser(driver, path)
-    python = play_in_python(told)
-    best = Experiment(path).best()
-    assert best["n_answers"] == N_ANSWERS == len(python.history_)
-    assert best["params"] == python.recommend().params
-    mean, std = python.predict_query([python.recommend()], return_std=True)
-    assert_allclose([best["mean"], best["std"]], [*mean, *std], rtol=1e-7)
+    browser = Browser(driver)
     with Served(path) as served:
-        person = Person(driver)
-        person.open(served.address)
-        shown = typed_kinds(person.settings(person.find(".best")))
-    assert_allclose(shown[:2], list(best["params"].values())[:2], rtol=1e-5)
-    assert shown[2] == best["params"]["catalyst"] == "B"
-    assert len(told) == N_ANSWERS + 1
+        browser.open(served.address)
+        told = play(browser)
+        shown = browser.settings(browser.find(".best"))
+        with urlopen(f"{served.address}results.xlsx", timeout=60) as answer:
+            (tmp_path / "results.xlsx").write_bytes(answer.read())
+    for door in (Python(tmp_path / "python.skgpb"), Shell(tmp_path / "shell.skgpb")):
+        assert play(door) == told
+        assert Experiment(door.path).best() == Experiment(path).best()
+        assert Experiment(door.path).history() == Experiment(path).history()
+    run = Experiment(path)
+    best = run.best()
+    assert [float(text) for text in shown[:-1]] == list(best["params"].values())[:-1]
+    for (temperature, salt, water, oil, _), _ in told:
+        assert (temperature / 0.5).is_integer() and water + oil <= 100 + 1e-9
+        assert float(f"{salt:.3g}") == salt
+    status = run.status()
+    assert (status["n_answered"], status["n_skipped"], len(run.replicates())) == (30, 1, 1)
+    assert run.history()[NOTED]["note"] == "new bottle"
+    # It has found something: the least value is 0.
+    assert best["params"]["catalyst"] == "B" and loss(*best["params"].values()) < 1.0
+    # Out to Excel and back.
+    again = tmp_path / "again.skgpb"
+    with Served(again) as served:
+        browser.open(served.address)
+        high = SIDES[0]
+        SIDES[0] = (*high[:3], WIDER[1], *high[4:])
+        try:
+            browser.begin(tmp_path / "results.xlsx")
+        finally:
+            SIDES[0] = high
+    known = [(e["params"], e["answer"]) for e in run.history() if e["answer"] is not None]
+    assert [(e["params"], e["answer"]) for e in Experiment(again).history()] == known
 
 
 @pytest.fixture
@@ -290,7 +391,7 @@ def test_two_windows_and_the_command_line_lose_nothing(driver, run):
         person.press("Save", person.all(".card")[0])
         assert "saved as 0.5" in person.message
         assert person.labelled("Loss").get_attribute("value") == "1,5"
-        person.press("Save the corrected result")
+        person.press("Save")
         assert "write 1.5" in person.find(".error").text
     assert [entry["answer"] for entry in run.history()] == [1.5, 2.5, 0.25, 0.5]
 
@@ -330,7 +431,9 @@ def test_pages_are_as_wide_as_the_screen_and_legible(driver, run, width, scheme,
         with Served(run.path) as served, Served(tmp_path / "new.skgpb") as new:
             with urlopen(f"{served.address}report.html", timeout=60) as answer:
                 report.write_bytes(answer.read())
-            pages = [served.address, f"{served.address}correct/1", new.address, report.as_uri()]
+            names = ("", "correct/1", "expect", "change", "add", "map")
+            pages = [f"{served.address}{name}" for name in names]
+            pages += [new.address, report.as_uri()]
             for page in pages:
                 person.open(page)
                 assert driver.execute_script("return innerWidth") == width

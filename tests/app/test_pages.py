@@ -15,7 +15,7 @@ import pytest
 
 from skgpb import GPUCBOptimizer
 from skgpb.experiments import Experiment
-from skgpb.experiments.lock import FileLock
+from skgpb.file_lock import FileLock
 
 pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
@@ -270,7 +270,7 @@ def test_results_from_before_are_pasted(path):
 
 
 def test_a_file_that_somebody_holds_keeps_what_was_typed(run, path, monkeypatch):
-    monkeypatch.setattr("skgpb.experiments.lock.PATIENCE", 0.1)
+    monkeypatch.setattr("skgpb.file_lock.PATIENCE", 0.1)
     window = Window(path)
     window.open()
     held, done = Event(), Event()
@@ -352,7 +352,7 @@ def test_every_field_has_a_label_and_every_picture_a_text(run, path):
     pages.append(Window(path.with_name("new.skgpb")).open())
     for text in pages:
         labelled = re.findall(r'<label for="([^"]+)"', text)
-        fields = re.findall(r'<(?:input type="text"|select|textarea) id="([^"]+)"', text)
+        fields = re.findall(r'<(?:input type="(?:text|file)"|select|textarea) id="([^"]+)"', text)
         assert sorted(labelled) == sorted(fields)
         every = re.findall(r'\bid="([^"]+)"', text)
         assert len(every) == len(set(every))
@@ -364,8 +364,8 @@ def test_downloads_are_whole(run, path):
     response = window.client.get("/run.skgpb", headers=window.headers)
     assert response.get_data() == path.read_bytes()
     assert "filename=run.skgpb" in response.headers["Content-Disposition"]
-    rows = list(csv.DictReader(io.StringIO(window.open("/results.csv"))))
-    assert [row["yield"] for row in rows] == ["1.5", "2.5", "", ""]
+    rows = list(csv.DictReader(io.StringIO(window.open("/results.csv").lstrip("\ufeff"))))
+    assert [row["yield (%)"] for row in rows] == ["1.5", "2.5", "", ""]
     assert [row["status"] for row in rows] == ["answered", "answered", "failed", "pending"]
     report = window.open("/report.html")
     assert report.count("data:image/svg+xml;base64,") == 4
@@ -433,3 +433,130 @@ def test_flask_that_is_missing_is_said(tmp_path):
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 2
     assert "pip install skgpb[app]" in ended.stderr and ended.stderr.count("\n") == 1
+
+
+def test_what_is_far_beyond_is_asked_once_and_can_be_kept(path):
+    run = Experiment.create(path, ["heat=20:90"], seed=1)
+    for answer in (40.0, 50.0, 61.0, 70.0, 89.0):
+        run.tell(answer, run.ask()[0]["query"])
+    run.ask()
+    window = Window(path)
+    window.open()
+    text = window.send("/tell/6", "value", value="645", note="odd", side0="")
+    assert (
+        window.status == 422 and "645? The expected range is" in text and ">odd</textarea>" in text
+    )
+    assert run.history()[5]["status"] == "pending"
+    # Another number that is as far is asked about as well.
+    assert "6450? The expected range is" in window.send("/tell/6", "value", value="6450")
+    window.send("/tell/6", "value", value="6450", note="odd", measured="pH = 7.1")
+    entry = run.history()[5]
+    assert (entry["answer"], entry["note"], entry["measured"]) == (6450.0, "odd", {"pH": 7.1})
+
+
+def test_a_page_of_the_notebook(run, path):
+    window = Window(path)
+    window.open()
+    window.send("/tell/4", "value", value="3", side0="64.55", operator="Ada", date="2026-01-31")
+    entry = run.history()[3]
+    assert (entry["params"]["temperature (°C)"], entry["operator"]) == (64.55, "Ada")
+    window.open("/correct/1")
+    window.send("/correct/1", "value", note="<b>bottle</b>", measured="pH = 7\nhue = red")
+    assert run.history()[0]["answer"] == 1.5
+    assert "&lt;b&gt;bottle&lt;/b&gt;; pH = 7; hue = red" in window.open()
+    window.open("/correct/1")
+    assert "pH = 7\nhue = red" in window.text
+    window.send("/correct/1", "value", measured="pH = 7.5")
+    assert run.history()[0]["measured"] == {"pH": 7.5} and not run.history()[0]["note"]
+    window.open("/correct/1")
+    assert "Experiment 5 has the same settings" in window.send("/repeat/1")
+    window.send("/tell/5", "value", value="1.75")
+    assert "Experiments 1, 5 have the same settings: 1.625 on average" in window.text
+    window.send("/ask", count="1")
+    assert "Experiment 6 is skipped" in window.send("/tell/6", "skip", note="no time")
+    assert "1 skipped" in window.text
+    assert "mostly what the program assumes" in window.open("/?within=0.1")
+    assert "So go on." in window.text
+
+
+def test_limits_are_changed_and_impossible_ones_refused(run, path):
+    window = Window(path)
+    window.open("/change")
+    assert 'value="0.1"' in window.text
+    window.send(
+        "/change",
+        high0="100",
+        values2="A, B, C",
+        step0="0.1",
+        high1="0.1",
+        low0="20",
+        low1="1e-4",
+        constraints="temperature (°C) <= 95",
+    )
+    assert "The limits are changed" in window.text
+    assert run.sides[0].ends == (20.0, 100.0)
+    assert run.sides[2].bounds == ["A", "B", "C"]
+    window.open("/change")
+    kept = path.read_bytes()
+    window.send(
+        "/change",
+        high0="100",
+        values2="A, B, C",
+        step0="0.1",
+        high1="0.1",
+        low0="20",
+        low1="1e-4",
+        constraints="temperature (°C) >= 195",
+    )
+    assert window.status == 422 and "cannot hold" in window.text
+    assert "temperature (°C) &gt;= 195</textarea>" in window.text
+    assert path.read_bytes() == kept
+
+
+def test_what_is_expected_and_maps_are_only_looked_at(run, path):
+    kept = path.read_bytes()
+    window = Window(path)
+    window.open("/expect?side0=50&side1=0.01&side2=A")
+    found = run.expect({"temperature (°C)": 50, "salt": 0.01, "catalyst": "A"})
+    assert f"<strong>{found['mean']:.4g}</strong>" in window.text
+    window.open("/expect?side0=500&side1=0.01&side2=A")
+    assert window.status == 422 and "must be 20 to 90, got 500" in window.text
+    assert "/map/0-2-dark.svg" in window.open("/map?x=0&y=2")
+    svg = window.open("/map/0-2-dark.svg")
+    assert svg.startswith("<?xml") and "expected yield (%)" in svg and "posterior" not in svg
+    assert "two different settings" in window.open("/map?x=1&y=1")
+    assert window.open("/map/0-9-dark.svg") and window.status == 404
+    assert path.read_bytes() == kept
+
+
+def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path):
+    window = Window(path)
+    window.open("/add")
+    text = "temperature\tsalt\tcatalyst\tyield [%]\n50\t0,01\tA\t3,5\n500\t0,01\tA\t4\n"
+    window.send("/add", data=text)
+    assert (
+        window.status == 422 and "row 1 (line 3)" in window.text and "/tmp/tmp" not in window.text
+    )
+    assert "Mark below that such rows are left out" in window.text
+    assert "are saved, 1 of them" in window.send("/add", data=text, skip_outside="yes")
+    table = window.client.get("/results.csv", headers=window.headers).get_data()
+    window.open("/add")
+    window.send("/add", file=(io.BytesIO(table), "../../results.csv"))
+    assert "are saved, 3 of them" in window.text
+    assert run.status()["n_answered"] == 6
+
+
+def test_a_form_begins_an_experiment_with_constraints_and_steps(path):
+    window = Window(path)
+    window.open()
+    new = NEW | {"name1": "time", "kind1": "range", "low1": "0", "high1": "60", "values1": ""}
+    new |= {"step1": "5", "constraints": "heat + time <= 80"}
+    wrong = window.send("/new", **(new | {"constraints": "heat * time <= 80"}))
+    assert "multiplies sides" in wrong and not path.exists()
+    window.send("/new", **new)
+    run = Experiment(path)
+    assert [side.as_dict()["step"] for side in run.sides] == [0.1, 5.0]
+    assert "Settings keep heat + time &lt;= 80." in window.text
+    for entry in run.ask(10):
+        heat, time = entry["params"].values()
+        assert heat + time <= 80 and time % 5 == 0

@@ -69,6 +69,11 @@ class Session:
         assert self.p.repeat(i, noise, y)
         self.log(self.X[i], y, noise)
 
+    def y_square(self):
+        """y' Q^-1 y of all answers."""
+        X, y = np.array(self.rows), np.array(self.y)
+        return float(y @ np.linalg.solve(KERNEL(X) + np.diag(self.noise), y))
+
     def check(self, rtol=1e-9):
         mean, var, lml = direct(np.array(self.rows), np.array(self.y), np.array(self.noise), self.T)
         assert_allclose(self.p.tracked_mean(), mean, atol=rtol)
@@ -99,6 +104,67 @@ def test_any_sequence_of_updates_equals_a_dense_solve(seed):
             s.repeat(int(s.rng.integers(len(s.X))), noise)
         if s.X:
             s.check()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_follow_later_are_those_of_a_dense_solve(seed):
+    """In any order, and never above what their last known moments allow."""
+    s, beta = Session(seed, n_tracked=30), 9.0
+    free, reach = list(range(30)), {}
+    for _ in range(3):
+        s.append_tracked(free.pop(), 0.1)
+
+    def later(slots, first):
+        return KERNEL(s.T[slots], np.array(s.X)[first:])
+
+    for t in range(20):
+        move, noise = s.rng.integers(4), 10.0 ** s.rng.uniform(-2, 0)
+        if move < 3:
+            slot, y = free.pop(), s.rng.normal()
+            s.p.source = later
+            assert s.p.append_lazily(slot, 1.0, noise, y) and s.p.behind
+            s.X.append(s.T[slot])
+            s.log(s.T[slot], y, noise)
+        elif t % 2:
+            s.repeat(int(s.rng.integers(len(s.X))), noise)
+            assert not s.p.behind
+        mean, var, _ = direct(np.array(s.rows), np.array(s.y), np.array(s.noise), s.T)
+        # some rows now, others not for long: their bounds hold
+        for slot in s.rng.integers(30, size=3).tolist():
+            assert_allclose(s.p.tracked_at(slot), (mean[slot], var[slot]), atol=1e-9)
+            square = s.y_square()
+            reach[slot] = mean[slot], var[slot], square
+        for slot, (m, v, square) in reach.items():
+            bound = m + np.sqrt(v * (beta + s.y_square() - square))
+            assert mean[slot] + np.sqrt(beta * var[slot]) <= bound + 1e-9
+    s.check()
+
+
+def test_rows_behind_are_brought_up_by_whatever_reads_or_changes_them():
+    def session():
+        s = Session(3)
+        s.p.source = lambda slots, first: KERNEL(s.T[slots], np.array(s.X)[first:])
+        for slot in (2, 5, 7):
+            assert s.p.append_lazily(slot, 1.0, 0.1, 0.3 * slot)
+            s.X.append(s.T[slot])
+            s.log(s.T[slot], 0.3 * slot, 0.1)
+        assert s.p.behind
+        return s
+
+    calls = [
+        lambda s: s.append_tracked(1, 0.2),
+        lambda s: s.append(np.array([0.1, 0.9]), 0.2),
+        lambda s: s.repeat(1, 0.2),
+        lambda s: s.p.set_targets(s.p.targets()),
+        lambda s: setattr(s, "p", s.p.copy()),
+        lambda s: setattr(s, "p", pickle.loads(pickle.dumps(s.p))),
+        lambda s: s.p.track(KERNEL(s.T[[4]], np.array(s.X)), np.ones(1), np.array([4])),
+        lambda s: s.p.tracked_rows(),
+    ]
+    for call in calls:
+        s = session()
+        call(s)
+        s.check()
 
 
 def test_slots_can_be_overwritten_and_appended_while_observing():

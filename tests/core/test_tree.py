@@ -95,9 +95,14 @@ def test_ties_go_to_the_lowest_depth_then_the_lowest_index(gap):
     # leaves by slot: (1, 0), (2, 2), (2, 3)
     delta = np.zeros(3)
     zero = np.zeros(3)
-    assert tree.best_upper_bound(tracked([0, gap, gap], zero), 1.0, delta) == 1
-    assert tree.best_upper_bound(tracked([-1, 0, gap], zero), 1.0, delta) == 3
-    assert tree.best_upper_bound(tracked([0, 0, 1e-8], zero), 1.0, delta) == 4
+    for unit in (1.0, 1e-12):  # of all values, as under a kernel of a small variance
+
+        def best(*values, unit=unit):
+            return tree.best_upper_bound(tracked(unit * np.array(values), zero), 1.0, delta)
+
+        assert best(1.0, 1.0 + gap, 1.0 + gap) == 1
+        assert best(-1.0, 0.0, gap) == 3
+        assert best(1.0, 1.0, 1.0 + 1e-8) == 4
     excluded = np.zeros(5, np.uint8)
     excluded[1] = 1
     assert tree.best_upper_bound(tracked([0, 0, 0], zero), 1.0, delta, excluded) == 3

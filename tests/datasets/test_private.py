@@ -2,10 +2,12 @@
 
 import copy
 import math
+import multiprocessing
+import os
 import pickle
 import random
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -104,7 +106,7 @@ def test_halving_a_table_leaves_most_to_the_smallest_groups():
         oracle.answer(group)
         group = group[: len(group) // 2]
     assert oracle.answer(group).rho > 0.65 * oracle.rho  # (1 - 1/4) (1 - 1/16) ... = 0.6885
-    with pytest.raises(PrivacyBudgetError, match=r"epsilon=1 at delta=1e-06 nothing is left"):
+    with pytest.raises(PrivacyBudgetError, match=r"budget of epsilon=1 at delta=1e-06 is spent"):
         oracle.answer(np.arange(4, 0, -1))
 
 
@@ -183,8 +185,48 @@ def test_threads_share_one_budget(monkeypatch):
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_budget_cannot_be_doubled_by_a_copy(duplicate):
-    with pytest.raises(TypeError, match="a copy of PrivateAverages would have a budget of its own"):
+    with pytest.raises(TypeError, match="a copy would have a budget of its own"):
         duplicate(make())
+
+
+FORKS = "fork" in multiprocessing.get_all_start_methods()
+# What a fork takes along, as it does what is global to a script.
+OFFICE: list[PrivateAverages] = []
+
+
+def in_office(cell):
+    return OFFICE[-1].answer(cell).average
+
+
+def _told(name):
+    """What a forked process is told."""
+    member = getattr(OFFICE[-1], name)
+    try:
+        return member(np.arange(8)) if callable(member) else member
+    except RuntimeError as error:
+        return str(error)
+
+
+@pytest.mark.skipif(not FORKS, reason="needs forks")
+def test_a_budget_is_not_spent_again_in_a_process_that_was_forked():
+    OFFICE[:] = [make()]
+    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool:
+        for name in ("answer", "affords"):
+            for said in pool.map(_told, [name] * 4):
+                assert f"is counted in the process {os.getpid()}, and the process" in said
+    assert OFFICE[-1].n_answers == 0
+    assert OFFICE[-1].answer(np.arange(8)).rho > 0.0
+
+
+@pytest.mark.skipif(not FORKS, reason="needs forks")
+def test_a_run_on_processes_ends_with_its_first_answer_and_not_with_a_budget_each():
+    OFFICE[:] = [make()]
+    optimizer = GPOOOptimizer(pool=VALUES[:, None], min_members=4, random_state=0)
+    refused = pytest.raises(RuntimeError, match="give all processes one ledger")
+    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool, refused:
+        optimizer.run(in_office, 10, executor=pool)
+    assert OFFICE[-1].epsilon_spent_ == 0.0
+    assert not len(optimizer.history_)
 
 
 def test_randomness_is_the_operating_systems_unless_it_is_given():

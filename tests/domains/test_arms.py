@@ -5,12 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skgpb.domains import Allocation, AllocationSet, Arm, ArmSet, BoxCandidates, PointsQuery
+from skgpb.domains import (
+    Allocation,
+    AllocationSet,
+    Arm,
+    ArmSet,
+    BoxCandidates,
+    Layout,
+    PointsQuery,
+)
 from skgpb.domains.candidates import largest_first
 from skgpb.domains.space import ParameterSpace
 
 POINTS = ArmSet(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0]] * 2))
-BOXES = ArmSet(np.array([[0.0, 0.5], [0.2, 0.2]]), np.array([[0.0, 0.5]]), counts=(3,))
+BOXES = ArmSet(np.array([[0.0, 0.5], [0.2, 0.2]]), np.array([[0.0, 0.5]]), Layout(1, counts=(3,)))
 BOUNDS = np.array([[-1.0, 1.0], [0.0, 3.0]])
 
 
@@ -45,7 +53,7 @@ def test_box_of_a_query_is_around_what_it_observes():
         Arm(0, np.array([0.0, 0.9])),
         Arm(-1, np.array([0.0, 1.0])),
         Arm(0, np.array([0.0, 1.0, 0.0])),
-        Arm(0, np.array([0.0, 1.0]), counts=(3,)),
+        Arm(0, np.array([0.0, 1.0]), Layout(1, counts=(3,))),
     ],
 )
 def test_arms_of_other_sets_are_refused(arm):

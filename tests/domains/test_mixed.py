@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, geom, loguniform, poisson, randint
 
 from skgpb.domains.mixed import MixedPartition, deepest_cut
-from skgpb.domains.runs import cut, points_per_side, spread
 from skgpb.domains.space import Choice, ParameterSpace, Quantile
+from skgpb.domains.value_ranges import cut, points_per_side, spread
 
 SIDES = {
     "temperature": (20, 90),

@@ -34,7 +34,7 @@ EVERY = [
 
 
 def holds(ball, setting):
-    ranges = ball._names.ranges(ball.lower, ball.upper)
+    ranges = ball._space.ranges(ball.lower, ball.upper)
     low, high = ranges["x"]
     inside = low <= setting["x"] <= high
     return inside and setting["n"] in ranges["n"] and setting["kind"] in ranges["kind"]
@@ -65,7 +65,7 @@ def test_balls_hold_what_is_near_and_cover_everything(seed):
 
 
 def center_of(ball):
-    return ball._names.setting(ball.center)
+    return ball._space.setting(ball.center)
 
 
 def test_a_finite_box_needs_one_ball_for_each_setting():

@@ -26,6 +26,18 @@ def test_points_of_a_cell_are_the_centres_of_its_sub_grid():
     assert np.asarray(cell, dtype=np.float32).dtype == np.float32
 
 
+@pytest.mark.parametrize("K", [2, 3])
+def test_sizes_are_the_sides_of_the_cells_of_every_depth(K):
+    partition = BoxPartition(np.array([[0.0, 1.0], [-1.0, 2.0]]), K, (2, 3), max_depth=4)
+    for node in range(30):
+        partition.split(node)
+    tree = partition.tree
+    assert len(partition.sizes) == 6
+    assert_allclose(tree.upper - tree.lower, partition.sizes[tree.depth], rtol=1e-14)
+    assert BoxPartition(np.array([[0.0, 1.0]]), K, (1,), at_center=True).sizes is None
+    assert PoolPartition(np.eye(3), 2, 1).sizes is None
+
+
 def test_a_cell_is_immutable_hashable_and_pickles():
     cell = box().cell(0)
     with pytest.raises(AttributeError, match="immutable"):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
+import tracemalloc
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -58,6 +61,51 @@ def test_values_may_be_sequences_of_any_lengths():
         assert {id(value) for value in values(ParameterSpace({"p": several}), "p")} == {
             id(value) for value in several
         }
+
+
+LONG = [range(10**12), range(10**12, 0, -3), range(10**18, 10**18 + 10**9), range(-(2**49), 2**49)]
+
+
+@pytest.mark.parametrize("side", LONG)
+def test_long_ranges_are_searched_without_a_list_of_their_values(side):
+    tracemalloc.start()
+    try:
+        space = ParameterSpace.of_bounds({"n": side, "x": (0.0, 1.0)})
+        opt = GPUCBOptimizer(bounds={"n": side}, random_state=0)
+        for _ in range(4):
+            asked = opt.ask()
+            opt.tell(asked, 0.5)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**24
+    assert asked.params["n"] in side
+    axis = space.axes[0][1]
+    for value in (*side[:3], *side[-3:], side[len(side) // 3]):
+        for same in (value, np.int64(value)):
+            assert space.setting(space.point({"n": same, "x": 0.5}))["n"] == value
+        number = axis.run(axis.coordinate(value), axis.coordinate(value))[0]
+        assert axis.run(axis.edge(number), axis.edge(number + 1)) == (number, number)
+    for wrong in (min(side[0], side[-1]) - 1, max(side[0], side[-1]) + 1, 0.5, np.inf, "1", None):
+        with pytest.raises(ValueError, match=r"n must be one of range\("):
+            space.point({"n": wrong, "x": 0.5})
+
+
+def test_a_cell_over_a_long_range_has_a_range_of_values():
+    side = range(10**12)
+    opt = GPOOOptimizer(bounds={"n": side}, random_state=0)
+    for _ in range(8):
+        opt.tell(cell := opt.ask(), -abs(cell.params["n"][0] / 10**12 - 0.3))
+    cells = sorted((opt.domain_.cell_at(3, i).params["n"] for i in range(8)), key=itemgetter(0))
+    assert all(isinstance(cell, range) for cell in cells)
+    assert cells[0][0] == 0 and cells[-1][-1] == side[-1]
+    assert all(b[0] == a[-1] + 1 for a, b in itertools.pairwise(cells))
+
+
+@pytest.mark.parametrize("side", [range(2**50 + 1), range(10**30)])
+def test_ranges_of_more_values_than_coordinates_are_refused(side):
+    with pytest.raises(ValueError, match=r"bounds\['n'\] has more than .* pass the pair"):
+        GPUCBOptimizer(bounds={"n": side}).ask()
 
 
 @pytest.mark.parametrize("distribution", [randint(-1, 4), poisson(2)], ids=["randint", "poisson"])

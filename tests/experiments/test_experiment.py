@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer
-from skgpb.app.views import table_of
+from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, file_lock
 from skgpb.exceptions import LoadError, ReplayWarning
-from skgpb.experiments import Experiment, lock
+from skgpb.experiments import Experiment
+from skgpb.experiments.export import as_csv, as_excel, write_table
 from skgpb.experiments.sides import Side, shown
 
 SIDES = ["temperature=20:90", "salt=1e-4:0.1:log", "catalyst=A,B", "n=1:10:int"]
@@ -160,7 +160,9 @@ def test_regions_of_whole_numbers_and_choices_read_as_what_they_hold(tmp_path):
         run.tell(answer, query["query"])
     best = run.best()["params"]
     assert set(best["kind"]) <= {"a", "b", "c"} and set(best["n"]) <= set(range(1, 7))
-    assert table_of(run).splitlines()[1].startswith('1,0 to 1,1 to 6,"a, b, c",1.0')
+    assert (
+        as_csv(run).decode("utf-8-sig").splitlines()[1].startswith('1,0 to 1,1 to 6,"a, b, c",1.0')
+    )
     assert Experiment(run.path).history() == run.history()
 
 
@@ -232,6 +234,12 @@ def test_tables_are_read_as_people_have_them(tmp_path):
         ("x,kind,y\n0.5,,1\n", "row 0.*column 'kind': the value is missing"),
         ("x,kind,y\n0.5,A,good\n", "row 0.*column 'y': 'good' is not a number"),
         ("x,kind,y\n0.5,A\n", "has 2 cells, the header has 3"),
+        (
+            "x,kind,y\n2,A,1\n1,A,1\n0,C,5\n",
+            r"2 of 3 rows .*: row 0 \(line 2\), column 'x': .* got 2.*; row 2 \(line 4\), column "
+            r"'kind': .* got 'C' \(--skip-outside, or skip_outside=True, leaves such rows out\)",
+        ),
+        ("x,kind,y\n" + "2,A,1\n" * 13, "13 of 13 rows .*row 9 .*; and 3 more"),
     ],
 )
 def test_tables_that_cannot_be_are_refused_and_leave_no_file(tmp_path, text, message):
@@ -241,21 +249,45 @@ def test_tables_that_cannot_be_are_refused_and_leave_no_file(tmp_path, text, mes
     assert [each.name for each in tmp_path.iterdir()] == ["past.csv"]
 
 
+def test_rows_outside_are_named_and_the_others_taken_on_request(tmp_path):
+    table = tmp_path / "past.csv"
+    table.write_text("x,kind,y\n0.5,A,1\n2,B,2\n,B,3\n0.25,B,4\n1,C,\n")
+    sides = ["x=0:1", "kind=A,B"]
+    says = r"2 of 4 rows of .*past.csv are left out: row 1 .*got 2.*; row 2 .*the value is missing"
+    with pytest.warns(UserWarning, match=says) as warned:
+        run = Experiment.create(tmp_path / "run", sides, data=table, skip_outside=True)
+    assert warned[0].filename == __file__
+    taken = [(e["params"]["x"], e["answer"]) for e in run.history()]
+    assert taken == [(0.5, 1.0), (0.25, 4.0)]
+    before = run.path.read_bytes()
+    with pytest.raises(ValueError, match=r"2 of 4 rows .* cannot be taken"):
+        run.add_table(table)
+    assert run.path.read_bytes() == before
+    with pytest.warns(UserWarning, match=says):
+        assert [e["answer"] for e in run.add_table(table, skip_outside=True)] == [1.0, 4.0]
+    table.write_text("x,kind,y\n2,B,2\n")
+    with pytest.raises(ValueError, match=r"1 of 1 rows .* cannot be taken"):
+        run.add_table(table, skip_outside=True)
+
+
 def test_everything_is_json_with_documented_keys(run):
     play(run, 2)
     run.ask(2)
     status = json.loads(json.dumps(run.status(), allow_nan=False))
     assert set(status) == {
         *("file", "title", "answer", "unit", "goal", "noise", "regions", "sides"),
-        *("n_answered", "n_given", "n_failed", "pending", "best"),
+        *("n_answered", "n_given", "n_failed", "n_skipped", "pending", "best", "constraints"),
     }
-    assert set(status["pending"][0]) == {"query", "params", "status", "answer", "noise", "reason"}
+    assert set(status["pending"][0]) == {
+        *("query", "params", "status", "answer", "noise", "reason"),
+        *("note", "operator", "date", "measured"),
+    }
     assert set(status["best"]) == {
         *("params", "mean", "std", "interval_95", "noise", "n_answers", "best_answer"),
     }
     assert status["sides"] == [
-        {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0},
-        {"name": "salt", "kind": "log", "low": 1e-4, "high": 0.1},
+        {"name": "temperature", "kind": "range", "low": 20.0, "high": 90.0, "step": 0.1},
+        {"name": "salt", "kind": "log", "low": 1e-4, "high": 0.1, "digits": 3},
         {"name": "catalyst", "kind": "choice", "values": ["A", "B"]},
         {"name": "n", "kind": "integer", "low": 1, "high": 10},
     ]
@@ -356,12 +388,20 @@ def test_a_process_killed_while_it_writes_leaves_a_whole_file_and_no_lock(run):
 
 
 def test_a_lock_that_is_not_let_go_ends_in_words(run, monkeypatch):
-    monkeypatch.setattr(lock, "PATIENCE", 0.1)
+    monkeypatch.setattr(file_lock, "PATIENCE", 0.1)
     # A thread may take the lock that it holds again, so another one asks.
     held = pytest.raises(TimeoutError, match=r"run\.skgpb has been held by another program")
-    with lock.FileLock(run.path), ThreadPoolExecutor(1) as other, held:
+    with file_lock.FileLock(run.path), ThreadPoolExecutor(1) as other, held:
         other.submit(run.ask).result()
     assert run.ask()[0]["query"] == 1
+
+
+def test_a_long_range_is_whole_numbers_and_no_list(tmp_path):
+    run = Experiment.create(tmp_path / "long.skgpb", {"n": range(10**12)})
+    assert str(run.sides[0]) == "0 to 999999999999, whole numbers"
+    assert 0 <= run.ask()[0]["params"]["n"] < 10**12
+    with pytest.raises(ValueError, match=r"n has more than 10000 values, got range\(0, "):
+        Side.of("n", range(0, 10**12, 3))
 
 
 @pytest.mark.parametrize(
@@ -430,3 +470,167 @@ def test_counts_that_cannot_be_are_refused(run, answer, noise, message):
     with pytest.raises(ValueError, match=message):
         run.tell(answer, query, noise=noise)
     assert run.history() == before
+
+
+# -- the notebook's page ------------------------------------------------------------------------
+
+
+def test_nobody_is_asked_for_what_cannot_be_set_or_is_excluded(tmp_path):
+    run = Experiment.create(
+        tmp_path / "run.skgpb",
+        {"A": (0, 100), "B": "0:100:5", "C": "0:1:any", "salt": "1e-4:0.1:log"},
+        constraints="A + B <= 100",
+    )
+    for entry in run.ask(25):
+        params = entry["params"]
+        assert params["A"] + params["B"] <= 100 and params["B"] % 5 == 0
+        assert float(f"{params['A']:.1f}") == params["A"]
+        assert float(f"{params['salt']:.3g}") == params["salt"]
+    assert any(float(f"{entry['params']['C']:.3g}") != entry["params"]["C"] for entry in run.ask(5))
+    assert (
+        run.status()["constraints"]
+        == ["A + B <= 100"]
+        == Experiment(run.path).status()["constraints"]
+    )
+    with pytest.raises(ValueError, match="A is from 0 to 100 within the sides"):
+        Experiment.create(tmp_path / "other", {"A": (0, 100)}, constraints=["A >= 200"])
+    with pytest.raises(ValueError, match="regions=True"):
+        Experiment.create(tmp_path / "other", ["A=0:1"], constraints=["A <= 1"], regions=True)
+    assert not (tmp_path / "other").exists()
+
+
+def test_what_is_written_beside_a_query_is_kept_and_exported(run):
+    run.ask(3)
+    run.annotate(1, note="new bottle")
+    run.tell(1.5, 1, note="=2+3", operator="Ada", date="2026-01-31", measured={"pH": "7.1"})
+    run.annotate(1, measured={"colour": "blue"})
+    run.tell(2.5, 2)
+    entry = Experiment(run.path).history()[0]
+    assert (entry["note"], entry["operator"], entry["date"]) == (
+        *("new bottle; =2+3", "Ada", "2026-01-31"),
+    )
+    assert entry["measured"] == {"pH": 7.1, "colour": "blue"}
+    run.correct(2, 2.25)
+    assert run.history()[0] == entry
+    header, first, *_ = as_csv(run).decode("utf-8-sig").splitlines()
+    assert header.endswith("standard error,status,pH,colour,note,operator,date")
+    assert first.endswith(",answered,7.1,blue,new bottle; =2+3,Ada,2026-01-31")
+    with pytest.raises(ValueError, match="date must be like 2026-01-31"):
+        run.tell(1.0, 3, date="31.1.2026")
+    assert run.history()[2]["status"] == "pending"
+
+
+def test_no_text_is_a_formula_in_a_spreadsheet(run, tmp_path):
+    run.ask()
+    run.tell(-1.5, note="=HYPERLINK(1)", operator="@x", measured={"+sum": "-cmd"})
+    text = as_csv(run).decode("utf-8-sig")
+    assert ",'+sum," in text and ",'-cmd," in text
+    assert "'=HYPERLINK(1),'@x" in text and ",-1.5," in text
+    openpyxl = pytest.importorskip("openpyxl")
+    (tmp_path / "t.xlsx").write_bytes(as_excel(run))
+    cells = list(openpyxl.load_workbook(tmp_path / "t.xlsx").active.iter_rows())[1]
+    assert [cell.data_type for cell in cells if str(cell.value)[:1] in "=@-"] == [
+        "n",
+        "s",
+        "s",
+        "s",
+    ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "german.csv", "xlsx"])
+def test_a_notebook_comes_back_from_a_spreadsheet(tmp_path, ending):
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+    sides = ["heat (°C)=20:90", "salt=1e-4:0.1:log", "kind=A,B"]
+    run = Experiment.create(tmp_path / "run.skgpb", sides, answer="yield", unit="%")
+    for i, entry in enumerate(run.ask(4)):
+        run.tell(1.25 * i, entry["query"], note=f"note {i}", measured={"pH": 7 + i})
+    run.skip(run.ask()[0]["query"])
+    table = tmp_path / f"table.{ending}"
+    write_table(run, table, decimal_comma=ending.startswith("german"))
+    data = table.read_bytes()
+    if ending == "german.csv":
+        assert data.startswith(b"\xef\xbb\xbfnumber;heat (\xc2\xb0C);") and b";1,25;" in data
+    again = Experiment.create(tmp_path / "again.skgpb", sides, answer="yield", data=table)
+    told = [e for e in run.history() if e["answer"] is not None]
+    for one, other in zip(told, again.history(), strict=True):
+        assert one["params"] == other["params"] and one["answer"] == other["answer"]
+    # A side may be named without its unit, and there need be no name for the answers.
+    named = ["heat=20:90", *sides[1:]]
+    assert len(Experiment.create(tmp_path / "b.skgpb", named, data=table).history()) == 4
+
+
+def test_a_skipped_query_is_no_failure_and_comes_not_at_once(run):
+    play(run, 3)
+    asked = run.ask()[0]
+    assert run.skip(note="no time")["status"] == "skipped"
+    assert run.ask()[0]["params"] != asked["params"]
+    assert (run.status()["n_failed"], run.status()["n_skipped"]) == (0, 1)
+    assert Experiment(run.path).history()[3]["note"] == "no time"
+    assert run.correct(asked["query"], 0.5)["status"] == "answered"
+    assert run.undo()["query"] == asked["query"]
+    assert run.history()[3]["status"] == "pending" and run.history()[3]["note"] == ""
+
+
+def test_replicates_have_a_mean_and_a_spread(run):
+    play(run, 3)
+    again = run.repeat(2)
+    assert again["params"] == run.history()[1]["params"] and again["status"] == "pending"
+    with pytest.raises(ValueError, match="pending already"):
+        run.repeat(2)
+    run.tell(3.0, again["query"])
+    first = run.history()[1]["answer"]
+    (group,) = run.replicates()
+    assert group["queries"] == [2, 4]
+    assert_allclose([group["mean"], group["spread"]], [(3 + first) / 2, abs(3 - first) / 2**0.5])
+
+
+def test_limits_change_in_the_midst_of_a_run(run):
+    play(run, 6)
+    run.fail(run.ask()[0]["query"])
+    pending = run.ask(2)
+    before = run.history()
+    run.change(["temperature=20:120", "catalyst=A,B,C"], "temperature <= 110")
+    after = run.history()
+    for one, other in zip(before, after, strict=True):
+        salts = one["params"].pop("salt"), other["params"].pop("salt")
+        assert_allclose(*salts, rtol=1e-12)
+        assert one == other
+    # It is the run that was told the same within the new limits.
+    twin = GPUCBOptimizer(**run.optimizer.get_params())
+    for entry in Experiment(run.path).history()[:6]:
+        twin.tell(entry["params"], entry["answer"])
+    mean, std = twin.predict([before[0]["params"] | {"salt": 0.01}], return_std=True)
+    found = run.expect(before[0]["params"] | {"salt": 0.01})
+    assert_allclose([found["mean"], found["std"]], [mean[0], std[0]], rtol=1e-6)
+    assert [entry["query"] for entry in run.pending()] == [entry["query"] for entry in pending]
+    asked = [entry["params"] for entry in run.ask(30, another=True)]
+    assert max(params["temperature"] for params in asked) > 90
+    assert "C" in {params["catalyst"] for params in asked}
+    kept = run.path.read_bytes()
+    with pytest.raises(ValueError, match="would be outside of the new limits"):
+        run.change(["catalyst=B,C"])
+    with pytest.raises(ValueError, match="no side 'pressure'"):
+        run.change(["pressure=1:2"])
+    assert run.path.read_bytes() == kept
+
+
+def test_what_is_far_beyond_is_asked_about(run):
+    play(run, 8)
+    query = run.ask()[0]["query"]
+    answers = [entry["answer"] for entry in run.history() if entry["answer"] is not None]
+    low, high = run.surprise(1e6, query)
+    assert low <= min(answers) and high >= max(answers)
+    assert run.surprise(high + 1.9 * (high - low), query) is None
+    assert run.surprise(high + 2.1 * (high - low), query) == [low, high]
+    assert run.surprise(low - 2.1 * (high - low), query) == [low, high]
+    for entry in run.history()[:5]:
+        assert run.surprise(0.0, at=entry["params"]) is None
+
+
+def test_whether_to_stop_is_said_with_what_it_rests_on(run):
+    assert run.may_stop(1.0)["why"] == "There is no answer yet."
+    play(run, 4)
+    found = run.may_stop(1e6)
+    assert not found["enough"] and found["gap"] == run.gap()
+    assert "below 10 it is mostly what the program assumes" in found["why"]

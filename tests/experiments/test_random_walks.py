@@ -83,7 +83,11 @@ class Walk:
 @pytest.mark.parametrize("regions", [False, True])
 @pytest.mark.parametrize(
     ("seed", "n_steps"),
-    [(0, 25), *(pytest.param(seed, 60, marks=pytest.mark.slow) for seed in range(1, 11))],
+    [
+        (0, 25),
+        *(pytest.param(seed, 60, marks=pytest.mark.slow) for seed in range(1, 2)),
+        *(pytest.param(seed, 60, marks=pytest.mark.exhaustive) for seed in range(2, 11)),
+    ],
 )
 def test_the_history_is_what_was_done(tmp_path, regions, seed, n_steps):
     walk = Walk(tmp_path / "run.skgpb", regions, seed)

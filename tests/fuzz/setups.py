@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import loguniform, randint
@@ -26,7 +26,8 @@ from skgpb.optimizers._base import BaseBanditOptimizer
 PUBLIC = [
     value
     for value in [*(getattr(skgpb, name) for name in skgpb.__all__), BanditSearchCV]
-    if inspect.isclass(value) and issubclass(value, BaseEstimator)
+    # A guarantee is a parameter of others; BaseEstimator gives it parameters of its own.
+    if inspect.isclass(value) and issubclass(value, BaseEstimator) and value is not skgpb.Guarantee
 ]
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
@@ -49,7 +50,7 @@ class Setup:
     omit: tuple[str, ...] = ()
     n_columns = 2
     #: What ``ask`` and ``recommend`` take first.
-    place: tuple = ()
+    place: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, cls: type, **parameters: Any) -> None:
         self.cls = cls
@@ -63,7 +64,7 @@ class Setup:
         return [name for name in inspect.signature(self.cls).parameters if name != "self"]
 
     def ask(self, optimizer: Any, n: int | None = None) -> Any:
-        return optimizer.ask(*self.place, n)
+        return optimizer.ask(n, **self.place)
 
     def reward(self, value: Any) -> Any:
         """One answer in the form that ``tell`` takes."""
@@ -79,7 +80,7 @@ class Setup:
         optimizer.fit(X, y)
 
     def recommend(self, optimizer: Any) -> Any:
-        return optimizer.recommend(*self.place)
+        return optimizer.recommend(**self.place)
 
     def predict(self, optimizer: Any) -> list:
         """Posterior at points of the domain that it has."""
@@ -157,7 +158,7 @@ class StochasticSetup(Setup):
 class ContextualSetup(Setup):
     """Asked for a context."""
 
-    place = ([0.3],)
+    place: ClassVar[dict[str, Any]] = {"context": [0.3]}
 
     def run(self, optimizer: Any, objective: Callable) -> None:
         optimizer.run(objective, contexts=[0.1, 0.9, 0.4])
@@ -279,7 +280,6 @@ SETUPS = {
     "DAGP-UCB-box": Setup(skgpb.DAGPUCBOptimizer, **_ON_A_BOX),
     "EI": Setup(skgpb.EIOptimizer, **_ON_ARMS),
     "EI-box": Setup(skgpb.EIOptimizer, **_ON_A_BOX),
-    "elimination": Setup(skgpb.PhasedEliminationOptimizer, **_ON_ARMS),
     "PI": Setup(skgpb.PIOptimizer, **_ON_ARMS),
     "EST": Setup(skgpb.ESTOptimizer, **_ON_ARMS),
     "MES": Setup(skgpb.MESOptimizer, **_ON_ARMS),
@@ -287,7 +287,7 @@ SETUPS = {
     "KG": Setup(skgpb.KGOptimizer, queries=ARMS, **PLAIN),
     "KG-box": Setup(skgpb.KGOptimizer, **_ON_A_BOX),
     "IDS": Setup(skgpb.IDSOptimizer, queries=ARMS, **PLAIN),
-    "IDS-box": Setup(skgpb.IDSOptimizer, regret="query", **_ON_A_BOX),
+    "IDS-box": Setup(skgpb.IDSOptimizer, **_ON_A_BOX),
     "CMES": WindowSetup(skgpb.CMESOptimizer),
     "CMES-policies": PoliciesSetup(skgpb.CMESOptimizer),
     "CMETS": TreeSetup(skgpb.CMETSOptimizer),

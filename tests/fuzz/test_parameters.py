@@ -38,7 +38,7 @@ def test_all_public_estimators_and_kernels_are_here():
     """Runs by default: a new class must be fuzzed as well, and the settings must work."""
     assert {setup.cls for setup in SETUPS.values()} == set(PUBLIC)
     public = {name for name in skgpb.kernels.__all__ if name[0].isupper()}
-    assert set(KERNELS) == public
+    assert set(KERNELS) == public - {"WrapperKernel"}  # a base class
 
 
 @st.composite

@@ -64,6 +64,27 @@ GENERIC_BASES = [
     (Matern(0.5) + WhiteKernel(0.2)) ** 2,
 ]
 
+RADIAL_BASES = {
+    1: [
+        Matern(0.4, nu=0.5),
+        0.7 * Matern([0.4], nu=1.5) + WhiteKernel(0.1),
+        (RationalQuadratic(0.5, 0.8) + ConstantKernel(0.2, "fixed")) * Matern(0.3, nu=2.5),
+    ],
+    2: [
+        Matern([0.3, 0.9], nu=2.5),
+        Matern(0.5, nu=0.5) * RBF([1.0, 0.6]) + 0.3 * RationalQuadratic(0.6, 1.4) ** 2,
+        ConstantKernel(2.0) * (Matern(0.5, (0.1, 1.0), nu=1.5) + WhiteKernel(0.3)) * RBF(1.5),
+        RationalQuadratic(0.7, 1.3, alpha_bounds="fixed") + RBF(0.4),
+    ],
+    3: [Matern([0.5, 0.8, 2.0], "fixed", nu=1.5) * RationalQuadratic(0.9, 0.5)],
+    4: [1.2 * Matern([0.5, 0.8, 2.0, 1.0], nu=2.5) + RationalQuadratic(1.1, 2.0, "fixed")],
+}
+RADIAL = [
+    pytest.param(CellAverage(base, s), d, id=f"{d}-{base}-{s}")
+    for d in RADIAL_BASES
+    for base, s in itertools.product(RADIAL_BASES[d], COUNTS[d])
+]
+
 
 def cells_and_points(d, n=7, seed=0):
     """Cells of one size, cells of others, a nested pair, a box flat along an axis, and a point."""
@@ -91,7 +112,7 @@ def numerical_gradient(kernel, X, step=1e-6):
 @pytest.mark.parametrize(("kernel", "d"), AVERAGES + INTEGRALS)
 def test_fast_path_equals_generic_path(kernel, d):
     X, Y = cells_and_points(d), cells_and_points(d, n=6, seed=1)
-    assert kernel.gaussian_cells(d) is not None
+    assert kernel.evaluator(2 * d) is not None
     scale = kernel.diag(X).max()
     K, gradient = kernel(X, eval_gradient=True)
     K_generic, gradient_generic = kernel.generic(X, eval_gradient=True)
@@ -109,9 +130,76 @@ def test_fast_path_equals_generic_path(kernel, d):
 @pytest.mark.parametrize(("kernel", "d"), AVERAGES + INTEGRALS)
 def test_gaussian_cells_are_the_noiseless_covariance(kernel, d):
     X = cells_and_points(d)
-    K = kernel.gaussian_cells(d).cross(X, X)
+    K = kernel.evaluator(2 * d).cells.cross(X, X)
     assert_array_equal(K, kernel(X, X))
     assert_allclose(np.diag(K) + kernel.noise_diag(X), kernel.diag(X), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("kernel", "d"), RADIAL)
+def test_averages_of_functions_of_distances_equal_the_generic_path(kernel, d):
+    X, Y = cells_and_points(d), cells_and_points(d, n=6, seed=1)
+    scale = kernel.diag(X).max()
+    K, gradient = kernel(X, eval_gradient=True)
+    K_generic, gradient_generic = kernel.generic(X, eval_gradient=True)
+    assert gradient.shape == (len(X), len(X), kernel.n_dims)
+    assert_allclose(K, K_generic, rtol=0, atol=1e-12 * scale)
+    assert_allclose(gradient, gradient_generic, rtol=0, atol=1e-12 * scale)
+    assert_allclose(kernel(X), K_generic, rtol=0, atol=1e-12 * scale)
+    assert_allclose(kernel(X, Y), kernel.generic(X, Y), rtol=0, atol=1e-12 * scale)
+    assert_allclose(kernel.diag(X), kernel.generic_diag(X), rtol=0, atol=1e-12 * scale)
+    noise = kernel._generic_noise_diag(X)
+    assert_allclose(kernel.noise_diag(X), noise, rtol=0, atol=1e-12 * scale)
+    evaluator = kernel.evaluator(2 * d)
+    assert_array_equal(evaluator.cross(X, Y), kernel(X, Y))
+    assert_allclose(evaluator.diag(X) + evaluator.noise(X), kernel.diag(X), rtol=1e-13)
+
+
+@pytest.mark.parametrize("nu", [0.3, 0.8, 3.2])
+def test_averages_of_any_matern_kernel_are_means_with_true_derivatives(nu):
+    """Where scikit-learn differentiates numerically, to 1e-6, here is the derivative."""
+    kernel = CellAverage(0.6 * Matern([0.4, 0.7], nu=nu) + WhiteKernel(0.1), (3, 2))
+    X, Y = cells_and_points(2), cells_and_points(2, n=6, seed=1)
+    assert_allclose(kernel(X, Y), kernel.generic(X, Y), rtol=0, atol=1e-12)
+    K, gradient = kernel(X, eval_gradient=True)
+    assert_allclose(K, kernel(X), rtol=1e-15)
+    assert_allclose(gradient, numerical_gradient(kernel, X), rtol=0, atol=1e-8)
+
+
+def test_a_matern_kernel_without_end_of_smoothness_is_an_rbf_kernel():
+    X = cells_and_points(2)
+    for ours, rbf in (
+        (Matern(0.4, nu=np.inf), RBF(0.4)),
+        (2.0 * Matern(0.4, nu=np.inf), 2 * RBF(0.4)),
+    ):
+        K, gradient = CellAverage(ours, 4)(X, eval_gradient=True)
+        expected, slopes = CellAverage(rbf, 4)(X, eval_gradient=True)
+        assert_allclose(K, expected, rtol=0, atol=1e-14)
+        assert_allclose(gradient, slopes, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("base", [b for d in RADIAL_BASES for b in RADIAL_BASES[d]], ids=str)
+def test_functions_of_distances_are_not_evaluated_in_python(base, monkeypatch):
+    d = next(d for d in RADIAL_BASES if base in RADIAL_BASES[d])
+    kernel, X = CellAverage(base, 2), cells_and_points(d)
+
+    def refuse(*_args, **_kwargs):
+        raise AssertionError("evaluated point by point")
+
+    for kind in (Matern, RationalQuadratic, RBF):
+        monkeypatch.setattr(kind, "__call__", refuse)
+    evaluator = kernel.evaluator(2 * d)
+    for K in (kernel(X), kernel(X, eval_gradient=True)[0], evaluator.cross(X, X)):
+        assert np.isfinite(K).all()
+    assert np.isfinite(kernel.diag(X)).all() and np.isfinite(kernel.noise_diag(X)).all()
+
+
+def test_what_has_too_many_points_goes_the_generic_way():
+    X = np.array([[0.0, 0.1], [0.0, 1.0], [0.4, 0.4]])
+    kernel = CellAverage(Matern(0.5, nu=2.5), 600)
+    assert kernel.evaluator(2) is None
+    assert_allclose(kernel(X), CellAverage(Matern(0.5, nu=2.5), 512)(X), rtol=1e-5)
+    with pytest.raises(AttributeError, match="only supports isotropic"):
+        CellAverage(RationalQuadratic([0.5, 0.6]), 3)(cells_and_points(2))
 
 
 # ---- what it means ----
@@ -320,7 +408,7 @@ def test_generic_path_needs_bounded_memory():
     kernel, X = CellAverage(RationalQuadratic(0.5, 1.0), 8), np.hstack((lower, lower + 0.1))
     tracemalloc.start()
     try:
-        kernel(X[:40], X)
+        kernel.generic(X[:40], X)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -383,7 +471,7 @@ def test_wrong_counts_are_named(make, name, counts):
             with pytest.raises(ValueError, match=f"{name} must be an integer"):
                 call(np.array([[0.0, 0.0, 1.0, 1.0]]))
         with pytest.raises(ValueError, match=f"{name} must be an integer"):
-            kernel.gaussian_cells(2)
+            kernel.evaluator(4)
 
 
 @pytest.mark.parametrize("base", [None, 3.0, "RBF", RBF, CompoundKernel([RBF()])], ids=str)
@@ -395,7 +483,7 @@ def test_bases_must_be_kernels(make, base):
         with pytest.raises(TypeError, match=f"base of {make.__name__} must be a kernel"):
             call()
     with pytest.raises(TypeError, match="must be a kernel"):
-        kernel.gaussian_cells(1)
+        kernel.evaluator(2)
 
 
 def test_gradients_are_for_one_set_of_boxes():

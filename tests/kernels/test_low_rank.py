@@ -53,7 +53,7 @@ def test_the_error_holds_for_every_candidate_of_a_large_pool():
 
 def test_a_rank_that_does_not_suffice_is_reported():
     pool = pool_of(300)
-    with pytest.warns(ApproximationWarning, match="5 landmarks leave an error"):
+    with pytest.warns(ApproximationWarning, match="with 5 landmarks the error"):
         features = LowRank(Matern(0.1), pool, 1e-3, max_rank=5).feature_map(2)
     assert features.n_features == 5 and features.error > 0.1
 

@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import (
     CompoundKernel,
     ConstantKernel,
     DotProduct,
+    ExpSineSquared,
     Matern,
     RationalQuadratic,
     WhiteKernel,
@@ -138,6 +139,76 @@ def test_quadrature_reaches_its_tolerance_on_the_line(window, base, scales, gap)
     row = kernel([[gap, a]], [[0.0, b]])
     assert_allclose(row[0, 0], sum(pieces), rtol=0, atol=1e-9)
     assert_allclose(kernel([[0.0, b]], [[gap, a]]), row, rtol=0, atol=1e-14)
+
+
+def mean_over_fine_differences(base, a, b, window, n_panels=1500):
+    """Naive: the base at very many differences u of two points, by the density of u."""
+    gap, s, t = a[0] - b[0], max(a[1], b[1]), min(a[1], b[1])
+    if s == 0.0:
+        return float(base([[gap]], [[0.0]])[0, 0])
+    std = np.hypot(s, t)
+    ends = [-9.0 * std, 9.0 * std] if window == "gaussian" else [-s - t, t - s, s - t, s + t]
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    ends = [gap + end for end in ends]
+    edges = sorted({*ends, float(np.clip(0.0, ends[0], ends[-1]))})
+    edges = np.unique([np.linspace(*pair, n_panels + 1) for pair in itertools.pairwise(edges)])
+    half = 0.5 * np.diff(edges)[:, None]
+    u, mass = (edges[:-1, None] + half + half * nodes).ravel(), (half * weights).ravel()
+    if window == "gaussian":
+        mass *= np.exp(-0.5 * ((u - gap) / std) ** 2)
+    elif t > 0.0:
+        mass *= np.clip(s + t - np.abs(u - gap), 0.0, 2.0 * t)
+    return float(base(u[:, None], np.zeros((1, 1)))[:, 0] @ mass / mass.sum())
+
+
+PERIODIC = [
+    ExpSineSquared(0.5, 1.0),
+    ExpSineSquared(0.08, 0.7),
+    1.5 * ExpSineSquared(1.0, 0.3) + 0.2 * ExpSineSquared(2.0, 1.1),
+    ExpSineSquared(0.8, 0.5) ** 2 * ExpSineSquared(1.2, 0.35) + ConstantKernel(0.3),
+    0.4 * RBF(0.6) + ExpSineSquared(0.7, 0.4),
+    Matern(0.9, nu=2.5) + ExpSineSquared(0.7, 0.4) + WhiteKernel(0.1),
+]
+DAMPED = [RBF(2.0) * ExpSineSquared(0.7, 0.4), (RBF(0.9) + 0.5 * ExpSineSquared(1.0, 0.3)) ** 2]
+
+
+@pytest.mark.parametrize(
+    ("window", "base"),
+    [*itertools.product(WINDOWS, PERIODIC), *(("gaussian", base) for base in DAMPED)],
+    ids=str,
+)
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_windows_over_periodic_kernels_are_exact_however_many_periods_they_span(window, base):
+    kernel = WindowMean(base, window=window)
+    rows = np.array([[0.1, 0.0], [0.3, 0.05], [0.55, 0.4], [0.2, 1.3], [-0.4, 3.0]])
+    wanted = [[mean_over_fine_differences(base, a, b, window) for b in rows] for a in rows]
+    assert_allclose(kernel(rows, rows.copy()), wanted, rtol=0, atol=1e-10)
+    noise = np.where(rows[:, 1] == 0.0, base.diag(rows[:, :1]) - base([[0.0]], [[0.0]])[0, 0], 0.0)
+    assert_allclose(kernel.diag(rows), np.diag(wanted) + noise, rtol=0, atol=1e-10)
+    assert np.linalg.eigvalsh(kernel(rows)).min() > -1e-12
+
+
+def test_learning_a_periodic_kernel_follows_slopes_of_its_likelihood():
+    kernel = WindowMean(1.3 * ExpSineSquared(0.8, 0.5) + RBF(0.6), scale=0.4)
+    rows = kernel.queries(np.linspace(0.0, 2.0, 6)[:, None])
+    _, slopes = kernel(rows, eval_gradient=True)
+    for j, theta in enumerate(kernel.theta):
+        ends = []
+        for step in (1e-4, -1e-4):
+            moved = kernel.theta.copy()
+            moved[j] = theta + step
+            ends.append(clone(kernel).clone_with_theta(moved)(rows))
+        assert_allclose(slopes[..., j], (ends[0] - ends[1]) / 2e-4, rtol=0, atol=1e-6)
+
+
+def test_a_periodic_kernel_in_the_plane_says_where_quadrature_is_not_enough():
+    rows = np.array([[0.1, 0.2, 0.3, 0.25], [0.4, -0.1, 0.2, 0.3]])
+    kernel = WindowMean(ExpSineSquared(1.0, 4.0))
+    rules = [window_distribution(row[2:], "gaussian", n=30)(row[:2]) for row in rows]
+    K = [[p @ kernel.base(x, y.copy()) @ q for y, q in rules] for x, p in rules]
+    assert_allclose(kernel(rows), K, rtol=0, atol=1e-6)
+    with pytest.warns(ConvergenceWarning, match="does not reach"):
+        WindowMean(ExpSineSquared(0.5, 0.3))(10.0 * rows)
 
 
 @pytest.mark.parametrize("window", WINDOWS)

@@ -9,12 +9,10 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,6 +22,7 @@ import pytest
 from evaluations import Evaluation
 from joblib import parallel_config
 from numpy.testing import assert_array_equal
+from postgresql import server
 from runs import parallel_history
 from studies import survives_killed_workers
 
@@ -116,7 +115,7 @@ def test_dask_when_a_worker_dies(client, folder):
         if len(run.history_) == 5:
             os.kill(objective.processes[0], signal.SIGKILL)
 
-    result = optimizer.run(objective, 20, kill, executor=client.get_executor())
+    result = optimizer.run(objective, 20, callback=kill, executor=client.get_executor())
     assert result.nfev == 20 and result.nfail == 0
     assert len(set(objective.processes)) >= 2
     assert {event[0] for event in optimizer.events_} <= {"ask", "tell", "learned"}
@@ -210,40 +209,8 @@ def test_batches_of_joblib_on_ray():
 def postgres():
     """URL of a server in a folder of its own, which only this machine can reach."""
     pytest.importorskip("psycopg2")
-    # Debian keeps it off the path.
-    found = [shutil.which("initdb"), *sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))]
-    if not any(found):
-        pytest.skip("needs PostgreSQL")
-    programs = Path(next(filter(None, reversed(found)))).resolve().parent
-    # It refuses to run as root; its package has made a user for it.
-    user = {"user": "postgres"} if os.getuid() == 0 else {}
-    folder = Path(tempfile.mkdtemp())
-    if user:
-        shutil.chown(folder, "postgres")
-    data = folder / "data"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [programs / "initdb", "--pgdata", data, "--username", "skgpb", "--auth", "trust"]
-    subprocess.run(command, check=True, capture_output=True, cwd=folder, **user)
-    address = ["-k", folder, "-p", str(port), "-c", "listen_addresses=127.0.0.1"]
-    server = subprocess.Popen(
-        [programs / "postgres", "-D", data, *address],
-        stderr=(folder / "log").open("wb"),
-        cwd=folder,
-        **user,
-    )
-    try:
-        ready = [programs / "pg_isready", "-h", "127.0.0.1", "-p", str(port)]
-        deadline = time.monotonic() + 60
-        while subprocess.run(ready, capture_output=True).returncode:
-            assert server.poll() is None and time.monotonic() < deadline
-            time.sleep(0.1)
+    with server() as port:
         yield f"postgresql+psycopg2://skgpb@127.0.0.1:{port}/postgres"
-    finally:
-        server.send_signal(signal.SIGINT)  # at once, whoever is connected
-        server.wait(60)
-        shutil.rmtree(folder)
 
 
 def test_optuna_over_postgresql_loses_nothing_when_two_of_four_workers_are_killed(postgres):

@@ -18,7 +18,7 @@ def least_known(posterior):
 
 @pytest.mark.parametrize(
     "engine",
-    [KGOptimizer(n_candidates=60), IDSOptimizer(n_candidates=60, regret="query")],
+    [KGOptimizer(n_candidates=60), IDSOptimizer(n_candidates=60)],
     ids=["kg", "ids"],
 )
 def test_a_rule_finds_the_best_of_mixed_settings(engine):

@@ -206,6 +206,27 @@ def test_a_line_for_every_setting_has_the_best_so_far(capsys):
     assert said.startswith(f"[1/1] neg_log_loss {loss:.5g}, best {loss:.5g}: C=")
 
 
+def test_a_bar_counts_the_settings(monkeypatch):
+    bars = []
+
+    class Bar:
+        def __init__(self, total, unit):
+            self.total, self.unit, self.n, self.closed = total, unit, 0, False
+            bars.append(self)
+
+        def update(self, n):
+            self.n += n
+
+        def close(self):
+            self.closed = True
+
+    monkeypatch.setattr("skgpb.model_selection.search.progress_bar", Bar)
+    search(n_iter=5, batch_size=2, progress=True).fit(X, Y)
+    assert [(bar.total, bar.unit, bar.n, bar.closed) for bar in bars] == [(5, "setting", 5, True)]
+    search(n_iter=2).fit(X, Y)
+    assert len(bars) == 1
+
+
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_callbacks_follow_every_fit(batch_size):
     pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
@@ -320,6 +341,30 @@ def test_failed_fits_are_told_as_worse_than_the_worst():
     assert all(rewards[i] < rewards[:i][~told[:i]].min() for i in known)
     # Of two kinds of settings at random half would fail.
     assert 0 < sum(failed[30:]) < sum(failed[:30]) / 2
+
+
+@pytest.mark.parametrize("score", [-1e200, -8e307])
+def test_scores_whose_squares_overflow_are_told_as_failures_are(score):
+    """A model may diverge; its score stands in the results, and the search goes on."""
+
+    def diverges(estimator, X, y):
+        return score if estimator.alpha > 1.0 else -((np.log10(estimator.alpha) + 2.0) ** 2)
+
+    found = BanditSearchCV(
+        Ridge(), {"alpha": loguniform(1e-6, 1e6)}, n_iter=12, scoring=diverges, cv=2, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with np.errstate(over="ignore"):
+            found.fit(XR, YR)
+    means, alphas = (found.cv_results_[name] for name in ("mean_test_score", "param_alpha"))
+    far = alphas.astype(float) > 1.0
+    assert far.any() and not far.all()
+    assert (means[far] <= -1e150).all()
+    assert found.best_params_["alpha"] <= 1.0
+    assert np.isnan(found.expected_scores_[far]).all()
+    told = found.optimizer_.history_["reward"]
+    assert len(told) == 12 and (np.abs(told) < 100.0).all()
 
 
 def test_failed_settings_stay_in_their_place_and_are_warned_of_once():
@@ -529,7 +574,7 @@ def test_a_setting_is_fitted_once():
 
 
 def test_a_space_of_one_setting():
-    with pytest.warns(UserWarning, match="1 settings"):
+    with pytest.warns(UserWarning, match="the space has 1 setting, fewer than n_iter="):
         fitted = search(Quadratic(), {"n": [3]}).fit(X, Y)
     assert fitted.best_params_ == {"n": 3}
 

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import IDSOptimizer, KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
-from skgpb.optimizers._posteriors import AllocationsPosterior
+from skgpb.optimizers._allocations import KnownOfAllocations
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 ARMS = np.arange(4.0)[:, None]
@@ -29,10 +29,10 @@ def test_an_allocation_is_worth_what_its_answer_raises_the_best_total_by():
         player.tell(pair, [0.3 * pair[0], 0.1 - 0.2 * pair[1]])
         told.append(pair)
     query = player.ask()
-    every = AllocationsPosterior(
+    known = KnownOfAllocations(
         [optimizer.posterior(pending=[]) for optimizer in player.optimizers_], player._table()
     )
-    choices = every.choices
+    every, choices = known.round(), known.choices
     total, cov = np.zeros(len(choices)), np.zeros((len(choices),) * 2)
     for i, kernel in enumerate(KERNELS):
         x = np.array(told)[:, i]
@@ -59,9 +59,13 @@ def test_a_budget_is_shared_by_the_rule(cls):
 
 
 def test_what_arms_are_not_is_refused():
-    with pytest.raises(ValueError, match="must have no targets, and queries that are rows"):
+    with pytest.raises(
+        ValueError, match="must have arms, or queries that are rows, and no targets"
+    ):
         bandit(targets=[[0.5]]).ask()
-    with pytest.raises(ValueError, match="must have no targets, and queries that are rows"):
+    with pytest.raises(
+        ValueError, match="must have arms, or queries that are rows, and no targets"
+    ):
         CombinatorialBandit([KGOptimizer(queries=Cells(0.1))], 3).ask()
     with pytest.raises(ValueError, match="must have no cost"):
         bandit(cost=np.ones(4)).ask()
@@ -69,7 +73,7 @@ def test_what_arms_are_not_is_refused():
         with pytest.raises(ValueError, match="must have one alpha for all arms"):
             CombinatorialBandit([KGOptimizer(queries=ARMS, **noise)], 3).ask()
     mixed = [KGOptimizer(queries=ARMS), IDSOptimizer(queries=ARMS)]
-    with pytest.raises(ValueError, match="need one class for all campaigns"):
+    with pytest.raises(ValueError, match="must have the same class"):
         CombinatorialBandit(mixed, 3).ask()
 
 

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
-import skgpb.domains.arms
-import skgpb.optimizers._arms
+import skgpb.domains.box_candidates
+import skgpb.optimizers.search
 from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer
 from skgpb.domains.first_design import N_INITIAL
 
@@ -14,7 +14,7 @@ from skgpb.domains.first_design import N_INITIAL
 @pytest.fixture(autouse=True)
 def little_work(monkeypatch):
     # All of 64 candidates move after 8 answers, 16 after 16 and 8, the fewest, from 23 on.
-    monkeypatch.setattr(skgpb.optimizers._arms, "MOST_MULTIPLICATIONS", 64**2)
+    monkeypatch.setattr(skgpb.optimizers.search, "MOST_MULTIPLICATIONS", 64**2)
 
 
 def played(cls, n, **settings):
@@ -75,9 +75,9 @@ def test_asking_and_reading_move_nothing_more():
 
 
 def test_the_first_design_is_made_once(monkeypatch):
-    made, make = [], skgpb.domains.arms.first_points
+    made, make = [], skgpb.domains.box_candidates.first_points
     monkeypatch.setattr(
-        skgpb.domains.arms, "first_points", lambda *each: made.append(each) or make(*each)
+        skgpb.domains.box_candidates, "first_points", lambda *each: made.append(each) or make(*each)
     )
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], random_state=0)
     for i in range(N_INITIAL):

@@ -118,7 +118,7 @@ def test_every_kind_of_run_is_followed(kind):
         optimizer.set_callbacks(note).run(lambda query: 0.5, max_cost=3.0)
     elif kind == "context":
         optimizer = ContextualGPTreeOptimizer(RBF(0.3), context_bounds=[(0, 1)], bounds=[(0, 1)])
-        optimizer.set_callbacks(note).run(answer, [0.1, 0.5, 0.9])
+        optimizer.set_callbacks(note).run(answer, contexts=[0.1, 0.5, 0.9])
     else:
         bandits = [GPUCBOptimizer(RBF(0.2), arms=arms, alpha=1e-2) for _ in range(2)]
         optimizer = CombinatorialBandit(bandits, budget=1.0, costs=arms[:, 0])

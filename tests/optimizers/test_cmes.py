@@ -228,7 +228,9 @@ def test_joint_information_is_that_of_many_joint_draws():
         return 0.5 * each.std(axis=1) / (1 - share)
 
     # The optimizer knows the variance of g, and its covariance with f wherever f is largest.
-    known = optimizer.surrogate_.predict_joint(optimizer._X, QUERIES)[1][60:, :60]
+    known = optimizer.surrogate_.predict_joint(optimizer.surrogate_.X_tracked_, QUERIES)[1][
+        60:, :60
+    ]
     ours = error_of_a_draw(known[:, f.argmax(axis=0)], np.zeros((1, n_naive)))
     naive = error_of_a_draw(products, squares)
     error = np.sqrt(ours**2 / n + naive**2 / n_naive)

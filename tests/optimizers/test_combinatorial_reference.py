@@ -16,8 +16,8 @@ from skgpb.optimizers import (
     GPTSOptimizer,
     GPUCBOptimizer,
 )
+from skgpb.optimizers._allocations import KnownOfAllocations
 from skgpb.optimizers._knapsack import CostTable
-from skgpb.optimizers._posteriors import AllocationsPosterior
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 ALLOCATIONS = np.array([a for a in product(range(21), repeat=3) if sum(a) <= 20])
@@ -173,12 +173,13 @@ def test_largest_total_of_a_draw_is_that_of_the_best_allocation():
     play(player, 5)
     posteriors = [optimizer.posterior() for optimizer in player.optimizers_]
     table = CostTable(player.domain_.costs, 20)
-    allocations = AllocationsPosterior(posteriors, table)
+    known = KnownOfAllocations(posteriors, table)
+    allocations = known.round()
     again = [optimizer.posterior().draws(256) for optimizer in player.optimizers_]
     totals = sum(draws[:, ALLOCATIONS[:, i]] for i, draws in enumerate(again))
     np.testing.assert_allclose(
         allocations.draws(256).max(axis=1), totals.max(axis=1), rtol=1e-9, atol=1e-9
     )
-    mean, std = player.predict(PROBLEM.arms[allocations.choices, 0], return_std=True)
+    mean, std = player.predict(PROBLEM.arms[known.choices, 0], return_std=True)
     np.testing.assert_allclose(allocations.mean, mean.sum(axis=1), atol=1e-7)
     np.testing.assert_allclose(allocations.var, (std**2).sum(axis=1), atol=1e-6)

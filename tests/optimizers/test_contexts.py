@@ -22,7 +22,7 @@ from skgpb import (
     PIOptimizer,
     URGPUCBOptimizer,
 )
-from skgpb.domains import Cells, ContextArm
+from skgpb.domains import Arm, Cells
 from skgpb.kernels import CellAverage, Columns
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
@@ -173,7 +173,7 @@ def test_reading_in_other_contexts_changes_nothing(cls):
 def test_a_query_knows_its_context():
     optimizer = GPUCBOptimizer(arms=ARMS, context_bounds=[(0, 1), (-1, 1)], random_state=0)
     query = optimizer.ask(context=[0.3, -0.5])
-    assert isinstance(query, ContextArm)
+    assert isinstance(query, Arm)
     assert query.context.tolist() == [0.3, -0.5]
     assert query.points.tolist() == [[0.3, -0.5, *ARMS[query.index]]]
     assert query.actions.tolist() == [ARMS[query.index].tolist()]
@@ -338,7 +338,7 @@ def test_cells_of_several_prices_are_asked_and_one_is_wanted_in_each_context():
         (lambda opt: opt.ask(context=2.0), "outside the bounds"),
         (lambda opt: opt.ask(context=[0.1, 0.2]), r"context must have shape \(1,\)"),
         (lambda opt: opt.run(f, 3), "contexts must be given"),
-        (lambda opt: opt.run(f, 3, contexts=[0.5]), "budget must be None"),
+        (lambda opt: opt.run(f, 3, contexts=[0.5]), "budget and max_cost must be None"),
         (lambda opt: opt.run(f, contexts=[]), "contexts must"),
         (lambda opt: opt.set_params(context_bounds=None).ask(context=0.5), "context is for"),
     ],
@@ -360,5 +360,5 @@ def test_parameters_that_cannot_be_are_refused():
     play(played, [0.5])
     with pytest.raises(ValueError, match="side is for cells of a box"):
         played.recommend(context=0.5, side=0.1)
-    with pytest.raises(ValueError, match="has bounds, but needs arms= alone"):
+    with pytest.raises(ValueError, match="must have arms and no bounds"):
         CombinatorialBandit([("a", played)], budget=1.0).ask()

@@ -92,12 +92,12 @@ def test_every_play_follows_algorithm_3(d, n_children, feedback, n_seeds):
         )
         rows = []
         for play, context in zip(plays, contexts, strict=True):
-            query = optimizer.ask(context)
+            query = optimizer.ask(context=context)
             where = f"seed {seed}, context {play.tau}"
             assert (query.depth, query.index) == play.node.key, where
             np.testing.assert_allclose(query.points, play.points, rtol=0, atol=1e-13)
             optimizer.tell(query, play.reward)
-            best = optimizer.recommend(context)
+            best = optimizer.recommend(context=context)
             assert (best.depth, best.index) == play.recommendation.key, where
             rows.append(play)
             n_refined += len(play.refined)
@@ -132,7 +132,7 @@ def f(points):
 def play(optimizer, n, seed=0):
     queries = []
     for context in np.random.default_rng(seed).uniform(size=(n, optimizer.n_context_)):
-        queries.append(optimizer.ask(context))
+        queries.append(optimizer.ask(context=context))
         optimizer.tell(queries[-1], f(queries[-1].points))
     return queries
 
@@ -145,7 +145,7 @@ def started(**parameters):
 
 def test_a_query_holds_its_context_beside_its_actions():
     optimizer = make(feedback="average", n_representatives=4)
-    query = optimizer.ask([0.3])
+    query = optimizer.ask(context=[0.3])
     assert query.context.tolist() == [0.3]
     assert query.points.shape == (4, 2)
     np.testing.assert_array_equal(query.points[:, 0], 0.3)
@@ -166,20 +166,20 @@ def test_the_domain_comes_from_fit_where_none_is_given():
     assert optimizer.n_context_ == 2 and optimizer.n_features_in_ == 3
     np.testing.assert_array_equal(optimizer.bounds_, np.stack([X.min(axis=0), X.max(axis=0)]).T)
     assert optimizer.score(X, y) > 0.9
-    query = optimizer.ask([0.1, 1.0])
+    query = optimizer.ask(context=[0.1, 1.0])
     assert query.context.tolist() == [0.1, 1.0] and query.actions.shape == (1, 1)
     with pytest.raises(ValueError, match="context"):
-        optimizer.ask([0.1])
+        optimizer.ask(context=[0.1])
 
 
 def test_half_a_domain_is_refused():
     for parameters in ({"bounds": None}, {"context_bounds": None}):
         with pytest.raises(ValueError, match="context_bounds and bounds"):
-            make(**parameters).ask([0.5])
+            make(**parameters).ask(context=[0.5])
     with pytest.raises(NotFittedError, match="bounds"):
-        ContextualGPTreeOptimizer().ask([0.5])
+        ContextualGPTreeOptimizer().ask(context=[0.5])
     with pytest.raises(ValueError, match="context_bounds must"):
-        make(context_bounds=[(1.0, 0.0)]).ask([0.5])
+        make(context_bounds=[(1.0, 0.0)]).ask(context=[0.5])
     with pytest.raises(ValueError, match="n_context"):
         ContextualGPTreeOptimizer(n_context=3).fit(np.eye(3), np.ones(3))
 
@@ -191,17 +191,17 @@ def test_contexts_outside_or_of_another_kind_are_refused_without_a_trace(context
     twin = copy.deepcopy(optimizer)
     for method in (optimizer.ask, optimizer.recommend):
         with pytest.raises((ValueError, TypeError), match=r"context|bounds"):
-            method(context)
+            method(context=context)
     assert play(twin, 5, seed=1) == play(optimizer, 5, seed=1)
 
 
 def test_asking_again_for_a_context_returns_the_same_query():
     optimizer = started()
     play(optimizer, 10)
-    first, other = optimizer.ask([0.2]), optimizer.ask([0.7])
+    first, other = optimizer.ask(context=[0.2]), optimizer.ask(context=[0.7])
     assert first != other
-    assert optimizer.ask([0.2]) == first and optimizer.ask(0.7) == other
-    batch = optimizer.ask([0.2], n=4)
+    assert optimizer.ask(context=[0.2]) == first and optimizer.ask(context=0.7) == other
+    batch = optimizer.ask(context=[0.2], n=4)
     assert batch[0] == first and len(set(batch)) == 4
     assert all(query.context[0] == 0.2 for query in batch)
     # Answers may come in any order, and after a restart.
@@ -216,10 +216,10 @@ def test_asking_again_for_a_context_returns_the_same_query():
 
 def test_every_cell_of_a_small_tree_can_be_pending_at_once():
     optimizer = started(diameter=(1e-6, 0.5), max_depth=4)  # four cells along the actions
-    batch = optimizer.ask([0.4], n=4)
+    batch = optimizer.ask(context=[0.4], n=4)
     assert len(set(batch)) == 4
     with pytest.raises(ValueError, match="pending"):
-        optimizer.ask([0.4], n=50)
+        optimizer.ask(context=[0.4], n=50)
 
 
 def test_points_told_from_outside_move_the_posterior():
@@ -232,7 +232,7 @@ def test_points_told_from_outside_move_the_posterior():
 def test_a_pickled_run_continues_identically():
     optimizer = started(anytime=True, horizon=8)
     play(optimizer, 12)
-    optimizer.ask([0.25])
+    optimizer.ask(context=[0.25])
     twin = pickle.loads(pickle.dumps(optimizer))
     assert play(twin, 12, seed=3) == play(optimizer, 12, seed=3)
     assert twin.horizon_ == 32
@@ -242,14 +242,14 @@ def test_horizon_guard_and_bad_parameters():
     optimizer = started(horizon=2)
     play(optimizer, 2)
     with pytest.warns(BudgetWarning, match="horizon=2"):
-        optimizer.ask([0.5])
+        optimizer.ask(context=[0.5])
     wide = make(kernel=RBF(0.01), diameter=(1e6, 0.99), max_depth=30, max_active=20)
     with pytest.warns(RefinementWarning, match="max_active=20"):
-        wide.ask([0.5])
+        wide.ask(context=[0.5])
     assert wide.domain_.tree.n_leaves == 20
     for parameter, value in [("n_context", 0), ("feedback", RBF()), ("horizon", 0), ("beta", -1)]:
         with pytest.raises(ValueError, match=parameter):
-            make(**{parameter: value}).ask([0.5])
+            make(**{parameter: value}).ask(context=[0.5])
 
 
 def test_without_room_for_leaves_the_best_candidate_is_played():
@@ -257,7 +257,7 @@ def test_without_room_for_leaves_the_best_candidate_is_played():
     rng = np.random.default_rng(3)
     with pytest.warns(RefinementWarning, match="max_active=24"):
         for context in rng.uniform(size=12):
-            query = narrow.ask([context])
+            query = narrow.ask(context=[context])
             domain, at = narrow.domain_, query.context
             relevant = [domain.played(node, at) for node in domain.relevant(at)]
             mean, std = narrow.surrogate_.predict(
@@ -266,7 +266,7 @@ def test_without_room_for_leaves_the_best_candidate_is_played():
             upper = mean + 2.0 * std
             assert upper[relevant.index(query)] >= upper.max() - 1e-9
             narrow.tell(query, f(query.points))
-    batch = narrow.ask([0.5], n=3)
+    batch = narrow.ask(context=[0.5], n=3)
     assert len({query.index for query in batch}) == 3
 
 
@@ -274,15 +274,15 @@ def test_run_plays_the_contexts_in_order_and_calls_back():
     contexts = np.random.default_rng(2).uniform(size=20)
     by_hand, by_run, seen = started(), started(), []
     for context in contexts:
-        query = by_hand.ask(context)
+        query = by_hand.ask(context=context)
         by_hand.tell(query, f(query.points))
-    result = by_run.run(lambda query: f(query.points), contexts, callback=seen.append)
+    result = by_run.run(lambda query: f(query.points), contexts=contexts, callback=seen.append)
     np.testing.assert_array_equal(by_run.history_, by_hand.history_)
     assert result.nfev == len(seen) == 20
-    assert result.x == by_hand.recommend(contexts[-1])
+    assert result.x == by_hand.recommend(context=contexts[-1])
     for arguments in [(None, contexts), (f, None), (f, [[2.0]]), (f, [])]:
         with pytest.raises((ValueError, TypeError)):
-            by_run.run(*arguments)
+            by_run.run(arguments[0], contexts=arguments[1])
 
 
 def test_hyperparameters_of_both_sides_are_learned():
@@ -316,7 +316,7 @@ def test_answers_are_taken_for_integrals_over_the_actions_in_one_context():
     rng = np.random.default_rng(4)
     points, rewards = [], []
     for context in rng.uniform(size=n):
-        query = optimizer.ask(context)
+        query = optimizer.ask(context=context)
         lower, upper = query.lower[1:], query.upper[1:]
         actions = (lower + upper) / 2 + grid * (upper - lower) / 2
         points.append(np.column_stack([np.full(len(actions), context), actions]))
@@ -340,10 +340,10 @@ def test_the_best_action_is_found_in_every_context(feedback):
     )
     rng = np.random.default_rng(5)
     for context in rng.uniform(size=(80, 1)):
-        query = optimizer.ask(context)
+        query = optimizer.ask(context=context)
         actions = np.linspace(query.lower[1], query.upper[1], 50)
         points = np.column_stack([np.full(50, context[0]), actions])
         value = f(points) if feedback == "integral" else f(query.points)
         optimizer.tell(query, value + 0.1 * rng.normal())
-    gaps = [1.0 - f(optimizer.recommend(c).points) for c in np.linspace(0.05, 0.95, 19)]
+    gaps = [1.0 - f(optimizer.recommend(context=c).points) for c in np.linspace(0.05, 0.95, 19)]
     assert np.mean(gaps) < 0.1

@@ -72,11 +72,11 @@ def test_what_arms_are_thought_to_yield_has_the_users_sign():
 def test_sums_of_rewards_have_the_users_sign():
     for cls in (GPOOOptimizer, ContextualGPTreeOptimizer):
         optimizer = cls(bounds=[(0, 1)], direction="minimize")
-        context = ()
+        context = {}
         if cls is ContextualGPTreeOptimizer:
             optimizer.set_params(context_bounds=[(0, 1)])
-            context = ([0.5],)
-        optimizer.tell(optimizer.ask(*context), 5.0)
+            context = {"context": [0.5]}
+        optimizer.tell(optimizer.ask(**context), 5.0)
         assert optimizer.tree_.reward_sum.sum() == 5.0
 
 
@@ -126,7 +126,7 @@ def test_a_replay_scores_small_averages_high():
 
 def test_who_maximises_by_itself_refuses():
     small = GPUCBOptimizer(arms=[[0.0], [1.0]], direction="minimize")
-    with pytest.raises(ValueError, match=r"direction='minimize'.*largest sum"):
+    with pytest.raises(ValueError, match=r"direction='maximize'.* sum .* got 'minimize'"):
         CombinatorialBandit([small, small], 1.0).ask()
     search = BanditSearchCV(
         Ridge(), {"alpha": [1.0, 2.0]}, optimizer=GPUCBOptimizer(direction="minimize")

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import KGOptimizer
-from skgpb.domains import Cells, Fidelities, FidelityArm
+from skgpb.domains import Arm, Cells, Fidelities, Layout
 from skgpb.kernels import CellAverage, Tasks
 
 BOX = [(2.0, 3.0)]
@@ -37,12 +37,12 @@ def test_likenesses_are_asked_where_they_are_cheap_and_the_truth_is_found():
     assert 0 < (tasks == 0).sum() < (tasks == 1).sum()
     assert opt.spent_ == pytest.approx(np.where(tasks == 0, 1.0, 0.1).sum())
     best = opt.recommend()
-    assert isinstance(best, FidelityArm) and best.task == 0
+    assert best.task == 0
     assert abs(best.points[0, 0] - 2.3) < 0.05
     # Points stand for the truth.
     at = np.array([[2.3], [2.8]])
     assert_allclose(opt.predict(at), [0.0, -0.25], atol=0.03)
-    asked = [FidelityArm(-1, np.array([2.3, task])) for task in (0.0, 1.0)]
+    asked = [Arm(-1, np.array([2.3, task]), Layout(1, tail=0.0)) for task in (0.0, 1.0)]
     assert_allclose(opt.predict_query(asked), [0.0, 0.1 * 2.3 - 1.0], atol=0.03)
 
 
@@ -112,7 +112,7 @@ def test_a_run_goes_on_from_a_file_as_it_would_have(keep, tmp_path):
 def test_named_sides_and_the_fidelity_are_shown():
     opt = KGOptimizer(queries=Fidelities(3), bounds={"t": (20, 90)}, random_state=0)
     query = opt.ask()
-    assert repr(query) == f"FidelityArm(t={query.params['t']:.6g}, task={query.task})"
+    assert repr(query) == f"Arm(t={query.params['t']:.6g}, task={query.task})"
     assert repr(Fidelities(3)) == "Fidelities(3)"
     assert repr(Fidelities(2, [0.1, 0.2])) == "Fidelities(2, [0.1, 0.2])"
 
@@ -191,7 +191,7 @@ def test_sides_of_separate_values_are_for_points_of_fidelities():
     [
         ({"queries": Fidelities(2, 0.1)}, "sizes of Fidelities must be 0, and targets points"),
         ({"targets": Cells(0.1)}, "sizes of Fidelities must be 0, and targets points"),
-        ({"kernel": Tasks(RBF())}, "kernel must be that of the truth, without Tasks, where sides"),
+        ({"kernel": Tasks(RBF())}, "kernel must be that of fidelity 0, without Tasks, if bounds"),
     ],
 )
 def test_what_has_no_separate_values_is_refused(settings, message):

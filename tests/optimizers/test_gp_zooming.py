@@ -11,6 +11,7 @@ from reference.gp_zooming import gp_zooming, grid_oracle, moments_of, subdivisio
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skgpb.exceptions import BudgetWarning, RefinementWarning
+from skgpb.guarantee import Guarantee
 from skgpb.optimizers import GPZoomingOptimizer
 from skgpb.problems import gpoo_function
 
@@ -125,7 +126,7 @@ def test_theory_constants_are_those_of_appendix_d():
             horizon=n,
             variation="theory",
             metric=metric,
-            failure_probability=theta,
+            guarantee=Guarantee(failure_probability=theta),
         )
         optimizer._ensure_started()  # without the refinement of ask
         diameter = 1.0 if metric == "chebyshev" else np.sqrt(d)
@@ -194,7 +195,7 @@ def test_radii_that_may_shrink_follow_the_smoothness_of_the_kernel():
 # Regret ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("number", "allowed"), [(1, 0.015), (2, 0.010)])
 @pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("variation", ["theory", "kernel"])

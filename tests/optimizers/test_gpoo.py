@@ -1,5 +1,7 @@
 """GPOO beyond the paper: what its extensions promise."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,7 +9,9 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from skgpb import GPOOOptimizer, StoOOOptimizer
 from skgpb.exceptions import RefinementWarning
+from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
+from skgpb.surrogate.gaussian_process import GaussianProcess
 
 KERNEL = 0.1 * RBF(0.1)
 
@@ -67,15 +71,87 @@ def test_nothing_has_to_be_said_to_find_the_best_rows_of_a_table(seed):
     assert found > gain("before", "paper", seed)
 
 
-def test_posterior_expansion_is_bounded_and_says_so(monkeypatch):
+def test_cells_split_ahead_are_bounded_for_the_tree_which_says_so(monkeypatch):
     monkeypatch.setattr("skgpb.optimizers.gpoo.SPLITS_PER_ROUND", 20)
+    monkeypatch.setattr("skgpb.optimizers.gpoo.MANY_LEAVES", 50)
     opt = GPOOOptimizer(
         KERNEL, bounds=[(0, 1)], diameter=lambda h: 50.0, expansion="posterior", max_depth=12
     )
-    cell = opt.ask()
-    with pytest.warns(RefinementWarning, match="20 cells were split"):
-        opt.tell(cell, 0.0)
-    assert len(opt.domain_.expanded) <= 21
+    for n in (21, 42):
+        opt.tell(opt.ask(), 0.0)
+        assert len(opt.domain_.expanded) <= n
+    with pytest.warns(RefinementWarning, match="the tree has 50 candidate cells") as told:
+        opt.tell(opt.ask(), 0.0)
+    # In words, and what anybody may pass: nobody has to know delta(h), who left diameter alone.
+    assert "max_depth" in str(told[0].message) and "delta" not in str(told[0].message)
+    for t in range(1, 30):
+        opt.tell(opt.ask(), 0.0)
+        assert opt._tree.n_leaves <= 50 + t
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.RefinementWarning")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kernel": RBF(0.3), "alpha": 0.01, "bounds": [(0, 1)] * 3},
+        {"kernel": RBF(0.3) + WhiteKernel(0.01), "alpha": 0.01, "bounds": [(0, 1)], "beta": 4.0},
+        {"kernel": RBF(0.3), "alpha": 0.01, "pool": np.random.default_rng(0).random((300, 2))},
+        pytest.param(
+            {"kernel": Matern(0.4, nu=2.5), "alpha": 0.01, "bounds": [(-1, 2)] * 2},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param({"bounds": [(0, 1)] * 2, "n_children": 3}, marks=pytest.mark.slow),
+        pytest.param({"bounds": {"x": (0.0, 1.0), "n": range(1, 9)}}, marks=pytest.mark.slow),
+    ],
+    ids=["given", "white", "pool", "matern", "learned", "settings"],
+)
+def test_leaves_that_follow_later_change_nothing(given, monkeypatch):
+    """Every query, moment and recommendation is what it is where all leaves follow at once."""
+    monkeypatch.setattr("skgpb.optimizers.gpoo.MANY_LEAVES", 25)
+    monkeypatch.setattr("skgpb.optimizers.gpoo.SPLITS_PER_ROUND", 15)
+
+    def history():
+        opt, rng = GPOOOptimizer(random_state=0, **given), np.random.default_rng(1)
+        for t in range(35):
+            # by itself, in batches, out of turn, and told again
+            cells = opt.ask(1 + 2 * (t % 10 == 7))
+            for cell in cells[:: -1 if t % 3 else 1]:
+                opt.tell(cell, objective(np.asarray(cell.points)).mean() + 0.1 * rng.normal())
+            if t % 15 == 9:
+                opt.tell(cells[0], 0.3, alpha=0.02)
+                opt.recommend(caution=1.0)
+        return opt.history_, opt.recommend(), opt.surrogate_.process_
+
+    found, best, process = history()
+    assert process.lazily
+    at_once = property(lambda self: False, lambda self, value: None)
+    monkeypatch.setattr(GaussianProcess, "lazily", at_once)
+    expected, expected_best, at_once = history()
+    assert_array_equal(found["descriptor"], expected["descriptor"])
+    assert_array_equal(found["expanded"], expected["expanded"])
+    assert_allclose(found["mean"], expected["mean"], rtol=0, atol=1e-10)
+    assert_allclose(found["std"], expected["std"], rtol=0, atol=1e-10)
+    assert best == expected_best
+    for ours, theirs in zip(process.tracked_moments(), at_once.tracked_moments(), strict=True):
+        assert_allclose(ours, theirs, rtol=0, atol=1e-9)
+
+
+def test_with_many_leaves_a_round_moves_few_of_them(monkeypatch):
+    monkeypatch.setattr("skgpb.optimizers.gpoo.MANY_LEAVES", 600)
+    moved, later = [], GaussianProcess._later_covariances
+
+    def count(process, slots, first):
+        moved.append(len(slots))
+        return later(process, slots, first)
+
+    monkeypatch.setattr(GaussianProcess, "_later_covariances", count)
+    opt = GPOOOptimizer(RBF(0.3), bounds=[(0, 1)] * 4, alpha=0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RefinementWarning)
+        play(opt, 150)
+    assert 600 <= opt._tree.n_leaves <= 750
+    # all of them in every round would be more than 80 000
+    assert 0 < sum(moved) < 20_000
 
 
 @pytest.mark.parametrize("d", [1, 2])
@@ -125,7 +201,11 @@ def test_recommend_names_what_is_wrong(arguments, message):
 def test_kernel_diameter_covers_the_variation_within_cells(base, theta):
     """All cells of all depths at once, with at least the probability asked for."""
     opt = GPOOOptimizer(
-        base, bounds=[(0, 1)], n_representatives=4, max_depth=5, failure_probability=theta
+        base,
+        bounds=[(0, 1)],
+        n_representatives=4,
+        max_depth=5,
+        guarantee=Guarantee(failure_probability=theta),
     )
     opt.ask()
     grid = (np.arange(512) + 0.5) / 512

@@ -8,7 +8,7 @@ from reference.kg import NaiveKG
 from sklearn.gaussian_process.kernels import Matern
 
 from skgpb import IDSOptimizer, KGOptimizer
-from skgpb.domains import Cells, Disc, Discs, Fidelities
+from skgpb.domains import Cells, Discs, Fidelities
 from skgpb.kernels import BallAverage, CellAverage
 
 SQUARE = [(0.0, 1.0)] * 2
@@ -75,7 +75,7 @@ def test_the_best_disc_is_found_and_lies_inside(cls):
     )
     for _ in range(10):
         query = optimizer.ask()
-        assert isinstance(query, Disc) and query.points.shape == (19, 2)
+        assert query.layout.ball and query.points.shape == (19, 2)
         assert any(np.allclose(query.radius, radius, rtol=0, atol=1e-9) for radius in (0.1, 0.3))
         assert (query.lower >= 0).all() and (query.upper <= 1).all()
         optimizer.tell(query, float(f(query.points).mean()))
@@ -102,17 +102,17 @@ def test_ellipses_have_names_and_are_saved(tmp_path):
     again = KGOptimizer.load(tmp_path / "run.skgpb")
     assert again.queries == optimizer.queries and again.queries != Cells({"east": 5.0, "north": 1})
     assert again.ask() == optimizer.ask() and again.recommend() == optimizer.recommend()
-    assert repr(optimizer.ask()).startswith("Disc(east=(")
+    assert repr(optimizer.ask()).startswith("Arm(east=(")
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"queries": Discs(0.6)}, "radii of queries must be no longer than half of the box"),
-        ({"targets": Cells(0.1)}, "targets must be Discs beside other Discs"),
-        ({"queries": Fidelities(2)}, "queries must be no Fidelities beside Discs"),
+        ({"targets": Cells(0.1)}, "targets must be Discs, rows or None"),
+        ({"queries": Fidelities(2)}, "queries must not be Fidelities"),
         ({"kernel": CellAverage(Matern())}, "kernel must be over points, or a BallAverage"),
-        ({"bounds": {"x": (0, 1), "n": range(4)}}, "queries must be no Discs where sides have"),
+        ({"bounds": {"x": (0, 1), "n": range(4)}}, "queries must not be Discs if bounds has"),
     ],
 )
 def test_what_cannot_be_is_refused(parameters, message):

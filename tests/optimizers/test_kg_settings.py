@@ -176,13 +176,13 @@ def test_it_is_saved_with_its_settings(tmp_path):
     ("parameters", "message"),
     [
         ({"queries": Cells({"washes": 2})}, "sizes of queries must have a number for each of"),
-        ({"queries": Cells((1.0, 2.5, 1))}, "sizes of queries must be integers >= 1"),
-        ({"queries": Cells((1.0, 9, 1))}, "at most their numbers .8, 3., got"),
+        ({"queries": Cells((1.0, 2.5, 1))}, "sides must be integers from 1"),
+        ({"queries": Cells((1.0, 9, 1))}, "number of values, .8, 3.; got"),
         ({"queries": np.tile([30.0, 0.5, 0.5], (2, 2))}, "got rows of boxes"),
-        ({"kernel": CellAverage(RBF(), 2)}, "kernel must be over points where bounds has sides"),
+        ({"kernel": CellAverage(RBF(), 2)}, "kernel must be over points if bounds has"),
         (
             {"bounds": {"n": range(3), "soap": ["a", "b"]}, "targets": Cells(0.2)},
-            "sizes of targets must say of how many values",
+            "sizes of targets must be a dict with the number of values",
         ),
         (
             {"bounds": {"n": poisson(3), "x": (0, 1)}, "targets": Cells({"x": 0.2, "n": 2})},

@@ -46,10 +46,14 @@ def test_queries_and_targets_are_searched_as_by_the_rule_of_this_name(settings):
     assert optimizer.spent_ == results[0].cost >= 15
 
 
-def test_what_its_name_makes_is_one_of_its_instances():
-    over_targets = MESOptimizer(queries=POINTS)
-    assert isinstance(over_targets, MESOptimizer)
-    assert isinstance(clone(over_targets), MESOptimizer)
+def test_what_its_name_makes_is_of_its_line():
+    """By inheritance, and not by word alone; what is printed makes it again."""
+    for parameter in ("arms", "queries"):
+        optimizer = MESOptimizer(**{parameter: [[0.0], [0.5]]}, alpha=0.01)
+        assert type(optimizer) is MESOptimizer
+        again = eval(repr(optimizer))
+        assert type(again) is type(clone(optimizer)) is type(optimizer)
+        assert again.get_params() == optimizer.get_params()
     assert not isinstance(KGOptimizer(queries=POINTS), MESOptimizer)
 
 
@@ -143,20 +147,50 @@ def test_draws_of_targets_are_the_same_however_a_run_came_about(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "name"),
+    ("settings", "message"),
     [
-        ({"bounds": [(0, 1)], "cost": [1.0]}, "cost"),
-        ({"bounds": [(0, 1)], "relative_noise": [1.0]}, "relative_noise"),
-        (ROWS | {"arms": POINTS}, "arms"),
-        (ROWS | {"optimum": 1.0}, "optimum"),
+        ({"bounds": [(0, 1)], "cost": [1.0, 2.0]}, "cost must have one finite number"),
+        ({"bounds": [(0, 1)], "alpha": [1.0]}, "alpha must be one number, or None"),
+        (ROWS | {"arms": POINTS}, "pass either arms, or queries and targets"),
+        (ROWS | {"optimum": 1.0}, "optimum must be None with"),
     ],
 )
-def test_what_is_of_the_other_kind_of_search_is_refused(settings, name):
-    with pytest.raises(ValueError, match=rf"{name} must be None with"):
+def test_what_does_not_go_together_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
         MESOptimizer(**settings).ask()
 
 
-def test_queries_that_come_too_late_are_refused():
-    optimizer = MESOptimizer(arms=POINTS).set_params(queries=POINTS)
-    with pytest.raises(ValueError, match="queries must be None unless it is given to the constr"):
-        optimizer.ask()
+ARMS = {"kernel": RBF(0.2), "arms": POINTS, "alpha": 0.01, "random_state": 0}
+
+
+@pytest.mark.parametrize("settings", [CELLS, ROWS, ARMS])
+@pytest.mark.parametrize("before", [{}, {"queries": POINTS}, {"arms": POINTS}])
+def test_parameters_mean_what_they_say_after_set_params(settings, before):
+    """From arms to queries and back, before a run and, by ``fit``, in its midst."""
+    expected = MESOptimizer(**settings)
+    optimizer = MESOptimizer(**before).set_params(**dict.fromkeys(before) | settings)
+    for each in (optimizer, clone(optimizer), pickle.loads(pickle.dumps(optimizer))):
+        assert type(each) is type(expected)
+        assert each.ask() == expected.ask()
+    begun = MESOptimizer(**ARMS)
+    begun.run(f, 2)
+    begun.set_params(**MESOptimizer().get_params()).set_params(**settings)
+    X = np.array([[0.0], [1.0]])
+    begun.fit(X)
+    results = [each.fit(X).run(f, 6) for each in (expected, optimizer)] + [begun.run(f, 6)]
+    for result in results:
+        np.testing.assert_array_equal(result.history, results[0].history)
+    assert (optimizer.targets_ is optimizer.domain_) == (settings is ARMS)
+
+
+def test_a_begun_run_goes_on_as_it_is_until_fit_succeeds():
+    optimizer = MESOptimizer(**ARMS)
+    optimizer.run(f, 3)
+    asked = optimizer.ask()
+    optimizer.set_params(arms=None, queries=POINTS, cost=[-1.0])
+    with pytest.raises(ValueError, match="cost"):
+        optimizer.fit([[0.0], [1.0]])
+    assert optimizer.ask() == asked
+    assert len(optimizer.tell(asked, 0.5).history_) == 4
+    optimizer.set_params(cost=None).fit([[0.0], [1.0]])
+    assert len(optimizer.history_) == 0 and len(optimizer.targets_) == len(POINTS)

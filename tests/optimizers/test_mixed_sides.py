@@ -53,7 +53,7 @@ def made(cls=GPOOOptimizer, **settings):
 
 def params_of(query):
     """Values in the cell of a query, whatever stands for it."""
-    return query._names.ranges(query.lower, query.upper)
+    return query._space.ranges(query.lower, query.upper)
 
 
 def test_gpoo_does_what_a_naive_reference_does():
@@ -334,16 +334,16 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
         context_bounds=CONTEXTS, bounds=ACTIONS, feedback=feedback, horizon=14, random_state=0
     )
     contexts = pd.DataFrame({"temperature": [30.0, 60.0] * 6, "catalyst": list("AB") * 6})
-    optimizer.run(answer, contexts)
+    optimizer.run(answer, contexts=contexts)
     context = {"temperature": 60.0, "catalyst": "B"}
-    query = optimizer.ask(context)
+    query = optimizer.ask(context=context)
     assert {name: query.params[name] for name in context} == context
     for setting in query.settings:
         assert {name: setting[name] for name in context} == context
     # Any coordinates of a category are the same context.
     point = optimizer._contexts.point(context)
-    assert optimizer.ask(point + np.array([0.0, 0.1])) == query
-    best = optimizer.recommend(context)
+    assert optimizer.ask(context=point + np.array([0.0, 0.1])) == query
+    best = optimizer.recommend(context=context)
     assert np.mean([yield_of(setting) for setting in best.settings]) > -0.2
     assert_allclose(
         optimizer.predict_query([best], return_std=True)[0],
@@ -352,8 +352,8 @@ def test_contexts_and_actions_are_of_every_kind(feedback, tmp_path):
     )
     optimizer.save(tmp_path / "run")
     loaded = ContextualGPTreeOptimizer.load(tmp_path / "run")
-    assert loaded.ask(context).params == query.params
-    region = optimizer.recommend(context, side={"salt": 0.2, "cycles": 2})
+    assert loaded.ask(context=context).params == query.params
+    region = optimizer.recommend(context=context, side={"salt": 0.2, "cycles": 2})
     low, high = optimizer.space_.point(region.settings[0])[2], region.upper[2]
     assert {name: region.params[name] for name in context} == context
     assert_allclose(region.upper[2] - region.lower[2], 0.2)
@@ -385,9 +385,9 @@ def test_in_each_of_separate_contexts_the_best_action_is_found():
         wanted = best[p["day"]]
         return -abs(p["dose"] - wanted["dose"]) / 3 + (p["kind"] == wanted["kind"])
 
-    optimizer.run(score, [{"day": day} for day in ["mon", "tue"] * 30])
+    optimizer.run(score, contexts=[{"day": day} for day in ["mon", "tue"] * 30])
     for day, wanted in best.items():
-        assert optimizer.recommend({"day": day}).params == {"day": day} | wanted
+        assert optimizer.recommend(context={"day": day}).params == {"day": day} | wanted
 
 
 # Where f is sought, and where there is no model --------------------------------------------------

@@ -32,16 +32,16 @@ from skgpb import (
     IndirectUCBOptimizer,
     KGOptimizer,
     MESOptimizer,
-    PhasedEliminationOptimizer,
     PIOptimizer,
     TargetsOptimizer,
     URGPUCBOptimizer,
 )
 from skgpb.exceptions import GuaranteeWarning
+from skgpb.guarantee import Guarantee
 from skgpb.kernels import WindowMean
 
 KERNEL = Matern(0.3, nu=1.5)
-SETTINGS = {"alpha": 0.04, "beta": "rkhs", "B": 2.0, "random_state": 0}
+SETTINGS = {"alpha": 0.04, "beta": "rkhs", "guarantee": Guarantee(2.0), "random_state": 0}
 CLASSES = [
     GPUCBOptimizer,
     IGPUCBOptimizer,
@@ -60,8 +60,8 @@ def make(cls, kernel=KERNEL, **settings):
 
 
 def asked(opt, t):
-    context = ([t % 3 / 2],) if isinstance(opt, ContextualGPTreeOptimizer) else ()
-    return opt.ask(*context)
+    contextual = isinstance(opt, ContextualGPTreeOptimizer)
+    return opt.ask(context=[t % 3 / 2] if contextual else None)
 
 
 def naive_beta(blocks, noises, share=1.0, delta=0.1):
@@ -88,13 +88,18 @@ def test_the_width_is_that_of_all_answers_after_every_round(cls):
 
 
 def test_noise_is_counted_in_units_of_what_gaussian_noise_is():
-    opt = make(GPUCBOptimizer, R=0.6, failure_probability=0.01)
+    opt = make(
+        GPUCBOptimizer,
+        guarantee=Guarantee(2.0, noise_bound=0.6, failure_probability=0.01),
+    )
     opt.tell([0.3], 0.5)
     beta = naive_beta([np.array([[0.3]])], [0.04], 0.6 / 0.2, 0.01)
     assert_allclose(opt.exploration(opt.posterior()), beta)
-    exact = make(GPUCBOptimizer, alpha=0.0, R=0.6)
+    exact = make(GPUCBOptimizer, alpha=0.0, guarantee=Guarantee(noise_bound=0.6))
     exact.start()
-    with pytest.raises(ValueError, match=r"R=0.6 with alpha=0 leaves the width"):
+    with pytest.raises(
+        ValueError, match=r"guarantee.noise_bound=0.6 with alpha=0 leaves the width"
+    ):
         exact.interval([[0.5]])
 
 
@@ -134,7 +139,10 @@ def test_looking_at_intervals_changes_nothing():
 
 
 def test_an_error_of_the_kernel_widens_the_intervals():
-    right, wrong = make(GPUCBOptimizer), make(GPUCBOptimizer, misspecification=0.1)
+    right, wrong = (
+        make(GPUCBOptimizer),
+        make(GPUCBOptimizer, guarantee=Guarantee(2.0, misspecification=0.1)),
+    )
     for x in (0.1, 0.5, 0.8):
         right.tell([x], x)
         wrong.tell([x], x)
@@ -149,7 +157,7 @@ def test_an_error_of_the_kernel_widens_the_intervals():
 
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer])
 def test_functions_of_bounded_norm_vary_by_no_more_within_a_region(cls):
-    opt, wide = make(cls), make(cls, B=4.0)
+    opt, wide = make(cls), make(cls, guarantee=Guarantee(4.0))
     opt.start()
     wide.start()
     name = "_variation" if cls is GPZoomingOptimizer else "_delta"
@@ -206,7 +214,7 @@ def test_intervals_hold_for_everything_at_all_times(cls):
         centers, weights = rng.random((4, 1)), rng.normal(size=4)
         weights *= 2.0 / np.sqrt(weights @ KERNEL(centers) @ weights)
         truth = np.array([(KERNEL(x, centers) @ weights).mean() for x in points + cells])
-        opt, error = make(cls, failure_probability=delta), 0.0
+        opt, error = make(cls, guarantee=Guarantee(2.0, failure_probability=delta)), 0.0
         for _ in range(rounds):
             query = opt.ask()
             value = (KERNEL(np.asarray(query), centers) @ weights).mean()
@@ -268,7 +276,7 @@ def test_a_conditional_that_is_learned_is_no_guarantee():
 ARMS = np.linspace(0, 1, 41)[:, None]
 OVER_ARMS = [
     DAGPUCBOptimizer, EIOptimizer, ESTOptimizer, GPTSOptimizer, MESOptimizer, PIOptimizer,
-    PhasedEliminationOptimizer, URGPUCBOptimizer,
+    URGPUCBOptimizer,
 ]  # fmt: skip
 OVER_TARGETS = [IDSOptimizer, KGOptimizer, partial(TargetsOptimizer, "mes")]
 INDIRECT = [CMESOptimizer, CMETSOptimizer, partial(IndirectTargetsOptimizer, "kg"),
@@ -276,7 +284,7 @@ INDIRECT = [CMESOptimizer, CMETSOptimizer, partial(IndirectTargetsOptimizer, "kg
 
 
 def any_search(cls, kernel=KERNEL, **settings):
-    settings = {"alpha": 0.04, "B": 2.0, "random_state": 0} | settings
+    settings = {"alpha": 0.04, "guarantee": Guarantee(2.0), "random_state": 0} | settings
     if cls in OVER_ARMS:
         return cls(kernel, arms=ARMS, **settings)
     if cls in OVER_TARGETS:
@@ -332,7 +340,7 @@ def unlearned(cls, **settings):
     "cls",
     [
         *(GPUCBOptimizer, GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer),
-        *(each for each in OVER_ARMS if each is not PhasedEliminationOptimizer),
+        *OVER_ARMS,
         *OVER_TARGETS,
     ],
 )
@@ -378,7 +386,8 @@ def test_length_scales_are_dropped_by_answers_to_indirect_questions(make_one, tm
     window = WindowMean(RBF(0.8), 0.02)
     opt = make_one(
         kernel=RBF(0.8), conditional=window, bounds=[(0, 1)], n_points=40, n_candidates=40,
-        alpha=0.01, B=2.0, optimizer="consistent", relearn=2, n_initial=10, random_state=0,
+        alpha=0.01, guarantee=Guarantee(2.0), optimizer="consistent", relearn=2, n_initial=10,
+        random_state=0,
     )  # fmt: skip
     parts = norm.ppf((np.arange(200) + 0.5) / 200)[:, None] * 0.02
     used = set()
@@ -400,14 +409,14 @@ def test_length_scales_are_dropped_by_answers_to_indirect_questions(make_one, tm
 
 @pytest.mark.parametrize("cls", [IndirectEIOptimizer, IndirectMESOptimizer, IndirectPIOptimizer])
 def test_a_process_on_answers_alone_has_no_norm(cls):
-    with pytest.raises(ValueError, match="chooses by a process on the answers alone"):
+    with pytest.raises(ValueError, match="chooses queries by a Gaussian process on the answers"):
         unlearned(cls).start()
 
 
 def test_what_a_query_averages_must_be_known_to_compare_length_scales():
     A = np.random.default_rng(0).random((30, 1))
     opt = CMESOptimizer(RBF(0.8), alpha=0.01, optimizer="consistent")
-    with pytest.raises(ValueError, match="pass conditional, not pairs"):
+    with pytest.raises(ValueError, match="pass conditional instead of pairs"):
         opt.fit(A, queries=A)
 
 
@@ -432,7 +441,7 @@ def test_length_scales_in_question_widen_the_interval():
         ({"kernel": None}, "needs a kernel"),
         ({"alpha": None}, "needs a kernel, .* alpha"),
         ({"normalize_y": True}, "normalize_y=False"),
-        ({"misspecification": 0.1}, "misspecification=0.1"),
+        ({"guarantee": Guarantee(misspecification=0.1)}, "misspecification=0.1"),
         ({"alpha": 0.0}, "alpha > 0"),
         ({"kernel": RBF(0.3, "fixed")}, "has none that is free"),
     ],

@@ -133,7 +133,7 @@ def test_a_narrow_peak_is_found_under_noise_of_a_tenth_of_its_height(seed):
     assert peak(seed, max_cost=60, noise=0.1) < 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_of_two_humps_the_higher_is_found_in_nearly_all_runs():
     found = [abs(humps(seed) - 0.8) < 0.09 for seed in SEEDS]
     assert found.count(False) <= MOST_FAILURES

@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import IDSOptimizer, KGOptimizer
-from skgpb.domains import Cells
-from skgpb.domains.cells import FreeCells
+from skgpb.domains import Cells, FreeCells, Layout
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 
@@ -137,6 +136,8 @@ def test_ripples_are_not_taken_for_noise():
 
 
 def test_which_sizes_are_among_others():
-    cells = FreeCells(np.array([[0.1], [0.2], [0.4]]), np.array([[0.0, 1.0]]), 40, (3,), [0])
+    cells = FreeCells(
+        np.array([[0.1], [0.2], [0.4]]), np.array([[0.0, 1.0]]), 40, Layout(1, counts=(3,)), [0]
+    )
     assert cells.sizes_like(np.array([[0.4], [0.1 + 1e-12], [0.3]])).tolist() == [0, 2]
     assert cells.sizes_like(np.array([[0.3]])).tolist() == []

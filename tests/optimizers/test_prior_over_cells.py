@@ -8,8 +8,8 @@ from skgpb import KGOptimizer
 from skgpb.domains import Cells
 from skgpb.domains.arms import ArmSet
 from skgpb.kernels import CellIntegral
-from skgpb.optimizers._targets import N_FOLLOWED, best_places
-from skgpb.surrogate.two_scales import TREND_LEVEL
+from skgpb.optimizers._following import N_FOLLOWED, best_places
+from skgpb.surrogate.trend_and_rough import TREND_LEVEL
 
 
 def trend_of(context=None, **settings):

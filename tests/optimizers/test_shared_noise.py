@@ -14,6 +14,7 @@ from skgpb import IDSOptimizer, KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.acquisition.blocks import inverse_root, log_block_gain, standard_draws
 from skgpb.acquisition.entropy import LARGEST_SHARE
 from skgpb.domains import Blocks
+from skgpb.guarantee import Guarantee
 from skgpb.surrogate.widths import WEIGHTS
 
 KERNEL = 0.9 * Matern(0.3, nu=2.5)
@@ -88,7 +89,7 @@ def test_round_by_round_it_does_what_the_definition_says(alpha, of):
             explained = w @ C.T @ np.linalg.pinv(S, 1e-12, hermitian=True) @ C @ w
             share = min(explained / (w @ among @ w), LARGEST_SHARE)
             about.append(-0.5 * np.log1p(-share))
-        found = np.exp(optimizer.acquisition(optimizer.posterior()))
+        found = np.exp(optimizer.scores())
         np.testing.assert_allclose(found, np.array(gains) / COST, rtol=1e-7, atol=1e-8)
         np.testing.assert_allclose(directed.information_gain(posterior), about, 1e-6, 1e-12)
         if np.linalg.matrix_rank(of(0)) == 3:
@@ -205,7 +206,7 @@ def test_the_level_of_noise_whose_proportions_are_known_is_learned():
     # Of the logarithm of a variance from n normal numbers the deviation is sqrt(2 / n).
     assert abs(np.log(optimizer.alpha_ / true)) < 4 * np.sqrt(2 / 300)
     alone = made(kernel=RBF(0.3), alpha=None).start()
-    assert alone._covariances == {}
+    assert alone._prices.covariances == {}
 
 
 def test_white_noise_of_a_kernel_comes_on_top():
@@ -250,7 +251,7 @@ def test_it_is_the_same_in_contexts_and_in_either_direction():
 
 def test_intervals_are_those_of_independent_combinations():
     """Answers turned by a root of the covariance are independent, and say the same."""
-    optimizer = made(B=2.0)
+    optimizer = made(guarantee=Guarantee(2.0))
     told, rewards, noises = [], [], []
     for number in (1, 4, 2):
         query = made().start().domain_.arm(number)

@@ -28,7 +28,7 @@ from skgpb import (
 )
 from skgpb.exceptions import RefinementWarning
 from skgpb.kernels import CellAverage, WindowMean
-from skgpb.optimizers._arms import BaseArmsOptimizer
+from skgpb.optimizers import Search
 from skgpb.plotting import PosteriorDisplay, RegretDisplay
 
 SIDES = {
@@ -38,7 +38,7 @@ SIDES = {
     "catalyst": ["A", "B", "C"],
 }
 NUMBERS = {"temperature": (20, 90), "salt": loguniform(1e-4, 1e-1)}
-ARMS = [cls for cls in cases.OPTIMIZERS if issubclass(cls, BaseArmsOptimizer)]
+ARMS = [cls for cls in cases.OPTIMIZERS if issubclass(cls, Search)]
 SETTING = {"temperature": 30, "salt": 1e-3, "cycles": 3, "catalyst": "B"}
 
 
@@ -230,14 +230,14 @@ def test_contexts_have_names_as_well():
         bounds={"rate": loguniform(1, 100)},
     )
     contexts = pd.DataFrame({"hour": [3.0, 12.0, 20.0]})
-    optimizer.run(lambda query: -abs(np.log(query.params["rate"]) - 2), contexts)
-    query = optimizer.ask({"hour": 12})
+    optimizer.run(lambda query: -abs(np.log(query.params["rate"]) - 2), contexts=contexts)
+    query = optimizer.ask(context={"hour": 12})
     assert query.params["hour"] == 12.0 and 1 <= query.params["rate"] <= 100
-    assert optimizer.ask([12.0]) == query
-    assert optimizer.recommend({"hour": 5}).params["hour"] == 5
+    assert optimizer.ask(context=[12.0]) == query
+    assert optimizer.recommend(context={"hour": 5}).params["hour"] == 5
     assert np.isfinite(optimizer.predict({"hour": 3, "rate": 10})[0])
     with pytest.raises(ValueError, match="unknown"):
-        optimizer.ask({"day": 3})
+        optimizer.ask(context={"day": 3})
     wrong = ({"hour": (0, 1)}, "different names"), ([(0, 1)], "both context_bounds and bounds")
     for contexts, words in wrong:
         other = clone(optimizer).set_params(bounds={"hour": (0, 24)}, context_bounds=contexts)
@@ -257,7 +257,13 @@ def test_contexts_have_names_as_well():
         ({"a": (0, 1, 2)}, ValueError, r"bounds\['a'\]"),
         ({"a": (0, np.inf)}, ValueError, r"bounds\['a'\]"),
         ({"a": []}, ValueError, r"bounds\['a'\] is an empty list"),
-        ({"a": 3}, TypeError, r"bounds\['a'\] must be a pair \(lower, upper\)"),
+        ({"a": 3}, TypeError, r"bounds\['a'\] must be a pair of numbers \(lower, upper\)"),
+        ({"a": (1, 8, "int")}, ValueError, r"range\(1, 9\) for the integers .* \(1, 8, 'int'\)"),
+        (
+            [(0, 1), (1, 8, "int")],
+            ValueError,
+            r"'int'\) in dimension 1\. Integers, .*: a dict",
+        ),
         ({1: (0, 1)}, TypeError, "names of sides"),
     ],
 )
@@ -275,10 +281,11 @@ def test_a_side_with_one_value_is_a_constant():
     assert copy.deepcopy(optimizer.ask()).params == optimizer.ask().params
 
 
-def test_queries_of_boxes_without_names_have_no_params():
-    query = GPUCBOptimizer(bounds=[(0, 1)]).ask()
-    with pytest.raises(AttributeError, match="have no names"):
-        query.params.keys()
+def test_queries_of_boxes_without_names_number_their_sides():
+    query = GPUCBOptimizer(bounds=[(0, 1)] * 2, random_state=0).ask()
+    x0, x1 = query.points[0].tolist()
+    assert query.params == {"x0": x0, "x1": x1} == query.settings[0]
+    assert repr(query) == f"Arm(x0={x0:.6g}, x1={x1:.6g})"
     with pytest.raises(ValueError, match="query must be"):
         GPUCBOptimizer(bounds=[(0, 1)]).tell({"x": 0.5}, 1.0)
 

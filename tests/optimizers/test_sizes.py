@@ -62,7 +62,7 @@ def test_sizes_that_cannot_work_are_refused_first(name, parameter, size):
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=parameter):
-            optimizer.ask(*[0.5] * ("n_context" in optimizer.get_params()))
+            optimizer.ask(context=0.5 if "n_context" in optimizer.get_params() else None)
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()
@@ -78,7 +78,7 @@ def test_points_of_a_cell_are_counted_over_all_axes():
 def test_batches_have_a_largest_size(n):
     optimizer = skgpb.GPOOOptimizer(bounds=[(0, 1)])
     contextual = skgpb.ContextualGPTreeOptimizer(context_bounds=[(0, 1)], bounds=[(0, 1)])
-    for ask in (optimizer.ask, lambda n: contextual.ask(0.5, n)):
+    for ask in (optimizer.ask, lambda n: contextual.ask(n, context=0.5)):
         with pytest.raises(ValueError, match="n must be None or an integer from 1 to 10000"):
             ask(n)
     assert not hasattr(optimizer, "bounds_")
@@ -137,7 +137,7 @@ MAKERS = {
     "max_active": lambda n: skgpb.GPTreeOptimizer(bounds=[(0, 1)], max_active=n).ask(),
     "max_active of contexts": lambda n: skgpb.ContextualGPTreeOptimizer(
         context_bounds=[(0, 1)], bounds=[(0, 1)], max_active=n
-    ).ask(0.5),
+    ).ask(context=0.5),
     "max_active of balls": lambda n: skgpb.GPZoomingOptimizer(bounds=[(0, 1)], max_active=n).ask(),
     "n_arms": lambda n: AdvertisingBudget(n_arms=n),
     "n": lambda n: seeded(IndirectBranin(), n=n),

@@ -25,8 +25,9 @@ from skgpb import (
 )
 from skgpb.domains import Cells
 from skgpb.exceptions import GuaranteeWarning
+from skgpb.guarantee import Guarantee
 from skgpb.kernels import WindowMean
-from skgpb.surrogate.shortfall import Shortfall
+from skgpb.surrogate.suboptimality_gap import QUANTILE_DRAWS, SuboptimalityGap
 
 ARMS = np.linspace(0, 1, 61)[:, None]
 RBF2 = RBF(0.2)
@@ -74,6 +75,20 @@ def test_every_family_says_how_far_it_may_be(name):
     assert gap == opt.gap() >= 0.0
     assert np.isfinite(gap)
     assert opt.gap(0.3) <= gap <= opt.gap(0.001)
+
+
+@pytest.mark.parametrize("stop", [None, Stop(1e-6, 0.05), Stop(1e-6, 0.2), Stop(1e-6, 0.4)])
+def test_gap_of_a_run_is_exceeded_in_a_share_delta_of_draws(stop):
+    """Delta is that of the stop, 0.05 without one; the draws are others, of all arms."""
+    opt = MAKERS["arms"]()
+    result = opt.run(noisy(), budget=6, stop=stop)
+    delta, n = 0.05 if stop is None else stop.delta, 40_000
+    draws = opt.sample_arms(n, random_state=1)
+    better = draws.max(axis=0) - draws[result.x.index]
+    # The gap is a quantile of 2,048 draws; four standard deviations of both shares together.
+    error = 4.0 * np.sqrt(delta * (1.0 - delta) * (1.0 / QUANTILE_DRAWS + 1.0 / n))
+    assert result.gap > 0.0
+    assert (better > result.gap).mean() == pytest.approx(delta, abs=error)
 
 
 def test_gap_is_that_of_the_state_in_which_the_run_ended():
@@ -126,8 +141,8 @@ def test_most_checks_are_decided_by_what_is_tracked(name, monkeypatch):
         drawn += 1
         return is_within(self, *arguments)
 
-    is_within = Shortfall.is_within
-    monkeypatch.setattr(Shortfall, "is_within", count)
+    is_within = SuboptimalityGap.is_within
+    monkeypatch.setattr(SuboptimalityGap, "is_within", count)
     stop = Stop(0.06, 0.1)
     result = MAKERS[name]().run(noisy(), budget=200, stop=stop)
     checks = sum(stop.risks(n) is not None for n in range(1, result.nfev + 1))
@@ -211,11 +226,11 @@ def test_a_run_in_contexts_is_stopped_by_a_function_alone():
         )
 
     contexts = np.linspace(0, 1, 9)[:, None]
-    result = make().run(noisy(), contexts, stop=lambda opt: len(opt.history_) == 4)
+    result = make().run(noisy(), contexts=contexts, stop=lambda opt: len(opt.history_) == 4)
     assert (result.nfev, result.message) == (4, "stop returned True")
-    assert make().run(noisy(), contexts).nfev == 9
+    assert make().run(noisy(), contexts=contexts).nfev == 9
     with pytest.raises(ValueError, match="the best, which depends on the context: stop must be"):
-        make().run(noisy(), contexts, stop=Stop(0.1))
+        make().run(noisy(), contexts=contexts, stop=Stop(0.1))
 
 
 def test_what_costs_stops_as_well():
@@ -233,12 +248,17 @@ def test_searches_without_a_posterior_cannot_say():
     by_context = ContextualGPTreeOptimizer(
         RBF2, bounds=[(0, 1)], context_bounds=[(0, 1)], alpha=0.01, random_state=0
     )
-    assert np.isnan(by_context.run(noisy(), [[0.2], [0.4]]).gap)
+    assert np.isnan(by_context.run(noisy(), contexts=[[0.2], [0.4]]).gap)
 
 
 def test_intervals_stop_when_no_end_is_above():
     opt = GPUCBOptimizer(
-        RBF2, arms=ARMS, alpha=0.01, B=2.0, beta="rkhs", failure_probability=0.05, random_state=0
+        RBF2,
+        arms=ARMS,
+        alpha=0.01,
+        beta="rkhs",
+        guarantee=Guarantee(2.0, failure_probability=0.05),
+        random_state=0,
     )
     stop = Stop(0.5, 0.05, rule="interval")
     result = opt.run(noisy(), budget=300, stop=stop)
@@ -246,8 +266,8 @@ def test_intervals_stop_when_no_end_is_above():
     lower, upper = opt.interval(ARMS)
     assert upper.max() - lower[result.x.index] <= 0.5
     down = GPUCBOptimizer(
-        RBF2, arms=ARMS, alpha=0.01, B=2.0, beta="rkhs", failure_probability=0.05,
-        direction="minimize", random_state=0,
+        RBF2, arms=ARMS, alpha=0.01, beta="rkhs",
+        guarantee=Guarantee(2.0, failure_probability=0.05), direction="minimize", random_state=0,
     )  # fmt: skip
     answer = noisy()
     assert down.run(lambda q: -answer(q), budget=300, stop=stop).nfev == result.nfev
@@ -264,7 +284,9 @@ def test_gap_by_intervals_bounds_functions_of_the_norm():
         weights = rng.normal(size=5)
         weights *= 2.0 / np.sqrt(weights @ kernel(centers) @ weights)
         f = kernel(ARMS, centers) @ weights
-        opt = EIOptimizer(kernel, arms=ARMS, alpha=0.01, B=2.0, random_state=seed)
+        opt = EIOptimizer(
+            kernel, arms=ARMS, alpha=0.01, guarantee=Guarantee(2.0), random_state=seed
+        )
         broken = False
         for _ in range(25):
             arm = opt.ask()
@@ -280,19 +302,19 @@ def test_gap_by_intervals_bounds_functions_of_the_norm():
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_family_has_a_gap_by_intervals(name):
-    up = MAKERS[name]().set_params(B=2.0)
+    up = MAKERS[name]().set_params(guarantee__norm_bound=2.0)
     answer = (lambda q: noisy()(q.points)) if name == "named" else noisy()
     up.run(answer, budget=8)
     unfounded = pytest.warns(GuaranteeWarning) if not up.widths_hold_ else nullcontext()
     with unfounded:
         gap = up.gap(rule="interval")
-        wider = up.set_params(B=4.0).gap(rule="interval")
+        wider = up.set_params(guarantee__norm_bound=4.0).gap(rule="interval")
     assert 0.0 < gap < wider < np.inf
 
 
 def test_gap_of_a_run_is_by_the_rule_of_its_stop():
     stop = Stop(0.6, 0.1, rule="interval")
-    opt = MAKERS["arms"]().set_params(B=2.0)
+    opt = MAKERS["arms"]().set_params(guarantee__norm_bound=2.0)
     result = opt.run(noisy(), budget=300, stop=stop)
     assert result.gap == opt.gap(rule="interval") == opt.gap(0.1, rule="interval") <= 0.6
     before = result.gap
@@ -306,8 +328,8 @@ def test_gap_of_a_run_is_by_the_rule_of_its_stop():
 
 def test_points_of_an_indirect_search_have_intervals():
     opt = IndirectUCBOptimizer(
-        RBF2, conditional=WindowMean(RBF2, 0.05), bounds=[(0, 1)], n_points=40, alpha=0.01, B=2.0,
-        beta="rkhs", random_state=0,
+        RBF2, conditional=WindowMean(RBF2, 0.05), bounds=[(0, 1)], n_points=40, alpha=0.01,
+        guarantee=Guarantee(2.0), beta="rkhs", random_state=0,
     )  # fmt: skip
     result = opt.run(noisy(), budget=60, stop=Stop(1.5, 0.1, rule="interval"))
     assert result.nfev < 60

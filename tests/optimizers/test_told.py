@@ -19,7 +19,7 @@ OPTIMIZERS = [
     for name in skgpb.optimizers.__all__
     if inspect.isclass(value := getattr(skgpb.optimizers, name))
     and issubclass(value, BaseEstimator)
-    and not name.startswith("Base")
+    and not inspect.isabstract(value)
 ]
 #: Those of indirect queries take points alike, and those over arms; some stand for the others.
 ALIKE = {"IndirectEIOptimizer", "IndirectPIOptimizer", "IndirectMESOptimizer", "MESOptimizer"}

@@ -194,7 +194,7 @@ def test_whole_periods_from_centre_to_corner_are_no_sign_of_constancy(cls, diame
         settings["context_bounds"] = [(0, 1)]
         kernel = Columns(RBF(0.3), [0]) * Columns(ExpSineSquared(0.8, 0.5), [1])
         opt = cls(kernel, **settings)
-        opt.ask([0.5])
+        opt.ask(context=[0.5])
     else:
         opt = cls(ExpSineSquared(0.8, 0.5), **settings)
         opt.ask()

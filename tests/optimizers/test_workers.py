@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from concurrent.futures import (
     BrokenExecutor,
     Executor,
@@ -21,12 +22,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from numpy.testing import assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import CMESOptimizer, ContextualGPTreeOptimizer, GPOOOptimizer, GPUCBOptimizer
 from skgpb._scripted import InOrder, OffAt
-from skgpb.exceptions import EvaluationWarning
+from skgpb.exceptions import EvaluationWarning, PendingWarning
 from skgpb.optimizers._workers import n_workers
 
 ARMS = np.linspace(0.0, 1.0, 30)[:, None]
@@ -157,7 +159,7 @@ def test_callback_verbose_and_budget_are_those_of_the_loop(capsys):
         seen.append(len(optimizer.history_))
         return len(seen) == 5
 
-    result = bandit().run(answer, 20, stop, executor=executor, verbose=2)
+    result = bandit().run(answer, 20, callback=stop, executor=executor, verbose=2)
     assert seen == [1, 2, 3, 4, 5] and result.nfev == 5
     assert result.message == "stopped by the callback"
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == [
@@ -177,7 +179,7 @@ def test_the_next_run_begins_with_what_was_out():
     optimizer.run(
         recorded,
         20,
-        lambda each: len(each.history_) == 2,
+        callback=lambda each: len(each.history_) == 2,
         executor=InOrder([2, 0, 9], 4),
     )
     every = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
@@ -201,7 +203,7 @@ def test_a_checkpoint_knows_what_was_out(tmp_path):
             raise Killed
 
     with pytest.raises(Killed):
-        optimizer.run(answer, 20, kill, executor=executor, checkpoint=path)
+        optimizer.run(answer, 20, callback=kill, executor=executor, checkpoint=path)
     resumed = GPUCBOptimizer.load(path)
     assert resumed.events_ == optimizer.events_
     asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
@@ -239,7 +241,7 @@ def test_contexts_begin_in_their_order(contexts):
         context_bounds=[(0, 1)], bounds=[(0, 1)], diameter=(3.0, 0.6), random_state=0
     )
     order = [2, 0, 1, 4, 3, 5, 7, 6, 8, 9, 11, 10]
-    result = optimizer.run(answer, contexts, executor=InOrder(order, 3))
+    result = optimizer.run(answer, contexts=contexts, executor=InOrder(order, 3))
     asked = [query for kind, query, *_ in optimizer.events_ if kind == "ask"]
     assert [query.context.tolist() for query in asked] == contexts
     told = [query for kind, query, *_ in optimizer.events_ if kind == "tell"]
@@ -263,6 +265,98 @@ def test_failures_are_recorded_and_the_run_goes_on():
 def test_a_run_in_which_everything_fails_gives_up():
     with pytest.raises(RuntimeError, match="the last 10 evaluations have failed"):
         bandit().run(OffAt(answer, range(99)), 50, executor=InOrder(range(99), 3))
+
+
+class Returning:
+    """An objective that returns what is given at the calls of some numbers."""
+
+    def __init__(self, odd):
+        self.odd, self.asked = odd, []
+
+    def __call__(self, query):
+        self.asked.append(query)
+        return self.odd.get(len(self.asked) - 1, answer(query))
+
+
+def told(optimizer):
+    return [query for kind, query, *_ in optimizer.events_ if kind == "tell"]
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf, "1.0", True, [1.0]])
+@pytest.mark.parametrize("executor", [False, True])
+def test_what_is_no_answer_is_a_failure_and_the_others_are_told(value, executor):
+    """Of a batch of three, and of three workers."""
+    optimizer, objective = bandit(), Returning({1: value})
+    options = {"executor": InOrder(range(9), 3)} if executor else {}
+    with parallel_config("threading"), pytest.warns(EvaluationWarning, match="1 of 9"):
+        result = optimizer.run(objective, 9, n_jobs=3, **options)
+    assert result.nfev == 9 and result.nfail == 1
+    assert "Error: reward must be " in optimizer.failed_["reason"][0]
+    assert sorted(map(repr, told(optimizer))) == sorted(
+        repr(query) for i, query in enumerate(objective.asked) if i != 1
+    )
+
+
+@pytest.mark.parametrize("on_error", ["raise", "record"])
+@pytest.mark.parametrize("value", [np.nan, "1.0"])
+def test_no_answer_of_a_batch_is_lost_to_one_that_is_none(value, on_error, tmp_path):
+    """With "raise" the run ends when the others are told, and may go on from its file."""
+    optimizer, objective = bandit(), Returning({0: value})
+    run = {"n_jobs": 4, "on_error": on_error, "checkpoint": tmp_path / "run"}
+    with parallel_config("threading"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", EvaluationWarning)
+        if on_error == "record":
+            optimizer.run(objective, 4, **run)
+        else:
+            with pytest.raises((ValueError, TypeError), match=r"objective\(Arm.*no valid answer"):
+                optimizer.run(objective, 8, **run)
+        # Threads begin in any order.
+        assert sorted(map(repr, told(optimizer))) == sorted(map(repr, objective.asked[1:4]))
+        assert len(optimizer.failed_) == (on_error == "record")
+        loaded = GPUCBOptimizer.load(tmp_path / "run")
+        assert loaded.events_ == optimizer.events_
+        # The fault may stay. What was not evaluated is evaluated again, as after an exception.
+        again = Returning({0: value})
+        assert loaded.run(again, 8).nfail == 1
+        if on_error == "raise":
+            assert again.asked[0] == objective.asked[0]
+
+
+@pytest.mark.parametrize("value", [np.nan, OSError("the instrument is off")])
+def test_answers_that_have_arrived_are_told_before_an_error_ends_the_run(value):
+    """Those of the other workers, while the first is looked at."""
+
+    class AllAtOnce(InOrder):
+        """Three workers that answer together."""
+
+        def _arrive(self):
+            if len(self._tasks) == 3:
+                super()._arrive()
+
+    def objective(query):
+        asked.append(query)
+        if len(asked) == 1 and isinstance(value, Exception):
+            raise value
+        return value if len(asked) == 1 else answer(query)
+
+    optimizer, asked = bandit(), []
+    with pytest.raises((ValueError, OSError)):
+        optimizer.run(objective, 20, executor=AllAtOnce(range(3), 3), on_error="raise")
+    assert told(optimizer) == asked[1:]
+    optimizer.run(answer, 1)
+    assert told(optimizer)[-1] == asked[0]
+
+
+def test_what_is_at_fault_besides_the_reward_is_no_failure_of_the_evaluation():
+    """Here parameters, which a callback has changed to what cannot be."""
+
+    def change(optimizer):
+        optimizer.n_candidates = 70
+
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)], n_candidates=50, random_state=0)
+    with pytest.raises(ValueError, match="n_candidates must stay 50"):
+        optimizer.run(Returning({1: np.nan}), 5, callback=change, executor=InOrder(range(3), 3))
+    assert len(optimizer.history_) == 1 and not len(optimizer.failed_)
 
 
 def test_an_exception_can_end_the_run_and_cancels_what_has_not_begun():
@@ -384,3 +478,67 @@ def test_wrong_executors_are_refused_before_anything_begins(options, error, mess
     with pytest.raises(error, match=message):
         optimizer.run(answer, 3, **options)
     assert not hasattr(optimizer, "bounds_")
+
+
+# -- a loop of one's own ------------------------------------------------------------------------
+
+
+def loop_of_workers(optimizer, ask, n=16, n_workers=4):
+    """As a user of Optuna writes it: each worker has a query, and gets another one at once."""
+    evaluated, running = [], [ask(optimizer) for _ in range(n_workers)]
+    while len(evaluated) < n:
+        query = running.pop(len(evaluated) % n_workers)
+        evaluated.append(query)
+        optimizer.tell(query, answer(query))
+        running.append(ask(optimizer))
+        assert len(set(running)) == n_workers
+        assert sorted(map(repr, optimizer.pending_)) == sorted(map(repr, running))
+    return evaluated
+
+
+def test_workers_that_take_another_query_each_never_share_one():
+    optimizer = bandit()
+    evaluated = loop_of_workers(optimizer, lambda optimizer: optimizer.ask(another=True))
+    assert told(optimizer) == evaluated
+    assert len(optimizer.history_) == 16
+
+
+def test_another_query_is_the_next_one_of_a_batch():
+    alone, together = bandit(), bandit()
+    asked = [alone.ask(), alone.ask(another=True), *alone.ask(2, another=True)]
+    assert asked == together.ask(4) == alone.ask(4) == alone.pending_ == together.pending_
+    assert alone.ask() == asked[0]
+    alone.tell(asked[1], 0.3)
+    assert alone.pending_ == [asked[0], *asked[2:]]
+    alone.tell(asked[0], None)  # what failed is left out for a while, and nobody evaluates it
+    assert alone.pending_ == asked[2:]
+
+
+def test_workers_that_are_given_the_same_query_are_warned_of():
+    optimizer = bandit()
+    shared = [optimizer.ask() for _ in range(3)]
+    assert len(set(shared)) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.tell(shared[0], 0.1)
+    with pytest.warns(PendingWarning, match=r"ask\(another=True\)") as caught:
+        optimizer.tell(shared[1], 0.2)
+    assert caught[0].filename == __file__
+    assert len(optimizer.history_) == 2  # it was taken all the same
+    # One who looks again and one who measures again are not meant.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = optimizer.ask(), optimizer.ask()
+        optimizer.tell(again[0], 0.1)
+        once = optimizer.ask()
+        optimizer.tell([once, once], [0.1, 0.2])
+        optimizer.tell(once, 0.3)
+
+
+def test_in_contexts_another_query_is_for_the_same_context():
+    optimizer = GPUCBOptimizer(
+        RBF(0.2), bounds=[(0, 1)], context_bounds=[(0, 1)], alpha=0.01, random_state=0
+    )
+    asked = [optimizer.ask(context=0.3), optimizer.ask(context=0.3, another=True)]
+    assert asked == optimizer.ask(2, context=0.3) == optimizer.pending_
+    assert optimizer.ask(context=0.3, another=True) not in asked

@@ -106,7 +106,7 @@ def test_axes_given_are_used(laboratory):
     figure, axes = plt.subplots(1, 3)
     display = SliceDisplay.from_optimizer(laboratory, axes)
     assert display.axes_ == list(axes) and display.figure_ is figure
-    with pytest.raises(ValueError, match=r"one axes, or 3 of them.*got 2"):
+    with pytest.raises(ValueError, match=r"one Axes or a sequence of 3 Axes.*got 2"):
         display.plot(axes[:2])
     figure, (left, right) = plt.subplots(1, 2, figsize=(16, 5), layout="constrained")
     display.plot(right)

@@ -34,7 +34,7 @@ def posterior(kernel, alpha, told, y, rows):
 
 
 def first_best(values):
-    return int(np.flatnonzero(values >= values.max() - TIE)[0])
+    return int(np.flatnonzero(values >= values.max() - TIE * max(1.0, abs(values.max())))[0])
 
 
 def cgp_ucb(kernel, alpha, arms, contexts, answer, beta):
@@ -51,7 +51,7 @@ def cgp_ucb(kernel, alpha, arms, contexts, answer, beta):
         told = np.concatenate([told, rows[pulled][None]])
         y = np.append(y, answer(rows[pulled], t))
         after, spread = posterior(kernel, alpha, told, y, rows)
-        tied = np.flatnonzero(after >= after.max() - TIE)
+        tied = np.flatnonzero(after >= after.max() - TIE * max(1.0, abs(after.max())))
         recommended = int(tied[first_best(-(spread[tied] ** 2))])
         plays.append(Play(mean, std, pulled, recommended))
     return plays

@@ -116,7 +116,7 @@ def gp_zooming(
         width = np.sqrt(beta(t)) * std
         W = np.array([variation(b.radius) for b in balls])
         index = mean + width + W
-        tied = np.flatnonzero(index >= index.max() - TIE_TOLERANCE)
+        tied = np.flatnonzero(index >= index.max() - TIE_TOLERANCE * max(1.0, abs(index.max())))
         i = min(tied, key=lambda j: (balls[j].k, j))
         ball = balls[i]
         if width[i] <= W[i] and ball.radius >= r_min:  # lines 3 and 4

@@ -164,7 +164,7 @@ def gpoo(
         y.append(reward)
         # line 6, in either reading
         std_for_expansion = std[chosen]
-        if expansion == "after":
+        if expansion != "before":
             std_for_expansion = posterior([node], observed, np.asarray(y))[1][0]
         expand = (
             diameter(node.depth) >= np.sqrt(beta_t) * std_for_expansion and node.depth <= max_depth
@@ -175,5 +175,14 @@ def gpoo(
         if expand:  # lines 7 to 9
             leaves = [leaf for leaf in leaves if leaf is not node] + children_of(node, n_children)
             expanded.append(node)
+        while expansion == "posterior":  # not the paper's: line 6 for every leaf
+            _, std = posterior(leaves, observed, np.asarray(y))
+            widths = zip(leaves, np.sqrt(beta_t) * std, strict=True)
+            known = [n for n, w in widths if w <= diameter(n.depth) and n.depth <= max_depth]
+            if not known:
+                break
+            expanded += known
+            leaves = [leaf for leaf in leaves if leaf not in known]
+            leaves += [child for n in known for child in children_of(n, n_children)]
         record.recommendation = recommend(posterior, expanded, root, observed, y)
         yield record

@@ -1,4 +1,4 @@
-"""Information-directed sampling by the definition: refits, and all mixtures of all pairs."""
+"""Information-directed sampling by the definition: refits, and all queries."""
 
 from __future__ import annotations
 
@@ -14,36 +14,18 @@ def moments(kernel, rows, told, rewards, alphas):
     return across @ C @ np.array(rewards), kernel(rows) - across @ C @ across.T
 
 
-def least_ratio(gap, gain):
-    """The smallest E[gap]^2 / E[gain] over mixtures of two, on a grid that is made finer."""
-    best = np.inf
-    for i in range(len(gap)):
-        low, high = np.zeros(len(gap)), np.ones(len(gap))
-        for _ in range(9):
-            share = low + (high - low) * np.linspace(0, 1, 21)[:, None]
-            expected = share * gap[i] + (1 - share) * gap
-            told = share * gain[i] + (1 - share) * gain
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.where(told > 0, expected**2 / told, np.inf)
-            best = min(best, ratio.min())
-            at = np.take_along_axis(share, ratio.argmin(axis=0)[None], 0)[0]
-            step = (high - low) / 20
-            low, high = np.maximum(at - step, low), np.minimum(at + step, high)
-    return best
-
-
 def first(values):
     """The first of the largest."""
     return int(np.argmax(np.array(values) >= max(values) - 1e-9))
 
 
 class NaiveIDS:
-    """Bounds on gaps, information and the least ratio; refits from all answers."""
+    """The bound on the gap, information and the ratios; refits from all answers."""
 
-    def __init__(self, kernel, queries, targets, cost, alpha, beta, gap, information):
+    def __init__(self, kernel, queries, targets, cost, alpha, beta, information):
         self.kernel, self.queries, self.targets = kernel, queries, targets
         self.cost, self.alpha, self.beta = cost, alpha, beta
-        self.gap, self.information = gap, information
+        self.information = information
         self.told, self.rewards = [], []
 
     def moments(self, rows, *more):
@@ -74,20 +56,6 @@ class NaiveIDS:
     def variance(cov, i, j):
         return max(0.0, cov[i, i] + cov[j, j] - 2 * cov[i, j])
 
-    def gaps(self):
-        n = len(self.queries)
-        if self.gap == "decision":
-            return np.full(n, self.rivals()[2])
-        mean, cov = self.moments(np.vstack([self.queries, self.targets]))
-        gaps = [
-            max(
-                mean[x] - mean[a] + np.sqrt(self.beta * self.variance(cov, x, a))
-                for x in range(n, len(mean))
-            )
-            for a in range(n)
-        ]
-        return np.maximum(gaps, 0.0)
-
     def gains(self):
         """Logarithm of the share of a variance that every answer leaves."""
         best, rival, _ = self.rivals()
@@ -102,8 +70,10 @@ class NaiveIDS:
             out.append(-0.5 * np.log(left))
         return np.array(out)
 
-    def ratio(self):
-        return least_ratio(self.gaps(), self.gains() / self.cost)
+    def ratios(self):
+        """Squared gap for each unit of information and cost; of one where there is no gap."""
+        with np.errstate(divide="ignore"):
+            return (self.rivals()[2] or 1.0) ** 2 * self.cost / self.gains()
 
     def tell(self, i, reward):
         self.told.append(i)

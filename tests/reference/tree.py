@@ -80,6 +80,6 @@ def best(nodes, values):
     tied = [
         position
         for position, value in enumerate(values)
-        if value == top or value >= top - TIE_TOLERANCE
+        if value == top or value >= top - TIE_TOLERANCE * max(1.0, abs(top))
     ]
     return min(tied, key=lambda position: nodes[position].key)

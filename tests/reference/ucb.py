@@ -1,7 +1,7 @@
 """The UCB family over finite arms, line by line from Nuara et al. (AAMAS 2020).
 
 Everything is recomputed in every round from equations 2 and 3; nothing is shared with skgpb.
-Arms whose scores agree within 1e-9 tie, and the first is pulled.
+Arms whose scores agree within 1e-9 of the largest tie, and the first is pulled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def posterior(K, pulled, y, alpha):
 
 
 def first_best(scores, tie=TIE):
-    return int(np.flatnonzero(scores >= scores.max() - tie)[0])
+    size = max(abs(scores.max()), min(1.0, np.abs(scores[np.isfinite(scores)]).max(initial=0.0)))
+    return int(np.flatnonzero(scores >= scores.max() - tie * size)[0])
 
 
 def std_of(C):

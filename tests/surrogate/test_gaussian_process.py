@@ -215,6 +215,8 @@ def test_white_noise_is_added_to_each_answer_and_keeps_repeats_apart():
     rows.set_units(1.0, 2.0)
     rows.observe_all(boxes[of], Y[:4], np.full(4, 0.2))
     assert_allclose(rows.moments(boxes), mean, rtol=1e-9)
+    # Numbers are those of the answers, of what is not tracked as well.
+    assert rows.observe(boxes[:1], 0.5, 0.2) == 4 and rows.observe(boxes[:1], 0.5, 0.2) == 5
 
 
 def test_what_is_tracked_may_be_replaced_and_appended():

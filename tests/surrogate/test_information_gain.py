@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from skgpb.guarantee import Guarantee
 from skgpb.kernels import CellAverage
 from skgpb.optimizers import GPTSOptimizer, IGPUCBOptimizer
 from skgpb.surrogate.information_gain import (
@@ -93,7 +94,13 @@ def test_greedy_gain_grows_no_faster_than_its_order(kernel):
     ],
 )
 def test_igp_ucb_takes_any_of_them(spec, expected):
-    opt = IGPUCBOptimizer(RBF(0.3), arms=ARMS, alpha=0.1, B=0.7, R=0.4, information_gain=spec)
+    opt = IGPUCBOptimizer(
+        RBF(0.3),
+        arms=ARMS,
+        alpha=0.1,
+        guarantee=Guarantee(0.7, noise_bound=0.4),
+        information_gain=spec,
+    )
     opt.tell(ARMS[3], 0.2)
     mean, std = opt.predict_arms(return_std=True)
     root = 0.7 + 0.4 / np.sqrt(0.1) * np.sqrt(2 * (expected + 1 + np.log(10)))
@@ -111,7 +118,14 @@ def test_the_width_of_the_theory_holds_for_all_arms_and_rounds_at_once(cls, nois
         centers, weights = rng.uniform(size=(5, 1)), rng.normal(size=5)
         norm = float(np.sqrt(weights @ kernel(centers) @ weights))
         f = kernel(arms, centers) @ weights
-        opt = cls(kernel, arms=arms, alpha=noise**2, B=norm, R=noise, beta="theory", random_state=0)
+        opt = cls(
+            kernel,
+            arms=arms,
+            alpha=noise**2,
+            guarantee=Guarantee(norm, noise_bound=noise),
+            beta="theory",
+            random_state=0,
+        )
         inside = True
         for _ in range(n_rounds):
             arm = opt.ask()
@@ -126,16 +140,24 @@ def test_the_width_of_the_theory_holds_for_all_arms_and_rounds_at_once(cls, nois
 
 @pytest.mark.parametrize("cls", [IGPUCBOptimizer, GPTSOptimizer])
 def test_the_bound_on_the_noise_counts_in_units_of_its_standard_deviation(cls):
-    def beta(**settings):
-        opt = cls(RBF(0.3), arms=ARMS, beta="theory", information_gain=2.0, **settings)
+    def beta(noise=None, norm=1.0, **settings):
+        settings |= {"guarantee": Guarantee(norm, noise_bound=noise), "information_gain": 2.0}
+        opt = cls(RBF(0.3), arms=ARMS, beta="theory", **settings)
         return opt.fit(ARMS[:1]).theory_beta(2, len(ARMS))
 
-    assert beta(alpha=0.01, R=0.1) == pytest.approx(beta(alpha=4.0, R=2.0), rel=1e-13)
-    assert beta(alpha=0.01) == beta(alpha=0.01, R=0.1)
-    assert beta(alpha=0.01, R=0.2) > beta(alpha=0.01, R=0.1)
-    assert beta(alpha=0.0, R=0.0, B=3.0) == 9.0
-    with pytest.raises(ValueError, match=r"R=0.5 with alpha=0"):
-        cls(RBF(0.3), arms=ARMS, beta="theory", alpha=0.0, R=0.5, information_gain=2.0).ask()
+    assert beta(0.1, alpha=0.01) == pytest.approx(beta(2.0, alpha=4.0), rel=1e-13)
+    assert beta(alpha=0.01) == beta(0.1, alpha=0.01)
+    assert beta(0.2, alpha=0.01) > beta(0.1, alpha=0.01)
+    assert beta(0.0, 3.0, alpha=0.0) == 9.0
+    with pytest.raises(ValueError, match=r"noise_bound=0.5 with alpha=0"):
+        cls(
+            RBF(0.3),
+            arms=ARMS,
+            beta="theory",
+            alpha=0.0,
+            guarantee=Guarantee(noise_bound=0.5),
+            information_gain=2.0,
+        ).ask()
 
 
 def test_bad_input_is_refused():

@@ -196,7 +196,7 @@ def test_samples_of_any_precision_merge_without_overflow():
     assert_allclose(merged.noise, [1e-300, 1e300])
 
 
-@pytest.mark.parametrize("large", [1e8, 1e200])
+@pytest.mark.parametrize("large", [1e8, 1e149])
 @pytest.mark.parametrize("cls", [GPOOOptimizer, GPUCBOptimizer])
 def test_an_almost_exact_answer_after_a_large_one_leaves_numbers(cls, large):
     optimizer = cls(bounds=[(0, 1)], random_state=0)

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from skgpb.exceptions import NumericalWarning
 from skgpb.surrogate import GaussianProcess, draws
-from skgpb.surrogate.pairs import TrackedPairs, pending_falls
+from skgpb.surrogate.pairs import PairCovariances, pending_falls
 
 ROWS = np.random.default_rng(0).random((8, 2))
 ELSEWHERE = np.array([[0.5, 0.5]])
@@ -28,7 +28,7 @@ def process(kernel):
 @pytest.mark.parametrize("white", [0.0, 0.2])
 def test_they_follow_every_observation(white):
     gp = process(1.5 * RBF(0.4) + WhiteKernel(white) if white else 1.5 * RBF(0.4))
-    pairs = TrackedPairs(gp)
+    pairs = PairCovariances(gp)
     for slot, noise in [(2, 0.3), (5, 0.1), (2, 0.3), (-1, 0.2), (6, 0.2), (4, 0.0), (1, 0.3)]:
         # Also before the first observation.
         known = pairs.covariance(gp.posterior, [], NOISE)
@@ -48,7 +48,7 @@ def test_pending_answers_reduce_them_by_their_noise(slots):
     gp.observe_tracked(3, 4.0, NOISE)
     blocks = [ROWS[slot : slot + 1] if slot >= 0 else ELSEWHERE for slot in slots]
     expected = gp.imagine(blocks, [NOISE] * 2)
-    pairs = TrackedPairs(gp)
+    pairs = PairCovariances(gp)
     found = pairs.covariance(expected.posterior, slots, NOISE)
     assert_allclose(found, expected.posterior_covariance(gp.tracked, gp.tracked), atol=1e-12)
     # What is known of them stays what it was.
@@ -61,7 +61,7 @@ def test_what_moves_is_drawn_from_its_posterior_and_nothing_is_kept(white):
     gp = GaussianProcess(1.5 * RBF(0.4) + WhiteKernel(white) if white else 1.5 * RBF(0.4), 2)
     gp.set_units(3.0, 2.0)
     gp.track(np.random.default_rng(1).random((2 * draws.ROWS + 3, 2)))
-    pairs = TrackedPairs(gp, moving=True)
+    pairs = PairCovariances(gp, moving=True)
     for slot in (None, 5, -1, 60, 5):
         if slot == -1:
             gp.observe(ELSEWHERE, 4.0, NOISE)
@@ -83,8 +83,8 @@ def test_what_moves_is_drawn_as_what_stays_where_rounding_leaves_no_root(monkeyp
     gp.observe_tracked(2, 4.0, NOISE)
     monkeypatch.setattr(draws, "ADDED", -1.0)  # as large as any rounding
     assert draws.posterior_root(gp) is None
-    found = TrackedPairs(gp, moving=True).draws(3, np.random.default_rng(2))
-    assert_allclose(found, TrackedPairs(gp).draws(3, np.random.default_rng(2)), rtol=1e-15)
+    found = PairCovariances(gp, moving=True).draws(3, np.random.default_rng(2))
+    assert_allclose(found, PairCovariances(gp).draws(3, np.random.default_rng(2)), rtol=1e-15)
 
 
 @pytest.mark.parametrize("white", [0.0, 0.2])

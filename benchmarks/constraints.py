@@ -1,0 +1,238 @@
+"""Optima under linear constraints, and suggestions that keep them.
+
+Five problems of Hock and Schittkowski [Hock1981]_, one of them a mixture. Answers are exact, and
+the first 10 are spread over what is possible. Every setting asked is checked. ``--peer`` plays
+BayBE instead, where it is installed. ``--suggestions 10000`` counts suggestions that violate
+anything, over mixtures of 3 to 8 parts in steps and without, under further inequalities.
+
+References
+----------
+.. [Hock1981] W. Hock and K. Schittkowski, "Test Examples for Nonlinear Programming Codes", 1981.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks._common import argument_parser, format_table, write_csv
+
+N_ANSWERS, N_SEEDS = 60, 10
+
+
+@dataclass
+class Problem:
+    """A function to be minimised on a box under linear constraints."""
+
+    bounds: list[tuple[float, float]]
+    constraints: list[tuple[list[float], str, float]]
+    least: float
+    function: Callable[[np.ndarray], float]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the sides."""
+        return [f"x{i + 1}" for i in range(len(self.bounds))]
+
+    @property
+    def texts(self) -> list[str]:
+        """The constraints as a user writes them."""
+        out = []
+        for factors, relation, bound in self.constraints:
+            left = " + ".join(f"{c!r}*{n}" for c, n in zip(factors, self.names, strict=True) if c)
+            out.append(f"{left.replace('+ -', '- ')} {relation} {bound!r}")
+        return out
+
+    def violation(self, x: np.ndarray) -> float:
+        """By how much a point violates the constraints, 0 where it satisfies them."""
+        worst = 0.0
+        for factors, relation, bound in self.constraints:
+            gap = float(np.dot(factors, x)) - bound
+            over = abs(gap) if relation == "=" else gap if relation == "<=" else -gap
+            worst = max(worst, over)
+        return worst
+
+
+def _hs62(x: np.ndarray) -> float:
+    a, b, c = x
+    return float(
+        -32.174
+        * (
+            255 * np.log((a + b + c + 0.03) / (0.09 * a + b + c + 0.03))
+            + 280 * np.log((b + c + 0.03) / (0.07 * b + c + 0.03))
+            + 290 * np.log((c + 0.03) / (0.13 * c + 0.03))
+        )
+    )
+
+
+ROOT = 3.0**0.5
+PROBLEMS = {
+    "HS24": Problem(
+        [(0, 6), (0, 6)],
+        [([1 / ROOT, -1], ">=", 0), ([1, ROOT], ">=", 0), ([1, ROOT], "<=", 6)],
+        -1.0,
+        lambda x: float(((x[0] - 3) ** 2 - 9) * x[1] ** 3 / (27 * ROOT)),
+    ),
+    "HS37": Problem(
+        [(0, 42)] * 3,
+        [([1, 2, 2], "<=", 72), ([1, 2, 2], ">=", 0)],
+        -3456.0,
+        lambda x: float(-np.prod(x)),
+    ),
+    "HS44": Problem(
+        [(0, 10)] * 4,
+        [
+            ([1, 2, 0, 0], "<=", 8),
+            ([4, 1, 0, 0], "<=", 12),
+            ([3, 4, 0, 0], "<=", 12),
+            ([0, 0, 2, 1], "<=", 8),
+            ([0, 0, 1, 2], "<=", 8),
+            ([0, 0, 1, 1], "<=", 5),
+        ],
+        -15.0,
+        lambda x: float(x[0] - x[1] - x[2] - x[0] * x[2] + x[0] * x[3] + x[1] * x[2] - x[1] * x[3]),
+    ),
+    "HS62": Problem([(0, 1)] * 3, [([1, 1, 1], "=", 1)], -26272.51448, _hs62),
+    "HS76": Problem(
+        [(0, 5)] * 4,
+        [([1, 2, 1, 1], "<=", 5), ([3, 1, 2, -1], "<=", 4), ([0, 1, 4, 0], ">=", 1.5)],
+        -4.681818181,
+        lambda x: float(
+            x[0] ** 2
+            + 0.5 * x[1] ** 2
+            + x[2] ** 2
+            + 0.5 * x[3] ** 2
+            - x[0] * x[2]
+            + x[2] * x[3]
+            - x[0]
+            - 3 * x[1]
+            + x[2]
+            - x[3]
+        ),
+    ),
+}
+
+
+def run_ours(problem: Problem, seed: int, n_answers: int) -> tuple[float, float]:
+    """Least answer, and the largest violation, of a run of GP-UCB."""
+    from skgpb import GPUCBOptimizer
+    from skgpb.domains import Box
+
+    box = Box(dict(zip(problem.names, problem.bounds, strict=True)), problem.texts)
+    opt = GPUCBOptimizer(bounds=box, direction="minimize", random_state=seed)
+    asked = []
+    for _ in range(n_answers):
+        query = opt.ask()
+        asked.append(list(query.params.values()))
+        opt.tell(query, problem.function(np.array(asked[-1])))
+    X = np.array(asked)
+    return min(map(problem.function, X)), max(map(problem.violation, X))
+
+
+def run_baybe(problem: Problem, seed: int, n_answers: int) -> tuple[float, float]:
+    """The same of a campaign of BayBE with its defaults."""
+    import pandas as pd
+    from baybe import Campaign
+    from baybe.constraints import ContinuousLinearConstraint
+    from baybe.parameters import NumericalContinuousParameter
+    from baybe.recommenders import (
+        BotorchRecommender,
+        RandomRecommender,
+        TwoPhaseMetaRecommender,
+    )
+    from baybe.searchspace import SearchSpace
+    from baybe.targets import NumericalTarget
+    from baybe.utils.random import set_random_seed
+
+    set_random_seed(seed)
+    names = problem.names
+    space = SearchSpace.from_product(
+        [NumericalContinuousParameter(n, b) for n, b in zip(names, problem.bounds, strict=True)],
+        [
+            ContinuousLinearConstraint(names, relation, factors, bound)
+            for factors, relation, bound in problem.constraints
+        ],
+    )
+    target = NumericalTarget("y", minimize=True)
+    recommender = TwoPhaseMetaRecommender(
+        initial_recommender=RandomRecommender(), recommender=BotorchRecommender(), switch_after=10
+    )
+    campaign = Campaign(space, target.to_objective(), recommender)
+    best, worst = np.inf, 0.0
+    for i in range(max(1, n_answers - 9)):
+        frame = campaign.recommend(batch_size=10 if i == 0 else 1)
+        X = frame[names].to_numpy(dtype=float)
+        y = [problem.function(x) for x in X]
+        best, worst = min(best, *y), max(worst, *map(problem.violation, X))
+        campaign.add_measurements(pd.DataFrame(frame[names]).assign(y=y))
+    return best, worst
+
+
+def count_violations(n: int, seed: int) -> tuple[int, int]:
+    """How many of so many suggestions there were, and how many of them violated anything."""
+    from skgpb import GPUCBOptimizer
+    from skgpb.domains import Box, Steps
+
+    asked = wrong = 0
+    while asked < n:
+        d, in_steps = 3 + seed % 6, bool(seed // 6 % 2)
+        names = [f"x{i}" for i in range(d)]
+        side = Steps(0, 100, 0.1) if in_steps else (0, 100)
+        texts = [" + ".join(names) + " = 100", "x0 >= 2*x1", "5 <= x1 + x2 <= 60"]
+        opt = GPUCBOptimizer(bounds=Box(dict.fromkeys(names, side), texts), random_state=seed)
+        rng = np.random.default_rng(seed)
+        factors = rng.normal(size=d)
+        for _ in range(10):
+            for query in opt.ask(10):
+                x = np.array(list(query.params.values()))
+                slack = 1e-9
+                fine = (
+                    abs(x.sum() - 100) <= slack
+                    and x[0] >= 2 * x[1] - slack
+                    and 5 - slack <= x[1] + x[2] <= 60 + slack
+                    and x.min() >= 0
+                    and (not in_steps or np.abs(10 * x - np.round(10 * x)).max() < 1e-9)
+                )
+                asked, wrong = asked + 1, wrong + (not fine)
+                opt.tell(query, float(factors @ x) + rng.normal())
+        seed += 1
+    return asked, wrong
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print how near to the optimum the runs came, or how many suggestions were impossible."""
+    parser = argument_parser("constraints", __doc__, N_SEEDS, answers=N_ANSWERS)
+    parser.add_argument("--peer", action="store_true", help="play BayBE in place of GP-UCB")
+    parser.add_argument(
+        "--suggestions", type=int, default=0, metavar="N", help="count impossible ones of N instead"
+    )
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    if options.suggestions:
+        asked, wrong = count_violations(options.suggestions, options.seed)
+        print(f"{asked} suggestions, {wrong} of them impossible")
+        header, rows = ["suggestions", "impossible"], [(asked, wrong)]
+    else:
+        header = ["problem", "seed", "least answer", "relative gap", "largest violation"]
+        rows, table = [], []
+        run = run_baybe if options.peer else run_ours
+        for name, problem in PROBLEMS.items():
+            for seed in range(options.seed, options.seed + options.runs):
+                best, worst = run(problem, seed, options.answers)
+                gap = (best - problem.least) / abs(problem.least)
+                rows.append((name, seed, best, gap, worst))
+            gaps, worst = np.array([row[3:] for row in rows if row[0] == name]).T
+            cells = [np.median(gaps), gaps.max(), worst.max()]
+            table.append((name, [f"{cell:.1e}" for cell in cells]))
+        title = "Least answer above the optimum, in units of it"
+        print(format_table(title, ["median", "worst run", "violation"], table))
+    path = options.output / "constraints.csv"
+    write_csv(path, header, rows)
+    print(f"Written: {path}")
+
+
+if __name__ == "__main__":
+    main()

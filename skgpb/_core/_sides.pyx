@@ -1,0 +1,400 @@
+"""Sides of a box that move over the levels of a table, one at a time."""
+
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t, uint8_t, uint16_t
+from libc.string cimport memset
+
+# Gains below this are rounding; targets have a standard deviation of about one.
+LEAST_GAIN = 1e-9
+cdef double _LEAST_GAIN = LEAST_GAIN
+
+
+cdef double best_side(
+    Py_ssize_t begin,
+    Py_ssize_t missing,
+    Py_ssize_t end,
+    bint ordered,
+    const double[::1] count,
+    const double[::1] total,
+    const uint8_t[::1] inside,
+    double price,
+    double penalty,
+    double least,
+    uint8_t[::1] trial,
+) noexcept nogil:
+    """Write the best side of a feature to ``trial`` and return what it gains; see Sides.climb.
+
+    Levels are ``begin`` to ``end``, that of missing values from ``missing`` on.
+    """
+    cdef Py_ssize_t i, first = begin, best_first = begin, best_last = begin
+    cdef double value, run = 0.0, best = -1e300
+    cdef double whole = 0.0, now = 0.0, gain = 0.0, rows = 0.0, out_now = 0.0, out = 0.0
+    for i in range(begin, end):
+        value = total[i] - price * count[i]
+        whole += value
+        if inside[i]:
+            now += value
+        else:
+            out_now += count[i]
+    if ordered:
+        # The run of neighbours with the largest sum.
+        for i in range(begin, missing):
+            if run <= 0.0:
+                run = 0.0
+                first = i
+            run += total[i] - price * count[i]
+            if run > best:
+                best, best_first, best_last = run, first, i
+        for i in range(begin, missing):
+            trial[i] = best_first <= i <= best_last
+    else:
+        for i in range(begin, missing):
+            trial[i] = total[i] - price * count[i] > 0.0
+    for i in range(missing, end):
+        trial[i] = total[i] - price * count[i] > 0.0
+    for i in range(begin, end):
+        if trial[i]:
+            rows += count[i]
+            gain += total[i] - price * count[i]
+        else:
+            out += count[i]
+    now -= penalty * sqrt(out_now)
+    gain -= penalty * sqrt(out)
+    if whole >= gain:
+        memset(&trial[begin], 1, end - begin)
+        return whole - now
+    return gain - now if rows >= least else -1.0
+
+
+def best_move(
+    const int32_t[::1] offsets,
+    const int32_t[::1] n_values,
+    const uint8_t[::1] ordered,
+    const double[::1] count,
+    const double[::1] total,
+    const uint8_t[::1] inside,
+    double price,
+    double penalty,
+    double least,
+):
+    """Find the best side of every feature, by the marginals of each without its own side.
+
+    Parameters
+    ----------
+    offsets : ndarray of shape (d + 1,) of int32
+        Where the levels of each feature begin.
+    n_values : ndarray of shape (d,) of int32
+        How many levels each feature has without that of missing values.
+    ordered : ndarray of shape (d,) of uint8
+        Whether a side is a run of neighbours, or any set of levels.
+    count, total : ndarray of shape (size,)
+        Number of rows, and the sum of the target over them.
+    inside : ndarray of shape (size,) of uint8
+        The present sides.
+    price, penalty, least : float
+        As in :meth:`Sides.climb`.
+
+    Returns
+    -------
+    gains : ndarray of shape (d,)
+        What each gains.
+    sides : ndarray of shape (size,) of uint8
+        The best side of each feature.
+    """
+    cdef Py_ssize_t j, d = n_values.shape[0]
+    gains, sides = np.empty(d), np.empty(offsets[d], dtype=np.uint8)
+    cdef double[::1] gain = gains
+    cdef uint8_t[::1] trial = sides
+    with nogil:
+        for j in range(d):
+            gain[j] = best_side(
+                offsets[j], offsets[j] + n_values[j], offsets[j + 1], ordered[j],
+                count, total, inside, price, penalty, least, trial,
+            )
+    return gains, sides
+
+
+cdef class Sides:
+    """A box over rows in memory, whose sides move one by one.
+
+    For each feature the rows on the sides of all others are counted and summed by its levels. A
+    side that moves touches the rows of the levels that it passes and no others.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, d) of uint16
+        The level of each row, by features.
+    offsets : ndarray of shape (d + 1,) of int32
+        Where the levels of each feature begin, were all in one row.
+    n_values : ndarray of shape (d,) of int32
+        How many levels each feature has without that of missing values, which is last.
+    ordered : ndarray of shape (d,) of uint8
+        Whether a side is a run of neighbours, or any set of levels.
+    weights : ndarray of shape (n,)
+        Number of rows that each row stands for.
+    """
+
+    cdef readonly Py_ssize_t n, d, size
+    cdef readonly double count, total
+    cdef const uint16_t[:, ::1] codes
+    cdef const double[::1] weights, sums
+    cdef const int32_t[::1] offsets, n_values
+    cdef const uint8_t[::1] ordered
+    # Rows by levels, feature after feature, and where each level begins.
+    cdef int32_t[:, ::1] rows
+    cdef int32_t[::1] begins
+    cdef uint8_t[::1] inside, trial
+    # On how many sides a row is not, and the sum of their numbers: where it is one, that one.
+    cdef int32_t[::1] beyond, which
+    cdef double[::1] counts, totals
+
+    def __init__(self, codes, offsets, n_values, ordered, weights):
+        cdef Py_ssize_t i, j, place
+        cdef int32_t level
+        self.codes, self.weights, self.sums = codes, weights, weights
+        self.offsets, self.n_values, self.ordered = offsets, n_values, ordered
+        self.n, self.d = codes.shape
+        self.size = self.offsets[self.d]
+        self.rows = np.empty((self.d, self.n), dtype=np.int32)
+        self.begins = np.zeros(self.size + 1, dtype=np.int32)
+        self.inside = np.ones(self.size, dtype=np.uint8)
+        self.trial = np.ones(self.size, dtype=np.uint8)
+        self.beyond = np.zeros(self.n, dtype=np.int32)
+        self.which = np.zeros(self.n, dtype=np.int32)
+        self.counts, self.totals = np.zeros(self.size), np.zeros(self.size)
+        cdef int32_t[::1] at = np.zeros(self.size + 1, dtype=np.int32)
+        with nogil:
+            for i in range(self.n):
+                for j in range(self.d):
+                    self.begins[self.offsets[j] + self.codes[i, j]] += 1
+            for j in range(self.d):
+                place = 0
+                for level in range(self.offsets[j], self.offsets[j + 1]):
+                    at[level] = place
+                    place += self.begins[level]
+                    self.begins[level] = at[level]
+            for i in range(self.n):
+                for j in range(self.d):
+                    level = self.offsets[j] + self.codes[i, j]
+                    self.rows[j, at[level]] = i
+                    at[level] += 1
+
+    def start(self, const double[::1] sums, const uint8_t[::1] inside):
+        """Begin with a box.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (n,)
+            Sum of the target over the rows that each row stands for.
+        inside : ndarray of shape (size,) of uint8
+            Which levels are inside, those of all features in one row.
+        """
+        cdef Py_ssize_t i
+        self.sums = sums
+        self.inside[:] = inside
+        with nogil:
+            memset(&self.counts[0], 0, self.size * sizeof(double))
+            memset(&self.totals[0], 0, self.size * sizeof(double))
+            self.count = self.total = 0.0
+            self._place()
+            for i in range(self.n):
+                if self.beyond[i] == 0:
+                    self._enter(i, -1, 1.0)
+                elif self.beyond[i] == 1:
+                    self._near(i, 1.0)
+
+    cdef void _place(self) noexcept nogil:
+        """Find on which sides each row is not. Features without a side are passed over."""
+        cdef Py_ssize_t i, j, level
+        cdef bint free
+        memset(&self.beyond[0], 0, self.n * sizeof(int32_t))
+        memset(&self.which[0], 0, self.n * sizeof(int32_t))
+        for j in range(self.d):
+            free = True
+            for level in range(self.offsets[j], self.offsets[j + 1]):
+                free = free and self.inside[level]
+            if free:
+                continue
+            for i in range(self.n):
+                if not self.inside[self.offsets[j] + self.codes[i, j]]:
+                    self.beyond[i] += 1
+                    self.which[i] += j
+
+    cdef inline void _enter(self, Py_ssize_t i, Py_ssize_t but, double sign) noexcept nogil:
+        """Count a row in all marginals but one: where it enters the box, or leaves it."""
+        cdef Py_ssize_t j, k
+        cdef double w = sign * self.weights[i], s = sign * self.sums[i]
+        for j in range(self.d):
+            if j != but:
+                k = self.offsets[j] + self.codes[i, j]
+                self.counts[k] += w
+                self.totals[k] += s
+        self.count += w
+        self.total += s
+
+    cdef inline void _near(self, Py_ssize_t i, double sign) noexcept nogil:
+        """Count a row that is beyond one side only in the marginal of that one."""
+        cdef Py_ssize_t k = self.offsets[self.which[i]] + self.codes[i, self.which[i]]
+        self.counts[k] += sign * self.weights[i]
+        self.totals[k] += sign * self.sums[i]
+
+    cdef void _take(self, Py_ssize_t j) noexcept nogil:
+        """Replace the side of a feature by the trial one."""
+        cdef Py_ssize_t level, p, i, stop
+        for level in range(self.offsets[j], self.offsets[j + 1]):
+            if self.trial[level] == self.inside[level]:
+                continue
+            self.inside[level] = self.trial[level]
+            stop = self.begins[level + 1] if level + 1 < self.offsets[j + 1] else self.n
+            for p in range(self.begins[level], stop):
+                i = self.rows[j, p]
+                if self.trial[level]:
+                    self.beyond[i] -= 1
+                    self.which[i] -= j
+                    if self.beyond[i] == 0:
+                        self._enter(i, j, 1.0)
+                    elif self.beyond[i] == 1:
+                        self._near(i, 1.0)
+                else:
+                    if self.beyond[i] == 0:
+                        self._enter(i, j, -1.0)
+                    elif self.beyond[i] == 1:
+                        self._near(i, -1.0)
+                    self.beyond[i] += 1
+                    self.which[i] += j
+
+    def climb(self, double price, double penalty, double least, Py_ssize_t most):
+        """Move the side that gains most, again and again, until none gains.
+
+        What rises is the sum, over the rows inside, of the target less ``price``; less
+        ``penalty`` times, for each feature, the root of the number of rows that are kept out by
+        its side alone.
+
+        Parameters
+        ----------
+        price : float
+            A side lets rows in whose average is higher, and keeps others out.
+        penalty : float
+            In standard deviations of the target: what a side has to gain.
+        least : float
+            Fewest rows inside.
+        most : int
+            Moves, at most.
+
+        Returns
+        -------
+        n_moves : int
+        """
+        cdef Py_ssize_t j, best_j, n_moves = 0
+        cdef double gain, best
+        with nogil:
+            while n_moves < most:
+                best, best_j = _LEAST_GAIN, -1
+                for j in range(self.d):
+                    gain = best_side(
+                        self.offsets[j], self.offsets[j] + self.n_values[j], self.offsets[j + 1],
+                        self.ordered[j], self.counts, self.totals, self.inside,
+                        price, penalty, least, self.trial,
+                    )
+                    if gain > best:
+                        best, best_j = gain, j
+                if best_j < 0:
+                    break
+                self._take(best_j)
+                n_moves += 1
+        return n_moves
+
+    @property
+    def box(self):
+        """Which levels are inside, shape (size,) of uint8: a copy."""
+        return np.array(self.inside)
+
+    @property
+    def members(self):
+        """Numbers of the rows inside."""
+        return np.flatnonzero(np.asarray(self.beyond) == 0)
+
+    @property
+    def marginals(self):
+        """Counts and sums of each feature without its own side, shape (size,): copies."""
+        return np.array(self.counts), np.array(self.totals)
+
+
+def best_pairs(
+    const uint8_t[:, ::1] coarse,
+    Py_ssize_t n_coarse,
+    const double[::1] sums,
+    const double[::1] weights,
+    double least,
+    double cost,
+):
+    """Find, for every two features, the best box on a coarse grid.
+
+    Parameters
+    ----------
+    coarse : ndarray of shape (n, d) of uint8
+        A level below ``n_coarse`` of each row, by features.
+    n_coarse : int
+        Levels of a feature.
+    sums, weights : ndarray of shape (n,)
+        As in :meth:`Sides.start`.
+    least : float
+        Fewest rows of a box.
+    cost : float
+        What each end of a side has to bring.
+
+    Returns
+    -------
+    scores : ndarray of shape (d (d - 1) / 2,)
+        Of the best box: the sum over its rows, squared, by their number; less ``cost`` for each
+        end that is not that of the grid. Sums below zero score less than zero.
+    boxes : ndarray of shape (d (d - 1) / 2, 6) of int32
+        The features, the first level of each and the first behind its last.
+    """
+    cdef Py_ssize_t n = coarse.shape[0], d = coarse.shape[1], b = n_coarse, w = n_coarse + 1
+    cdef Py_ssize_t i, j, k, p, q, r, s, pair = 0, cell
+    cdef Py_ssize_t n_pairs = d * (d - 1) // 2
+    scores, boxes = np.full(n_pairs, -np.inf), np.zeros((n_pairs, 6), dtype=np.int32)
+    cdef double[::1] score = scores
+    cdef int32_t[:, ::1] box = boxes
+    cdef double[::1] counts = np.zeros(w * w), totals = np.zeros(w * w)
+    cdef double count, total, value
+    with nogil:
+        for j in range(d):
+            for k in range(j + 1, d):
+                memset(&counts[0], 0, w * w * sizeof(double))
+                memset(&totals[0], 0, w * w * sizeof(double))
+                for i in range(n):
+                    cell = (coarse[i, j] + 1) * w + coarse[i, k] + 1
+                    counts[cell] += weights[i]
+                    totals[cell] += sums[i]
+                for p in range(1, w):
+                    for q in range(1, w):
+                        cell = p * w + q
+                        counts[cell] += counts[cell - 1] + counts[cell - w] - counts[cell - w - 1]
+                        totals[cell] += totals[cell - 1] + totals[cell - w] - totals[cell - w - 1]
+                for p in range(b):
+                    for q in range(p + 1, w):
+                        for r in range(b):
+                            for s in range(r + 1, w):
+                                count = (
+                                    counts[q * w + s] - counts[p * w + s]
+                                    - counts[q * w + r] + counts[p * w + r]
+                                )
+                                if count < least or count <= 0.0:
+                                    continue
+                                total = (
+                                    totals[q * w + s] - totals[p * w + s]
+                                    - totals[q * w + r] + totals[p * w + r]
+                                )
+                                value = total * total / count if total > 0.0 else 0.0
+                                value -= cost * ((p > 0) + (q < b) + (r > 0) + (s < b))
+                                if value > score[pair]:
+                                    score[pair] = value
+                                    box[pair, 0], box[pair, 1] = j, k
+                                    box[pair, 2], box[pair, 3] = p, q
+                                    box[pair, 4], box[pair, 5] = r, s
+                pair += 1
+    return scores, boxes

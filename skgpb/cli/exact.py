@@ -1,0 +1,314 @@
+"""``search`` if rows are visible and answers exact: the result and its report."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+import skgpb
+from skgpb.cli.arguments import UsageError
+from skgpb.cli.features import Limits
+from skgpb.cli.tables import SearchTable
+from skgpb.cli.words import LISTED, count, named, number, percent, quoted
+from skgpb.datasets import Column
+from skgpb.datasets.dates import iso_date
+from skgpb.tables import Box, Categories, Interval, MemoryTable
+from skgpb.tables.finding import Finding, find_and_judge
+from skgpb.tables.memory import shortest
+
+# Fewest rows of a group where nothing is said, as a share of the table, and in any case.
+SHARE, FEWEST = 0.05, 2
+# Wild values that are named.
+NAMED = 5
+# Options that are about questions.
+ABOUT_QUESTIONS = {"alpha": None, "stop_within": None}
+
+
+@dataclass(frozen=True)
+class ExactFound:
+    """The group found in a table, and the columns that define it.
+
+    Attributes
+    ----------
+    finding : Finding
+        The group and the verdict.
+    table : SearchTable
+        Where it was found.
+    target : str
+        Name of the column.
+    """
+
+    finding: Finding
+    table: SearchTable
+    target: str
+
+    @cached_property
+    def limits(self) -> list[Limits]:
+        """The conditions that define the recommended group, the most important feature first."""
+        return self.limits_of(self.finding.box, list(self.finding.effects()))
+
+    def limits_of(self, box: Box, order: list[str] | None = None) -> list[Limits]:
+        """Return the conditions that define a group, one for each of its features."""
+        columns = {column.name: column for column in self.table.features}
+        return [limits_of(columns[name], box[name]) for name in order or box]
+
+    def where_of(self, limits: list[Limits]) -> str:
+        """Return the condition that selects the rows of a group from the file."""
+        told = (each for limit in limits for each in limit.conditions)
+        return " and ".join([*self.table.conditions, *told])
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all rows are recommended."""
+        return bool(self.finding.rows.all())
+
+
+def limits_of(column: Column, side: Interval | Categories) -> Limits:
+    """Say a side of a box in the terms of a column, with ends that belong to it."""
+    missing = side.missing if column.missing.any() else None
+    if isinstance(side, Categories):
+        return Limits(column, among=side.among, missing=missing)
+    values = column.values[~column.missing]
+    inside = values[side.holds(values)]
+    low, high = side.low, side.high
+    if len(inside) and inside.min() == inside.max() and len(np.unique(values)) > 1:
+        low = high = float(inside[0])
+    elif high is not None:
+        above = values[values >= high]
+        if len(inside) and len(above):
+            high = -shortest(-float(above.min()), -float(inside.max()))
+    return Limits(column, low, high, missing=missing)
+
+
+def check_exact(arguments: argparse.Namespace) -> None:
+    """Refuse options about questions, because this search asks none."""
+    for option, plain in ABOUT_QUESTIONS.items():
+        if getattr(arguments, option) != plain:
+            name = f"--{option.replace('_', '-')}"
+            raise UsageError(f"{name} is for searches that ask questions: give --budget as well")
+
+
+def search_exactly(table: SearchTable, arguments: argparse.Namespace) -> ExactFound:
+    """Search all rows and judge the result."""
+    n = len(table.values)
+    least = fewest_rows(arguments, n)
+    columns = {column.name: values_of(column) for column in table.features}
+    try:
+        memory = MemoryTable(columns, table.values)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if all(levels.n_levels == 1 for levels in memory.levels):
+        raise UsageError("no groups can be formed: every feature has one and the same value")
+    rng = np.random.default_rng(arguments.seed or 0)
+    finding = find_and_judge(memory, least, minimize=arguments.minimize, rng=rng)
+    return ExactFound(finding, table, arguments.target)
+
+
+def fewest_rows(arguments: argparse.Namespace, n: int) -> int:
+    """Return how many of n rows a group has to have at least."""
+    least = rows_of(arguments.min_rows, n)
+    if least is None:
+        least = min(n, max(FEWEST, math.ceil(SHARE * n)))
+    if 2 * least > n:
+        raise UsageError(
+            f"--min-rows {least} leaves no choice in a table of {n} rows: at most {n // 2}"
+        )
+    return least
+
+
+def rows_of(given: int | float | None, n: int) -> int | None:
+    """Return a number of rows that may be given as a share of them."""
+    return math.ceil(given * n - 1e-9) if isinstance(given, float) else given
+
+
+def values_of(column: Column) -> np.ndarray:
+    """Values of a column as a search of rows takes them."""
+    if column.kind != "texts":
+        return column.values
+    labels = np.array([*column.labels, None], dtype=object)
+    codes = np.where(column.missing, len(column.labels), column.values)
+    return labels[codes.astype(np.intp)]
+
+
+def result_of(found: ExactFound, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Everything about a search, for other programs."""
+    finding, table = found.finding, found.table
+    judged, limits = finding.verdict, finding.limits
+    members = np.flatnonzero(finding.rows)
+    wild = [
+        {"row": int(table.rows[i]), "value": float(table.values[i])} for i in limits.wild.tolist()
+    ]
+    return {
+        "command": arguments.command,
+        "source": str(table.file.name),
+        "answers": "exact",
+        "features": [column.name for column in table.features],
+        "target": found.target,
+        "sought": "lowest" if finding.minimizes else "highest",
+        "n_rows": len(table.values),
+        "n_members": len(members),
+        "members": table.rows[members].tolist(),
+        "lower": ends_of(table.features, members, np.min),
+        "upper": ends_of(table.features, members, np.max),
+        "where": found.where_of(found.limits),
+        "verdict": judged.verdict,
+        "p_value": judged.p_value,
+        "n_permutations": judged.n_permutations,
+        "new_rows_average": judged.average,
+        "new_rows_interval": None if judged.interval is None else list(judged.interval),
+        "flattery": finding.flattery,
+        "true_average": finding.average,
+        "true_average_of_table": finding.table_average,
+        "wild_values": wild,
+        "wild_values_count_as": [limits.low, limits.high] if wild else None,
+        "runner_up": _runner_up(found),
+        "effects_of_features": finding.effects(),
+        "n_groups_met": finding.n_boxes,
+        "seed": arguments.seed or 0,
+        "parameters": {"min_rows": finding.min_rows},
+        "version": skgpb.__version__,
+    }
+
+
+def ends_of(columns: list[Column], members: np.ndarray, end: Any) -> list[Any]:
+    """Lowest or highest value that rows have of each feature; None of texts."""
+    found: list[Any] = []
+    for column in columns:
+        values = column.values[members]
+        values = values[~np.isnan(values)]
+        value = None if column.kind == "texts" or not len(values) else float(end(values))
+        found.append(iso_date(value) if value is not None and column.kind == "dates" else value)
+    return found
+
+
+def _runner_up(found: ExactFound) -> dict[str, Any] | None:
+    box = found.finding.runner_up
+    if box is None:
+        return None
+    total = found.finding.table.totals([box])
+    limits = found.limits_of(box)
+    return {
+        "n_members": int(total.n[0]),
+        "where": found.where_of(limits),
+        "true_average": float(total.mean[0]),
+    }
+
+
+# -- for people -----------------------------------------------------------------------------------
+
+
+def summary_of(found: ExactFound, result: dict[str, Any], source: str) -> list[str]:
+    """Lines that say what was found."""
+    rows = rows_said(found, result)
+    width = max(len(name) for name, _ in rows)
+    return [
+        f"{result['sought'].capitalize()} average of {found.target} in {source}",
+        "",
+        *headline(found, result),
+        "",
+        *(f"{name:<{width}}  {text}" for name, text in rows),
+        *(line for remark in remarks_of(result) for line in ("", remark)),
+    ]
+
+
+def headline(found: ExactFound, result: dict[str, Any]) -> list[str]:
+    """Say in plain sentences whether there is a group, and what new rows of it average."""
+    if found.is_whole:
+        word = "lower" if found.finding.minimizes else "higher"
+        return [f"No group has a {word} average than the whole table."]
+    if result["verdict"] == "chance":
+        share = percent(min(result["p_value"], 1.0))
+        return [
+            f"The group may be chance: in {share} of the tables whose {found.target} is dealt out "
+            "to the rows at random a search finds as much."
+        ]
+    new, whole = result["new_rows_average"], number(result["true_average_of_table"], 4)
+    said = "The group is real"
+    if new is not None:
+        low, high = result["new_rows_interval"]
+        said += (
+            f": new rows of it are expected to average {number(new, 4)} ({number(low, 4)} to "
+            f"{number(high, 4)} with 95 % probability), all rows {whole}"
+        )
+    return [f"{said}.", "That holds for tables like this one, and says nothing about causes."]
+
+
+def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines of the report of a search, each with its name."""
+    finding = found.finding
+    share = percent(result["n_members"] / result["n_rows"])
+    where = f"--where {quoted(result['where'])}"
+    rows = [("recommended group", f"{count(result['n_members'], 'row')}, {share} of the table")]
+    rows += [(f"  {limit.column.name}", limit.said) for limit in found.limits]
+    rows += [("exactly these rows", where)] if result["where"] else []
+    flattery = result["flattery"]
+    better = ""
+    if flattery is not None and flattery > 0 and not found.is_whole:
+        better = f"; that flatters by {number(flattery, 3)}"
+    whole = number(result["true_average_of_table"])
+    average = f"{number(result['true_average'])}, of the whole table {whole}{better}"
+    rows.append(("average of these rows", average))
+    if found.is_whole:
+        return [*rows, _how(found, result)]
+    if result["new_rows_average"] is not None:
+        low, high = result["new_rows_interval"]
+        text = (
+            f"{number(result['new_rows_average'])} expected, with 95 % probability between "
+            f"{number(low)} and {number(high)}"
+        )
+        rows.append(("average of new rows", text))
+    rows.append(
+        (
+            "verdict",
+            f"{result['verdict']}: p = {result['p_value']:.2g}, from searches of "
+            f"{count(result['n_permutations'], 'table')} with a {found.target} that was dealt out "
+            "at random",
+        )
+    )
+    if finding.runner_up is not None:
+        other = result["runner_up"]
+        limits = found.limits_of(finding.runner_up)
+        text = (
+            f"{count(other['n_members'], 'row')}, {named(limits)}: {number(other['true_average'])}"
+        )
+        rows.append(("runner-up", text))
+    rows.append(("what matters", _matters(found)))
+    rows.append(_how(found, result))
+    return rows
+
+
+def _matters(found: ExactFound) -> str:
+    """Say what each side adds."""
+    word = "higher" if found.finding.minimizes else "lower"
+    effects = list(found.finding.effects().items())
+    said = [f"{name} ({number(abs(gain), 3)} {word} without it)" for name, gain in effects[:LISTED]]
+    more = len(effects) - LISTED
+    return ", ".join(said) + (f" and {more} more" if more > 0 else "")
+
+
+def _how(found: ExactFound, result: dict[str, Any]) -> tuple[str, str]:
+    least = count(result["parameters"]["min_rows"], "row")
+    return (
+        "how it was found",
+        f"all rows are visible and answers exact: the best of {result['n_groups_met']:,} groups of "
+        f"{least} or more that a search met",
+    )
+
+
+def remarks_of(result: dict[str, Any]) -> list[str]:
+    """Name wild values."""
+    wild = result["wild_values"]
+    if not wild:
+        return []
+    shown = ", ".join(f"{each['value']:,.6g} in row {each['row']}" for each in wild[:NAMED])
+    more = f" and {len(wild) - NAMED:,} more" if len(wild) > NAMED else ""
+    low, high = (number(end, 4) for end in result["wild_values_count_as"])
+    return [
+        f"Values far from all others, perhaps mistyped: {shown}{more}. In the search and the "
+        f"verdict they count as {low} or {high}, in the average of these rows as they are."
+    ]

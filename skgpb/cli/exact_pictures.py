@@ -1,0 +1,155 @@
+"""Pictures of a search of visible rows: the group among all rows, and what its sides are for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from skgpb.cli.exact import ExactFound
+from skgpb.cli.features import Limits
+from skgpb.cli.pictures import (
+    PARTS,
+    PROFILES,
+    ROWS_OF_PART,
+    Panel,
+    binned,
+    draw_effects,
+    label_axis,
+    outline,
+)
+from skgpb.cli.words import count
+from skgpb.datasets import Column
+from skgpb.plotting._axes import RECOMMENDED, ink_of
+
+
+def panels_of(found: ExactFound) -> list[Panel]:
+    """Pictures of a search, the most telling first."""
+    columns = {column.name: column for column in found.table.features}
+    limits = list(found.limits)
+    # Features without a side fill up a map.
+    rest = [Limits(column) for name, column in columns.items() if name not in found.finding.box]
+    panels = []
+    if len(columns) > 1:
+        first, second = (limits + rest)[:2]
+        panels.append(_map(found, first, second))
+    if len(limits) > 1:
+        panels.append(
+            Panel(
+                lambda ax: draw_effects(
+                    ax,
+                    found.finding.effects(),
+                    f"average {found.target} that each side adds",
+                    "what matters",
+                ),
+                "By how much the average of the group is better for each of its sides.",
+            )
+        )
+    return [*panels, *(_profile(found, limit) for limit in (limits or rest)[:PROFILES])]
+
+
+def _map(found: ExactFound, first: Limits, second: Limits) -> Panel:
+    """The average of the rows by two features, and the group."""
+    names = [limit.column.name for limit in (first, second)]
+    inside = _on_other_sides(found, names)
+
+    def draw(ax: Any) -> None:
+        rows = inside & ~first.column.missing & ~second.column.missing
+        columns = [limit.column.of_rows(np.flatnonzero(rows)) for limit in (first, second)]
+        edges, places = zip(*(binned(column, 1) for column in columns), strict=True)
+        shape = [len(edge) - 1 for edge in edges]
+        cell = np.ravel_multi_index(places, shape)
+        n = np.bincount(cell, minlength=math.prod(shape))
+        sums = np.bincount(cell, _values(found)[rows], minlength=math.prod(shape))
+        with np.errstate(invalid="ignore"):
+            mean = (sums / n).reshape(shape)
+        drawn = ax.pcolormesh(edges[0], edges[1], mean.T, cmap="viridis", rasterized=True)
+        ax.figure.colorbar(drawn, ax=ax, label=f"average {found.target}")
+        for column, axis in zip(columns, (ax.xaxis, ax.yaxis), strict=True):
+            label_axis(column, axis)
+            axis.set_label_text(column.name)
+        shown = [
+            Limits(column, limit.low, limit.high, limit.among)
+            for column, limit in zip(columns, (first, second), strict=True)
+        ]
+        outline(ax, shown, edges)
+
+    beside = (
+        f", of the {count(int(inside.sum()), 'row')} on its other sides"
+        if (int(inside.sum()) < len(inside))
+        else ""
+    )
+    n = count(int(found.finding.rows.sum()), "row")
+    caption = (
+        f"The average {found.target} by {names[0]} and {names[1]}{beside}. The group of {n} is "
+        "outlined; where it is white there are no rows."
+    )
+    return Panel(draw, caption)
+
+
+def _profile(found: ExactFound, limit: Limits) -> Panel:
+    """The average of the rows on all other sides along one feature."""
+    column, inside = limit.column, _on_other_sides(found, [limit.column.name])
+
+    def draw(ax: Any) -> None:
+        rows = np.flatnonzero(inside & ~column.missing)
+        values, target = column.values[rows], _values(found)[rows]
+        if column.kind == "texts":
+            _draw_categories(ax, column, limit, values, target)
+        else:
+            n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
+            parts = np.array_split(np.argsort(values, kind="stable"), n)
+            x = np.array([values[part].mean() for part in parts])
+            mean, error = np.array([_average(target[part]) for part in parts]).T
+            ax.fill_between(x, mean - error, mean + error, alpha=0.25, lw=0, label="95 % intervals")
+            ax.plot(x, mean, label="average of rows")
+            if limit.low is not None or limit.high is not None:
+                ends = values.min(), values.max()
+                given = zip((limit.low, limit.high), ends, strict=True)
+                low, high = (end if own is None else own for own, end in given)
+                ax.axvspan(low, high, color=RECOMMENDED, alpha=0.2, lw=0, label="the group")
+        ax.axhline(found.finding.table_average, color=ink_of(ax), lw=0.8, ls=":")
+        label_axis(column, ax.xaxis)
+        ax.set(xlabel=column.name, ylabel=f"average {found.target}")
+        ax.legend()
+
+    others = " of the rows on the other sides" if len(found.finding.box) > 1 else ""
+    return Panel(
+        draw,
+        f"{column.name}: the average {found.target}{others} along it; dotted: of the whole table.",
+    )
+
+
+def _draw_categories(
+    ax: Any, column: Column, limit: Limits, values: np.ndarray, target: np.ndarray
+) -> None:
+    labelled: set[bool] = set()
+    for code, label in enumerate(column.labels):
+        mean, error = _average(target[values == code])
+        chosen = limit.among is not None and label in limit.among
+        style = {"color": RECOMMENDED if chosen else "C0", "capsize": 3}
+        name = "in the group" if chosen else "average, with 95 % intervals"
+        ax.errorbar(code, mean, error, fmt="o", label=None if chosen in labelled else name, **style)
+        labelled.add(chosen)
+
+
+def _average(target: np.ndarray) -> tuple[float, float]:
+    """Average and half of its interval of 95 %; NaN without rows."""
+    if not len(target):
+        return math.nan, math.nan
+    spread = float(target.std(ddof=1)) if len(target) > 1 else 0.0
+    return float(target.mean()), 1.96 * spread / math.sqrt(len(target))
+
+
+def _values(found: ExactFound) -> np.ndarray:
+    """Targets as they count."""
+    return found.finding.limits.clipped(found.table.values)
+
+
+def _on_other_sides(found: ExactFound, names: list[str]) -> np.ndarray:
+    """Return whether each row is on all sides but some."""
+    box = found.finding.box
+    for name in names:
+        box = box.without(name)
+    return found.finding.table.rows(box)

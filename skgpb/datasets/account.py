@@ -1,0 +1,99 @@
+"""The privacy account of every row, with the answers, in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+
+
+class PrivateAnswer(NamedTuple):
+    """Answer of :class:`PrivateAverages`: a noisy average, its noise variance, and its cost.
+
+    Attributes
+    ----------
+    average : float
+        The average over the group, with noise.
+    variance : float
+        Variance of the noise; ``optimizer.tell(group, average, alpha=variance)``.
+    rho : float
+        What it has cost the rows of the group, in zCDP.
+    """
+
+    average: float
+    variance: float
+    rho: float
+
+
+class Question(NamedTuple):
+    """An average that was asked for.
+
+    Attributes
+    ----------
+    low, high : float
+        Between what values are taken to lie.
+    rows : bytes
+        Digest of the sorted numbers of the rows.
+    """
+
+    low: float
+    high: float
+    rows: bytes
+
+    @classmethod
+    def about(cls, low: float, high: float, rows: np.ndarray) -> Question:
+        """Return the question about some rows, whose numbers are sorted."""
+        return cls(low, high, hashlib.sha256(rows.astype("<i8").tobytes()).digest())
+
+
+class Account:
+    """The account of one process, which no other has.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many rows there are.
+
+    Attributes
+    ----------
+    spent : ndarray of shape (n_rows,)
+        What was spent about each row, in zCDP. To be looked at within :meth:`alone`.
+    answers : dict
+        What was answered to which question.
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self.spent: np.ndarray = np.zeros(n_rows)
+        self.answers: dict[Question, PrivateAnswer] = {}
+        self._lock, self._process = Lock(), os.getpid()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep all others from the account, which is as it is now, in a ``with`` block.
+
+        Raises
+        ------
+        RuntimeError
+            In a process that was forked: it has a copy, and would spend the same again.
+        """
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"the budget of these PrivateAverages is counted in the process {self._process}, "
+                f"and the process {os.getpid()} would spend it again: ask there, by threads if it "
+                "is to be at the same time, or give all processes one ledger"
+            )
+        with self._lock:
+            yield
+
+    def spend(self, question: Question, rows: np.ndarray, rho: float) -> None:
+        """Take what an answer costs from its rows, before it is drawn."""
+        self.spent[rows] += rho
+
+    def answered(self, question: Question, answer: PrivateAnswer) -> None:
+        """Keep what was drawn for the question that was paid last."""
+        self.answers[question] = answer

@@ -1,0 +1,84 @@
+"""A box with named sides and constraints between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+
+class Box(Mapping):
+    """A box with named sides and constraints between them.
+
+    Pass it as ``bounds`` to an optimizer that observes f at points. It is a mapping from names
+    to sides, as a dict would be.
+
+    Parameters
+    ----------
+    sides : dict
+        Names and sides, as in ``bounds={...}``.
+    constraints : str or sequence of str, default=()
+        Linear equations and inequalities between sides that are numbers, such as
+        ``"A + B <= 100"``, ``"A + B + C = 1"`` or ``"10 <= 2*A - B <= 50"``.
+    feasible : callable, default=None
+        Takes a setting as a dict and returns whether it is possible, for what is not linear.
+
+    Raises
+    ------
+    ValueError
+        Where a constraint cannot be read. Whether there are settings that satisfy all of them is
+        looked at when an optimizer starts.
+
+    Notes
+    -----
+    The first design, the candidates, and so everything that is suggested or recommended, satisfy
+    all constraints, after rounding to what can be set. What is told need not: that somebody has
+    measured outside is no reason to forget it.
+
+    Examples
+    --------
+    >>> from skgpb import GPUCBOptimizer
+    >>> from skgpb.domains import Box, Steps
+    >>> parts = {name: Steps(0, 1, 0.05) for name in "ABC"}
+    >>> box = Box(parts, ["A + B + C = 1", "A >= 2*B"])
+    >>> setting = GPUCBOptimizer(bounds=box, random_state=0).ask().params
+    >>> round(sum(setting.values()), 12), setting["A"] >= 2 * setting["B"]
+    (1.0, True)
+    """
+
+    #: What a file holds of it.
+    arguments: ClassVar[tuple[str, ...]] = ("sides", "constraints", "feasible")
+
+    def __init__(
+        self,
+        sides: Mapping[str, Any],
+        constraints: str | Sequence[str] = (),
+        feasible: Callable[[dict[str, Any]], bool] | None = None,
+    ) -> None:
+        self.sides: dict[str, Any] = dict(sides)
+        given = [constraints] if isinstance(constraints, str) else list(constraints)
+        for each in given:
+            if not isinstance(each, str):
+                raise TypeError(f"constraints must be texts such as 'A + B <= 100', got {each!r}")
+        if feasible is not None and not callable(feasible):
+            raise TypeError(f"feasible must be a function of a setting, or None; got {feasible!r}")
+        self.constraints: list[str] = given
+        self.feasible = feasible
+
+    @property
+    def is_constrained(self) -> bool:
+        """True if anything but the sides limits what is possible."""
+        return bool(self.constraints) or self.feasible is not None
+
+    def __getitem__(self, name: str) -> Any:
+        return self.sides[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.sides)
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+    def __repr__(self) -> str:
+        more = f", {self.constraints!r}" if self.constraints or self.feasible is not None else ""
+        function = "" if self.feasible is None else f", {self.feasible!r}"
+        return f"Box({self.sides!r}{more}{function})"

@@ -1,0 +1,276 @@
+"""Points that stand for a box: first a grid, then a set that follows what is known.
+
+References
+----------
+.. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti and M. Restelli, "Driving Exploration by
+   Maximum Distribution in Gaussian Process Bandits", AAMAS 2020. Assumption 1, Theorem 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, log, sqrt
+from typing import Self
+
+import numpy as np
+
+from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.candidates import (
+    GRID_DIMENSIONS,
+    LOCAL_SHARE,
+    N_CENTERS,
+    N_SPREAD,
+    even_grid,
+    largest_first,
+    points_near,
+    spread_points,
+)
+from skgpb.domains.first_design import first_points
+from skgpb.domains.layout import Layout
+from skgpb.domains.space import ParameterSpace
+from skgpb.utils import check_inside
+
+# Assumption 1 with a = 1; number of points at which the slope is probed, and the step.
+N_PROBES, PROBE_STEP = 16, 1e-4
+
+
+class BoxCandidates(ArmSet):
+    """Candidate points in a box: first a grid, then a set that follows the posterior.
+
+    The grid is that of Theorem 2 and grows with the rounds. Once it has more than
+    ``n_candidates`` points, a set that fills the box evenly replaces it. A quarter of this set
+    moves with the posterior: the best points so far and points around them, at distances of every
+    order of magnitude. In more than three dimensions no such set fills a box of continuous sides,
+    and all of it moves (decision D-D10).
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (d, 2)
+        The box.
+    n_candidates : int
+        Most points that stand for it.
+    layout : Layout or None
+        Columns of rows; boxes have no extent. None stands for points.
+    seed : int
+        Seeds the set that replaces the grid.
+    space : ParameterSpace, default=None
+        Names and types of the sides of the box. If the sides have separate values, there is no
+        grid: the candidates are settings, all of them if these are few enough.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_arms, n_columns)
+        The present candidates, none before :meth:`lay_out`.
+    adaptive : bool
+        Whether the grid has given way.
+    """
+
+    def __init__(
+        self,
+        bounds: np.ndarray,
+        n_candidates: int,
+        layout: Layout | None,
+        seed: int,
+        space: ParameterSpace | None = None,
+    ) -> None:
+        super().__init__(np.empty((0, len(bounds))), bounds, layout, space)
+        self.n_candidates = n_candidates
+        self.seed = seed
+        self.adaptive: bool = False
+        # The local candidate that moves next, once all of them have moved.
+        self._next: int | None = None
+        # The first design, and what it was made from.
+        self._places: tuple[tuple[int, int, int], np.ndarray] | None = None
+
+    def in_contexts(self, bounds: np.ndarray, space: ParameterSpace | None = None) -> Self:
+        """Return the same candidates in contexts; they fill the box from the first round on."""
+        self._spread_out()
+        return super().in_contexts(bounds, space)
+
+    @property
+    def follows(self) -> bool:
+        """True if there are more points than candidates, so that some follow what is known."""
+        return self.adaptive
+
+    def arm(self, slot: int) -> Arm:
+        """Return the query of a row; it has no number, for candidates come and go."""
+        return self.query_of(-1, self.rows[slot].copy())
+
+    def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
+        """Of n points that fill the box evenly the one farthest from what is known."""
+        of = n, seed, len(failed)
+        if self._places is None or self._places[0] != of:
+            if self.space is not None and self.space.feasible is not None:
+                places = self.space.feasible.design(*of)
+            else:
+                places = self._settable(first_points(self.bounds, *of))
+            self._places = of, places
+        places = self._places[1]
+        number = self._next_place(places, n, known, failed)
+        if number is None:
+            return None
+        return self.placed_arm(self._rows_at(places[number : number + 1])[0])
+
+    def _has(self, index: int, plain: np.ndarray) -> bool:
+        if index != -1 or plain.ndim != 1:
+            return False
+        corners = self.layout.of_actions.corners(plain[np.newaxis])
+        check_inside(np.concatenate(corners), self.bounds)
+        return True
+
+    def rivals(self) -> np.ndarray:
+        """Return the candidates, and where they move points that fill the box."""
+        if not self.adaptive:
+            return self.rows.copy()
+        points = self._filling(N_SPREAD, np.full(len(self.bounds), 0.5))
+        return np.concatenate([self.rows, self._rows_at(points)])
+
+    # -- where they lie ---------------------------------------------------------------------
+
+    def lay_out(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
+        """Choose all candidates of round t anew, where that is due; whether it was.
+
+        Parameters
+        ----------
+        t : int
+            Round, from 1.
+        theta : float
+            Probability with which the bound of Theorem 2 may fail.
+        slope : callable
+            Returns what :meth:`largest_slope` does.
+        """
+        # Once the grid is too fine it stays so: it grows with t^2.
+        if self.adaptive:
+            return False
+        if self.space is not None and self.space.has_settings:
+            return self._lay_out_settings(self.space)
+        d = len(self.bounds)
+        b = sqrt(2.0) * slope()
+        per_axis = max(2, ceil(min(1e9, d * t**2 * b * sqrt(log(d / theta)))))
+        if per_axis**d <= self.n_candidates:
+            points = even_grid(self.bounds, per_axis)
+        else:
+            self.adaptive = True
+            points = self._spread()
+        self._lie_at(self._rows_at(points))
+        return True
+
+    def _spread_out(self) -> None:
+        """Choose the set, part of which follows the posterior, without using a grid first."""
+        if self.space is not None and self.space.has_settings:
+            self._lay_out_settings(self.space)
+        else:
+            self.adaptive = True
+            self._lie_at(self._rows_at(self._spread()))
+
+    def _spread(self) -> np.ndarray:
+        """Points (n_candidates, d) that fill the box evenly."""
+        shift = np.random.default_rng([self.seed, 0]).random(len(self.bounds))
+        return self._filling(self.n_candidates, shift)
+
+    def _filling(self, n: int, shift: np.ndarray) -> np.ndarray:
+        """Points (n, d) that can be set, and fill what is possible evenly."""
+        if self.space is not None and self.space.feasible is not None:
+            return self.space.feasible.sample(n, shift)
+        return self._settable(spread_points(self.bounds, n, shift))
+
+    def _settable(self, points: np.ndarray) -> np.ndarray:
+        """Points (n, d), each moved to what can be set."""
+        return points if self.space is None else self.space.settable(points)
+
+    def _lay_out_settings(self, space: ParameterSpace) -> bool:
+        """Choose settings as candidates, all of them where possible; once and for all."""
+        if len(self.plain):
+            return False
+        points = None
+        if space.feasible is not None:
+            points = space.feasible.every_point
+        elif space.n_settings <= self.n_candidates:
+            points = space.every_point()
+        self.adaptive = points is None or len(points) > self.n_candidates
+        if points is None or self.adaptive:
+            points = self._spread()
+        self._lie_at(self._rows_at(points))
+        return True
+
+    def _rows_at(self, points: np.ndarray) -> np.ndarray:
+        """Rows of points (n, d), without contexts."""
+        return self.layout.of_actions.rows_of(points)
+
+    def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
+        """Largest prior standard deviation of a slope, over the unit cube.
+
+        ``deviations`` takes a block and rows of descriptors, and returns the standard deviations
+        of f at each of the rows minus the functional of the block.
+        """
+        lower, upper = self.bounds.T
+        side = upper - lower
+        slopes = [0.0]
+        for x in spread_points(self.bounds, N_PROBES, np.full(len(side), 0.5)):
+            for axis in range(len(side)):
+                step = np.zeros(len(side))
+                step[axis] = PROBE_STEP * (
+                    side[axis] if x[axis] < upper[axis] - side[axis] / 2 else -side[axis]
+                )
+                pair = self._rows_at(np.stack([x, x + step]))
+                taken = abs((x + step - x)[axis]) / side[axis]
+                slopes.append(deviations(pair[:1], pair[1:])[0] / taken)
+        return max(slopes)
+
+    def _n_local(self) -> int:
+        """How many candidates follow the posterior."""
+        settings = self.space is not None and self.space.discrete
+        fills = settings or len(self.bounds) <= GRID_DIMENSIONS
+        return self.n_candidates // LOCAL_SHARE if fills else self.n_candidates
+
+    def move(
+        self,
+        points: np.ndarray,
+        values: np.ndarray,
+        rng: np.random.Generator,
+        most: int | None = None,
+    ) -> np.ndarray:
+        """Let the local candidates follow the best of ``points`` (n, d); which rows they are.
+
+        ``values`` (n,) are what is known of f there. At first all of them move, and later ``most``
+        at a time, in turn. Of the best points those move in that are not among the others.
+        """
+        n_local = self._n_local()
+        n_moved = n_local if self._next is None or most is None else min(most, n_local)
+        start = self._next or 0
+        moved = self.n_candidates - n_local + (start + np.arange(n_moved)) % n_local
+        self._next = (start + n_moved) % n_local
+        order = largest_first(values, 2 * N_CENTERS)
+        best = self._possible(np.clip(points[order], *self.bounds.T))
+        distinct: dict[bytes, np.ndarray] = {}
+        for point in best + 0.0:  # which makes one zero of two
+            distinct.setdefault(point.tobytes(), point)
+        new = centers = np.array(list(distinct.values())[: min(N_CENTERS, n_local)])
+        if n_moved < n_local:
+            places = self.every_place()
+            places[moved] = np.nan
+            # Hardly any candidate shares a coordinate with a center of another place.
+            rows, which = np.nonzero(places[:, :1] == centers[:, 0])
+            known = which[(places[rows] == centers[which]).all(axis=1)]
+            new = np.delete(centers, known, axis=0)[:n_moved]
+        around = points_near(self.bounds, centers, n_moved - len(new), rng)
+        if self.space is not None and self.space.feasible is not None:
+            starts = centers[np.arange(len(around)) % len(centers)]
+            around = self.space.feasible.beside(starts, around, rng)
+        local = self._settable(np.concatenate([new, around]))
+        plain = self.plain.copy()
+        plain[moved] = self._rows_at(local)
+        self._lie_at(plain)
+        return moved
+
+    def can_be_set(self, row: np.ndarray) -> bool:
+        """Return whether the query that a row describes can be asked, and so recommended."""
+        point = self.layout.of_actions.places(self.layout.actions_of(row[np.newaxis]))[0]
+        return self.space is None or self.space.is_possible(point)
+
+    def _possible(self, points: np.ndarray) -> np.ndarray:
+        """Points (n, d) that others may follow: what was told need not be possible."""
+        if self.space is None or self.space.feasible is None:
+            return points
+        possible = self.space.feasible.usable(points)
+        return possible if len(possible) else self.layout.of_actions.places(self.plain[:1])

@@ -1,0 +1,586 @@
+"""The settings of a box that satisfy constraints: whether there are any, and points of them.
+
+Sides in a linear constraint are treated as numbers x. Without rounding, their possible values are a
+polytope. Its points are drawn by hit-and-run [Smith1984]_ within its affine hull, so that equations
+hold; if the polytope is a large part of the box, points that fill the box evenly are sieved
+instead. Then the sides with steps are rounded, the sides that the equations determine are computed
+from the others, and only points that satisfy all constraints are kept.
+
+References
+----------
+.. [Smith1984] R. L. Smith, "Efficient Monte Carlo procedures for generating points uniformly
+   distributed over bounded regions", Operations Research 32, 1984.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import null_space
+
+from skgpb.domains.candidates import spread_points
+from skgpb.domains.linear import Linear, read_constraints, without_constants
+
+# Rounding, in units of the terms of a constraint.
+TOLERANCE = 1e-9
+# Points are sieved if at least this share of them is possible; points that are tried at most for
+# each wanted one.
+FEWEST_SIEVED, MOST_LOOKS = 0.02, 200
+# Steps of hit-and-run for each dimension, chains that find out its shape.
+STEPS_PER_DIMENSION, N_CHAINS = 20, 256
+# Attempts to round a point differently, projections onto violated constraints, whole searches.
+N_ROUNDINGS, N_PROJECTIONS, N_SEARCHES = 24, 20, 40
+# Up to this number settings are listed rather than searched; seconds for the search of one.
+MOST_LISTED, SECONDS = 20_000, 10.0
+# Settings from which a first design is chosen.
+N_POOL = 1024
+
+
+class FeasibleSet:
+    """Which settings of a box are possible.
+
+    Parameters
+    ----------
+    space : ParameterSpace
+        The box.
+    constraints : sequence of str
+        Linear ones.
+    function : callable or None
+        Takes a setting and returns whether it is possible.
+    constants : dict
+        Sides that are fixed.
+
+    Raises
+    ------
+    ValueError
+        Where no setting satisfies all of them, with the reason.
+    """
+
+    def __init__(
+        self,
+        space: Any,
+        constraints: Sequence[str],
+        function: Callable[[dict[str, Any]], bool] | None,
+        constants: Mapping[str, Any],
+    ) -> None:
+        self.space: Any = space  # which imports this module
+        self.function: Callable[[dict[str, Any]], bool] | None = function
+        names = [*space.names, *constants]
+        given = read_constraints(constraints, names)
+        axes = dict(space.axes)
+        for each in given:
+            for name, _ in each.coefficients:
+                numeric = axes[name].ordered if name in axes else _is_number(constants[name])
+                if not numeric:
+                    raise ValueError(f"constraint {each.text!r}: {name} is no number")
+        fixed = {name: float(value) for name, value in constants.items() if _is_number(value)}
+        #: All linear constraints, and the sides in them.
+        self.linear: list[Linear] = [without_constants(each, fixed) for each in given]
+        used = {name for each in self.linear for name, _ in each.coefficients}
+        self.sides: list[int] = [i for i, (name, _) in enumerate(space.axes) if name in used]
+        self._axes: list[Any] = [space.axes[i][1] for i in self.sides]
+        self._column = {space.axes[i][0]: j for j, i in enumerate(self.sides)}
+        self.limits: np.ndarray = np.array([axis.limits for axis in self._axes]).reshape(-1, 2)
+        self._A, self._b = self._rows(equal=False)
+        self._E, self._e = self._rows(equal=True)
+        largest = np.abs(self.limits).max(axis=1, initial=0.0)
+        self._slack_A = TOLERANCE * (np.abs(self._A) @ largest + np.abs(self._b))
+        self._slack_E = TOLERANCE * (np.abs(self._E) @ largest + np.abs(self._e))
+        if self.linear:
+            self._check_possible()
+
+    def _rows(self, equal: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients (k, m) and bounds (k,) of the equations, or of the inequalities."""
+        chosen = [each for each in self.linear if each.equal == equal]
+        A = np.zeros((len(chosen), len(self.sides)))
+        for row, each in zip(A, chosen, strict=True):
+            for name, c in each.coefficients:
+                row[self._column[name]] += c
+        return A, np.array([each.bound for each in chosen])
+
+    # -- whether there are any --------------------------------------------------------------
+
+    def _check_possible(self) -> None:
+        """Raise ValueError with the reason where no numbers satisfy the linear constraints."""
+        for each in self.linear:
+            self._check_alone(each)
+        for in_steps in (False, True):
+            if self._solution(self.linear, in_steps) is not None:
+                continue
+            among = list(self.linear)
+            for each in self.linear:
+                fewer = [other for other in among if other is not each]
+                if self._solution(fewer, in_steps) is None:
+                    among = fewer
+            texts = " and ".join(dict.fromkeys(repr(each.text) for each in among))
+            steps = ", at any values that can be set" if in_steps else " within the sides"
+            what = "cannot hold together" if len(among) > 1 else "cannot hold"
+            raise ValueError(f"the constraints leave no setting: {texts} {what}{steps}")
+
+    def _check_alone(self, each: Linear) -> None:
+        """Raise ValueError where a constraint holds nowhere within the sides."""
+        c = np.zeros(len(self.sides))
+        for name, factor in each.coefficients:
+            c[self._column[name]] += factor
+        ends = np.sort(c[:, np.newaxis] * self.limits, axis=1).sum(axis=0)
+        slack = TOLERANCE * (np.abs(c) @ np.abs(self.limits).max(axis=1, initial=0.0) + 1e-300)
+        if ends[0] > each.bound + slack or (each.equal and ends[1] < each.bound - slack):
+            relation, (low, high), bound, left = "=", ends, each.bound, each.left
+            if not each.equal:
+                relation = "at most"
+                if all(factor <= 0.0 for _, factor in each.coefficients):  # it was a >=
+                    other = Linear("", tuple((n, -v) for n, v in each.coefficients), 0.0, False)
+                    relation, left = "at least", other.left
+                    low, high, bound = -ends[1], -ends[0], -each.bound
+            raise ValueError(
+                f"the constraints leave no setting: {each.text!r} cannot hold, for {left} is from "
+                f"{low + 0.0:g} to {high + 0.0:g} within the sides, and must be {relation} "
+                f"{bound:g}"
+            )
+
+    def _solution(
+        self, linear: Sequence[Linear], in_steps: bool, goal: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Numbers (m,) that satisfy linear constraints, nearest to a goal where one is given.
+
+        Steps and lists are whole numbers of a mixed-integer program.
+        """
+        from scipy.optimize import Bounds, LinearConstraint, milp  # takes long to import
+        from scipy.sparse import lil_matrix
+
+        m = len(self.sides)
+        low, high = self.limits.T
+        blocks = [self._choice_of(j) if in_steps else None for j in range(m)]
+        n_more = [0 if block is None else len(block[1]) for block in blocks]
+        n = 2 * m + sum(n_more)  # numbers, distances to the goal, and the whole numbers of steps
+        rows: list[tuple[dict[int, float], float, float]] = []
+        for each in linear:
+            columns = {self._column[name]: 0.0 for name, _ in each.coefficients}
+            for name, c in each.coefficients:
+                columns[self._column[name]] += c
+            slack = 0.1 * TOLERANCE * (abs(each.bound) + np.abs(self.limits).max(initial=0.0))
+            least = each.bound - slack if each.equal else -np.inf
+            rows.append((columns, least, each.bound + slack))
+        lower = np.concatenate([low, np.zeros(m + sum(n_more))])
+        upper = np.concatenate([high, np.full(m, np.inf), np.ones(sum(n_more))])
+        whole = np.zeros(n)
+        place = 2 * m
+        for j, block in enumerate(blocks):
+            if block is None:
+                continue
+            start, factors, most = block
+            columns = {j: -1.0, **{place + i: f for i, f in enumerate(factors)}}
+            rows.append((columns, -start, -start))
+            upper[place : place + len(factors)] = most
+            if len(factors) > 1:
+                rows.append(({place + i: 1.0 for i in range(len(factors))}, 1.0, 1.0))
+            whole[place : place + len(factors)] = 1
+            place += len(factors)
+        cost = np.zeros(n)
+        if goal is not None:
+            cost[m : 2 * m] = 1.0 / np.where(high > low, high - low, 1.0)
+            for j in range(m):
+                rows.append(({j: 1.0, m + j: -1.0}, -np.inf, goal[j]))
+                rows.append(({j: -1.0, m + j: -1.0}, -np.inf, -goal[j]))
+        A = lil_matrix((len(rows), n))
+        for i, (columns, _, _) in enumerate(rows):
+            for j, value in columns.items():
+                A[i, j] = value
+        ends = np.array([row[1:] for row in rows]).reshape(-1, 2)
+        found = milp(
+            cost,
+            integrality=whole,
+            bounds=Bounds(lower, upper),
+            constraints=LinearConstraint(A.tocsr(), *ends.T) if len(rows) else (),
+            options={"time_limit": SECONDS},
+        )
+        if found.x is None:
+            # Where the search was given up, nothing is known against it.
+            return None if found.status == 2 else 0.5 * (low + high)
+        return np.clip(found.x[:m], low, high)
+
+    def _choice_of(self, j: int) -> tuple[float, np.ndarray, float] | None:
+        """Start, factors and most of the whole numbers that a side is made of, None if of none.
+
+        Even steps are one number of them; of uneven values each is there once or not.
+        """
+        axis = self._axes[j]
+        if not (axis.discrete or axis.stepped):
+            return None
+        low, high = self.limits[j]
+        if axis.discrete and axis.n_settings > MOST_LISTED:
+            step = float(getattr(getattr(axis, "values", None), "step", 1.0))
+            return low, np.array([step]), (high - low) / step
+        values = np.unique(axis.numbers(axis.middles()))
+        gaps = np.diff(values)
+        if len(gaps) and np.ptp(gaps) <= TOLERANCE * (high - low):
+            return low, gaps[:1], float(len(gaps))
+        return 0.0, values, 1.0
+
+    # -- which are --------------------------------------------------------------------------
+
+    def numbers(self, points: np.ndarray) -> np.ndarray:
+        """Numbers (n, m) of the sides in linear constraints at points (n, d)."""
+        columns = [
+            axis.numbers(points[:, i]) for i, axis in zip(self.sides, self._axes, strict=True)
+        ]
+        return np.column_stack(columns) if columns else np.empty((len(points), 0))
+
+    def holds(self, X: np.ndarray) -> np.ndarray:
+        """Return whether numbers (n, m) satisfy the linear constraints, shape (n,)."""
+        low, high = self.limits.T
+        return (
+            (self._b + self._slack_A >= X @ self._A.T).all(axis=1)
+            & (np.abs(X @ self._E.T - self._e) <= self._slack_E).all(axis=1)
+            & ((low <= X) & (high >= X)).all(axis=1)
+        )
+
+    def keeps(self, points: np.ndarray) -> np.ndarray:
+        """Return whether points (n, d) satisfy everything, shape (n,)."""
+        out = self.holds(self.numbers(points))
+        if self.function is not None:
+            for i in np.flatnonzero(out):
+                out[i] = bool(self.function(self.space.setting(points[i])))
+        return out
+
+    # -- points of it -----------------------------------------------------------------------
+
+    @cached_property
+    def every_point(self) -> np.ndarray | None:
+        """A point of every possible setting; None where there are too many."""
+        if self.space.n_settings > MOST_LISTED:
+            return None
+        points = self.space.every_point()
+        points = points[self.keeps(points)]
+        if not len(points):
+            raise self._none(int(self.space.n_settings))
+        return points
+
+    def _none(self, n: int) -> ValueError:
+        return ValueError(
+            f"the constraints leave no setting: none of {n} was possible"
+            + (", feasible(params) was false for all of them" if self.function else "")
+        )
+
+    def sample(self, n: int, shift: np.ndarray) -> np.ndarray:
+        """Points (n, d) of possible settings, spread over all of them.
+
+        ``shift`` (d,), in [0, 1), makes them random.
+        """
+        if self.every_point is not None:
+            rng = np.random.default_rng(np.floor(shift * 2**32).astype(np.int64))
+            order = rng.permutation(len(self.every_point))
+            return self.every_point[np.resize(order, n)]
+        if not len(self._E):
+            found = self._sieved(n, shift)
+            if found is not None:
+                return found
+        rng = np.random.default_rng(np.floor(shift * 2**32).astype(np.int64))
+        found = np.empty((0, self.space.n_axes))
+        looked = 0
+        for search in range(N_SEARCHES):
+            base = spread_points(self.space.bounds, n, rng.random(len(shift)))
+            base = self.space.settable(base)
+            X, good = self._settled(self._hit_and_run(n, rng), rng)
+            if not good.any() and not len(found) and search >= 2:
+                X, good = self._searched(self._hit_and_run(8, rng))
+                base = base[: len(X)]
+            base, looked = self._put(base, X)[good], looked + len(X)
+            found = np.concatenate([found, base[self.keeps(base)]])
+            if len(found) >= n:
+                return found[:n]
+        if not len(found):
+            raise self._none(looked)
+        return found[np.resize(np.arange(len(found)), n)]
+
+    def _sieved(self, n: int, shift: np.ndarray) -> np.ndarray | None:
+        """Points that fill the box, those that are possible; None where they are too few."""
+        most = n if self.function is not None else 4 * n
+        while True:
+            points = self.space.settable(spread_points(self.space.bounds, most, shift))
+            points = points[self.keeps(points)]
+            share = len(points) / most
+            if len(points) >= n:
+                return points[:n]
+            if share < FEWEST_SIEVED or most > MOST_LOOKS * n:
+                return None
+            most = int(1.2 * n / share) + 1
+
+    def _put(self, points: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Points with other numbers (n, m) of the sides in linear constraints."""
+        out = points.copy()
+        for j, (i, axis) in enumerate(zip(self.sides, self._axes, strict=True)):
+            out[:, i] = axis.placed(X[:, j])
+        return out
+
+    def _searched(self, goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers that can be set, each the nearest to a goal, and which are possible."""
+        found = [self._solution(self.linear, True, goal) for goal in goals]
+        X = np.array([each for each in found if each is not None]).reshape(-1, len(self.sides))
+        X = self.numbers(self._put(np.zeros((len(X), self.space.n_axes)), X))
+        return X, self.holds(X)
+
+    # -- the polytope, in units of the sides ---------------------------------------------------
+
+    @cached_property
+    def _polytope(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Rows (k, m) and bounds (k,) of a polytope, a point inside, directions (m, r) within."""
+        from scipy.optimize import linprog
+
+        low, high = self.limits.T
+        side = np.where(high > low, high - low, 1.0)
+        m = len(side)
+        R = np.vstack([self._A * side, np.eye(m), -np.eye(m)])
+        # A little less than is allowed, so that rounding does not lead outside.
+        b = np.concatenate([self._b - self._A @ low - self._slack_A, np.ones(m), np.zeros(m)])
+        E, e = self._E * side, self._e - self._E @ low
+        size = np.abs(R).sum(axis=1)
+        flat, limits, corners = [], [], []
+        for row, bound, unit in zip(R, b, size, strict=True):
+            found = linprog(row, R, b + 2.0 * TOLERANCE * size, E if len(E) else None, _or_none(e))
+            if found.x is None:
+                continue
+            corners.append(found.x)
+            if bound - found.fun <= 1e-7 * unit:
+                flat.append(row)  # it holds with equality everywhere
+                limits.append(bound)
+        inside = np.mean(corners, axis=0) if corners else np.full(m, 0.5)
+        free = np.eye(m)
+        if len(flat) or len(E):
+            rows = np.vstack([E, *flat])
+            free = null_space(rows)
+            # Programs solve equations to within a tolerance of theirs.
+            inside = inside - np.linalg.pinv(rows) @ (rows @ inside - np.append(e, limits))
+        moving = np.abs(R @ free).max(axis=1, initial=0.0) > TOLERANCE
+        return R[moving], b[moving], inside, free
+
+    def _hit_and_run(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Numbers (n, m), uniform in the polytope: of n chains each the last."""
+        R, b, inside, free = self._polytope
+        low, high = self.limits.T
+        r = free.shape[1]
+        if not r:
+            return np.tile(low + inside * (high - low), (n, 1))
+
+        def walked(U: np.ndarray, shape: np.ndarray, n_steps: int) -> np.ndarray:
+            for _ in range(n_steps):
+                D = rng.standard_normal((len(U), r)) @ shape.T @ free.T
+                ahead, room = D @ R.T, np.maximum(b - U @ R.T, 0.0)
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                    t = room / ahead
+                most = np.where(ahead > 1e-14, t, np.inf).min(axis=1)
+                least = np.where(ahead < -1e-14, t, -np.inf).max(axis=1)
+                move = least + rng.random(len(U)) * (most - least)
+                U = U + np.where(np.isfinite(move), move, 0.0)[:, np.newaxis] * D
+            return U
+
+        steps = STEPS_PER_DIMENSION * r
+        U = walked(np.tile(inside, (N_CHAINS, 1)), np.eye(r), steps)
+        spread = np.cov((U @ free).T).reshape(r, r)
+        shape = np.linalg.cholesky(
+            spread + 1e-12 * np.trace(spread) * np.eye(r) + 1e-30 * np.eye(r)
+        )
+        U = walked(U[np.resize(np.arange(len(U)), n)], shape, steps)
+        return low + U * (high - low)
+
+    # -- what can be set --------------------------------------------------------------------
+
+    @cached_property
+    def _computed(self) -> tuple[list[int], np.ndarray, np.ndarray]:
+        """Sides that the equations determine, and how: as bounds - factors @ others.
+
+        Continuous sides are computed first, then the sides with the finest steps, so that the steps
+        of the others add up to theirs.
+        """
+        # Of steps that are alike the side that is longest has the most room.
+        return self._solved(np.lexsort((-np.diff(self.limits)[:, 0], np.round(self._gaps, 12))))
+
+    @property
+    def _gaps(self) -> np.ndarray:
+        """Distance of two steps of each side, 0 of those that are continuous, shape (m,)."""
+        gaps = []
+        for axis, (low, high) in zip(self._axes, self.limits, strict=True):
+            gridded = axis.discrete or axis.stepped
+            gaps.append((high - low) / max(1.0, axis.n_settings - 1.0) if gridded else 0.0)
+        return np.array(gaps)
+
+    def _solved(self, order: np.ndarray) -> tuple[list[int], np.ndarray, np.ndarray]:
+        """Solve the equations for the first sides in an order for which that is possible."""
+        E, e = self._E.copy(), self._e.copy()
+        pivots: list[int] = []
+        for j in order.tolist():
+            row = len(pivots)
+            if row == len(E):
+                break
+            best = row + int(np.abs(E[row:, j]).argmax())
+            if abs(E[best, j]) <= 1e-12 * np.abs(self._E).max(initial=1e-300):
+                continue
+            E[[row, best]], e[[row, best]] = E[[best, row]], e[[best, row]]
+            e[row] /= E[row, j]
+            E[row] /= E[row, j]
+            for other in range(len(E)):
+                if other != row:
+                    e[other] -= E[other, j] * e[row]
+                    E[other] -= E[other, j] * E[row]
+            pivots.append(j)
+        E, e = E[: len(pivots)], e[: len(pivots)]
+        E[:, pivots] = 0.0
+        return pivots, E, e
+
+    def adjusted(self, points: np.ndarray, kept: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Points (n, d) on the equations, and which are possible but for steps.
+
+        What has to change so that the equations hold are sides that are not ``kept``, if that can
+        be; so a picture varies one part of a mixture while another makes room for it.
+        """
+        X = self.numbers(points)
+        if len(self._E):
+            last = np.isin(self.sides, np.asarray(kept))
+            # The side that there is most of at these points gives way.
+            pivots, factors, bounds = self._solved(np.lexsort((-X.mean(axis=0), last)))
+            X[:, pivots] = bounds - X @ factors.T
+            low, high = self.limits.T
+            points = points.copy()
+            for j in pivots:
+                axis, numbers = self._axes[j], np.clip(X[:, j], low[j], high[j])
+                points[:, self.sides[j]] = axis.between(numbers)
+        possible = self.holds(X)
+        if self.function is not None:
+            for i in np.flatnonzero(possible):
+                possible[i] = bool(self.function(self.space.setting(points[i])))
+        return points, possible
+
+    def _settled(self, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers (n, m) moved to what can be set and is possible, and where that was found.
+
+        Each number is rounded to its nearest step, and where that violates something, another way,
+        by chance.
+        """
+        pivots, factors, bounds = self._computed
+        out, good = X.copy(), np.zeros(len(X), dtype=bool)
+        gaps = self._gaps
+        for trial in range(N_ROUNDINGS):
+            left = np.flatnonzero(~good)
+            if not len(left):
+                break
+            Y = X[left]
+            if trial:
+                Y = Y + rng.uniform(-0.75, 0.75, Y.shape) * gaps
+            Y = self._rounded(Y, set(pivots))
+            if pivots:
+                solved = bounds - Y @ factors.T
+                Y[:, pivots] = _short(solved, np.abs(self.limits[pivots]).max(axis=1))
+            Z = self._rounded(Y, set(range(Y.shape[1])) - set(pivots))
+            fits = self.holds(Z)
+            out[left[fits]], good[left[fits]] = Z[fits], True
+            if not gaps.any():
+                break
+        return out, good
+
+    def _rounded(self, X: np.ndarray, but: set[int]) -> np.ndarray:
+        """Numbers (n, m), each the nearest that can be set, but for some sides."""
+        out = X.copy()
+        for j, axis in enumerate(self._axes):
+            if j not in but:
+                out[:, j] = axis.numbers(axis.placed(X[:, j]))
+        return out
+
+    # -- around what is good ----------------------------------------------------------------
+
+    def usable(self, points: np.ndarray) -> np.ndarray:
+        """Of points (n, d) those that are possible once they are moved to what can be set."""
+        settable = self.space.settable(points)
+        return settable[self.keeps(settable)]
+
+    def beside(
+        self, centers: np.ndarray, points: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Possible points near others, each from a center (n, d) towards a point (n, d).
+
+        Where a step leads outside it is projected onto what it violates, so that it goes on along
+        the boundary; where nothing possible is found there it stays at its center.
+        """
+        out = self.space.settable(points)
+        if self.sides:
+            low, high = self.limits.T
+            side = np.where(high > low, high - low, 1.0)
+            R, b, _, free = self._polytope
+            at = (self.numbers(centers) - low) / side
+            raw = np.column_stack(
+                [axis.numbers(points[:, i]) for i, axis in zip(self.sides, self._axes, strict=True)]
+            )
+            onto = free @ free.T
+            goal = at + ((raw - low) / side - at) @ onto
+            normals = R @ onto
+            lengths = (normals**2).sum(axis=1)
+            for _ in range(N_PROJECTIONS):
+                worst = 0.0
+                for normal, bound, row, length in zip(normals, b, R, lengths, strict=True):
+                    over = np.maximum(goal @ row - bound, 0.0)
+                    worst = max(worst, over.max(initial=0.0))
+                    goal = goal - (over / length)[:, np.newaxis] * normal
+                if worst <= TOLERANCE:
+                    break
+            # What is still outside goes only as far as it may.
+            D = goal - at
+            ahead, room = D @ R.T, np.maximum(b - at @ R.T, 0.0)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                share = np.where(ahead > room, room / ahead, 1.0).min(axis=1, initial=1.0)
+            X, good = self._settled(low + (at + share[:, np.newaxis] * D) * side, rng)
+            out = self._put(out, X)
+            out[~good] = centers[~good]
+        possible = self.keeps(out)
+        out[~possible] = centers[~possible]
+        return out
+
+    # -- the first design -------------------------------------------------------------------
+
+    def design(self, n: int, seed: int, more: int) -> np.ndarray:
+        """N possible points that fill the set evenly, and ``more`` in case of need.
+
+        They lie at the centres of as many clusters of points that are spread over the set, which
+        leaves no gaps and, unlike corners of a mixture, tells of what is around them.
+        """
+        from scipy.cluster.vq import kmeans2
+
+        from skgpb.domains.first_design import farthest, in_sides
+
+        rng = np.random.default_rng([seed, 0, 0, 3])
+        bounds = self.space.bounds
+        pool = self.sample(N_POOL, rng.random(len(bounds)))
+        pool = np.unique(pool, axis=0)
+        unit = in_sides(pool, bounds)
+        chosen: list[int] = []
+        if n and len(pool) > n:
+            middles, _ = kmeans2(unit, n, minit="++", seed=rng, missing="warn")
+            for middle in rng.permutation(middles):
+                distance = ((unit - middle) ** 2).sum(axis=1)
+                distance[chosen] = np.inf
+                chosen.append(int(distance.argmin()))
+        else:
+            chosen = rng.permutation(len(pool))[:n].tolist()
+        for _ in range(more):
+            other = farthest(pool, pool[chosen], bounds)
+            if other is None:
+                break
+            chosen.append(other)
+        return pool[chosen]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def _or_none(e: np.ndarray) -> np.ndarray | None:
+    return e if len(e) else None
+
+
+def _short(values: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Numbers (n, k) without the digits that only rounding has made."""
+    with np.errstate(divide="ignore"):
+        digits = 12.0 - np.ceil(np.log10(np.maximum(units, 1e-300)))
+    scale = 10.0**digits
+    return np.round(values * scale) / scale

@@ -1,0 +1,296 @@
+"""Cells, discs or points that stand for all of some sizes in a box."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.candidates import (
+    GRID_DIMENSIONS,
+    LOCAL_SHARE,
+    N_CENTERS,
+    points_near,
+    spread_points,
+)
+from skgpb.domains.cells import SAME_SIZE, are_among, runs_around
+from skgpb.domains.first_design import first_points
+from skgpb.domains.layout import Layout
+from skgpb.domains.query import PointsQuery
+from skgpb.domains.space import Axis, ParameterSpace
+from skgpb.utils import check_inside
+
+# Number of cells that move in a round.
+N_MOVED = 16
+
+
+class FreeCells(ArmSet):
+    """Candidate cells of some sizes in a box; a point has size 0.
+
+    There are equally many of each size. Most of them fill the box evenly. A quarter in up to
+    three dimensions, and half beyond that, follow the posterior: they are at the best targets and
+    around them, at distances of every order of magnitude.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_sizes, d)
+        Their sides; 0 for points.
+    bounds : ndarray of shape (d, 2)
+        The box.
+    n : int
+        How many cells stand for all, of all sizes together.
+    layout : Layout or None
+        What the columns of rows are. None stands for points.
+    seed : list of int
+        Seeds those that fill the box.
+    space : ParameterSpace, default=None
+        Names of the sides of the box; None if they have none.
+    tasks : ndarray of shape (n_sizes,), default=None
+        Number of the function that cells of each size average, if rows have a column for that.
+    n_tasks : int, default=1
+        How many functions there are.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, n_columns)
+        The present cells.
+    size_of : ndarray of shape (n,)
+        The number of the size of each.
+    free : ndarray of shape (d,)
+        Which sides of the box a cell moves along continuously.
+    """
+
+    def __init__(
+        self,
+        sizes: np.ndarray,
+        bounds: np.ndarray,
+        n: int,
+        layout: Layout | None,
+        seed: list[int],
+        space: ParameterSpace | None = None,
+        *,
+        tasks: np.ndarray | None = None,
+        n_tasks: int = 1,
+    ) -> None:
+        super().__init__(np.empty((0, len(bounds))), bounds, layout, space)
+        self.sizes = sizes
+        self.tasks: np.ndarray = np.zeros(len(sizes), dtype=np.intp) if tasks is None else tasks
+        self.n_tasks = n_tasks
+        # Which sides have separate values, and their axes.
+        axes = [] if space is None else [axis for _, axis in space.axes]
+        self._separate: dict[int, Axis] = {i: axis for i, axis in enumerate(axes) if axis.discrete}
+        self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
+        self._rooms = [self._room_of(side) for side in sizes]
+        each = max(n // len(sizes), 2 * N_CENTERS)
+        fills = len(bounds) <= GRID_DIMENSIONS
+        self._n_local = each // (LOCAL_SHARE if fills else 2)
+        self.size_of: np.ndarray = np.repeat(np.arange(len(sizes)), each)
+        if space is not None and self._separate and not sizes.any() and space.n_settings <= each:
+            # All settings stand for themselves, and none has to move.
+            self._n_local = 0
+            settings = space.every_point()
+            each = len(settings)
+            self.size_of = np.repeat(np.arange(len(sizes)), each)
+            parts = [self.placed(settings, number) for number in range(len(sizes))]
+        else:
+            parts = []
+            for number in range(len(sizes)):
+                shift = np.random.default_rng([*seed, number, 3]).random(len(bounds))
+                parts.append(self.placed(spread_points(self.room(number), each, shift), number))
+        self._lie_at(np.concatenate(parts))
+        # The one that moves next of each size, once all of them have moved.
+        self._next = -1
+        # Which sizes the first design is of.
+        self.first_sizes: np.ndarray = np.arange(len(sizes))
+        self.moving: np.ndarray = np.flatnonzero(
+            np.tile(np.arange(each) >= each - self._n_local, len(sizes))
+        )
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """The sizes, each with its cost and noise variance."""
+        if self.layout.tail is not None:
+            return "fidelity (and size of cells)"
+        return "radius of discs" if self.layout.ball else "size of cells"
+
+    @property
+    def follows(self) -> bool:
+        """True if some of its members follow what is known."""
+        return True
+
+    # -- where they lie ---------------------------------------------------------------------
+
+    def room(self, number: int) -> np.ndarray:
+        """Box (d, 2) of the centres of cells of a size."""
+        return self._rooms[number]
+
+    def _room_of(self, sides: np.ndarray) -> np.ndarray:
+        lower, upper = self.bounds.T
+        half = np.minimum(0.5 * sides, 0.5 * (upper - lower)) * self.free
+        return np.column_stack([lower + half, upper - half])
+
+    def placed(self, centers: np.ndarray, number: int) -> np.ndarray:
+        """Descriptor rows, without contexts, of cells of a size at these centres."""
+        rows = self._boxes_at(centers, number)
+        if self.layout.tail is None:
+            return rows
+        return np.column_stack([rows, np.full(len(rows), float(self.tasks[number]))])
+
+    def _boxes_at(self, centers: np.ndarray, number: int) -> np.ndarray:
+        if not self.layout.boxes:
+            return centers if self.space is None else self.space.snapped(centers)
+        half = 0.5 * self.sizes[number] * self.free
+        low, high = self.bounds.T
+        lower, upper = np.maximum(centers - half, low), np.minimum(centers + half, high)
+        for i, axis in self._separate.items():
+            runs = runs_around(axis, centers[:, i], int(self.sizes[number, i]))
+            lower[:, i], upper[:, i] = runs.T
+        return np.hstack([lower, upper])
+
+    def _where_it_lies(self, centers: np.ndarray, number: int) -> np.ndarray:
+        """Centres (n, d) of the cells of a size that are placed at these centres."""
+        centers = np.clip(centers, *self.room(number).T)
+        if not self._separate:
+            return centers
+        return self.layout.of_actions.places(self.placed(centers, number))
+
+    def follow_anew(self) -> None:
+        """Let all cells that follow what is known move when cells move next."""
+        self._next = -1
+
+    def move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Let some cells lie at and around ``centers`` (k, d); which rows they are.
+
+        At first all that follow what is known move, and later N_MOVED at a time, in turn. Of the
+        centers those are taken where no cell of the size lies yet.
+        """
+        if not self._n_local:
+            return self.moving
+        plain = self.plain.copy()
+        moved = []
+        each = self._n_local if self._next < 0 else -(-N_MOVED // len(self.sizes))
+        each = min(each, self._n_local)
+        turn = (max(self._next, 0) + np.arange(each)) % self._n_local
+        self._next = (max(self._next, 0) + each) % self._n_local
+        places = self.every_place()
+        for number, local in enumerate(np.split(self.moving, len(self.sizes))):
+            slots, room = local[turn], self.room(number)
+            stays = self.size_of == number
+            stays[slots] = False
+            at = self._where_it_lies(centers, number)
+            others, same = places[stays], np.ones((len(at), np.count_nonzero(stays)), dtype=bool)
+            for axis, (low, high) in enumerate(room):  # faster than over the last of three axes
+                away = np.abs(others[:, axis] - at[:, axis, np.newaxis])
+                same &= away <= SAME_SIZE * (high - low)
+            new = at[~same.any(axis=1)][: -(-each // 2)]
+            around = points_near(room, at, each - len(new), rng)
+            plain[slots] = self.placed(np.concatenate([new, around]), number)
+            moved.append(slots)
+        self._lie_at(plain)
+        return np.concatenate(moved)
+
+    def put(self, query: Arm | PointsQuery) -> int:
+        """Let a cell of some size lie where a query does, of any size, and return which row.
+
+        It is the next of those that move, which it is left to stand for until it does; -1 where
+        none moves, or in contexts, where nothing is tracked from one round to the next.
+        """
+        if not self._n_local or self.context is not None:
+            return -1
+        number = max(self.number_of_size(query), 0)
+        local = np.split(self.moving, len(self.sizes))[number]
+        slot = int(local[(max(self._next, 0) - 1) % self._n_local])
+        plain = self.plain.copy()
+        plain[slot] = self.block_of(query)[0]
+        self._lie_at(plain)
+        return slot
+
+    # -- queries ----------------------------------------------------------------------------
+
+    def arm(self, slot: int) -> Arm:
+        """Return the query of a row; it has no number, for cells come and go."""
+        return self.query_of(-1, self.rows[slot].copy())
+
+    def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
+        """Of n cells of ``first_sizes`` in turn the one farthest from ``known``.
+
+        They fill the room that the centres of their size have.
+        """
+        places = first_points(self.bounds, n, seed, len(failed))
+        numbers = self.first_sizes[np.arange(len(places)) % len(self.first_sizes)]
+        lower, side = self.bounds[:, 0], self.bounds[:, 1] - self.bounds[:, 0]
+        for number in self.first_sizes:
+            chosen, room = numbers == number, self.room(int(number))
+            share = (room[:, 1] - room[:, 0]) / np.where(side > 0.0, side, 1.0)
+            at = room[:, 0] + share * (places[chosen] - lower)
+            places[chosen] = self._where_it_lies(at, int(number))
+        i = self._next_place(places, n, known, failed)
+        if i is None:
+            return None
+        return self.placed_arm(self.placed(places[i : i + 1], int(numbers[i]))[0])
+
+    def told(self, values: np.ndarray) -> Arm | None:
+        """Return the query of a point, (n_sides + 1,), with the number of a function behind it."""
+        n, n_sides = self.layout.n_context, self.layout.n_sides
+        if self.layout.tail is None or values.shape != (n_sides + 1,):
+            return None
+        task = values[-1]
+        if not (0 <= task < self.n_tasks and task == np.floor(task)):
+            raise ValueError(
+                f"the last of {n_sides - n + 1} numbers of a point is its fidelity, an integer "
+                f"from 0 to {self.n_tasks - 1}; got {float(task)!r}"
+            )
+        check_inside(values[None, n:-1], self.bounds)
+        if n:
+            check_inside(values[None, :n], self.context_bounds)
+        row = self.rows_of(values[None, :-1])[0]
+        row[-1] = task
+        return self.query_of(-1, row)
+
+    def _has(self, index: int, plain: np.ndarray) -> bool:
+        if index != -1 or plain.ndim != 1:
+            return False
+        if self.layout.tail is not None and not 0 <= plain[-1] < self.n_tasks:
+            return False
+        corners = self.layout.of_actions.corners(plain[np.newaxis])
+        check_inside(np.concatenate(corners), self.bounds)
+        return True
+
+    # -- sizes ------------------------------------------------------------------------------
+
+    def sides_of(self, query: Arm | PointsQuery) -> np.ndarray | None:
+        """Return the sides (d,) of a query, None if it is of none of the sizes."""
+        number = self.number_of_size(query)
+        return None if number < 0 else self.sizes[number]
+
+    def sizes_like(self, sizes: np.ndarray) -> np.ndarray:
+        """Return the numbers of the sizes that are among ``sizes`` (n, d)."""
+        return np.flatnonzero(are_among(self.sizes, sizes, self.bounds))
+
+    def number_of_size(self, query: Arm | PointsQuery) -> int:
+        """Return the number of the function and size of a query, -1 if there is none such."""
+        alike = np.arange(len(self.sizes))
+        if self.layout.tail is not None:
+            alike = np.flatnonzero(self.tasks == (query.task if isinstance(query, Arm) else 0))
+        number = self.nearest_size(query, alike)
+        return -1 if number < 0 else int(alike[number])
+
+    def nearest_size(self, query: Arm | PointsQuery, numbers: np.ndarray) -> int:
+        """Return which of some sizes (k,) a query has, -1 if none of them."""
+        unit = self.bounds[:, 1] - self.bounds[:, 0]
+        sides, sizes = self._sides_in(query), self.sizes[numbers]
+        if self._separate:
+            # Numbers of values; a point has one.
+            sizes = np.where(self.free, sizes, np.maximum(sizes, 1.0))
+            unit = np.where(self.free, unit, 1.0)
+        away = (np.abs(sizes - sides) / unit).max(axis=1)
+        nearest = int(np.argmin(away))
+        return nearest if away[nearest] <= SAME_SIZE else -1
+
+    def _sides_in(self, query: Arm | PointsQuery) -> np.ndarray:
+        """Sides (d,) of a query, whatever they are: numbers of values where these are separate."""
+        lower, upper = (each[self.layout.n_context :] for each in np.split(query.box, 2))
+        sides = upper - lower
+        for i, axis in self._separate.items():
+            first, last = axis.run(lower[i], upper[i])
+            sides[i] = last - first + 1
+        return sides

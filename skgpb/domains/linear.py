@@ -1,0 +1,229 @@
+"""Linear equations and inequalities as people write them: ``A + B <= 100``.
+
+The text is read by a parser of its own and never run. Names may have any characters, such as
+"temperature (°C)": the parser knows the names of the sides and takes the longest one that fits.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+# Characters of a constraint, parentheses within each other, constraints of a box.
+LONGEST, DEEPEST, MOST_CONSTRAINTS = 1000, 20, 100
+_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_RELATION = re.compile(r"<=|>=|==|=<|=>|≤|≥|=|<|>")
+_MEANT = {"≤": "<=", "=<": "<=", "≥": ">=", "=>": ">=", "==": "="}
+_FORM = "a constraint is like A + B <= 100, A + B + C = 1 or 10 <= 2*A - B <= 50"
+
+
+@dataclass(frozen=True)
+class Linear:
+    """An inequality sum of coefficient times side <= bound, or an equation.
+
+    Attributes
+    ----------
+    text : str
+        As it was written.
+    coefficients : tuple of pairs
+        Names of sides, and what they count.
+    bound : float
+    equal : bool
+        Whether it is an equation.
+    """
+
+    text: str
+    coefficients: tuple[tuple[str, float], ...]
+    bound: float
+    equal: bool
+
+    @property
+    def left(self) -> str:
+        """The sum as a text."""
+        out = ""
+        for name, c in self.coefficients:
+            factor = "" if abs(c) == 1.0 else f"{abs(c):g}*"
+            out += (" - " if c < 0 else " + ") + factor + name
+        return "-" + out[3:] if out.startswith(" - ") else out[3:]
+
+
+def read_constraints(texts: Iterable[str], names: Sequence[str]) -> list[Linear]:
+    """Return what some texts say of sides.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        One constraint each, or several relations in a chain.
+    names : sequence of str
+        Of the sides.
+
+    Returns
+    -------
+    constraints : list of Linear
+
+    Raises
+    ------
+    ValueError
+        Where one is no linear relation between these sides; the message says which and why.
+    """
+    texts = list(texts)
+    if len(texts) > MOST_CONSTRAINTS:
+        raise ValueError(f"there are at most {MOST_CONSTRAINTS} constraints, got {len(texts)}")
+    return [each for text in texts for each in _Reader(text, names).read()]
+
+
+class _Reader:
+    """Reads one text from left to right."""
+
+    def __init__(self, text: str, names: Sequence[str]) -> None:
+        if len(text) > LONGEST:
+            raise ValueError(f"a constraint has at most {LONGEST} characters, got {len(text)}")
+        self.text, self.place, self.depth = text, 0, 0
+        self.names = sorted(names, key=len, reverse=True)
+
+    def read(self) -> list[Linear]:
+        sums, relations = [self._sum()], []
+        while not self._at_end():
+            relations.append(self._relation())
+            sums.append(self._sum())
+        if not relations:
+            raise self._wrong(f"there is no <=, >= or = in it: {_FORM}")
+        return [self._made(sums[i], relation, sums[i + 1]) for i, relation in enumerate(relations)]
+
+    def _made(self, left: dict[str, float], relation: str, right: dict[str, float]) -> Linear:
+        sign = -1.0 if relation == ">=" else 1.0
+        total = {name: sign * (left.get(name, 0.0) - right.get(name, 0.0)) for name in left | right}
+        bound = -total.pop("", 0.0) + 0.0
+        pairs = tuple((name, c) for name, c in total.items() if c)
+        if not pairs:
+            raise self._wrong(f"no side is left in it: {_FORM}")
+        if not all(map(math.isfinite, [bound, *(c for _, c in pairs)])):
+            raise self._wrong("its numbers are too large")
+        return Linear(self.text.strip(), pairs, bound, relation == "=")
+
+    # -- the grammar: sum = product (+|- product)*, product = factor ((*|/) factor)* -----------
+
+    def _sum(self) -> dict[str, float]:
+        total: dict[str, float] = {}
+        sign = self._sign() or 1.0
+        while True:
+            for name, c in self._product().items():
+                total[name] = total.get(name, 0.0) + sign * c
+            sign = self._sign()
+            if not sign:
+                return total
+
+    def _sign(self) -> float:
+        """The sign that stands here, 0 where there is none."""
+        found = 0.0
+        while (here := self._peek()) in ("+", "-", "−"):  # the last is a typographer's minus
+            self.place += 1
+            found = (found or 1.0) * (1.0 if here == "+" else -1.0)
+        return found
+
+    def _product(self) -> dict[str, float]:
+        total = self._factor()
+        while (here := self._peek()) in ("*", "·", "/"):
+            self.place += 1
+            sign = self._sign() or 1.0
+            other = {name: sign * c for name, c in self._factor().items()}
+            if here == "/":
+                if set(other) != {""}:
+                    raise self._wrong(f"it divides by a side, which is not linear: {self._hint}")
+                if not other[""]:
+                    raise self._wrong("it divides by 0")
+                total = {name: c / other[""] for name, c in total.items()}
+            elif set(other) == {""}:
+                total = {name: c * other[""] for name, c in total.items()}
+            elif set(total) == {""}:
+                total = {name: c * total[""] for name, c in other.items()}
+            else:
+                raise self._wrong(f"it multiplies sides, which is not linear: {self._hint}")
+        return total
+
+    _hint = "in Python give such a constraint as the function feasible"
+
+    def _factor(self) -> dict[str, float]:
+        here = self._peek()
+        if here == "(" and self._name() is None:
+            if self.depth == DEEPEST:
+                raise self._wrong(f"more than {DEEPEST} parentheses are within each other")
+            self.place += 1
+            self.depth += 1
+            total = self._sum()
+            if self._peek() != ")":
+                raise self._wrong("a parenthesis is not closed")
+            self.place += 1
+            self.depth -= 1
+            return total
+        name = self._name()
+        if name is not None:
+            self.place += len(name)
+            return {name: 1.0}
+        number = _NUMBER.match(self.text, self.place)
+        if number is None:
+            raise self._unknown()
+        self.place = number.end()
+        if self.text[self.place : self.place + 1] == ",":
+            raise self._wrong("a decimal point is a point, not a comma")
+        value = float(number.group())
+        # "2 A" and "2A" are 2*A; "2 3" is nothing.
+        if self._peek() == "(" or self._name() is not None:
+            return {name: value * c for name, c in self._factor().items()}
+        return {"": value}
+
+    def _relation(self) -> str:
+        found = _RELATION.match(self.text, self.place)
+        if found is None:
+            raise self._unknown()
+        if found.group() in ("<", ">"):
+            raise self._wrong(f"write {found.group()}= for {found.group()}")
+        self.place = found.end()
+        return _MEANT.get(found.group(), found.group())
+
+    # -- characters -------------------------------------------------------------------------
+
+    def _peek(self) -> str:
+        while self.text[self.place : self.place + 1].isspace():
+            self.place += 1
+        return self.text[self.place : self.place + 1]
+
+    def _at_end(self) -> bool:
+        return not self._peek()
+
+    def _name(self) -> str | None:
+        """The name that stands here, the longest; None where there is none."""
+        self._peek()
+        for name in self.names:
+            end = self.place + len(name)
+            if not name or self.text[self.place : end] != name:
+                continue
+            after = self.text[end : end + 1]
+            if not (_in_word(name[-1]) and _in_word(after)):
+                return name
+        return None
+
+    def _unknown(self) -> ValueError:
+        rest = self.text[self.place :]
+        if not rest.strip():
+            return self._wrong(f"it ends too early: {_FORM}")
+        word = re.match(r"\w+", rest)
+        shown = word.group() if word else rest[0]
+        among = ", ".join(sorted(self.names))
+        return self._wrong(f"{shown!r} is neither a number nor one of the sides {among}")
+
+    def _wrong(self, why: str) -> ValueError:
+        return ValueError(f"constraint {self.text.strip()!r}: {why}")
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def without_constants(each: Linear, constants: Mapping[str, float]) -> Linear:
+    """Return a constraint in which sides that are fixed are numbers."""
+    fixed = sum(c * constants[name] for name, c in each.coefficients if name in constants)
+    left = tuple((name, c) for name, c in each.coefficients if name not in constants)
+    return Linear(each.text, left, each.bound - fixed, each.equal)

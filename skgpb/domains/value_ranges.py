@@ -1,0 +1,279 @@
+"""Cells of a box that has sides of separate values: runs of them, and how they are cut.
+
+A cell holds a run of the values of every such side, in their order: integers from one to another,
+or some of the categories that follow each other in the list. Its corners are coordinates at which
+the run begins and ends.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skgpb.domains.space import SAME, Axis, ParameterSpace
+
+# As many points as a cell gets where nobody says how many: per axis, and in all.
+DEFAULT_POINTS = 10, 100
+# Points along each continuous side by which cells of one size are compared.
+FEW = 4
+# Places in the order of multiples of this are spread evenly however many are taken.
+GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+
+def spread(axis: Axis, low: float, high: float, n: int) -> np.ndarray:
+    """Coordinates of at most n values between two, as far apart as can be."""
+    if not axis.discrete:
+        n = n if high > low else 1
+        return low + (np.arange(n) + 0.5) * ((high - low) / n)
+    first, last = axis.run(low, high)
+    count = last - first + 1
+    n = min(n, count)
+    return axis.middles_of(first + (2 * np.arange(n) + 1) * count // (2 * n))
+
+
+def reach(axis: Axis, low: float, high: float) -> tuple[float, float]:
+    """Coordinates of the first and of the last value between two."""
+    if not axis.discrete:
+        return low, high
+    first, last = axis.middles_of(np.array(axis.run(low, high)))
+    return float(first), float(last)
+
+
+def cut(axis: Axis, low: float, high: float, n: int) -> list[tuple[float, float]]:
+    """Ends of n parts that are as equal as can be; of fewer where there are fewer values."""
+    ends = [low + j * ((high - low) / n) for j in range(n)]
+    if axis.discrete:
+        first, last = axis.run(low, high)
+        n = min(n, last - first + 1)
+        begins = first
+        ends = [low]
+        for j in range(1, n):
+            target = low + j * ((high - low) / n)
+            here, _ = axis.run(target, target)
+            nearer = axis.edge(here + 1) - target <= target - axis.edge(here) + SAME
+            # No part is without a value.
+            begins = min(max(here + nearer, begins + 1), last + 1 - (n - j))
+            ends.append(axis.edge(begins))
+    return list(zip(ends, [*ends[1:], high], strict=True))
+
+
+def representatives_within(
+    space: ParameterSpace, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]
+) -> np.ndarray:
+    """Return points (S, d) that represent a cell: ``counts`` along the sides, or all values."""
+    ends = zip(lower.tolist(), upper.tolist(), counts, strict=True)
+    along = [spread(axis, *each) for (_, axis), each in zip(space.axes, ends, strict=True)]
+    return np.stack(np.meshgrid(*along, indexing="ij"), axis=-1).reshape(-1, len(along))
+
+
+def points_per_side(space: ParameterSpace, values: Any = None) -> tuple[int, ...]:
+    """Return the number of points that represent a cell along each side: all values, if few.
+
+    Continuous sides then have fewer points, but at least two. ``values`` are the numbers of values
+    in the cell, infinite for continuous sides; None stands for the whole box.
+    """
+    per_axis, in_all = DEFAULT_POINTS
+    for s, t in [
+        *((s, in_all) for s in range(per_axis, 1, -1)),
+        *((2, t) for t in range(in_all - 1, 1, -1)),
+        (1, 2),
+    ]:
+        counts = capped(space, [t if axis.discrete else s for _, axis in space.axes], values)
+        if np.prod(counts, dtype=float) <= in_all:
+            return counts
+    return (1,) * space.n_axes
+
+
+def capped(space: ParameterSpace, counts: Any, values: Any = None) -> tuple[int, ...]:
+    """Numbers of points along each side, none larger than the number of its values."""
+    if values is None:
+        values = [axis.n_settings for _, axis in space.axes]
+    return tuple(int(min(s, most)) for s, most in zip(counts, values, strict=True))
+
+
+class Side(NamedTuple):
+    """One side of a cell as a kernel sees it: columns at the ends of each row, and its length."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    length: float
+
+
+class ValueRanges:
+    """How the cells of a box with separate values are cut, and what a kernel sees of them.
+
+    Parameters
+    ----------
+    space : ParameterSpace
+        The box.
+    n_parts : int
+        Into how many parts a cell is cut; fewer where it has fewer settings.
+    counts : tuple of d ints
+        Points along each side of a cell.
+    continuous : bool
+        Whether continuous sides are averaged over by the kernel; otherwise a cell is points.
+    """
+
+    space: ParameterSpace
+    n_parts: int
+    counts: tuple[int, ...]
+    continuous: bool
+
+    def __init__(
+        self, space: ParameterSpace, n_parts: int, counts: tuple[int, ...], continuous: bool
+    ) -> None:
+        self.space, self.n_parts, self.counts, self.continuous = space, n_parts, counts, continuous
+        self._axes: list[Axis] = [axis for _, axis in space.axes]
+        # Cells have many sides in common.
+        self._sides: dict[tuple[int, float, float], Side] = {}
+        self._orders: dict[tuple[int, ...], list[np.ndarray]] = {}
+        self._root = np.ones(len(self._axes))
+        root = self.lengths(space.bounds.T.ravel())
+        self._root = np.where(root > 0.0, root, 1.0)
+
+    def lengths(self, box: np.ndarray) -> np.ndarray:
+        """Sides (d,) of a box (2 d,) as a kernel measures them, in units of the root's.
+
+        That between different categories is 1, and 0 stands for a single value.
+        """
+        return np.array([side.length for side in self._sides_of(box)]) / self._root
+
+    def parts(self, box: np.ndarray) -> np.ndarray:
+        """Boxes (n, 2 d) of the parts of a box, cut along its longest side; one if undivided.
+
+        Where a side has fewer values than there are to be parts, these are cut further.
+        """
+        d, K, parts = len(self._axes), self.n_parts, [box]
+        while len(parts) < K:
+            lengths = [self.lengths(part) for part in parts]
+            longest = np.array([length.max() for length in lengths])
+            i = int(np.argmax(longest >= longest.max() * (1.0 - SAME)))
+            if longest[i] <= 0.0:
+                break
+            axis = int(np.argmax(lengths[i] >= longest[i] * (1.0 - SAME)))
+            n = min(ceil(K / len(parts)), K - len(parts) + 1)
+            ends = cut(self._axes[axis], parts[i][axis], parts[i][d + axis], n)
+            pieces = np.tile(parts[i], (len(ends), 1))
+            pieces[:, [axis, d + axis]] = ends
+            parts[i : i + 1] = pieces
+        return np.array(parts)
+
+    def rows(self, box: np.ndarray) -> np.ndarray:
+        """Descriptor rows of a box: one for each combination of separate values it averages over.
+
+        A row holds the columns of the settings at its lower and at its upper corner.
+        """
+        sides = self._sides_of(box)
+        sizes = tuple(len(side.lower) for side in sides)
+        if max(sizes) == 1:
+            return np.hstack([side.lower for side in sides] + [side.upper for side in sides])
+        order = self._orders.get(sizes)
+        if order is None:
+            order = self._orders[sizes] = mixed_order(sizes)
+        lower = [side.lower[places] for side, places in zip(sides, order, strict=True)]
+        upper = [side.upper[places] for side, places in zip(sides, order, strict=True)]
+        return np.hstack(lower + upper)
+
+    def _sides_of(self, box: np.ndarray) -> list[Side]:
+        ends = box.tolist()
+        keys = zip(range(len(self._axes)), ends, ends[len(self._axes) :], strict=False)
+        return [self._sides.get(key) or self._make_side(key) for key in keys]
+
+    def _make_side(self, key: tuple[int, float, float]) -> Side:
+        i, low, high = key
+        axis = self._axes[i]
+        first, last = axis.columns(np.array(reach(axis, low, high)))
+        length = float(np.linalg.norm(last - first))
+        if axis.discrete or not self.continuous:
+            lower = upper = axis.columns(spread(axis, low, high, self.counts[i]))
+        else:
+            lower, upper = axis.columns(np.array([low])), axis.columns(np.array([high]))
+        side = self._sides[key] = Side(lower, upper, length)
+        return side
+
+
+def mixed_order(sizes: tuple[int, ...]) -> list[np.ndarray]:
+    """Places along each side of all combinations.
+
+    Learning looks at some of the rows of a cell: those next to each other are of all kinds.
+    """
+    places = np.indices(sizes).reshape(len(sizes), -1)
+    return list(places[:, np.argsort(np.arange(places.shape[1]) * GOLDEN % 1.0)])
+
+
+class Placed:
+    """Cells of one size at any place of a box with separate values.
+
+    A place has the number of the first value along each side of separate values, and the lower
+    corner along each other side that is shorter than the box.
+
+    Parameters
+    ----------
+    space : ParameterSpace
+        The box.
+    sides : ndarray of shape (d,)
+        Of a cell; numbers of values where these are separate.
+
+    Attributes
+    ----------
+    starts : list of int
+        How many runs there are along each side of separate values.
+    free : ndarray of int
+        Continuous sides along which a cell can move.
+    room : ndarray of shape (n_free, 2)
+        Where its lower corner can be.
+    counts : tuple of d ints
+        Points along each side of a cell.
+    """
+
+    starts: list[int]
+    free: np.ndarray
+    room: np.ndarray
+    counts: tuple[int, ...]
+
+    def __init__(self, space: ParameterSpace, sides: np.ndarray) -> None:
+        self._space, self._sides = space, sides
+        self._axes: list[Axis] = [axis for _, axis in space.axes]
+        values = space.n_values
+        self._separate = np.flatnonzero(values)
+        self._first = [axis.run(0.0, 1.0)[0] for axis in self._axes if axis.discrete]
+        self.starts = (values - sides + 1)[self._separate].astype(int).tolist()
+        lower, upper = space.bounds.T
+        last = np.maximum(upper - sides, lower)
+        self.free = np.flatnonzero((last > lower) & (values == 0))
+        self.room = np.column_stack([lower, last])[self.free]
+        in_cell = np.where(values > 0, sides, np.inf)
+        self.counts = points_per_side(space, in_cell)
+        self._few = tuple(
+            min(n, FEW) if i not in self._separate else n for i, n in enumerate(self.counts)
+        )
+
+    def corners(self, run: tuple[int, ...], place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper corner of the cell at a place."""
+        lower, limit = self._space.bounds.T.copy()
+        lower[self.free] = place
+        upper = np.minimum(lower + self._sides, limit)
+        for i, first, start in zip(self._separate.tolist(), self._first, run, strict=True):
+            axis, begin = self._axes[i], first + start
+            end = begin + int(self._sides[i])
+            lower[i] = axis.edge(begin) if start else 0.0
+            upper[i] = axis.edge(end) if end <= axis.run(0.0, 1.0)[1] else 1.0
+        return lower, upper
+
+    def points(self, run: tuple[int, ...], place: np.ndarray) -> np.ndarray:
+        """Some points (n, d) of the cell at a place, to compare it with others."""
+        return representatives_within(self._space, *self.corners(run, place), self._few)
+
+    def around(self, centers: np.ndarray) -> list[tuple[tuple[int, ...], np.ndarray]]:
+        """Places of the cells around some points (n, d)."""
+        places = np.clip((centers - 0.5 * self._sides)[:, self.free], *self.room.T)
+        runs = []
+        for center in centers:
+            run = []
+            for i, first, n in zip(self._separate.tolist(), self._first, self.starts, strict=True):
+                number, _ = self._axes[i].run(center[i], center[i])
+                run.append(min(max(0, number - first - (int(self._sides[i]) - 1) // 2), n - 1))
+            runs.append(tuple(run))
+        return list(zip(runs, places, strict=True))

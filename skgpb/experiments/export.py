@@ -1,0 +1,142 @@
+"""The notebook of an experiment as a table that spreadsheets open."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from skgpb.experiments.experiment import Experiment
+from skgpb.experiments.sides import shown
+from skgpb.experiments.table import ERROR, NUMBER, STATUS
+
+# Digits of the ends of a region in a cell.
+EXACT = 15
+# Notes that are written for each query.
+WRITTEN = ("note", "operator", "date")
+# First characters of texts that a spreadsheet would take for a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def rows_of(experiment: Experiment) -> list[list[Any]]:
+    """Return the header and a row for each query: numbers, texts and None."""
+    status, history = experiment.status(), experiment.history()
+    names = [side["name"] for side in status["sides"]]
+    unit = f" ({status['unit']})" if status["unit"] else ""
+    measured = list(dict.fromkeys(name for entry in history for name in entry["measured"]))
+    answer = (status["answer"] or "result") + unit
+    rows: list[list[Any]] = [[NUMBER, *names, answer, ERROR, STATUS, *measured, *WRITTEN]]
+    for entry in history:
+        values = [entry["params"][name] for name in names]
+        rows.append(
+            [
+                entry["query"],
+                *(shown(v, EXACT) if isinstance(v, list) else v for v in values),
+                entry["answer"],
+                entry["noise"],
+                entry["status"],
+                *(entry["measured"].get(name) for name in measured),
+                *(entry[name] for name in WRITTEN),
+            ]
+        )
+    return rows
+
+
+def as_csv(experiment: Experiment, *, decimal_comma: bool = False) -> bytes:
+    """Return the notebook as separated values in UTF-8, with a byte-order mark for Excel.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    decimal_comma : bool, default=False
+        Whether numbers have decimal commas and semicolons separate them, as a German or French
+        Excel opens them.
+
+    Returns
+    -------
+    table : bytes
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=";" if decimal_comma else ",", lineterminator="\r\n")
+    for row in rows_of(experiment):
+        writer.writerow([_cell(value, decimal_comma) for value in row])
+    return out.getvalue().encode("utf-8-sig")
+
+
+def _cell(value: Any, decimal_comma: bool) -> Any:
+    if isinstance(value, str):
+        # A text is no formula, whoever wrote it.
+        return f"'{value}" if value.startswith(FORMULA) else value
+    if isinstance(value, float):
+        text = repr(value)
+        return text.replace(".", ",") if decimal_comma else text
+    return value
+
+
+def as_excel(experiment: Experiment) -> bytes:
+    """Return the notebook as an Excel file.
+
+    Parameters
+    ----------
+    experiment : Experiment
+
+    Returns
+    -------
+    table : bytes
+
+    Raises
+    ------
+    ImportError
+        Where openpyxl is not installed.
+    """
+    try:
+        from openpyxl import Workbook
+    except ImportError as error:
+        raise ImportError(
+            "an Excel file needs openpyxl, which is not installed: pip install skgpb[excel], or "
+            "write .csv"
+        ) from error
+    book = Workbook()
+    sheet = book.active
+    sheet.title = "results"
+    for i, row in enumerate(rows_of(experiment), 1):
+        for j, value in enumerate(row, 1):
+            cell = sheet.cell(i, j)
+            cell.value = value
+            if isinstance(value, str):
+                cell.data_type = "s"  # and no formula
+    sheet.freeze_panes = "A2"
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+# Endings of the files that can be written.
+FORMATS = (".csv", ".xlsx")
+
+
+def write_table(experiment: Experiment, path: str | Path, *, decimal_comma: bool = False) -> None:
+    """Write the notebook of an experiment to a file.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    path : path
+        Ends in .csv or .xlsx.
+    decimal_comma : bool, default=False
+        As for :func:`as_csv`.
+
+    Raises
+    ------
+    ValueError
+        For another ending.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in FORMATS:
+        raise ValueError(f"the file must end in {' or '.join(FORMATS)}, got {str(path)!r}")
+    if ending == ".csv":
+        data = as_csv(experiment, decimal_comma=decimal_comma)
+    else:
+        data = as_excel(experiment)
+    Path(path).write_bytes(data)

@@ -1,0 +1,119 @@
+"""Assessment of an experiment: when to stop, implausible answers, replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from skgpb.experiments.entries import Entry, jsonable
+from skgpb.optimizers._stop import first_where_learned
+
+# Standard deviations on either side of the mean.
+BAND = 1.96
+# With fewer answers intervals depend mostly on assumptions of the program.
+FEW = 10
+# Number of answers from which on implausible answers are questioned: those that are outside of the
+# expected range by more than TIMES its width.
+ENOUGH, TIMES = 5, 2.0
+
+
+def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
+    """Return the prediction of the answer at a setting."""
+    mean, std = (float(x[0]) for x in optimizer.predict([setting], return_std=True))
+    feasible = optimizer.space_.feasible
+    possible = feasible is None or bool(feasible.keeps(optimizer.space_.point(setting)[None])[0])
+    return {
+        "params": {name: jsonable(value) for name, value in setting.items()},
+        "mean": mean,
+        "std": std,
+        "interval_95": [mean - BAND * std, mean + BAND * std],
+        "noise": sqrt(optimizer.alpha_),
+        "possible": possible,
+    }
+
+
+def surprise(answers: Sequence[float], belief: dict[str, Any], answer: float) -> list[float] | None:
+    """Return the range in which an answer was expected, if it is far beyond that; else None.
+
+    The range covers all answers so far and the interval that contains this one with 95 %
+    probability, its noise included. Far is more than twice its width away.
+    """
+    if len(answers) < ENOUGH:
+        return None
+    half = BAND * sqrt(belief["std"] ** 2 + belief["noise"] ** 2)
+    low = min(*answers, belief["mean"] - half)
+    high = max(*answers, belief["mean"] + half)
+    beyond = max(low - answer, answer - high)
+    return [low, high] if beyond > TIMES * (high - low) else None
+
+
+def replicates(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return settings that were measured several times, with mean and spread of their answers."""
+    groups: dict[bytes, list[Entry]] = {}
+    for entry in entries:
+        if entry.answer is not None:
+            groups.setdefault(entry.query.points.tobytes(), []).append(entry)
+    out = []
+    for group in groups.values():
+        if len(group) > 1:
+            answers = [float(entry.answer) for entry in group if entry.answer is not None]
+            out.append(
+                {
+                    "params": group[0].as_dict()["params"],
+                    "queries": [entry.number for entry in group],
+                    "mean": float(np.mean(answers)),
+                    "spread": float(np.std(answers, ddof=1)),
+                }
+            )
+    return out
+
+
+def verdict(
+    gap: float | None, n_answers: int, n_sides: int, within: float | None, confidence: float
+) -> dict[str, Any]:
+    """Return whether one may stop, in numbers and in sentences.
+
+    Parameters
+    ----------
+    gap : float or None
+        By how much another setting may be better.
+    n_answers, n_sides : int
+    within : float or None
+        What makes no difference to the user.
+    confidence : float
+        Of the gap.
+    """
+    least = first_where_learned(n_sides)
+    out: dict[str, Any] = {"gap": gap, "n_answers": n_answers, "least_answers": least}
+    if gap is None:
+        return {**out, "enough": False, "why": "There is no answer yet."}
+    enough = within is not None and gap <= within and n_answers >= least
+    said = [
+        f"No other setting is better than the recommended one by more than {gap:.3g}, with "
+        f"{100.0 * confidence:g} % probability."
+    ]
+    if n_answers < FEW:
+        said.append(
+            f"That rests on {n_answers} answer{'' if n_answers == 1 else 's'}: below {FEW} it is "
+            "mostly what the program assumes, and not yet what was measured."
+        )
+    elif n_answers < least:
+        said.append(
+            f"It takes scales and noise, learned from {n_answers} answers, for known; that is "
+            f"relied on from {least} answers on."
+        )
+    else:
+        said.append(
+            f"It rests on {n_answers} answers, and takes what was learned from them for known."
+        )
+    if within is not None:
+        if enough:
+            said.append(f"That is within {within:g}: you may stop.")
+        elif n_answers < least:
+            said.append("So go on.")
+        else:
+            said.append(f"That is more than {within:g}: go on.")
+    return {**out, "enough": enough, "why": " ".join(said)}

@@ -1,0 +1,111 @@
+"""Records of a query: notes, the operator, the date and other measured quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date as Date
+from typing import Any
+
+# Letters of a text, and further columns, that are no page of a notebook any more.
+LONGEST, MOST_COLUMNS = 10_000, 100
+
+
+@dataclass
+class Record:
+    """The page of a notebook about one query.
+
+    Attributes
+    ----------
+    note, operator : str
+        Free texts.
+    date : str
+        Of the answer, as YYYY-MM-DD; empty where nobody said.
+    measured : dict
+        What else was measured: numbers or texts by the names of their columns.
+    skipped : bool
+        Whether it was left out for reasons that say nothing of the setting.
+    """
+
+    note: str = ""
+    operator: str = ""
+    date: str = ""
+    measured: dict[str, float | str] = field(default_factory=dict)
+    skipped: bool = False
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Record:
+        """Return the record that a file holds."""
+        out = cls(skipped=bool(kept.get("skipped", False)))
+        out.write(**{name: kept[name] for name in ("note", "operator", "date") if name in kept})
+        out.write(measured=kept.get("measured", {}))
+        return out
+
+    def write(
+        self,
+        note: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        measured: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Replace what is given, None being what stays; nothing if anything is wrong with it."""
+        texts = {"note": note, "operator": operator}
+        for name, text in texts.items():
+            if text is not None and not (isinstance(text, str) and len(text) <= LONGEST):
+                raise ValueError(f"{name} must be a text of at most {LONGEST} letters")
+        if date:
+            try:
+                date = Date.fromisoformat(date).isoformat()
+            except (TypeError, ValueError):
+                raise ValueError(f"date must be like 2026-01-31, got {date!r}") from None
+        values = None if measured is None else _checked(measured)
+        self.note = self.note if note is None else note.strip()
+        self.operator = self.operator if operator is None else operator.strip()
+        self.date = self.date if date is None else date
+        if values is not None:
+            self.measured = {
+                name: value for name, value in (self.measured | values).items() if value != ""
+            }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it, without ``skipped``, which is a status."""
+        return {
+            "note": self.note,
+            "operator": self.operator,
+            "date": self.date,
+            "measured": dict(self.measured),
+        }
+
+    def kept(self) -> dict[str, Any]:
+        """Return what a file holds: what there is to say."""
+        every = {**self.as_dict(), "skipped": self.skipped}
+        return {name: value for name, value in every.items() if value}
+
+
+def _checked(measured: Mapping[str, Any]) -> dict[str, float | str]:
+    if not isinstance(measured, Mapping) or len(measured) > MOST_COLUMNS:
+        raise ValueError(f"measured must be a dict of at most {MOST_COLUMNS} columns")
+    out: dict[str, float | str] = {}
+    for name, value in measured.items():
+        if not (isinstance(name, str) and name.strip() and len(name) <= LONGEST):
+            raise ValueError(f"what else was measured must have a name, got {name!r}")
+        if isinstance(value, str) and len(value) <= LONGEST:
+            out[name.strip()] = _number_or_text(value.strip())
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            out[name.strip()] = float(value)
+        else:
+            raise ValueError(f"{name} must be a number or a text, got {value!r}")
+    return out
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return value if value - value == 0.0 and "_" not in text else text
+
+
+def today() -> str:
+    """Return the date of today."""
+    return Date.today().isoformat()

@@ -1,0 +1,79 @@
+"""Assumptions of a guarantee about f and the noise, and its failure probability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from skgpb._documentation import DocumentedMixin
+from skgpb.utils import Interval, Real
+
+
+class Guarantee(DocumentedMixin, BaseEstimator):
+    r"""Assumptions of intervals and of confidence bounds that hold with a given probability.
+
+    Pass it as ``guarantee`` to an optimizer. The intervals of ``interval()`` and ``beta="rkhs"``
+    use all of its parameters (:doc:`/user_guide/guarantees`). ``beta="theory"`` uses
+    ``failure_probability``, and for IGP-UCB and GP-TS also the two bounds. Nothing else depends on
+    it, except the grid of a theorem in a box, whose resolution depends on it.
+
+    Parameters
+    ----------
+    norm_bound : float, default=1.0
+        B, a bound on the norm of f in the reproducing kernel Hilbert space of ``kernel``. It is a
+        property of the unknown f: in experiments an oracle, in practice a guess.
+    noise_bound : float, default=None
+        R: the noise is R-sub-Gaussian, in units of the reward; that of an answer with a noise
+        variance of its own in proportion. None stands for sqrt(alpha), which Gaussian noise is.
+    misspecification : float, default=0.0
+        epsilon, in units of the reward: f differs by at most so much from a function of norm at
+        most ``norm_bound``.
+    failure_probability : float, default=0.1
+        delta or theta, in (0, 1): the guarantee holds with a probability of at least 1 less this.
+
+    Notes
+    -----
+    As the parts of a scikit-learn pipeline its parameters can be set through the optimizer,
+    ``set_params(guarantee__norm_bound=2.0)``, also where ``guarantee`` is None and so has all
+    defaults.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skgpb import GPUCBOptimizer, Guarantee
+    >>> opt = GPUCBOptimizer(
+    ...     RBF(0.3), bounds=[(0, 1)], alpha=0.01, beta="rkhs",
+    ...     guarantee=Guarantee(norm_bound=2.0, failure_probability=0.05), random_state=0,
+    ... )
+    >>> _ = opt.tell([[0.2], [0.5], [0.9]], [0.1, 0.8, 0.3])
+    >>> lower, upper = opt.interval([[0.5]])
+    >>> opt.set_params(guarantee__norm_bound=4.0).guarantee
+    Guarantee(failure_probability=0.05, norm_bound=4.0)
+    >>> bool(opt.interval([[0.5]])[1] > upper)
+    True
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        "norm_bound": [Interval(Real, 0, None, closed="left")],
+        "noise_bound": [Interval(Real, 0, None, closed="left"), None],
+        "misspecification": [Interval(Real, 0, None, closed="left")],
+        "failure_probability": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        norm_bound: float = 1.0,
+        *,
+        noise_bound: float | None = None,
+        misspecification: float = 0.0,
+        failure_probability: float = 0.1,
+    ) -> None:
+        self.norm_bound = norm_bound
+        self.noise_bound = noise_bound
+        self.misspecification = misspecification
+        self.failure_probability = failure_probability
+
+
+#: What ``guarantee=None`` stands for.
+USUAL = Guarantee()

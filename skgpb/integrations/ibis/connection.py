@@ -1,0 +1,306 @@
+"""Connections to databases, and queries that are counted, translated and fail in one line.
+
+Whatever a driver says is passed on without passwords and tokens: those of the connection string,
+and those of environment variables.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote_plus, urlsplit
+from uuid import uuid4
+
+from skgpb.exceptions import DatabaseError, ScansSpentError
+
+try:
+    import ibis
+    import sqlglot
+    import sqlglot.expressions as exp
+    from ibis.common.exceptions import TableNotFound, UnsupportedOperationError
+except ImportError as _error:
+    raise ImportError(
+        "skgpb.integrations.ibis needs ibis, which is not installed: pip install skgpb[sql]"
+    ) from _error
+
+# The SQL in which queries are written.
+OURS = "duckdb"
+# Databases with a function that says what is NaN; for the others NaN equals itself.
+KNOWS_NAN = {"pyspark", "databricks", "bigquery"}
+FILES = (".parquet", ".pq")
+# Variables of the environment, and parameters of a connection string, that are kept secret.
+_SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
+# Shorter texts are no passwords, and would be replaced in the midst of words.
+SHORTEST_SECRET = 6
+# The first lines of a long complaint say what it is.
+LONGEST_COMPLAINT = 300
+MOST_LISTED = 10
+# DuckDB has blocks of some thousand rows.
+FEWEST_IN_BLOCKS = 100_000
+
+
+def connect(url: str, table: str | None = None) -> Any:
+    """Return a table of a database as an expression of ibis.
+
+    Parameters
+    ----------
+    url : str
+        ``duckdb:///sales.db`` (four slashes for an absolute path), ``duckdb://`` for none, or
+        whatever ``ibis.connect`` takes, such as ``postgresql://user:password@host/database``,
+        ``pyspark://``, ``bigquery://project/dataset`` and ``snowflake://...``. The name of a
+        Parquet file, of several with ``*``, or of a folder with such files is read by DuckDB.
+    table : str, default=None
+        Name of the table, after a dot that of its schema comes first. It may be left out where
+        the database has one table only. DuckDB takes Parquet files as well.
+
+    Returns
+    -------
+    table : ibis.expr.types.Table
+
+    Raises
+    ------
+    DatabaseError
+        Where the database cannot be reached, or has no such table.
+    """
+    secrets = secrets_of(url)
+    try:
+        if "://" not in url:
+            return _parquet(ibis.duckdb.connect(), url)
+        connection = _connected(url)
+        if connection.name == OURS and table is not None and _is_file(table):
+            return _parquet(connection, table)
+        return _table(connection, table)
+    except DatabaseError:
+        raise
+    except Exception as error:
+        raise DatabaseError(f"cannot open {shown(url)}: {said(error, secrets)}") from None
+
+
+def shown(url: str) -> str:
+    """Return a connection string without user, password and parameters."""
+    if "://" not in url:
+        return url
+    scheme, rest = url.split("://", 1)
+    place = rest.split("?", 1)[0].split("#", 1)[0].rpartition("@")[2]
+    return f"{scheme}://{place}"
+
+
+def secrets_of(url: str) -> tuple[str, ...]:
+    """Return the passwords and tokens of a connection string and of the environment."""
+    found = []
+    if "://" in url:
+        rest = url.split("://", 1)[1]
+        user, at, _ = rest.partition("?")[0].rpartition("@")
+        if at and ":" in user:
+            found.append(user.split(":", 1)[1])
+        given = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+        found += [value for name, value in given if _SECRET.search(name)]
+    found += [unquote_plus(each) for each in found]
+    found += [
+        value
+        for name, value in os.environ.items()
+        if _SECRET.search(name) and len(value) >= SHORTEST_SECRET
+    ]
+    # A secret may hold another one.
+    return tuple(sorted({each for each in found if each}, key=len, reverse=True))
+
+
+class Queries:
+    """The queries that a connection is asked.
+
+    Parameters
+    ----------
+    connection : ibis.backends.BaseBackend
+        A database.
+    max_scans : int, default=None
+        How many queries may be made; None for no limit.
+    secrets : sequence of str, default=()
+        Texts that never appear in an error message.
+
+    Attributes
+    ----------
+    n_scans : int
+        How many queries were made.
+    """
+
+    def __init__(
+        self, connection: Any, max_scans: int | None = None, secrets: Sequence[str] = ()
+    ) -> None:
+        self.connection = connection
+        self.max_scans: int | None = max_scans
+        self.secrets: tuple[str, ...] = tuple(secrets)
+        self.n_scans: int = 0
+
+    def ask(self, query: str, types: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return the rows of an answer, by columns.
+
+        Parameters
+        ----------
+        query : str
+            In the SQL of DuckDB.
+        types : mapping of str to ibis type
+            The columns of the answer.
+
+        Raises
+        ------
+        ScansSpentError
+            Where that would be one query too many.
+        DatabaseError
+            Where the database does not answer.
+        """
+        return self._answer(lambda: self.expression(query, types).to_pyarrow().to_pydict())
+
+    def evaluate(self, expression: Any) -> dict[str, list[Any]]:
+        """Return the rows of an expression of ibis, by columns."""
+        return self._answer(lambda: expression.to_pyarrow().to_pydict())
+
+    def keep(self, expression: Any) -> Any:
+        """Return an expression of ibis as a temporary table, whose rows stay in the database.
+
+        It is gone at the end of the connection.
+        """
+
+        def kept() -> Any:
+            try:
+                return self.connection.create_table(f"skgpb_{uuid4().hex}", expression, temp=True)
+            except NotImplementedError:  # Spark keeps what it has worked out
+                return expression.cache()
+
+        return self._answer(kept)
+
+    def _answer(self, query: Callable[[], Any]) -> Any:
+        if self.max_scans is not None and self.n_scans >= self.max_scans:
+            raise ScansSpentError(
+                f"the table was read {self.n_scans} times, which is as often as it may be"
+            )
+        self.n_scans += 1
+        try:
+            return query()
+        except Exception as error:
+            # Without the original error: it may show the connection string.
+            raise DatabaseError(f"the database did not answer: {self._said(error)}") from None
+
+    def _said(self, error: Exception) -> str:
+        return said(error, self.secrets)
+
+    def expression(self, query: str, types: Mapping[str, Any]) -> Any:
+        """Return a query in the SQL of DuckDB as an expression of ibis."""
+        return self.connection.sql(self.translated(query), schema=ibis.schema(types))
+
+    def translated(self, query: str) -> str:
+        """Translate a query, or a condition, from the SQL of DuckDB into that of the database."""
+        return query if self.connection.name == OURS else self.written(query)
+
+    def written(self, query: str) -> str:
+        """Write a query, or a condition, as it is usual in the SQL of the database."""
+        tree = sqlglot.parse_one(query, read=OURS)
+        if self.connection.name not in KNOWS_NAN:
+            tree = tree.transform(_compared_with_nan)
+        return tree.sql(self.connection.dialect)
+
+    def source(self, table: Any) -> str:
+        """Write an expression of ibis for the place after FROM, in the SQL of DuckDB."""
+        query = sqlglot.parse_one(self.connection.compile(table), read=self.connection.dialect)
+        return f"({query.sql(OURS)}) AS t"
+
+    def condition(self, where: str) -> str:
+        """Translate a condition from the SQL of the database into that of DuckDB.
+
+        Raises
+        ------
+        ValueError
+            Where it is no condition.
+        """
+        try:
+            found = sqlglot.parse(f"SELECT 1 WHERE {where}", read=self.connection.dialect)
+        except sqlglot.errors.SqlglotError as error:
+            raise ValueError(f"where is no condition: {where!r} ({said(error, ())})") from None
+        query = found[0]
+        parts = set() if query is None else {name for name, part in query.args.items() if part}
+        if query is None or len(found) > 1 or parts != {"expressions", "where"}:
+            raise ValueError(f"where is no condition: {where!r}")
+        return f"({query.args['where'].this.sql(OURS)})"
+
+    def sample(self, table: Any, n_rows: int, n: int, seed: int) -> Any:
+        """Return about so many of n rows of a table as an expression.
+
+        They come in blocks where the database can do that, and a block holds a small part of them.
+        """
+        method: Any = "block" if n_rows >= FEWEST_IN_BLOCKS else "row"
+        try:
+            found = table.sample(n_rows / n, method=method, seed=seed)
+            self.connection.compile(found)
+        except UnsupportedOperationError:
+            found = table.sample(n_rows / n, method=method)
+        return found
+
+
+def _compared_with_nan(node: exp.Expression) -> exp.Expression:
+    if not isinstance(node, exp.IsNan):
+        return node
+    return exp.EQ(this=node.this, expression=exp.cast(exp.Literal.string("NaN"), "DOUBLE"))
+
+
+def said(error: Exception, secrets: Sequence[str]) -> str:
+    """Return what an error says in one line without secrets."""
+    text = str(error).strip() or type(error).__name__
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    # sqlglot underlines by codes for terminals.
+    text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", text).split())
+    return text if len(text) <= LONGEST_COMPLAINT else text[:LONGEST_COMPLAINT] + " ..."
+
+
+def _connected(url: str) -> Any:
+    """Connect to what a connection string names."""
+    scheme, rest = url.split("://", 1)
+    if scheme != OURS or not rest.partition("?")[0]:
+        return ibis.connect(url)
+    # As for SQLAlchemy: what follows the third slash is the name.
+    name, mark, parameters = rest.removeprefix("/").partition("?")
+    if not Path(name).exists():
+        raise DatabaseError(f"cannot open {shown(url)}: there is no file {name}")
+    options = dict(parse_qsl(parameters)) if mark else {}
+    return ibis.duckdb.connect(name, read_only=True, **options)
+
+
+def _table(connection: Any, name: str | None) -> Any:
+    if name is None:
+        names = connection.list_tables()
+        if len(names) != 1:
+            raise DatabaseError(f"say which table: the database has {_listed(names)}")
+        name = names[0]
+    schema, _, last = name.rpartition(".")
+    database = tuple(schema.split(".")) if schema else None
+    try:
+        return connection.table(last, database=database)
+    except TableNotFound:
+        names = connection.list_tables(database=database)
+        raise DatabaseError(
+            f"there is no table {name!r}: the database has {_listed(names)}"
+        ) from None
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown_names = ", ".join(map(repr, names[:MOST_LISTED]))
+    return (shown_names or "none") + (" and others" if len(names) > MOST_LISTED else "")
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith(FILES) or Path(name).is_dir() or "*" in name
+
+
+def _parquet(connection: Any, name: str) -> Any:
+    """Return Parquet files as a table; they are read when they are asked for, block by block."""
+    path = Path(name)
+    pattern = str(path / "**" / "*.parquet") if path.is_dir() else name
+    if not path.is_file() and not glob.glob(pattern, recursive=True):
+        raise DatabaseError(f"there is no Parquet file {name}")
+    with suppress(Exception):  # an older DuckDB keeps nothing
+        connection.raw_sql("SET enable_external_file_cache = false")
+    return connection.read_parquet(pattern)

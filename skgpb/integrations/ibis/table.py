@@ -1,0 +1,575 @@
+"""A table in a database, through ibis (https://ibis-project.org): the database does the counting.
+
+:class:`IbisTable` answers what a search of a table asks, see :mod:`skgpb.tables`: all boxes of a
+step by one query with GROUPING SETS, which reads the table once. What comes back is counts and
+averages; no row leaves the database. Queries are written in the SQL of DuckDB and translated into
+that of the database.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Any
+
+import ibis
+import numpy as np
+
+from skgpb.integrations.ibis.connection import Queries
+from skgpb.integrations.ibis.edges import edges_of, is_category, is_ordered, quantiles_of
+from skgpb.tables import Box, Categories, Interval, Levels, Moments, Side
+from skgpb.tables.boxes import literal_of
+
+# Rows from which quantiles and the names of categories are taken.
+ROWS_FOR_LEVELS = 200_000
+# Bins of a number, and categories that are a level each.
+N_BINS, N_CATEGORIES = 128, 60
+# Column of a temporary table.
+HALF = "half of the rows"
+
+
+class Rest:
+    """Label of the level of all categories that have no level of their own."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rest)
+
+    def __hash__(self) -> int:
+        return hash(Rest)
+
+    def __repr__(self) -> str:
+        return "any other"
+
+
+class IbisTable:
+    """A table in a database as a source of a search.
+
+    Parameters
+    ----------
+    table : ibis.expr.types.Table
+        Of a connection: ``connection.table(name)``, ``connection.read_parquet(path)`` or any
+        expression.
+    features : sequence of str
+        Columns that form groups. Numbers, dates and timestamps have an order; texts and booleans
+        are categories. NULL is a level of its own, and NaN is taken for NULL.
+    target : str
+        Column whose average is sought: numbers or booleans. Rows without it are left out.
+    where : str, default=None
+        Which rows are searched: a condition in the SQL of the database.
+    n_bins : int, default=128
+        Levels of a number, about.
+    n_categories : int, default=60
+        How many categories, the most frequent ones, are a level each; the others are one level.
+    max_scans : int, default=None
+        How many queries over all rows may be made, see ``n_scans``; None for no limit.
+    secrets : sequence of str, default=()
+        Texts that are never written into an error message, such as a password.
+
+    Attributes
+    ----------
+    levels : tuple of Levels
+        The features. Edges are quantiles of a sample, rounded; labels are categories of a sample,
+        the most frequent first, and a :class:`Rest` where the table has others.
+    n_rows : int
+        Number of rows that are searched: those that fulfil ``where`` and have a target.
+    n_missing : int
+        Number of rows that fulfil ``where`` and have no target.
+    mean : float
+        Average of the target over the rows that are searched.
+    n_scans : int
+        Number of queries that read all rows, so far.
+
+    Raises
+    ------
+    DatabaseError
+        Where the database does not answer.
+    ScansSpentError
+        Where a query would be one more than ``max_scans``.
+    ValueError
+        Where a column is missing or has a type that cannot be searched, where ``where`` is no
+        condition, and where no rows are left.
+
+    Notes
+    -----
+    At the beginning two to five queries are made: they count rows, find the levels of numbers and
+    of texts in sampled blocks, count categories, and ask for averages and what is missing. From
+    then on each call of :meth:`totals` or :meth:`marginals` is one query.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from skgpb.integrations.ibis import IbisTable
+    >>> database = ibis.duckdb.connect()
+    >>> rows = "SELECT i % 10 AS hour, i AS price FROM range(1000) t(i)"
+    >>> _ = database.raw_sql(f"CREATE TABLE sales AS {rows}")
+    >>> sales = database.table("sales")
+    >>> table = IbisTable(sales, ["hour"], "price")
+    >>> table.n_rows, table.levels[0].edges[:3]
+    (1000, (1, 2, 3))
+    >>> evening = table.levels[0].box(8, 10)
+    >>> table.totals([evening]).mean
+    array([503.5])
+    >>> print(table.where(evening))
+    "hour" >= 8
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        features: Sequence[str],
+        target: str,
+        *,
+        where: str | None = None,
+        n_bins: int = N_BINS,
+        n_categories: int = N_CATEGORIES,
+        max_scans: int | None = None,
+        secrets: Sequence[str] = (),
+    ) -> None:
+        self._table = table
+        self._queries = Queries(table.get_backend(), max_scans, secrets)
+        schema = table.schema()
+        for name in (*features, target):
+            if name not in schema:
+                raise ValueError(f"there is no column {name!r}: {', '.join(schema.names)}")
+        self._types = {name: schema[name] for name in (*features, target)}
+        for name in features:
+            _check_feature(name, self._types[name])
+        self.target = target
+        self._number = _number_of(target, self._types[target])
+        self._given = None if where is None else self._queries.condition(where)
+        self._present = f"NOT ({_missing(target, self._types[target])})"
+        self._from = self._queries.source(table)
+        counted = self._ask("COUNT(*) AS n", self._given, {"n": "int64"})["n"][0]
+        if not counted:
+            raise ValueError(
+                "the table has no rows" if where is None else f"where selects no rows: {where}"
+            )
+        # Columns that hold the levels, by features.
+        self._codes: dict[str, str] = {}
+        # Ends just above a frequent value, by features: they are written as > and <=.
+        self._just_above: dict[str, dict[Any, Any]] = {name: {} for name in features}
+        few = counted <= 2 * ROWS_FOR_LEVELS
+        sample = table if few else self._queries.sample(table, ROWS_FOR_LEVELS, counted, 0)
+        found = self._found_levels(sample, n_bins, n_categories)
+        self._read_facts(found)
+        self.n_missing: int = counted - self.n_rows
+
+    @property
+    def n_scans(self) -> int:
+        """Number of queries that read all rows, so far."""
+        return self._queries.n_scans
+
+    # -- what a search asks -----------------------------------------------------------------
+
+    def totals(self, boxes: Sequence[Box]) -> Moments:
+        """Return what is known of the rows of boxes, with arrays of shape (n_boxes,).
+
+        Parameters
+        ----------
+        boxes : sequence of Box
+            With sides that begin and end where levels do.
+        """
+        if not boxes:
+            return Moments(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
+        found = self._grouped([], boxes)
+        sums = np.array([[found[f"{a}{i}"][0] or 0.0 for i in range(len(boxes))] for a in "nst"])
+        return self._moments(sums)
+
+    def marginals(
+        self, boxes: Sequence[Box], features: Sequence[Sequence[str]] | None = None
+    ) -> list[dict[str, Moments]]:
+        """Return what is known of the rows of boxes, by levels of features.
+
+        Parameters
+        ----------
+        boxes : sequence of Box
+            They may overlap.
+        features : sequence of sequence of str, default=None
+            For each box the features that are asked for; None for all features of all boxes.
+
+        Returns
+        -------
+        answers : list of dict of str to Moments
+            For each box by features; arrays have shape (n_levels,).
+        """
+        names = [levels.name for levels in self.levels]
+        asked = [names] * len(boxes) if features is None else [list(each) for each in features]
+        used = [levels for levels in self.levels if any(levels.name in each for each in asked)]
+        if not used:
+            return [{} for _ in boxes]
+        keys = [f"{self._code(levels)} AS c{j}" for j, levels in enumerate(used)]
+        found = self._grouped(keys, boxes)
+        places = range(len(boxes))
+        sums = [np.zeros((3, len(boxes), levels.n_levels)) for levels in used]
+        for row in range(len(found["n0"])):
+            for j, levels in enumerate(used):
+                level = found[f"c{j}"][row]
+                # What is NULL belongs to another feature; rows may have come in the meantime.
+                if level is not None and level < levels.n_levels:
+                    for a, each in enumerate("nst"):
+                        sums[j][a, :, level] = [found[f"{each}{i}"][row] or 0.0 for i in places]
+        return [
+            {
+                levels.name: self._moments(sums[j][:, i])
+                for j, levels in enumerate(used)
+                if levels.name in asked[i]
+            }
+            for i in places
+        ]
+
+    # -- what is done with what was found ---------------------------------------------------
+
+    def where(self, box: Box) -> str:
+        """Write a box as a condition in the SQL of the database.
+
+        Together with the ``where`` of this table it selects the rows of the box that are searched.
+
+        Parameters
+        ----------
+        box : Box
+            With sides that begin and end where levels do.
+        """
+        parts = [self._given] if self._given is not None else []
+        parts += [self._side(name, box[name]) for name in box]
+        if self.n_missing:
+            parts.append(self._present)
+        return self._queries.written(_all(parts) or "TRUE")
+
+    def average(self, where: str) -> tuple[int, float]:
+        """Return the number of rows that a condition selects, and the average of the target.
+
+        Parameters
+        ----------
+        where : str
+            In the SQL of the database, as :meth:`where` writes it.
+        """
+        found = self._ask(
+            f"COUNT(*) AS n, AVG({self._number}) AS mean",
+            self._queries.condition(where),
+            {"n": "int64", "mean": "float64"},
+        )
+        return found["n"][0], found["mean"][0]
+
+    def kept(self, n_rows: int | None = None, seed: int = 0) -> IbisTable:
+        """Return the rows that are searched as a temporary table of this connection.
+
+        Parameters
+        ----------
+        n_rows : int, default=None
+            About how many rows are sampled, in blocks where the database can do that. None for
+            all rows.
+        seed : int, default=0
+            Of the sample, where the database takes one.
+
+        Returns
+        -------
+        table : IbisTable
+            With the same levels; its queries are not counted as scans of this table.
+        """
+        table = self._table
+        if n_rows is not None and n_rows < self.n_rows:
+            # Rows without a target are in the sample, and not among those that are kept.
+            table = self._queries.sample(table, n_rows, self.n_rows + self.n_missing, seed)
+        few = copy.copy(self)
+        # Levels are worked out once.
+        few._codes = {each.name: f"level of {each.name}" for each in self.levels}
+        codes = {
+            _quoted(few._codes[each.name]): f"CAST({self._code(each)} AS SMALLINT)"
+            for each in self.levels
+        }
+        types = self._types | dict.fromkeys(few._codes.values(), "int16")
+        rows = self._queries.expression(self._chosen(table, codes), types)
+        half = (ibis.random() < 0.5).ifelse(1, 0).cast("int16")
+        few._table = self._queries.keep(rows.mutate(**{HALF: half}))
+        few._queries = Queries(self._queries.connection, None, self._queries.secrets)
+        few._from = few._queries.source(few._table)
+        few.n_missing = 0
+        return few._with_rows(None)
+
+    def halves(self) -> tuple[IbisTable, IbisTable]:
+        """Return two halves, taken at random, of a table that :meth:`kept` returned."""
+        first, second = (self._with_rows(f"{_quoted(HALF)} = {i}") for i in range(2))
+        return first, second
+
+    def only(self, features: Sequence[str]) -> IbisTable:
+        """Return the same rows with some of the features only."""
+        other = copy.copy(self)
+        other.levels = tuple(levels for levels in self.levels if levels.name in features)
+        return other
+
+    def _with_rows(self, where: str | None) -> IbisTable:
+        """Return the rows that fulfil a condition, in the SQL of DuckDB."""
+        some = copy.copy(self)
+        some._given = where
+        every = some.totals([Box()])
+        some.n_rows = int(every.n[0])
+        some.mean = float(every.mean[0])
+        return some
+
+    # -- queries ----------------------------------------------------------------------------
+
+    def _ask(self, columns: str, where: str | None, types: dict[str, Any]) -> dict[str, list[Any]]:
+        """Ask for aggregates of the rows that fulfil a condition."""
+        tail = "" if where is None else f" WHERE {where}"
+        return self._queries.ask(f"SELECT {columns} FROM {self._from}{tail}", types)
+
+    def _grouped(self, keys: list[str], boxes: Sequence[Box]) -> dict[str, list[Any]]:
+        """Ask for the sums over the rows of boxes, by each of some keys."""
+        # The sums of squares lose no digits where the average is taken off first.
+        value = f"{self._number} - {self.mean!r}"
+        common = [each for each in boxes[0].sides if all(each in box.sides for box in boxes)]
+        # Sides that boxes share are worked out once for each row.
+        flags: dict[tuple[str, Side], str] = {}
+        conditions = []
+        for box in boxes:
+            own = [side for side in box.sides if side not in common]
+            names = [flags.setdefault(side, f'"side {len(flags)}"') for side in own]
+            conditions.append(" AND ".join(names))
+        values = [
+            f"CASE WHEN {each} THEN {value} END AS y{i}" if each else f"{value} AS y{i}"
+            for i, each in enumerate(conditions)
+        ]
+        rows = [self._given, self._present, *(self._compared(*side) for side in common)]
+        columns = ["*", *(f"{self._compared(*side)} AS {name}" for side, name in flags.items())]
+        inner = f"SELECT {', '.join(columns)} FROM {self._from} WHERE {_all(rows)}"
+        some = (
+            f" WHERE {' OR '.join(f'({each})' for each in conditions)}" if all(conditions) else ""
+        )
+        inner = f"SELECT {', '.join([*keys, *values])} FROM ({inner}) AS r{some}"
+        outer = [f"c{j}" for j in range(len(keys))]
+        tail = f" GROUP BY GROUPING SETS ({', '.join(f'({each})' for each in outer)})"
+        types = dict.fromkeys(outer, "int64")
+        for i in range(len(boxes)):
+            outer += [f"COUNT(y{i}) AS n{i}", f"SUM(y{i}) AS s{i}", f"SUM(y{i} * y{i}) AS t{i}"]
+            types |= {f"n{i}": "int64", f"s{i}": "float64", f"t{i}": "float64"}
+        query = f"SELECT {', '.join(outer)} FROM ({inner}) AS s{tail if keys else ''}"
+        return self._queries.ask(query, types)
+
+    def _moments(self, sums: np.ndarray) -> Moments:
+        """Turn sums of shape (3, n_groups) into moments."""
+        n = sums[0].astype(np.int64)
+        moments = Moments.of_sums(n, sums[1], sums[2])
+        return replace(moments, mean=np.where(n > 0, moments.mean + self.mean, 0.0))
+
+    def _code(self, levels: Levels) -> str:
+        """Write the level of a value: that of a number is found by halving."""
+        if levels.name in self._codes:
+            return _quoted(self._codes[levels.name])
+
+        def code(edges: Sequence[Any], first: int) -> str:
+            if not edges:
+                return str(first)
+            half = len(edges) // 2
+            below, above = code(edges[:half], first), code(edges[half + 1 :], first + half + 1)
+            return f"CASE WHEN {name} < {self._literal(edges[half])} THEN {below} ELSE {above} END"
+
+        name = _quoted(levels.name)
+        missing = _missing(levels.name, self._types[levels.name])
+        if levels.kind == "number":
+            known = code(levels.edges, 0)
+            return f"CASE WHEN {missing} THEN {levels.n_values} ELSE {known} END"
+        # What has no level where there is no rest has come in the meantime.
+        rest = levels.n_values - 1 if Rest() in levels.labels else levels.n_levels
+        return self._by_category(levels, [str(i) for i in range(levels.n_values + 1)], str(rest))
+
+    def _by_category(self, levels: Levels, values: Sequence[str], otherwise: str) -> str:
+        """Write a value for each level of a category, the last one where it is missing.
+
+        DuckDB would compare each row with all of a list. The frequent categories come first.
+        """
+        name = _quoted(levels.name)
+        cases = [
+            f"WHEN {name} = {self._literal(label)} THEN {value}"
+            for label, value in zip(levels.labels, values, strict=False)
+            if label != Rest()
+        ]
+        return f"CASE {' '.join(cases)} WHEN {name} IS NULL THEN {values[-1]} ELSE {otherwise} END"
+
+    # -- conditions -------------------------------------------------------------------------
+
+    def _compared(self, name: str, side: Side) -> str:
+        """Write a side for a query: categories are compared by their levels."""
+        if not isinstance(side, Categories):
+            return f"({self._side(name, side) or 'TRUE'})"
+        levels = next(each for each in self.levels if each.name == name)
+        inside = [label in side.among for label in levels.labels] + [side.missing]
+        if name not in self._codes:
+            truth = [str(each).upper() for each in inside]
+            return self._by_category(
+                levels, truth, truth[-2] if Rest() in levels.labels else "FALSE"
+            )
+        among = ", ".join(str(i) for i, each in enumerate(inside) if each)
+        return f"({_quoted(self._codes[name])} IN ({among}))" if among else "FALSE"
+
+    def _side(self, name: str, side: Side) -> str:
+        column = _quoted(name)
+        if isinstance(side, Categories) and Rest() in side.among:
+            levels = next(each for each in self.levels if each.name == name)
+            others = [each for each in levels.labels if each not in side.among]
+            inner = f"{column} NOT IN ({self._listed(others)})" if others else ""
+            inner = inner or f"{column} IS NOT NULL"
+            return f"({inner} OR {column} IS NULL)" if side.missing else inner
+        read = self._read(name, side)
+        if name not in self._with_nan:
+            return read.where(column, self._literal, "NULL")
+        # NaN is not NULL, and above all numbers in some databases.
+        nan = f"ISNAN({column})"
+        if not isinstance(read, Interval):  # what is missing, and nothing else
+            return f"({column} IS NULL OR {nan})" if side.missing else "FALSE"
+        text = replace(read, missing=False).where(column, self._literal, "NULL")
+        text = text if read.high is not None else f"{text} AND NOT {nan}"
+        return f"({text} OR {column} IS NULL OR {nan})" if side.missing else text
+
+    def read(self, box: Box) -> Box:
+        """Return a box with ends as people write them: above 0, and not at least 5e-324.
+
+        Parameters
+        ----------
+        box : Box
+            With sides that begin and end where levels do.
+        """
+        return Box(tuple((name, self._read(name, box[name])) for name in box))
+
+    def _read(self, name: str, side: Side) -> Side:
+        above = self._just_above[name]
+        if not isinstance(side, Interval) or not {side.low, side.high} & set(above):
+            return side
+        # An end just above a value is that value, which is then outside, or inside.
+        low, high = above.get(side.low, side.low), above.get(side.high, side.high)
+        if side.low in above:
+            return Interval(low, high, "right" if side.high in above else "neither", side.missing)
+        return Interval(low, high, "both", side.missing)
+
+    def _literal(self, value: Any) -> str:
+        if isinstance(value, datetime):
+            kind = "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ"
+            return f"CAST('{value}' AS {kind})"
+        return f"CAST('{value}' AS DATE)" if isinstance(value, date) else literal_of(value)
+
+    def _listed(self, labels: Sequence[Any]) -> str:
+        return ", ".join(self._literal(each) for each in labels if each != Rest())
+
+    # -- levels -----------------------------------------------------------------------------
+
+    def _chosen(self, table: Any, more: Mapping[str, str] | None = None) -> str:
+        """Ask for the rows of a table that are searched, and the columns that take part."""
+        columns = [_quoted(name) for name in self._types]
+        columns += [f"{value} AS {name}" for name, value in (more or {}).items()]
+        rows = _all([self._given, self._present])
+        return f"SELECT {', '.join(columns)} FROM {self._queries.source(table)} WHERE {rows}"
+
+    def _found_levels(self, sample: Any, n_bins: int, n_categories: int) -> list[Levels]:
+        """Find edges and labels; whether something is missing is not looked at."""
+        rows = self._queries.expression(self._chosen(sample), self._types)
+        ordered = [name for name in self._just_above if is_ordered(self._types[name])]
+        quantiles = quantiles_of(self._queries, rows, ordered, n_bins)
+        labels = self._labels(rows, n_categories, sample is not self._table)
+        found = []
+        for name in self._just_above:
+            if name in quantiles:
+                edges, self._just_above[name] = edges_of(quantiles[name], self._types[name])
+                found.append(Levels(name, "number", edges=edges))
+            else:
+                found.append(Levels(name, "category", labels=labels[name]))
+        return found
+
+    def _labels(self, rows: Any, n_categories: int, sampled: bool) -> dict[str, tuple[Any, ...]]:
+        """Return the most frequent categories of all features that have none, from some rows."""
+        kinds = {name: self._types[name] for name in self._just_above}
+        labels: dict[str, tuple[Any, ...]] = {
+            name: (False, True) for name, kind in kinds.items() if kind.is_boolean()
+        }
+        texts: dict[str, list[str]] = {name: [] for name, kind in kinds.items() if kind.is_string()}
+        if not texts:
+            return labels
+        parts = []
+        for j, column in enumerate(map(_quoted, texts)):
+            frequent = (
+                f"SELECT {column} AS label, COUNT(*) AS n FROM {self._queries.source(rows)} "
+                f"WHERE {column} IS NOT NULL GROUP BY {column} ORDER BY n DESC, label "
+                f"LIMIT {n_categories + 1}"
+            )
+            parts.append(f"SELECT {j} AS feature, label, n FROM ({frequent}) AS f{j}")
+        types = {"feature": "int64", "label": "string", "n": "int64"}
+        found = self._queries.ask(" UNION ALL ".join(parts), types)
+        names = list(texts)
+        negative = (-n for n in found["n"])
+        for _, j, label in sorted(zip(negative, found["feature"], found["label"], strict=True)):
+            texts[names[j]].append(label)
+        counts = {name: len(each) for name, each in texts.items()}
+        few = [name for name, count in counts.items() if count <= n_categories]
+        if few and sampled:
+            # Not asked together with averages, for which DuckDB would keep all rows.
+            columns = [f"COUNT(DISTINCT {_quoted(name)}) AS k{j}" for j, name in enumerate(few)]
+            types = {f"k{j}": "int64" for j in range(len(few))}
+            found = self._ask(", ".join(columns), _all([self._given, self._present]), types)
+            counts |= {name: found[f"k{j}"][0] for j, name in enumerate(few)}
+        for name, each in texts.items():
+            first = each[:n_categories]
+            labels[name] = (*first, Rest()) if counts[name] > len(first) else tuple(first)
+        return labels
+
+    def _read_facts(self, found: Sequence[Levels]) -> None:
+        """Read all rows: how many, their average, what is missing, and what has no level."""
+        value = self._number
+        columns = ["COUNT(*) AS n", f"MIN({value}) AS low", f"MAX({value}) AS high"]
+        columns.append(f"AVG({value}) AS mean")
+        types = {"n": "int64", "low": "float64", "high": "float64", "mean": "float64"}
+        for j, levels in enumerate(found):
+            column = _quoted(levels.name)
+            columns.append(f"COUNT({column}) AS k{j}")
+            types[f"k{j}"] = "int64"
+            if self._types[levels.name].is_floating():
+                columns.append(f"SUM(CASE WHEN ISNAN({column}) THEN 1 ELSE 0 END) AS nan{j}")
+                types[f"nan{j}"] = "int64"
+        rows = _all([self._given, self._present])
+        facts = {name: each[0] for name, each in self._ask(", ".join(columns), rows, types).items()}
+        self.n_rows: int = facts["n"]
+        if not self.n_rows:
+            raise ValueError(f"no row has a target: {self.target!r} is missing in all")
+        if not np.isfinite([facts["low"], facts["high"]]).all():
+            raise ValueError(f"the target {self.target!r} has infinite values")
+        self.mean: float = float(facts["mean"])
+        self._with_nan: set[str] = set()
+        self.levels: tuple[Levels, ...] = ()
+        for j, levels in enumerate(found):
+            if facts.get(f"nan{j}"):
+                self._with_nan.add(levels.name)
+            missing = facts[f"k{j}"] < self.n_rows or levels.name in self._with_nan
+            self.levels += (replace(levels, missing=missing),)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _all(conditions: Sequence[str | None]) -> str:
+    return " AND ".join(filter(None, conditions))
+
+
+def _missing(name: str, kind: Any) -> str:
+    """Write that a value is missing: NULL, or NaN."""
+    column = _quoted(name)
+    missing = f"{column} IS NULL"
+    return f"{missing} OR ISNAN({column})" if kind.is_floating() else missing
+
+
+def _check_feature(name: str, kind: Any) -> None:
+    if not (is_ordered(kind) or is_category(kind)):
+        raise ValueError(
+            f"the feature {name!r} is of type {kind}: numbers, dates, timestamps, texts and "
+            "booleans are accepted"
+        )
+
+
+def _number_of(target: str, kind: Any) -> str:
+    """Write the target as a number."""
+    if kind.is_boolean():
+        return f"CASE WHEN {_quoted(target)} THEN 1.0 ELSE 0.0 END"
+    if not kind.is_numeric():
+        raise ValueError(
+            f"the target {target!r} is of type {kind}: numbers and booleans are accepted"
+        )
+    return f"CAST({_quoted(target)} AS DOUBLE)"

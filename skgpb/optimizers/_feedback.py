@@ -1,0 +1,512 @@
+"""Rows of queries and targets: the two sets, and the kernel over both.
+
+A set is given as rows, or as what stands for rows: cells, discs, weighted sets of points, several
+functions, questions with several numbers. Which kernel over rows says what they are follows from a
+kernel over points, or the user gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
+
+from skgpb.domains.arms import ArmSet
+from skgpb.domains.blocks import Blocks, rows_given
+from skgpb.domains.box_candidates import BoxCandidates
+from skgpb.domains.cells import Cells, are_among, frequent_sizes, points_in_runs
+from skgpb.domains.discs import Discs
+from skgpb.domains.districts import Districts
+from skgpb.domains.fidelities import Fidelities
+from skgpb.domains.free_cells import FreeCells
+from skgpb.domains.layout import Layout
+from skgpb.domains.partition import points_per_axis
+from skgpb.domains.space import ParameterSpace
+from skgpb.kernels import BallAverage, CellAverage, Derivative, Tasks, WeightedSum
+from skgpb.kernels._boxes import axis_counts, boxes_from_points, check_boxes
+from skgpb.kernels._cell import CellKernel
+from skgpb.kernels._indirect import IndirectKernel
+from skgpb.surrogate.likelihood import Prior, default_kernel, default_prior
+from skgpb.surrogate.settings import kernel_of_cells, kernel_on_settings
+from skgpb.surrogate.tasks import around, over_tasks, prior_over_tasks, slow_kernel, takes_tasks
+from skgpb.surrogate.trend_and_rough import prior_of_trend_and_rough, trend_and_rough
+from skgpb.utils import box_around, check_inside, check_numbers
+
+
+def takes_boxes(kernel: Any, behind: bool = False) -> bool:
+    """Return whether a kernel takes box descriptors, anywhere in its expression.
+
+    ``behind`` says whether a further column may stand behind them, as that of a task.
+    """
+    if not isinstance(kernel, Kernel) or (isinstance(kernel, Tasks | Derivative) and not behind):
+        return False
+    parts = kernel.get_params(deep=False).values()
+    return isinstance(kernel, CellKernel) or any(takes_boxes(part, behind) for part in parts)
+
+
+def representatives_of(kernel: Kernel, d: int) -> tuple[int, ...]:
+    """Representatives of a box: those of the kernel's average, else as many as GPOO takes."""
+    for part in [kernel, *kernel.get_params(deep=True).values()]:
+        if isinstance(part, CellAverage):
+            return axis_counts(part.n_representatives, d, "n_representatives")
+    return points_per_axis(None, d)
+
+
+@dataclass
+class Feedback:
+    """The kernel over rows of queries and targets, and the two sets.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        As the user gave it; None stands for one that is to be learned.
+    arms, queries, targets : Any
+        As the user gave them. Arms are both asked and found.
+    pulls : bool
+        Whether the queries are the targets.
+    bounds : ndarray of shape (n_context + d, 2)
+        Box of contexts and of actions.
+    n_context : int
+        Sides of contexts.
+    space, actions : ParameterSpace or None
+        Names and types of the sides of that box, and of the sides of the actions alone.
+    n_candidates : int
+        How many rows stand for all of a box.
+    """
+
+    kernel: Kernel | None
+    arms: Any
+    queries: Any
+    targets: Any
+    pulls: bool
+    bounds: np.ndarray
+    n_context: int
+    space: ParameterSpace | None
+    actions: ParameterSpace | None
+    n_candidates: int
+
+    def __post_init__(self) -> None:
+        self.box = self.bounds[self.n_context :]
+        self.given = given_sets(self.queries, self.targets, self.actions)
+        if isinstance(self.kernel, CompoundKernel):
+            raise TypeError(f"kernel must return one covariance, got {self.kernel!r}")
+        if self.pulls:
+            self._check_arms()
+        else:
+            self._check_targets()
+
+    # -- what it is -------------------------------------------------------------------------
+
+    @property
+    def d(self) -> int:
+        """Number of sides of the actions."""
+        return len(self.box)
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of functions; 0 where there is one alone."""
+        return self.queries.n if isinstance(self.queries, Fidelities) else 0
+
+    @property
+    def has_blocks(self) -> bool:
+        """True if a query is answered with several numbers."""
+        return isinstance(self.queries, Blocks)
+
+    @property
+    def has_districts(self) -> bool:
+        """True if weighted sets of points are asked, or to be found."""
+        return any(isinstance(each, Districts) for each in self.given.values())
+
+    @property
+    def over_discs(self) -> bool:
+        """True if regions are discs, and no cells."""
+        given = self.given.values()
+        return isinstance(self.kernel, BallAverage) or any(isinstance(x, Discs) for x in given)
+
+    @property
+    def _mixed(self) -> bool:
+        return self.space is not None and self.space.discrete
+
+    @cached_property
+    def over_cells(self) -> bool:
+        """True if rows of queries and targets are boxes."""
+        if self.pulls:
+            return takes_boxes(self.kernel)
+        if self.has_districts:
+            return False
+        sizes = [self._sides(name, each) for name, each in self.given.items() if is_free(each)]
+        return (
+            takes_boxes(self.kernel, behind=self.n_tasks > 0)
+            or any(map(np.any, sizes))
+            or self._has_boxes()
+        )
+
+    @property
+    def guesses(self) -> bool:
+        """True if averages over boxes are asked and no kernel is given."""
+        return (
+            not self.pulls
+            and self.kernel is None
+            and self.over_cells
+            and not (self._mixed or self.over_discs)
+        )
+
+    # -- checks -----------------------------------------------------------------------------
+
+    def _check_arms(self) -> None:
+        if takes_boxes(self.kernel) and self._mixed:
+            raise ValueError(
+                f"kernel must be over points if bounds has integer or categorical sides; got "
+                f"{self.kernel!r}, which is over boxes"
+            )
+
+    def _check_targets(self) -> None:
+        if isinstance(self.targets, Blocks | Fidelities):
+            raise ValueError(
+                "targets must be Cells, Discs, Districts or rows; Blocks and Fidelities are "
+                f"possible as queries only; got {self.targets!r}"
+            )
+        if self._mixed and takes_boxes(self.kernel):
+            raise ValueError(
+                "kernel must be over points if bounds has integer or categorical sides; got "
+                f"{self.kernel!r}, which is over boxes"
+            )
+        if self.has_blocks:
+            if self.space is not None:
+                raise ValueError("the sides of bounds must have no names if queries are Blocks")
+            if self.targets is None:
+                raise ValueError("targets must be given if queries are Blocks, got None")
+        if self.over_discs:
+            self._check_discs()
+
+    def _check_discs(self) -> None:
+        if self.n_tasks:
+            raise ValueError(
+                f"queries must not be Fidelities if targets are Discs; got {self.queries!r}"
+            )
+        if takes_boxes(self.kernel) and not isinstance(self.kernel, BallAverage):
+            raise ValueError(
+                f"kernel must be over points, or a BallAverage, with Discs; got {self.kernel!r}"
+            )
+        n = self.n_context
+        if isinstance(self.kernel, BallAverage) and self.kernel.n_context != n:
+            raise ValueError(
+                f"n_context of BallAverage must be {n}, the number of sides of context_bounds; got "
+                f"{self.kernel!r}"
+            )
+        for name, each in self.given.items():
+            if is_free(each) and not isinstance(each, Discs):
+                raise ValueError(
+                    f"{name} must be Discs, rows or None if the other set is Discs; got {each!r}"
+                )
+
+    def _has_boxes(self) -> bool:
+        """Return whether rows of boxes [lower, upper] are given, of d sides."""
+        boxes = any(
+            rows_given(each, name).shape[1] == 2 * self.d
+            for name, each in self.given.items()
+            if not (each is None or is_free(each))
+        )
+        if boxes and self._mixed:
+            raise ValueError(
+                "queries and targets must be settings, or Cells, if bounds has integer or "
+                "categorical sides; got rows of boxes"
+            )
+        return boxes
+
+    # -- the kernel -------------------------------------------------------------------------
+
+    def over_points(self) -> Kernel:
+        """Return the kernel of f over points: the user's, or the default one on the box."""
+        if self.guesses:
+            return trend_and_rough(self.bounds, self._asked_sides())
+        kernel = None if self.kernel is None else clone(self.kernel)
+        if self._mixed:
+            return kernel_on_settings(kernel, self.space)
+        if kernel is not None:
+            return kernel
+        return default_kernel(self.bounds, not self.pulls and self.over_cells)
+
+    def default_prior(self) -> Prior:
+        """Prior under which a kernel that the user did not choose is learned."""
+        if self.guesses:
+            prior = prior_of_trend_and_rough(self.bounds, self._asked_sides())
+        elif self._mixed:
+            prior = kernel_on_settings(None, self.space).prior
+        else:
+            prior = default_prior(self.bounds)
+        return prior_over_tasks(prior, self.n_tasks) if self.n_tasks else prior
+
+    @cached_property
+    def _counts(self) -> tuple[int, ...] | None:
+        """Representatives of a box along each side; None where rows are points."""
+        if not self.over_cells:
+            return None
+        n, d = self.n_context, self.d
+        if self.pulls or takes_boxes(self.kernel, behind=self.n_tasks > 0):
+            return representatives_of(self.over_points(), n + d)[n:]
+        counts = representatives_of(self.over_points(), d)
+        if self.actions is not None and self.actions.discrete:
+            sizes = [self._sides(name, x) for name, x in self.given.items() if is_free(x)]
+            counts = points_in_runs(np.concatenate(sizes), counts, self.actions)
+        return counts
+
+    def over_rows(self) -> Kernel:
+        """Return the kernel over the rows of both sets."""
+        n = self.n_context
+        if self.has_districts:
+            return self._over_districts()
+        if self.pulls:
+            return self.over_points()
+        kernel, counts = self.over_points(), self._counts
+        if counts is not None and not takes_boxes(self.kernel, behind=self.n_tasks > 0):
+            if self.kernel is None and self.actions is not None and self.actions.discrete:
+                kernel = kernel_of_cells(self.space)
+            if self.over_discs:
+                kernel = BallAverage(kernel, n)
+            else:
+                kernel = CellAverage(kernel, (1,) * n + counts)
+        elif counts is None and n and takes_boxes(self.kernel, behind=True):
+            raise ValueError(
+                "kernel must be over points, or over boxes without a further column, if there "
+                f"are context_bounds; got {self.kernel!r}"
+            )
+        return self._over_tasks(kernel, counts) if self.n_tasks else kernel
+
+    def _over_tasks(self, kernel: Kernel, counts: tuple[int, ...] | None) -> Kernel:
+        """Return the kernel over rows with a column for the number of the function."""
+        if self._mixed and counts is not None:
+            raise ValueError(
+                "sizes of Fidelities must be 0, and targets points, if bounds or context_bounds "
+                f"have integer or categorical sides; got {self.queries!r} and {self.targets!r}"
+            )
+        if self.kernel is not None and takes_tasks(self.kernel):
+            if self._mixed:
+                raise ValueError(
+                    "kernel must be that of fidelity 0, without Tasks, if bounds or context_bounds "
+                    f"have integer or categorical sides; got {self.kernel!r}"
+                )
+            if counts is not None and not takes_boxes(self.kernel, behind=True):
+                raise ValueError(
+                    f"cells of {self.queries!r} need a kernel over rows [lower, upper, fidelity]: "
+                    f"Tasks(CellAverage(kernel), n_tasks={self.n_tasks}); got {self.kernel!r}"
+                )
+            return clone(self.kernel)
+        slow = slow_kernel(self.bounds, counts is not None, self.space)
+        slow = slow if counts is None else CellAverage(slow, (1,) * self.n_context + counts)
+        make = over_tasks if self.kernel is None else around
+        return make(kernel, slow, self.n_tasks)
+
+    def _over_districts(self) -> Kernel:
+        """Return the kernel over rows [center, number] of weighted sets of points."""
+        queries, targets = as_districts(self.given)
+        points, groups, shares = [], [], []
+        # The same districts are not numbered twice: the kernel compares all with all.
+        both = [(0, queries)] + [(len(queries), targets)] * (queries != targets)
+        for first, each in both:
+            for number, (own, share) in enumerate(each.members, first):
+                points.append(each.points[own])
+                groups.append(np.full(len(own), number))
+                shares.append(share)
+        sets = tuple(map(np.concatenate, (points, groups, shares)))
+        return WeightedSum(self.over_points(), sets[0], sets[1], sets[2], self.n_context)
+
+    # -- the sets ---------------------------------------------------------------------------
+
+    @property
+    def layout(self) -> Layout:
+        """Layout of the rows, without contexts."""
+        tail = 0.0 if self.n_tasks else None
+        return Layout(self.d, counts=self._counts, ball=self.over_discs, tail=tail)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row, contexts included."""
+        if self.has_districts:
+            return self.n_context + self.d + 1
+        return self.layout.in_contexts(self.n_context).n_columns
+
+    def sets(self, seed: int) -> tuple[ArmSet, ArmSet]:
+        """Return queries and targets, in contexts where there are any; ``seed`` spreads them."""
+        if self.pulls:
+            arms = self._in_contexts(self._arm_set(seed))
+            return arms, arms
+        if self.has_districts:
+            first, second = self._district_sets()
+        else:
+            first, second = (
+                self._set_of(name, each, [seed, number])
+                for number, (name, each) in enumerate(self.given.items())
+            )
+        return self._in_contexts(first), self._in_contexts(second)
+
+    def _in_contexts(self, each: ArmSet) -> ArmSet:
+        n = self.n_context
+        return each.in_contexts(self.bounds[:n], self.space) if n else each
+
+    def _arm_set(self, seed: int) -> ArmSet:
+        layout = Layout(self.d, counts=self._counts)
+        if self.arms is None:
+            return BoxCandidates(self.box, self.n_candidates, layout, seed, self.actions)
+        return ArmSet(np.array(check_numbers(self.arms, "arms")), self.box, layout)
+
+    def _district_sets(self) -> tuple[ArmSet, ArmSet]:
+        queries, targets = as_districts(self.given)
+        if queries.points.shape[1] != self.d:
+            raise ValueError(
+                f"queries and targets must have {self.d} columns, one for each side of bounds; got "
+                f"{queries.points.shape[1]}"
+            )
+        second = 0 if queries == targets else len(queries)
+        return queries.as_set(self.box, 0), targets.as_set(self.box, second)
+
+    def _set_of(self, name: str, given: Any, seed: list[int]) -> ArmSet:
+        """Return the set that a parameter stands for."""
+        bounds, d, space, layout = self.box, self.d, self.actions, self.layout
+        if given is None or is_free(given):
+            tasks = given.tasks if isinstance(given, Fidelities) else None
+            n_tasks, sides = max(1, self.n_tasks), self._sides(name, given)
+            n = self.n_candidates
+            return FreeCells(sides, bounds, n, layout, seed, space, tasks=tasks, n_tasks=n_tasks)
+        rows = np.array(rows_given(given, name))
+        if rows.shape[1] == d and layout.boxes:
+            rows = boxes_from_points(rows)
+        if rows.shape[1] != (2 * d if layout.boxes else d):
+            raise ValueError(
+                f"{name} must have {d} columns (points) or {2 * d} columns (boxes [lower, upper]); "
+                f"got {rows.shape[1]}"
+            )
+        if layout.boxes:
+            rows = check_boxes(rows, name)
+        corners = rows.reshape(-1, d)
+        if not ((corners >= bounds[:, 0]) & (corners <= bounds[:, 1])).all():
+            raise ValueError(f"{name} has rows outside the bounds {bounds.tolist()}")
+        if self.n_tasks:
+            rows = np.column_stack([rows, np.zeros(len(rows))])
+        starts = None
+        if isinstance(given, Blocks):
+            starts = np.cumsum([0, *(len(block) for block in given.rows)])
+        return ArmSet(rows, bounds, layout, space, starts=starts)
+
+    def frequent_sizes(self, sets: tuple[ArmSet, ArmSet]) -> np.ndarray | None:
+        """Sizes (k, n_sides) that many boxes have; None if there are no boxes."""
+        if self.pulls or not self.over_cells:
+            return None
+        rows = np.concatenate([each.plain[:, : 2 * self.d] for each in sets])
+        return np.pad(frequent_sizes(rows), ((0, 0), (self.n_context, 0)))
+
+    # -- sizes of cells ---------------------------------------------------------------------
+
+    def _asked_sides(self) -> np.ndarray:
+        """Sides (k, n_sides) of what is asked first, wanted cells if they can be; 0 of contexts."""
+        queries, targets = (self.given[name] for name in ("queries", "targets"))
+        sides = self._sides("queries", queries)
+        if is_free(queries) and is_free(targets):
+            wanted = are_among(sides, self._sides("targets", targets), self.box)
+            sides = sides[wanted] if wanted.any() else sides
+        return np.pad(sides, ((0, 0), (self.n_context, 0)))
+
+    def _sides(self, name: str, given: Any) -> np.ndarray:
+        """Sides (k, d) of cells or rows of boxes, 0 of points."""
+        d = self.d
+        if is_free(given):
+            return given.sides(self.box, self.actions, name)
+        rows = np.zeros((1, d)) if given is None else rows_given(given, name)
+        lower, upper = (rows[:, :d], rows[:, d:]) if rows.shape[1] == 2 * d else (rows, rows)
+        return np.maximum(upper - lower, 0.0)
+
+
+def is_free(given: Any) -> bool:
+    """Return whether a parameter stands for all regions of some sizes, wherever they lie."""
+    return isinstance(given, Cells)
+
+
+def given_sets(queries: Any, targets: Any, actions: ParameterSpace | None) -> dict[str, Any]:
+    """Queries and targets as they were given; targets are the queries where these are rows."""
+    if targets is None and queries is not None and not is_free(queries):
+        targets = queries
+    given = {"queries": queries, "targets": targets}
+    if actions is None or isinstance(queries, Blocks):
+        return given
+    return {name: actions.points(each) for name, each in given.items()}
+
+
+def as_districts(given: Mapping[str, Any]) -> list[Districts]:
+    """Queries and targets as weighted sets of points; a single point is the smallest set."""
+    out = []
+    for name, each in given.items():
+        if each is None or is_free(each):
+            raise ValueError(
+                f"{name} must be Districts or points if the other set is Districts; got {each!r}"
+            )
+        if not isinstance(each, Districts):
+            rows = check_numbers(each, name)
+            each = Districts(rows, np.arange(len(rows)))
+        out.append(each)
+    if len({each.points.shape[1] for each in out}) > 1:
+        raise ValueError(
+            "points of queries and targets must have the same number of columns; got "
+            f"{' and '.join(str(each.points.shape[1]) for each in out)}"
+        )
+    return out
+
+
+# -- the box that a domain lies in --------------------------------------------------------------
+
+
+def box_of_arms(kernel: Any, arms: Any) -> np.ndarray:
+    """Box (d, 2) around arms: points, or boxes where the kernel takes these."""
+    rows = check_numbers(arms, "arms")
+    if not takes_boxes(kernel):
+        return np.column_stack([rows.min(axis=0), rows.max(axis=0)])
+    lower, upper = np.split(check_boxes(rows, "arms"), 2, axis=1)
+    return np.column_stack([lower.min(axis=0), upper.max(axis=0)])
+
+
+def box_of_sets(
+    kernel: Any, given: Mapping[str, Any], bounds: np.ndarray | None, named: Any
+) -> np.ndarray | None:
+    """Box around queries and targets, or that which is given; None where nobody knows.
+
+    ``named`` is ``bounds`` as the user gave them.
+    """
+    if any(isinstance(each, Districts) for each in given.values()):
+        return _box_of_districts(kernel, given, bounds, named)
+    arrays = {
+        name: rows_given(value, name)
+        for name, value in given.items()
+        if value is not None and not is_free(value)
+    }
+    if bounds is not None or len(arrays) < 2:
+        return bounds
+    corners = [
+        np.split(check_boxes(rows, name), 2, axis=1) if takes_boxes(kernel) else [rows]
+        for name, rows in arrays.items()
+    ]
+    if len({part.shape[1] for parts in corners for part in parts}) > 1:
+        shapes = " and ".join(f"{name} of {rows.shape[1]}" for name, rows in arrays.items())
+        raise ValueError(f"queries and targets must have the same number of columns; got {shapes}")
+    points = np.concatenate([part for parts in corners for part in parts])
+    return np.column_stack([points.min(axis=0), points.max(axis=0)])
+
+
+def _box_of_districts(
+    kernel: Any, given: Mapping[str, Any], bounds: np.ndarray | None, named: Any
+) -> np.ndarray:
+    if isinstance(named, Mapping):
+        raise ValueError(f"the sides of bounds must have no names with Districts; got {named!r}")
+    if takes_boxes(kernel) or isinstance(kernel, IndirectKernel):
+        raise ValueError(
+            f"kernel must be over the points of Districts, not over averages; got {kernel!r}"
+        )
+    points = np.concatenate([each.points for each in as_districts(given)])
+    if bounds is None:
+        return box_around(points)
+    if points.shape[1] == len(bounds):
+        check_inside(points, bounds)
+    return bounds

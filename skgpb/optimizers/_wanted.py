@@ -1,0 +1,83 @@
+"""Answers that hold whatever f is like: cells of the wanted sizes, where nothing is known of f."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.free_cells import FreeCells
+from skgpb.domains.query import PointsQuery
+from skgpb.optimizers._feedback import Feedback
+from skgpb.optimizers._prices import Prices
+
+
+@dataclass
+class Wanted:
+    """Which queries are cells of the wanted sizes, and when one of them is asked.
+
+    What cells of another size say of the wanted ones rests on the kernel, and one that nobody
+    gave is a guess. So the first design is of wanted cells, where these can be asked, and a rule
+    that counts on its posterior asks for one in every other round. Where wanted cells are dearer
+    than others the first design is of all sizes in turn, and where prices differ at least half of
+    the money is for wanted cells (decision D-H30).
+
+    Parameters
+    ----------
+    queries : ArmSet
+        What can be asked.
+    numbers : ndarray of int
+        Which sizes of queries are wanted; none where it does not matter.
+    spent : float, default=0.0
+        What was paid for them.
+    """
+
+    queries: ArmSet
+    numbers: np.ndarray
+    spent: float = 0.0
+
+    @classmethod
+    def of(cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, prices: Prices) -> Wanted:
+        """Note which sizes of queries are sizes of targets, if that matters."""
+        queries, targets = sets
+        numbers = np.empty(0, dtype=np.intp)
+        both = isinstance(queries, FreeCells) and isinstance(targets, FreeCells)
+        if both and feedback.guesses and not feedback.n_tasks:
+            assert isinstance(queries, FreeCells) and isinstance(targets, FreeCells)
+            numbers = queries.sizes_like(targets.sizes)
+            if len(numbers) and prices.of_kinds[numbers].min() <= prices.least:
+                queries.first_sizes = numbers
+        return cls(queries, numbers)
+
+    def in_turn(self, free: np.ndarray, due: bool) -> np.ndarray:
+        """Numbers of the queries that a round chooses from, of those that are free."""
+        if due:
+            assert isinstance(self.queries, FreeCells)
+            wanted = free & np.isin(self.queries.size_of, self.numbers)
+            if wanted.any():
+                return np.flatnonzero(wanted)
+        return np.flatnonzero(free)
+
+    def is_due(
+        self, round: int, spent: float, pending: Sequence[Arm | PointsQuery], prices: Prices
+    ) -> bool:
+        """Return whether a wanted cell is asked in a round, from 0, after ``spent`` was paid."""
+        if not len(self.numbers):
+            return False
+        if not prices.differ:
+            return (round + len(pending)) % 2 == 0
+        costs = [prices.cost_of(query) for query in pending]
+        pairs = zip(pending, costs, strict=True)
+        on_wanted = self.spent + sum(cost for query, cost in pairs if self._is_one(query))
+        return 2.0 * on_wanted <= spent + sum(costs)
+
+    def pay(self, query: Arm | PointsQuery, price: float) -> None:
+        """Note what an answer has cost."""
+        if len(self.numbers) and self._is_one(query):
+            self.spent += price
+
+    def _is_one(self, query: Arm | PointsQuery) -> bool:
+        assert isinstance(self.queries, FreeCells)
+        return self.queries.nearest_size(query, self.numbers) >= 0

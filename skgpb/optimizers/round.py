@@ -1,0 +1,506 @@
+"""Input of an acquisition function: the posterior of queries and targets before a round."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg.blas import dgemm
+
+from skgpb._core._arms import add_reductions
+from skgpb._core._posterior import Posterior
+from skgpb.acquisition.blocks import (
+    information_of_block,
+    inverse_root,
+    log_block_gain,
+    log_det_ratio,
+    standard_draws,
+)
+from skgpb.acquisition.entropy import linear_information
+from skgpb.acquisition.knowledge import log_knowledge_gradient
+from skgpb.acquisition.ucb import own_reduction
+from skgpb.roots import joint_draws
+from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
+from skgpb.surrogate.draws import posterior_root
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.pairs import BlockCovariances, PairCovariances, QueryTargetCovariances
+from skgpb.utils import check_draws
+
+# covariance="auto" keeps the covariance of all pairs for at most this many arms (200 MB),
+FULL_BY_DEFAULT = 5_000
+# covariance="full" is refused beyond (3.2 GB).
+FULL_AT_MOST = 20_000
+# Arms that could add no more than this share to a weighted sum, all together, are left out.
+NEGLIGIBLE = 1e-14
+
+
+class Known(ABC):
+    """Posterior covariances of pairs of queries and targets, computed on demand.
+
+    Attributes
+    ----------
+    offset, scale : float
+        Units: a reward is ``offset + scale * value``.
+    query_mean, query_var : ndarray of shape (n_rows,)
+        Posterior of what the rows of queries observe.
+    target_mean, target_var : ndarray of shape (n_targets,)
+        Posterior of the targets.
+    """
+
+    def __init__(
+        self,
+        units: tuple[float, float],
+        queries: tuple[np.ndarray, np.ndarray],
+        targets: tuple[np.ndarray, np.ndarray],
+    ) -> None:
+        self.offset: float = units[0]
+        self.scale: float = units[1]
+        self.query_mean: np.ndarray = queries[0]
+        self.query_var: np.ndarray = queries[1]
+        self.target_mean: np.ndarray = targets[0]
+        self.target_var: np.ndarray = targets[1]
+
+    @abstractmethod
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances (n_rows, n_targets) of queries and targets."""
+
+    @abstractmethod
+    def among_targets(self, number: int) -> np.ndarray:
+        """Posterior covariances (n_targets,) of one target with all."""
+
+    @abstractmethod
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws (n_draws, n_targets) of the targets."""
+
+    @abstractmethod
+    def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws (n_draws, n_rows) of what the queries observe."""
+
+    def within_queries(self) -> list[np.ndarray]:
+        """Posterior covariances (k, k) of the rows of each query; here each has one row."""
+        return [np.array([[each]]) for each in self.query_var]
+
+    def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
+        """Weighted fall (n_rows,) of the deviations of all targets by an answer to each row."""
+        C, std = self.covariance(), np.sqrt(self.target_var)
+        total = np.maximum(self.query_var + noise, np.finfo(float).tiny)
+        left = np.maximum(self.target_var - C**2 / total[:, np.newaxis], 0.0)
+        return (std - np.sqrt(left)) @ weights
+
+
+class KnownOfArms(Known):
+    """Covariances if queries and targets are one set, whose pairs are tracked."""
+
+    def __init__(
+        self,
+        expected: Posterior,
+        pairs: PairCovariances,
+        pulled: list[int],
+        noise: float | np.ndarray,
+    ) -> None:
+        self._expected, self._pairs = expected, pairs
+        # What is pending, and the noise variance of its answers in the user's units.
+        self._pulled, self._noise = pulled, noise
+        moments = expected.tracked_mean(), expected.tracked_var()
+        super().__init__((pairs.gp.offset, pairs.gp.scale), moments, moments)
+
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances of all pairs."""
+        return self._pairs.covariance(self._expected, self._pulled, self._noise)
+
+    def among_targets(self, number: int) -> np.ndarray:
+        """Posterior covariances of one arm with all."""
+        return self._pairs.rows(self._expected, np.array([number]))[0]
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of all arms, given what was told."""
+        return self._pairs.draws(n_draws, rng)
+
+    def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Return the same: queries are targets."""
+        return self.draws(n_draws, rng)
+
+    def reduction(self, noise: np.ndarray, weights: np.ndarray, covariance: str) -> np.ndarray:
+        """Weighted fall of all deviations by a pull of each arm, equation 37 of [Nuara2020]_.
+
+        O(n_arms) for each arm of positive weight, after O(n_arms t) for its covariances, unless the
+        covariances of all pairs are kept.
+        """
+        n, var = len(self.query_var), self.query_var
+        out = np.zeros(n)
+        # No fall exceeds the standard deviation itself.
+        most = weights * np.sqrt(var)
+        order = np.argsort(most, kind="stable")
+        left_out = np.searchsorted(np.cumsum(most[order]), NEGLIGIBLE * most.sum(), side="right")
+        others = np.sort(order[left_out:])
+        if _keeps_covariance(covariance, n):
+            C = self.covariance()
+            add_reductions(C, others, weights[others], var, noise, others, out)
+            return out
+        for some in self._pairs.blocks(others):
+            rows = self._pairs.rows(self._expected, some)
+            add_reductions(rows, np.arange(len(some)), weights[some], var, noise, some, out)
+        return out
+
+
+def _keeps_covariance(covariance: str, n_arms: int) -> bool:
+    """Resolve ``covariance``, refusing what would not fit into memory."""
+    if covariance == "full" and n_arms > FULL_AT_MOST:
+        raise ValueError(
+            f"covariance='full' would keep {n_arms} x {n_arms} covariances, "
+            f"{8e-9 * n_arms**2:.0f} GB; pass covariance='lean', which forms no such matrix"
+        )
+    return covariance == "full" or (covariance == "auto" and n_arms <= FULL_BY_DEFAULT)
+
+
+class KnownAcross(Known):
+    """Covariances if queries and targets are two sets, whose covariances are tracked."""
+
+    def __init__(
+        self,
+        across: QueryTargetCovariances,
+        falls: np.ndarray,
+        within: BlockCovariances | None = None,
+    ) -> None:
+        gp, n = across.gp, across.n_first
+        # What pending answers will take off covariances, as ``pending_falls`` has it.
+        self._across, self._falls, self._within = across, falls, within
+        mean, var = gp.posterior.tracked_mean(), gp.posterior.tracked_var()
+        if len(falls):
+            var = np.maximum(var - np.einsum("ij,ij->j", falls, falls), 0.0)
+        super().__init__((gp.offset, gp.scale), (mean[:n], var[:n]), (mean[n:], var[n:]))
+
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances of queries and targets."""
+        known = self._across.covariance()
+        if not len(self._falls):
+            return known
+        known = known.copy()
+        first, others = np.split(self._falls, [self._across.n_first], axis=1)
+        # In place: memory for another matrix takes longer than all else.
+        return dgemm(-1.0, others.T, first, beta=1.0, c=known.T, overwrite_c=True).T
+
+    def among_targets(self, number: int) -> np.ndarray:
+        """Posterior covariances of one target with all."""
+        return self._among(np.array([number]))[0]
+
+    def _among(self, numbers: np.ndarray) -> np.ndarray:
+        others = self._falls[:, self._across.n_first :]
+        return self._across.among_others(numbers) - others[:, numbers].T @ others
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of all targets, given what was told and is pending."""
+        across, mean = self._across, self.target_mean
+        m, n = len(mean), across.n_first
+        root = posterior_root(across.gp, n, self._falls[:, n:])
+        if root is None:
+            covariance = self._among(np.arange(m))
+            return joint_draws(mean, covariance, n_draws, int(rng.integers(2**31))).T
+        return mean + rng.standard_normal((check_draws(n_draws, m), m)) @ root.T
+
+    def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of what all rows of queries observe."""
+        gp, n = self._across.gp, self._across.n_first
+        _, cov = gp.moments(gp.tracked.rows[:n], cov=True)
+        falls = self._falls[:, :n]
+        cov = cov / gp.scale**2 - falls.T @ falls
+        return joint_draws(self.query_mean, cov, n_draws, int(rng.integers(2**31))).T
+
+    def within_queries(self) -> list[np.ndarray]:
+        """Posterior covariances of the rows of each query."""
+        if self._within is None:
+            return super().within_queries()
+        return self._within.covariances(self._falls)
+
+
+class KnownIndirectly(Known):
+    """Covariances of queries a and points x, from a conditional mean process that tracks both."""
+
+    def __init__(self, process: ConditionalMeanProcess) -> None:
+        self._process = process
+        units = process.center_, process.scale_
+        queries, targets = (
+            ((mean - units[0]) / units[1], (std / units[1]) ** 2)
+            for mean, std in (
+                process.predict_query_tracked(return_std=True),
+                process.predict_tracked(return_std=True),
+            )
+        )
+        super().__init__(units, queries, targets)
+        self._covariance: np.ndarray | None = None
+        self._among: np.ndarray | None = None
+
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances of questions and points."""
+        if self._covariance is None:
+            X, A = self._process.X_tracked_, self._process.A_tracked_
+            found = self._process.covariance(X, A).T / self.scale**2
+            self._covariance = np.ascontiguousarray(found)
+        return self._covariance
+
+    def among_targets(self, number: int) -> np.ndarray:
+        """Posterior covariances of one point with all."""
+        if self._among is None:
+            _, found = self._process.predict(self._process.X_tracked_, return_cov=True)
+            self._among = found / self.scale**2
+        return self._among[number]
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of f at all points."""
+        draws = np.asarray(self._process.sample_tracked(n_draws, int(rng.integers(2**31))))
+        return (draws.T - self.offset) / self.scale
+
+    def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of the expected answers to all questions."""
+        process = self._process
+        rows = process.kernel_.rows_of_queries(process.A_tracked_)
+        mean, cov = process.moments(rows, cov=True)
+        mean, cov = (mean - self.offset) / self.scale, cov / self.scale**2
+        return joint_draws(mean, cov, n_draws, int(rng.integers(2**31))).T
+
+
+class Round:
+    """Posterior of queries and targets before a round, the argument of acquisition functions.
+
+    Values are in units of the surrogate, where the prior is the kernel; these are the units of the
+    rewards unless rewards are scaled. Pending queries count as answered with the expected answer.
+
+    A query that is answered with several numbers has as many rows. The posterior of queries then
+    has an entry for each row, the rows of one query after the other (``starts``), and ``cost`` has
+    an entry for each query.
+
+    Attributes
+    ----------
+    t : int
+        The round about to be played, counted from 1.
+    query_mean, query_var : ndarray of shape (n_rows,)
+        Posterior of what queries observe, without the noise of an answer.
+    query_noise : ndarray of shape (n_rows,)
+        Noise variance of an answer.
+    cost : ndarray of shape (n_queries,)
+        Price of an answer.
+    target_mean, target_var : ndarray of shape (n_targets,)
+        Posterior of the targets. Where arms are pulled these are the queries.
+    offset, scale : float
+        Units: a reward is ``offset + scale * value``.
+    starts : ndarray of shape (n_queries + 1,) or None
+        Where the rows of each query begin; None where each has one.
+    noises : list of ndarray of shape (k, k), or None
+        Of queries with several rows the covariance of the noise of each answer.
+    """
+
+    offset: float
+    scale: float
+    query_mean: np.ndarray
+    query_var: np.ndarray
+    query_noise: np.ndarray
+    target_mean: np.ndarray
+    target_var: np.ndarray
+    cost: np.ndarray
+    t: int
+
+    def __init__(
+        self,
+        known: Known,
+        noise: np.ndarray,
+        cost: np.ndarray,
+        t: int,
+        make_rng: Callable[[], np.random.Generator],
+        starts: np.ndarray | None = None,
+        shared: np.ndarray | None = None,
+    ) -> None:
+        self._known = known
+        self.query_mean, self.query_var = known.query_mean, known.query_var
+        self.target_mean, self.target_var = known.target_mean, known.target_var
+        self.offset, self.scale = known.offset, known.scale
+        self.query_noise, self.cost, self.t = noise, cost, t
+        self._make_rng = make_rng  # most rules draw nothing, and seeding takes half of a round
+        self.starts = starts
+        self.noises: list[np.ndarray] | None = None
+        if starts is not None:
+            self.noises = [np.diag(each) for each in np.split(noise, starts[1:-1])]
+            if shared is not None:
+                self.noises = [R + C for R, C in zip(self.noises, shared, strict=True)]
+
+    @classmethod
+    def before(
+        cls,
+        known: Known,
+        gp: GaussianProcess,
+        noise: float | np.ndarray,
+        cost: np.ndarray,
+        t: int,
+        make_rng: Callable[[], np.random.Generator],
+        starts: np.ndarray | None = None,
+        shared: np.ndarray | None = None,
+    ) -> Round:
+        """Return a round; ``noise`` and ``shared`` are in the user's units."""
+        own = gp.white_noise(gp.tracked)[: len(known.query_mean)]
+        shared = None if shared is None else shared / gp.scale**2
+        return cls(known, noise / gp.scale**2 + own, cost, t, make_rng, starts, shared)
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Randomness of this round, the same whenever the round is asked again."""
+        return self._make_rng()
+
+    # -- queries ----------------------------------------------------------------------------
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.cost)
+
+    @property
+    def n_targets(self) -> int:
+        """Number of targets."""
+        return len(self.target_mean)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of queries, as rules over arms call it."""
+        return len(self.cost)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """``query_mean``."""
+        return self.query_mean
+
+    @property
+    def var(self) -> np.ndarray:
+        """``query_var``."""
+        return self.query_var
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviations of what queries observe, shape (n_rows,)."""
+        return np.sqrt(self.query_var)
+
+    @property
+    def noise(self) -> np.ndarray:
+        """``query_noise``."""
+        return self.query_noise
+
+    def in_units_of_reward(self, values: np.ndarray) -> np.ndarray:
+        """Values of f, in units of the surrogate, as rewards."""
+        return values * self.scale + self.offset
+
+    def of_queries(self, values: np.ndarray) -> np.ndarray:
+        """One number for each query, of one for each row: that of its best row."""
+        if self.starts is None or len(values) == self.n_queries:
+            return values
+        return np.maximum.reduceat(values, self.starts[:-1])
+
+    @property
+    def unknown(self) -> np.ndarray:
+        """How unknown queries are, shape (n_queries,): the sum of the variances of their rows."""
+        if self.starts is None:
+            return self.query_var
+        return np.add.reduceat(self.query_var, self.starts[:-1])
+
+    # -- queries and targets ----------------------------------------------------------------
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Posterior covariances of queries and targets, shape (n_rows, n_targets)."""
+        return self._known.covariance()
+
+    def covariance_of_target(self, number: int) -> np.ndarray:
+        """Posterior covariances of one target with all targets, shape (n_targets,)."""
+        return self._known.among_targets(number)
+
+    def draws(self, n_draws: int) -> np.ndarray:
+        """Joint draws of all targets, shape (n_draws, n_targets)."""
+        return self._known.draws(n_draws, self.rng)
+
+    def query_draws(self, n_draws: int) -> np.ndarray:
+        """Joint draws of what all rows of queries observe, shape (n_draws, n_rows)."""
+        return self._known.query_draws(n_draws, self.rng)
+
+    def own_reduction(self) -> np.ndarray:
+        """S_t(x, x), the fall of a query's own standard deviation by an answer, shape (n_rows,)."""
+        return own_reduction(self.std, self.query_noise)
+
+    def reduction(self, weights: np.ndarray, covariance: str = "auto") -> np.ndarray:
+        """Weighted fall of the standard deviations of all targets by an answer to each query.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_targets,)
+            w_t(x'), >= 0.
+        covariance : {"auto", "full", "lean"}, default="auto"
+            Whether to keep the covariance of all pairs of arms.
+
+        Returns
+        -------
+        uncertainty : ndarray of shape (n_rows,)
+            sum_x' w_t(x') S_t(x, x') for every x, equation 37 of the DAGP-UCB paper.
+        """
+        return self._known.reduction(self.query_noise, weights, covariance)
+
+    def log_rise(self) -> np.ndarray:
+        """Logarithms of the expected rises of the largest target mean, shape (n_queries,).
+
+        Exact where answers are numbers. Of answers of several numbers it is the mean over draws
+        that are the same for all queries.
+        """
+        if self.noises is None:
+            return log_knowledge_gradient(
+                self.target_mean, self.covariance, self.query_var, self.query_noise
+            )
+        assert self.starts is not None
+        draws = standard_draws(int(np.diff(self.starts).max()), self.rng)
+        parts = np.split(self.covariance, self.starts[1:-1])
+        gains = [
+            log_block_gain(self.target_mean, inverse_root(S) @ C, draws[:, : len(S)])
+            for S, C in zip(self._answers(), parts, strict=True)
+        ]
+        return np.array(gains)
+
+    def information(
+        self, covariance: np.ndarray, variance: float, rounding: float = 0.0
+    ) -> np.ndarray:
+        """Information (n_queries,) in nats about a functional, by answers to each query.
+
+        Parameters
+        ----------
+        covariance : ndarray of shape (n_rows,)
+            Posterior covariances of the functional with all rows of queries.
+        variance : float
+            Its posterior variance.
+        rounding : float, default=0.0
+            Queries whose variances are at most this share of the largest one tell nothing.
+        """
+        if self.noises is None:
+            var, unit = self.query_var, self.largest_variance
+            std = np.sqrt(np.where(var > rounding * unit, var / unit, 0.0))
+            noise = self.query_noise / unit
+            return linear_information(covariance / unit, std, noise, variance / unit)
+        assert self.starts is not None
+        if not variance > 0.0:
+            return np.zeros(self.n_queries)
+        parts = np.split(covariance, self.starts[1:-1])
+        pairs = zip(self._answers(), parts, strict=True)
+        return np.array([information_of_block(S, c, variance) for S, c in pairs])
+
+    def information_about_f(self, rounding: float = 0.0) -> np.ndarray:
+        """Information (n_queries,) in nats about f as a whole, by answers to each query."""
+        if self.noises is None:
+            var, unit = self.query_var, self.largest_variance
+            std = np.sqrt(np.where(var > rounding * unit, var / unit, 0.0))
+            return linear_information(var / unit, std, self.query_noise / unit, var / unit)
+        pairs = zip(self._answers(), self.noises, strict=True)
+        return np.array([0.5 * log_det_ratio(S, R) for S, R in pairs])
+
+    @property
+    def largest_variance(self) -> float:
+        """The largest variance of a query or a target, 1 where all are 0."""
+        return float(max(self.query_var.max(), self.target_var.max())) or 1.0
+
+    def _answers(self) -> list[np.ndarray]:
+        """Covariances (k, k) of the answers to queries of several rows."""
+        assert self.noises is not None
+        pairs = zip(self._known.within_queries(), self.noises, strict=True)
+        return [K + R for K, R in pairs]

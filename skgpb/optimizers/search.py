@@ -1,0 +1,1101 @@
+r"""The search that rules share: what can be asked, and the best of what is to be found.
+
+What can be asked, and what is to be found, are two sets of linear functionals of f, or one: points,
+cells of any sizes, rows of whatever the kernel takes. The posterior knows every covariance between
+the two. A rule looks at a :class:`~skgpb.optimizers.round.Round` and says what each query is worth;
+prices, what is pending, ties and candidates that stand for a box are the search's business.
+
+In the UCB family what is maximised is, in the notation of Algorithm 1,
+
+    mean(x) + sqrt(beta_t) sum_x' w_t(x, x') S_t(x, x'),
+
+where beta_t is the exploration term, w_t are the weights and S_t the uncertainty terms.
+
+References
+----------
+.. [Nuara2020] A. Nuara, F. Trovò, D. Crippa, N. Gatti and M. Restelli, "Driving Exploration by
+   Maximum Distribution in Gaussian Process Bandits", AAMAS 2020. Equation, algorithm and
+   theorem numbers below are this paper's.
+.. [Desautels2014] T. Desautels, A. Krause and J. W. Burdick, "Parallelizing
+   Exploration-Exploitation Tradeoffs in Gaussian Process Bandit Optimization", JMLR 15, 2014.
+.. [Krause2011] A. Krause and C. S. Ong, "Contextual Gaussian process bandit optimization",
+   NIPS 2011.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Literal, overload
+
+import numpy as np
+from scipy.linalg import block_diag
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from skgpb._core._ties import first_best
+from skgpb._core._tree import first_maximum
+from skgpb._docstrings import with_shared_paragraphs
+from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.blocks import Blocks
+from skgpb.domains.box_candidates import BoxCandidates
+from skgpb.domains.first_design import N_INITIAL
+from skgpb.domains.free_cells import FreeCells
+from skgpb.domains.query import PointsQuery, Query, Region
+from skgpb.exceptions import AllPendingError
+from skgpb.guarantee import Guarantee
+from skgpb.locks import locked
+from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._best import best_known, climbed
+from skgpb.optimizers._contexts import InContexts
+from skgpb.optimizers._feedback import (
+    Feedback,
+    box_of_arms,
+    box_of_sets,
+    given_sets,
+)
+from skgpb.optimizers._following import best_places, followed, places_apart
+from skgpb.optimizers._gap import Rivals
+from skgpb.optimizers._norm_bound import GaussianIntervals
+from skgpb.optimizers._placement import Sides
+from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
+from skgpb.optimizers._run import PricedRunner
+from skgpb.optimizers._wanted import Wanted
+from skgpb.optimizers.round import Known, KnownAcross, KnownOfArms, Round
+from skgpb.surrogate.likelihood import Prior, noise_prior
+from skgpb.surrogate.pairs import (
+    BlockCovariances,
+    PairCovariances,
+    QueryTargetCovariances,
+    pending_falls,
+)
+from skgpb.surrogate.samples import SharedNoise
+from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
+from skgpb.surrogate.tasks import NOISE_SPREAD
+from skgpb.surrogate.widths import NOISELESS
+from skgpb.utils import (
+    MOST_POINTS,
+    Integral,
+    Interval,
+    Real,
+    check_bounds,
+    check_draws,
+    check_noise_covariances,
+    check_noise_variance,
+    check_numbers,
+    check_one_each,
+    check_reward,
+)
+
+# Multiplications that moving candidates may take in a round, about a millisecond; and how many move
+# in any case (decision D-D10).
+MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
+# Above the best that is known by less than this, in units of the prior, a score is worth nothing.
+LEAST_WORTH = 1e-300
+
+
+@with_shared_paragraphs
+class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
+    """The base of rules of your own: it scores all queries and asks the best.
+
+    A subclass implements :meth:`acquisition`.
+
+    Parameters
+    ----------
+    kernel, arms : %(arms)s
+    queries, targets : %(search)s
+    bounds : array-like of shape (d, 2) or dict, default=None
+        A box instead of arms or rows, which candidates then stand for, see Notes. With none of them
+        it comes from ``fit``. A dict gives the sides names, see :ref:`named-sides`.
+    context_bounds : %(arms)s
+    cost, alpha, relative_noise : %(search)s
+    guarantee : %(arms)s
+    n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
+    relearn, normalize_y : %(arms)s
+    direction, random_state : %(arms)s
+
+    Attributes
+    ----------
+    surrogate_, domain_ : %(arms)s
+    targets_, spent_ : %(search)s
+    history_, bounds_, n_features_in_ : %(arms)s
+
+    Notes
+    -----
+    *Queries and targets.* With arms, or a box alone, the queries are the targets. With ``queries``
+    or ``targets`` they are two sets: cells of one size are asked to find the best of another,
+    averages over districts to find the best point.
+
+    *Initial design.* A model of few rewards is a guess. The first ``n_initial`` queries therefore
+    fill the space: they are points of a scrambled Sobol sequence, in one dimension the middles of
+    equal parts, or, among finitely many queries, the nearest ones. The next query is always the one
+    farthest from all earlier queries and answers. Earlier answers near a query of the design
+    replace it.
+
+    *Ties.* Among queries whose scores agree within 1e-9 the first is asked. If no answer is worth
+    anything, the query with the largest uncertainty per unit cost is asked.
+
+    *Recommendation.* The target with the highest posterior mean; among ties, the one with the
+    smallest posterior variance.
+
+    *Boxes.* While it has at most ``n_candidates`` points a box is the grid of Theorem 2,
+    ceil(d t^2 b sqrt(log(d / theta))) points per axis, b being sqrt(2) times the largest prior
+    standard deviation of a slope over the box. Afterwards it is a fixed set that fills the box
+    evenly, plus a quarter of the candidates which follow the posterior: the best points so
+    far and points around them, at distances of every order of magnitude. In more than three
+    dimensions, where no such set fills the box, all of them follow the posterior. After some
+    hundred answers they move in turn, a few in each round (decision D-D10).
+
+    *Contexts.* With ``context_bounds`` a query is chosen in a context, ``ask(context=...)``, and
+    rows, kernel and posterior are those of [context, arm]. Without a context :meth:`posterior`,
+    :meth:`scores` and :meth:`predict_arms` use the last one that was asked, at first the middle of
+    the box of contexts. The initial design fills the space of arms, whatever the contexts are.
+    Candidates in a box fill it from the first round on; some of them follow the best points in the
+    context.
+
+    *Batches.* ``ask(n)`` treats pending queries as if their answers were the expected ones, which
+    reduces the standard deviations [Desautels2014]_; a batch has no query twice.
+    """
+
+    _query_type = Arm
+    _sides = "any"
+    _rules = ("posterior", "seen", "paper")
+    _keeps_settings = True
+
+    #: Whether a box alone stands for arms: the queries are the targets.
+    _pulls_in_a_box: ClassVar[bool] = True
+    #: Whether :meth:`acquisition` is the logarithm of the value of an answer.
+    _says_worth: ClassVar[bool] = False
+    #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
+    _asks_wanted: ClassVar[bool] = False
+
+    domain_: ArmSet
+    targets_: ArmSet
+
+    _parameter_constraints: dict[str, Any] = {
+        "arms": "no_validation",
+        "queries": "no_validation",
+        "targets": "no_validation",
+        "bounds": "no_validation",
+        "context_bounds": "no_validation",
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", callable, None],
+        "cost": ["array-like", callable, None],
+        "relative_noise": ["array-like", callable, None],
+        "n_candidates": [Interval(Integral, 8, MOST_POINTS, closed="both")],
+        "n_initial": [Interval(Integral, 0, MOST_POINTS, closed="both"), None],
+    }
+
+    # Defaults for classes of one's own that do not name these parameters.
+    arms: Any = None
+    queries: Any = None
+    targets: Any = None
+    cost: Any = None
+    relative_noise: Any = None
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        arms: Any = None,
+        queries: Any = None,
+        targets: Any = None,
+        bounds: Any = None,
+        context_bounds: Any = None,
+        cost: Any = None,
+        alpha: Any = None,
+        relative_noise: Any = None,
+        guarantee: Guarantee | None = None,
+        n_candidates: int = 500,
+        n_initial: int | None = None,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        direction: str = "maximize",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.arms = arms
+        self.queries = queries
+        self.targets = targets
+        self.bounds = bounds
+        self.context_bounds = context_bounds
+        self.cost = cost
+        self.alpha = alpha
+        self.relative_noise = relative_noise
+        self.guarantee = guarantee
+        self.n_candidates = n_candidates
+        self.n_initial = n_initial
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.relearn = relearn
+        self.normalize_y = normalize_y
+        self.direction = direction
+        self.random_state = random_state
+
+    # -- the rule ---------------------------------------------------------------------------
+
+    @abstractmethod
+    @locked
+    def acquisition(self, posterior: Round) -> np.ndarray:
+        """Return the acquisition function of each query, before its cost is taken into account.
+
+        Parameters
+        ----------
+        posterior : Round
+            What is known of all queries and targets, see :meth:`posterior`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_queries,), or (n_rows,)
+            A score for each query, or for each row; the best row of a query counts. -inf stands for
+            a query that is not worth asking.
+        """
+
+    def _values(self, round: Round) -> np.ndarray:
+        """Return the log value of each query minus its log cost; -inf if the value is 0."""
+        values = round.of_queries(self.acquisition(round))
+        if not self._says_worth:
+            if not self._prices.differ:
+                return values
+            # A score counts by as much as it is above what is known best.
+            values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
+        return values if self._prices.are_one else values - np.log(round.cost)
+
+    def _nothing_gained(self, round: Round) -> float:
+        """Score of a query whose answer is worth nothing."""
+        return float(round.target_mean.max())
+
+    # -- the round --------------------------------------------------------------------------
+
+    def _choose(self) -> Arm:
+        self._check_candidates()
+        first = self._first_arm()
+        return self._best_by_rule() if first is None else first
+
+    def _look_at_round(self) -> bool:
+        if self.context_bounds is not None:
+            return False
+        # Candidates follow what is known when an answer comes as well, and a rule changes nothing.
+        self._check_candidates()
+        self._first_arm()
+        return True
+
+    def _choose_in(self, context: np.ndarray) -> Arm:
+        self._enter(context)
+        return self._choose()
+
+    def _best_by_rule(self) -> Arm:
+        round = self.posterior()
+        values = self._values(round)
+        free = np.ones(round.n_queries, dtype=bool)
+        for query in self._pending:
+            free &= self.domain_.apart_from(query)
+        slots = self._wanted.in_turn(free, self._is_for_wanted)
+        if not len(slots):
+            raise AllPendingError(
+                f"all {round.n_queries} {'arms' if self._pulls else 'queries'} are pending: tell "
+                "some of them before asking for more"
+            )
+        if not np.isfinite(values[slots]).any():
+            values = round.unknown / round.cost
+        return self.domain_.arm(int(slots[first_best(values[slots])]))
+
+    def _first_arm(self) -> Arm | None:
+        """Query of the first design, None once enough is known or where there are no more."""
+        n_initial = self.n_initial_
+        if n_initial <= self._filled:
+            return None
+        observed = self._gp.observed.rows
+        evaluated = [query for query, until in self._pending.items() if until is None]
+        known = np.concatenate([observed, *map(self._block, evaluated)])
+        # Failed queries do not count, but nothing near them is asked again.
+        failures = [self._block(query) for _, query, _ in self._failures]
+        failed = np.concatenate([observed[:0], *failures])
+        if not (self._round or self._pending or failures):
+            # A rule that cannot be followed says so before anything is evaluated.
+            self.acquisition(self.posterior())
+        arm = self.domain_.first_arm(n_initial, known, failed, self._seed)
+        if arm is None and not evaluated:
+            self._filled = n_initial
+        return arm
+
+    @property
+    @locked
+    def n_initial_(self) -> int:
+        """Size of the first design: ``n_initial``, or what it stands for."""
+        if self.n_initial is not None:
+            return int(self.n_initial)
+        return N_INITIAL if self.kernel is None else 0
+
+    @locked
+    def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> Round:
+        """Return the posterior before the next round, the argument of acquisition functions.
+
+        Parameters
+        ----------
+        pending : sequence of queries, default=None
+            Queries under evaluation. None stands for all that were asked and not told.
+
+        Returns
+        -------
+        posterior : Round
+        """
+        self._ensure_started()
+        self._refresh_candidates()
+        out: list[Any] = list(self._pending if pending is None else map(self._resolve, pending))
+        level = self._default_noise()
+        n = len(out)
+        return Round.before(
+            self._known_with(out),
+            self._gp,
+            self._prices.noises(level),
+            self._prices.costs(),
+            self._round + 1 + n,
+            partial(self._rng_of_round, n),
+            self.domain_.starts,
+            self._prices.shared(level),
+        )
+
+    def _rng_of_round(self, n_pending: int) -> np.random.Generator:
+        """Randomness of this round, the same whenever it is asked for."""
+        return np.random.default_rng([self._seed, self._round, n_pending])
+
+    def _known_with(self, pending: list[Any]) -> Known:
+        """Return covariances of pairs of queries and targets, given the pending queries."""
+        if self._pairs is None:
+            assert self._across is not None
+            falls = pending_falls(self._gp, *self._pending_rows(pending))
+            return KnownAcross(self._across, falls, self._within)
+        noises = self._prices.noises(self._default_noise())
+        pulled = [self.domain_.slot_of(query) for query in pending]
+        expected = self._expected(pending).posterior
+        return KnownOfArms(expected, self._pairs, pulled, noises)
+
+    # -- answers ----------------------------------------------------------------------------
+
+    def _update(self, query: Arm | PointsQuery, reward: Any, alpha: Any) -> None:
+        # Every round has its candidates, whether or not anybody has looked at them.
+        self._refresh_candidates()
+        if isinstance(query, Arm) and query.descriptor.ndim == 2:
+            self._update_block(query, reward, alpha)
+            return
+        slot, noise = self._slot_of(query), self._noise_of(alpha, self._noise_share(query))
+        if self._across is not None:
+            self._across.observing(slot, noise)
+        mean, var = self._observe(query, slot, reward, alpha)
+        if self._pairs is not None:
+            self._pairs.observed(slot, self._noise_of(alpha, self._noise_share(query)))
+        self._pay(query)
+        self._record(query, reward, mean, var, False)
+
+    def _slot_of(self, query: Arm | PointsQuery) -> int:
+        """Row of a query that is tracked, of cells also of one that is put there; or -1."""
+        slot = self.domain_.slot_of(query)
+        if slot < 0 and isinstance(self.domain_, FreeCells) and len(self._block(query)) == 1:
+            # What is tracked is followed at a fraction of the cost.
+            slot = self.domain_.put(query)
+            if slot >= 0:
+                self._retrack(np.array([slot]))
+        return slot
+
+    def _pay(self, query: Arm | PointsQuery) -> None:
+        """Note what an answer has cost."""
+        price = self._prices.cost_of(query)
+        self._spent += price
+        self._wanted.pay(query, price)
+
+    def _best(self) -> Arm:
+        self._refresh_candidates()
+        means, variances = self._gp.posterior.tracked_mean(), self._gp.posterior.tracked_var()
+        n = 0 if self._across is None else self._across.n_first
+        best = best_known(means[n:], variances[n:])
+        if not isinstance(self.targets_, FreeCells):
+            return self.targets_.arm(best)
+        return climbed(self.targets_, best, means[n:], self._gp)
+
+    def _rule_of_best(self) -> str:
+        """Name the rule of recommendation that is best known."""
+        if self._informed and self._pulls and not self.n_context_ and self._is_exact:
+            return "posterior" if self._best_seen() is None else "seen"
+        return "posterior"
+
+    def _best_seen(self) -> Arm | None:
+        """Return the query of the best answer, None where it could not be recommended."""
+        gp, domain = self._gp, self.domain_
+        for i in np.argsort(-gp.posterior.targets(), kind="stable").tolist():
+            block = gp.observed[i]
+            slot = domain.slot_of_row(block)
+            if slot >= 0:
+                return domain.arm(slot)
+            if (
+                isinstance(domain, BoxCandidates)
+                and len(block) == 1
+                and domain.can_be_set(block[0])
+            ):
+                return domain.placed_arm(block[0])
+        return None
+
+    def _best_in(self, context: np.ndarray) -> Any:
+        """Return the best target in a context; what is tracked belongs to the one asked last."""
+        _, targets = self._in_context(context)
+        mean, std = self._gp.moments(targets.rows, std=True)
+        scale, offset = self._gp.scale, self._gp.offset
+        best = best_known((mean - offset) / scale, (std / scale) ** 2)
+        if not isinstance(targets, FreeCells) or not targets.layout.boxes:
+            return targets.arm(best)
+        sides = targets.sizes[targets.size_of[best]]
+        if not (sides > 0.0).all():
+            return targets.arm(best)
+        if targets.layout.ball or targets.layout.tail is not None:
+            return climbed(targets, best, (mean - offset) / scale, self._gp)
+        return self._best_actions(context, sides)
+
+    @overload
+    def recommend(
+        self, rule: str | None = None, *, context: Any = None, side: None = None
+    ) -> Arm: ...
+
+    @overload
+    def recommend(self, rule: str | None = None, *, context: Any = None, side: Sides) -> Region: ...
+
+    @locked
+    def recommend(
+        self, rule: str | None = None, *, context: Any = None, side: Sides | None = None
+    ) -> Arm | Region:
+        """Return the best target, or the best cell of a size.
+
+        Parameters
+        ----------
+        rule : {"posterior", "seen", "paper"}, default=None
+            The rule by which it is chosen: "posterior" and "paper" by the posterior mean, "seen" by
+            the best answer. None stands for "seen" if the queries are the targets and answers are
+            exact, by ``alpha`` or, if the noise is learned, by the answers themselves. The
+            recommendation is then never worse than the best answer. Otherwise None stands for
+            "posterior".
+        context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
+            Where it is to be best, where there are ``context_bounds``.
+        side : float, array-like of shape (d,) or dict, default=None
+            In a box, sides of a cell, one for all or one for each: the cell of this size with the
+            best average, wherever it lies. Of separate values it is their number, one where a dict
+            or a single number does not say. None for a target.
+
+        Returns
+        -------
+        query : Arm or Region
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before anything is known: an answer that was told, or evaluations given to ``fit``.
+        """
+        if rule is None and side is None:
+            rule = self._rule_of_best()
+        rule = self._checked_rule(rule)
+        there = None
+        if not self._without_context(context):
+            self._check_informed()
+            there = self._checked_context(context)
+        self._check_informed()
+        if rule == "seen":
+            possible = self._pulls and there is None and side is None
+            seen = self._best_seen() if possible else None
+            if seen is None:
+                raise ValueError(
+                    "rule='seen' is for queries that are what is to be found, without side or "
+                    "contexts"
+                )
+            return seen
+        if side is None:
+            return self._best() if there is None else self._best_in(there)
+        return self._best_placed(side, rule) if there is None else self._best_actions(there, side)
+
+    # -- what users and other algorithms read -------------------------------------------------
+
+    @property
+    @locked
+    def arms_(self) -> np.ndarray:
+        """Rows of what can be asked, or the present candidates in a box, (n_rows, n_columns)."""
+        check_is_fitted(self, "bounds_")
+        self._refresh_candidates()
+        return self.domain_.rows.copy()
+
+    @locked
+    def scores(self) -> np.ndarray:
+        """Return the score of every query in the coming round, including its cost.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries,)
+            After the first queries, ``ask`` returns the first of the largest score that is not
+            pending. Logarithms of worth per unit of cost; where prices do not differ the index of
+            Algorithm 1 in the UCB family, and standard scores.
+        """
+        round = self.posterior()
+        pairs = self._pairs
+        kept = None if pairs is None else pairs.known
+        try:
+            return self._values(round)
+        finally:
+            # When covariances are computed afresh decides their rounding: only ``ask`` does.
+            if pairs is not None:
+                pairs.known = kept
+
+    @overload
+    def predict_arms(self, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict_arms(self, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @overload
+    def predict_arms(
+        self, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
+    @locked
+    def predict_arms(self, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Posterior of every row of what can be asked.
+
+        Parameters
+        ----------
+        return_std : bool, default=False
+            Whether to return standard deviations as well.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_rows,)
+        std : ndarray of shape (n_rows,), only if ``return_std``
+            Without the noise of an answer.
+        """
+        self._ensure_started()
+        self._refresh_candidates()
+        n = len(self.domain_.rows)
+        mean, std = self.surrogate_.predict_tracked(return_std=True)
+        mean = self._signed(mean[:n])
+        return (mean, std[:n]) if return_std else mean
+
+    @locked
+    def sample_arms(self, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draw all rows of what can be asked jointly from the posterior.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, Generator or None, default=0
+            Seeds the draws, as ``numpy.random.default_rng`` takes it.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_rows, n_samples)
+            Of arms the low-rank root of the prior is found once; a draw then takes O(n_arms t).
+        """
+        n_samples = check_draws(n_samples)
+        self._ensure_started()
+        self._refresh_candidates()
+        check_draws(n_samples, len(self.domain_.rows))
+        rng = np.random.default_rng(random_state)
+        draws = self._known_with([]).query_draws(n_samples, rng)
+        return self._signed(draws.T * self._gp.scale + self._gp.offset)
+
+    # -- domain -----------------------------------------------------------------------------
+
+    @property
+    def _pulls(self) -> bool:
+        """True if the queries are the targets."""
+        if self.arms is not None:
+            return True
+        return self._pulls_in_a_box and self.queries is None and self.targets is None
+
+    @property
+    def _stands_for_box(self) -> bool:
+        """True if finitely many arms stand for all points of a box."""
+        return isinstance(self.domain_, BoxCandidates)
+
+    def _domain(self) -> np.ndarray | None:
+        if self.arms is not None and not (self.queries is None and self.targets is None):
+            raise ValueError("pass either arms, or queries and targets: arms are both")
+        bounds = super()._domain() if self.arms is None else box_of_arms(self.kernel, self.arms)
+        if self.arms is not None and self.bounds is not None:
+            raise ValueError("pass either bounds or arms: arms have the bounds of their rows")
+        if not self._pulls:
+            given = given_sets(self.queries, self.targets, self._actions)
+            bounds = box_of_sets(self.kernel, given, bounds, self.bounds)
+        return self._with_contexts(bounds)
+
+    def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
+        """Box of contexts and actions, of that of actions; the latter where there are no others."""
+        self.n_context_: int = 0
+        if self.context_bounds is None:
+            return actions
+        if actions is None:
+            raise ValueError("pass the domain of actions, such as bounds, with context_bounds")
+        if self.space_ is not None:
+            assert self._contexts is not None
+            self.n_context_ = self._contexts.n_axes
+            return actions
+        contexts = check_bounds(self.context_bounds, "context_bounds")
+        self.n_context_ = len(contexts)
+        return np.concatenate([contexts, actions])
+
+    def _begin_checks(self, d: int) -> None:
+        check_prices(self.queries, self.cost, self.alpha, self.relative_noise)
+        if self._actions is not None and not self._pulls:
+            self._check_settings(self._actions, self.bounds, "bounds")
+        if differs(self.alpha) and self._pulls and self.arms is None:
+            raise ValueError(
+                f"alpha must be one number, or None, if queries are all points of a box; got "
+                f"{self.alpha!r}"
+            )
+
+    def _begin(self) -> None:
+        self._feedback = feedback = Feedback(
+            self.kernel,
+            self.arms,
+            self.queries,
+            self.targets,
+            self._pulls,
+            self.bounds_,
+            self.n_context_,
+            self.space_,
+            self._actions,
+            self.n_candidates,
+        )
+        seed = self._draw_seed()
+        kernel, sets = feedback.over_rows(), feedback.sets(seed)
+        self.domain_, self.targets_ = self._sets = sets
+        self._find_prices()
+        self._start_surrogate(kernel, feedback.n_columns, seed)
+        sizes = feedback.frequent_sizes(sets)
+        if sizes is not None:
+            self._gp.sizes = sizes
+            self._gp.evaluate_afresh()
+        self._wanted = Wanted.of(sets, feedback, self._prices)
+        self._pairs: PairCovariances | None = None
+        self._across: QueryTargetCovariances | None = None
+        self._within: BlockCovariances | None = None
+        self._begun_with = (self.arms, self.queries, self.targets)
+        self._spent = 0.0
+        self._candidates_at = -1 if self._pulls else 0
+        self._slope: float | None = None
+        # What is tracked: a context, and the round where candidates follow what is known.
+        self._entered: tuple[Any, ...] | None = None
+        if isinstance(self.domain_, BoxCandidates) and not self.n_context_:
+            self._refresh_candidates()
+        else:
+            self._track()
+        # A kernel that does not take the rows says so before anything is evaluated.
+        self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
+
+    def _find_prices(self) -> None:
+        """Look up prices and noise variances, which may be others from now on."""
+        given = self.arms if self.queries is None else self.queries
+        self._prices = Prices(self._sets[0], given, self.cost, self.alpha, self.relative_noise)
+
+    def _reread(self) -> None:
+        super()._reread()
+        given = (self.arms, self.queries, self.targets)
+        if all(now is then for now, then in zip(given, self._begun_with, strict=True)):
+            self._find_prices()  # those of other sets are for the run on them
+
+    def _default_prior(self) -> Prior:
+        return self._feedback.default_prior()
+
+    def _noise_prior(self) -> tuple[Prior, np.ndarray]:
+        if not self._feedback.n_tasks:
+            return super()._noise_prior()
+        return noise_prior(self._unit(), NOISE_OF_TASKS, NOISE_SPREAD)
+
+    # -- what is tracked ----------------------------------------------------------------------
+
+    def _track(self) -> None:
+        """Follow the posterior of all queries and targets."""
+        rows = self.domain_.rows
+        if not self._pulls:
+            rows = np.concatenate([rows, self.targets_.rows])
+        self._gp.track(rows)
+        self._pairs_afresh()
+
+    def _retrack(self, slots: np.ndarray) -> None:
+        """Track what lies in some slots now."""
+        rows = self.domain_.rows
+        if self._across is None:
+            self._gp.track(rows[slots], slots)
+            self._pairs_afresh()
+            return
+        self._gp.track(np.concatenate([rows, self.targets_.rows])[slots], slots)
+        self._across.moved(slots)
+
+    def _pairs_afresh(self) -> None:
+        if self._pulls:
+            self._pairs = PairCovariances(self._gp, moving=isinstance(self.domain_, BoxCandidates))
+            return
+        self._across = QueryTargetCovariances(self._gp, len(self.domain_.rows))
+        if self.domain_.starts is not None:
+            self._within = BlockCovariances(self._gp, self.domain_.starts)
+
+    def _relearned(self) -> None:
+        self._pairs_afresh()
+        self._slope = None
+
+    def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
+        super()._condition(X, y)
+        self._pairs_afresh()
+        self._candidates_at, self._entered = -1, None
+
+    def _check_candidates(self) -> None:
+        """Raise ValueError where their number was changed during the run."""
+        domain = self.domain_
+        if isinstance(domain, BoxCandidates) and self.n_candidates != domain.n_candidates:
+            raise ValueError(
+                f"n_candidates must stay {domain.n_candidates} during a run, because the "
+                f"candidates in a box are chosen once; got {self.n_candidates!r}. Set it "
+                "back, or call fit to start a new run"
+            )
+
+    def _refresh_candidates(self) -> None:
+        """Let the candidates of a box follow the posterior, once in a round."""
+        self._check_candidates()
+        if self._candidates_at == self._round or self.n_context_:
+            return
+        domain = self.domain_
+        if isinstance(domain, BoxCandidates):
+            self._refresh_points(domain)
+            return
+        moving = [each for each in (domain, self.targets_) if isinstance(each, FreeCells)]
+        if not moving or not len(self._gp.observed):
+            return
+        assert self._across is not None
+        self._candidates_at = self._round
+        rng = self._rng_of_candidates()
+        n, posterior = self._across.n_first, self._gp.posterior
+        means = posterior.tracked_mean()[n:]
+        spread = np.sqrt(posterior.tracked_var()[n:]) if self._feedback.over_cells else None
+        places = best_places(self.targets_, means, spread)
+        if self._feedback.n_tasks and self._learned_at == self._round + self._n_fitted:
+            places = self._followed_anew(places, means)
+        for each in moving:
+            first = 0 if each is domain else n
+            self._retrack(first + each.move(places, rng))
+
+    def _refresh_points(self, candidates: BoxCandidates) -> None:
+        """Choose the points that stand for a box in this round."""
+        self._candidates_at = self._round
+        theta = self._guaranteed.failure_probability
+        if candidates.lay_out(self._round + 1, theta, self._largest_slope):
+            self._track()
+        if candidates.adaptive and len(self._gp.observed):
+            most = max(FEWEST_MOVED, MOST_MULTIPLICATIONS // len(self._gp.observed) ** 2)
+            known = self._known_values()
+            self._retrack(candidates.move(*known, self._rng_of_candidates(), most))
+
+    def _rng_of_candidates(self) -> np.random.Generator:
+        return np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
+
+    def _largest_slope(self) -> float:
+        """Largest slope that the prior expects of f, known until hyperparameters change."""
+        if self._slope is None:
+            assert isinstance(self.domain_, BoxCandidates)
+            self._slope = self.domain_.largest_slope(self._gp.deviations)
+        return self._slope
+
+    def _known_values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return points (n, d), observed ones and candidates, and the posterior of f there."""
+        gp, d = self._gp, self.n_features_in_
+        observed, posterior = gp.observed, gp.posterior
+        points = observed.rows[:, :d]
+        # What is known of f where it was observed: the answer less the noise in it.
+        told = posterior.targets() - posterior.noises() * posterior.weights()
+        if observed.offsets is not None:
+            single = np.diff(observed.offsets) == 1
+            points, told = points[observed.offsets[:-1][single]], told[single]
+        points = np.concatenate([points, self.domain_.rows[:, :d]])
+        return points, np.concatenate([told, posterior.tracked_mean()])
+
+    def _followed_anew(self, places: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """Let all candidates move that follow the best targets, and return what they follow now.
+
+        That is the target that would be recommended, and the best that lie apart; ``places`` where
+        no targets move. After hyperparameters were learned all that is tracked is evaluated afresh
+        in any case, and what candidates followed before was the best under others (D-H32).
+        """
+        for each in (self.domain_, self.targets_):
+            if isinstance(each, FreeCells):
+                each.follow_anew()
+        if not isinstance(self.targets_, FreeCells):
+            return places
+        best = climbed(self.targets_, first_maximum(means), means, self._gp)
+        return places_apart(self.targets_, best, means, len(places))
+
+    # -- contexts ---------------------------------------------------------------------------
+
+    def _enter(self, context: np.ndarray) -> None:
+        """Track queries and targets in a context: O(n t^2), unless they are tracked already."""
+        self._check_candidates()
+        follow = any(each.follows for each in self._sets)
+        entered = (context.tobytes(), self._round if follow else None)
+        if entered != self._entered:
+            self.domain_, self.targets_ = self._in_context(context)
+            self._track()
+            self._entered = entered
+
+    def _in_context(self, context: np.ndarray) -> tuple[ArmSet, ArmSet]:
+        """Return queries and targets in a context; their candidates follow the best ones there."""
+        self._check_candidates()
+        queries, targets = (each.within(context) for each in self._sets)
+        if self._pulls:
+            targets = queries
+        if not len(self._gp.observed):
+            return queries, targets
+        seen = self._rows_of(self._places_seen()) if self._pulls and queries.follows else None
+        optimistic = self._feedback.over_cells
+        return followed(queries, targets, self._gp, self._rng_of_candidates(), seen, optimistic)
+
+    def _choice_of(self, query: Any) -> tuple[Any, ...]:
+        if self.context_bounds is None:
+            return (self._choose,)
+        return self._choose_in, self._checked_context(query.context)
+
+    def _result(self, last: Any) -> Any:
+        return self.recommend(context=None if self.context_bounds is None else last.context)
+
+    # -- what is told -------------------------------------------------------------------------
+
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        self._check_candidates()
+        query = self._found(query)
+        if isinstance(query, Arm) and query.descriptor.ndim == 2:
+            return self._checked_block(query, reward, alpha)
+        query, target, value, noise = super()._checked(query, reward, alpha)
+        if alpha is None and self._known_noise is not None:
+            noise = self._noises_of([target])[0]
+        return query, target, value, noise
+
+    def _found(self, query: Any) -> Any:
+        """Return the query that rows stand for, or what was given."""
+        if isinstance(self.queries, Blocks) and not isinstance(query, Query):
+            return self.domain_.found(query) or query
+        return query
+
+    def _rows_told(self, query: Any, rewards: Any) -> list[Any] | None:
+        found = self._found(query)
+        if isinstance(found, Arm) and found.descriptor.ndim == 2:
+            return None
+        return super()._rows_told(query, rewards)
+
+    def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
+        if self.domain_.names is not None and not isinstance(query, str):
+            names = np.asarray(query) if isinstance(query, list | tuple | np.ndarray) else None
+            if names is not None and names.dtype.kind == "U":
+                query = [self._named_arm(name) for name in names.ravel().tolist()]
+        return super()._checked_all(query, reward, alpha)
+
+    def _named_arm(self, name: str) -> Arm:
+        """Return the query that is called so."""
+        if self.n_context_:
+            raise ValueError(
+                f"{name!r} needs a context, because there are context_bounds: pass a query of "
+                "ask(context=...), or domain_.within(context).named_arm(name)"
+            )
+        return self.domain_.named_arm(name)
+
+    def _as_query(self, points: Any) -> Any:
+        if isinstance(points, str) and self.domain_.names is not None:
+            return self._named_arm(points)
+        if self.domain_.layout.tail == 0.0 and not isinstance(points, Mapping):
+            found = self.domain_.told(check_numbers(points, "query", ensure_2d=False))
+            if found is not None:
+                return found
+        return super()._as_query(points)
+
+    def _checked_queries(self, queries: Any) -> list[Any]:
+        """Check queries to predict; targets that cannot be asked are accepted as well."""
+        if self._pulls:
+            return super()._checked_queries(queries)
+        checked: list[Any] = []
+        for query in [queries] if isinstance(queries, Query) else self._points_of(queries):
+            if query in self.targets_:
+                checked.append(query)
+            elif isinstance(query, Arm) and query.descriptor.ndim == 2:
+                self._resolve(query)
+                checked += query.parts
+            else:
+                checked += super()._checked_queries([query])
+        return checked
+
+    def _places_seen(self) -> np.ndarray:
+        if self.domain_.layout.tail is None:
+            return super()._places_seen()
+        return self.domain_.places_of(self._gp.observed.rows)
+
+    # -- noise and prices ---------------------------------------------------------------------
+
+    @property
+    def _known_noise(self) -> float | None:
+        # A round asks for it seven times, and a median takes a while.
+        return self._prices.typical_noise if differs(self.alpha) else super()._known_noise
+
+    @property
+    def _has_noise(self) -> bool:
+        covariances = covariances_given("alpha", self.alpha, self.queries)
+        if covariances is None:
+            return super()._has_noise
+        values = np.linalg.eigvalsh(covariances)
+        return bool((values[:, 0] > NOISELESS * values[:, -1]).all())
+
+    def _noise_share(self, query: Arm | PointsQuery) -> float:
+        return self._prices.share_of(query)
+
+    def _noises_of(self, queries: list) -> list[float]:
+        level = self._default_noise()
+        return [self._prices.noise_of(query, level) for query in queries]
+
+    @property
+    def _least_price(self) -> float:
+        return self._prices.least
+
+    def _price_of(self, query: Arm | PointsQuery) -> float:
+        return self._prices.cost_of(query)
+
+    @property
+    def _is_for_wanted(self) -> bool:
+        """True if a wanted cell is asked in this round."""
+        if not self._asks_wanted:
+            return False
+        pending = list(self._pending)
+        return self._wanted.is_due(self._round, self._spent, pending, self._prices)
+
+    # -- answers of several numbers -----------------------------------------------------------
+
+    def _pending_rows(self, pending: list[Any]) -> tuple[list[np.ndarray], Any]:
+        """Functionals that pending queries will tell, and the variances of their noise.
+
+        In a matrix, the covariance, where some have noise in common.
+        """
+        blocks, noises, level = [], [], self._default_noise()
+        for query in pending:
+            if isinstance(query, Arm) and query.descriptor.ndim == 2:
+                blocks += [row[np.newaxis] for row in query.descriptor]
+                noises.append(self._prices.noise_of_block(query, level))
+            else:
+                blocks.append(self._block(query))
+                noises.append(np.array(self._noises_of([query])))
+        if any(each.ndim == 2 for each in noises):
+            return blocks, block_diag(
+                *(each if each.ndim == 2 else np.diag(each) for each in noises)
+            )
+        return blocks, np.concatenate(noises) if noises else []
+
+    def _checked_block(self, query: Arm, reward: Any, alpha: Any) -> tuple[Any, ...]:
+        """Check an answer of one number for each row."""
+        k, known = len(query.descriptor), self._resolve(query)
+        noises = np.full(k, np.nan)
+        if alpha is not None and np.ndim(alpha) == 2:
+            noises = check_noise_covariances(np.asarray(alpha)[np.newaxis], (1, k, k), "alpha")[0]
+        elif alpha is not None:
+            alphas = check_one_each(alpha, k, "alpha", "rows of the query", shared=True)
+            noises = np.array([check_noise_variance(each) for each in alphas])
+        elif self._known_noise is not None:
+            noises = self._prices.noise_of_block(query, self._default_noise())
+        if reward is None:
+            return query, known, None, noises
+        rewards = check_one_each(reward, k, "reward", "rows of the query")
+        return query, known, np.array([check_reward(each) for each in rewards]), noises
+
+    def _update_block(self, query: Arm, rewards: np.ndarray, alphas: np.ndarray) -> None:
+        """Condition on all numbers of an answer in one step."""
+        gp = self._gp
+        if not len(self._samples):
+            self._first_units(float(rewards.mean()))
+        if self.domain_.slot_of(query) < 0:  # in another context than what is tracked
+            mean, std = gp.moments(query.descriptor, std=True)
+        else:
+            slots = self.domain_.slots(query.index)
+            mean, std = (each[slots] for each in gp.tracked_moments())
+        # What is known of all pairs is computed again.
+        assert self._across is not None
+        self._across.observing(-1, 0.0)
+        self._take_numbers(query, rewards, alphas)
+        self._pay(query)
+        self._round += 1
+        self._history.append((self._descriptor(query), rewards, mean, std, False))
+
+    def _take_numbers(self, query: Arm, rewards: np.ndarray, alphas: np.ndarray) -> None:
+        """Observe the numbers of an answer; ``alphas`` (k,) are NaN where noise is learned."""
+        gp, samples, shares = self._gp, self._samples, self._prices.shares_of_block(query)
+        given = alphas if alphas.ndim == 2 else self._prices.covariances.get("relative_noise")
+        if alphas.ndim == 1 and (given is None or not np.isnan(alphas[0])):
+            noises = [
+                self._noise_of(float(a), float(s)) for a, s in zip(alphas, shares, strict=True)
+            ]
+            first = len(gp.observed)
+            gp.observe_all(query.descriptor, rewards, np.array(noises))
+            for i, row in enumerate(query.descriptor):
+                number = first + i if gp.white else gp.number_of(row[np.newaxis])
+                samples.append(number, float(rewards[i]), float(alphas[i]), float(shares[i]))
+            return
+        # What noise they have in common, in the user's units or in those of what is learned.
+        assert given is not None
+        level = 1.0
+        if alphas.ndim == 2:
+            alphas = np.diag(alphas)
+        else:
+            given, level = given[query.index], self._noise_of(np.nan)
+        numbers = gp.observe_together(query.descriptor, rewards, level * given)
+        samples.shared.append(SharedNoise.of(given, len(samples)))
+        for number, reward, alpha, share in zip(numbers, rewards, alphas, shares, strict=True):
+            samples.append(int(number), float(reward), float(alpha), float(share))
+
+    # -- how far it is from the best ----------------------------------------------------------
+
+    @property
+    def _has_rivals(self) -> bool:
+        return self.context_bounds is None
+
+    def _compared(self, best: Any) -> Rivals:
+        rows = self._rows_of(best.points)
+        if isinstance(best, Arm):
+            rows = self.targets_.block_of(best)
+        gp = self._gp.copy()
+        return Rivals(gp, self.targets_.rivals(), rows, self._possible_models(gp))
+
+    # -- history ------------------------------------------------------------------------------
+
+    @property
+    @locked
+    def history_(self) -> np.ndarray:
+        """Every observation told since the start, a structured array.
+
+        Fields: ``round`` (from 1), ``descriptor`` (2 d,), the box [lower, upper] around what
+        was observed, ``reward``, ``mean`` and ``std`` of the query before the observation, and
+        ``expanded``, which is False; with :class:`~skgpb.domains.Fidelities` also ``task``. With
+        :class:`~skgpb.domains.Blocks` ``reward``, ``mean`` and ``std`` have shape (k,), for the
+        most numbers that a query has; NaN stands behind fewer.
+        """
+        check_is_fitted(self, "bounds_")
+        starts = self.domain_.starts
+        if starts is not None:
+            return self._history_of_blocks(int(np.diff(starts).max()))
+        history = super().history_
+        if self.domain_.layout.tail != 0.0:
+            return history
+        told = [event[1] for event in self._log if event[0] == "tell"]
+        out = np.empty(len(history), dtype=[*history.dtype.descr, ("task", np.intp)])
+        for name in history.dtype.names or ():
+            out[name] = history[name]
+        out["task"] = [query.task if isinstance(query, Arm) else 0 for query in told]
+        return out
+
+    def _history_of_blocks(self, k: int) -> np.ndarray:
+        d = self.n_features_in_
+        numbers = [(name, np.float64, (k,)) for name in ("reward", "mean", "std")]
+        dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers]
+        out = np.zeros(len(self._history), dtype=[*dtype, ("expanded", np.bool_)])
+        out["round"] = np.arange(1, len(out) + 1)
+        for i, (descriptor, *values, _) in enumerate(self._history):
+            out["descriptor"][i] = descriptor
+            for name, value in zip(("reward", "mean", "std"), values, strict=True):
+                out[name][i] = np.nan
+                out[name][i, : np.size(value)] = value
+        return self._signed_history(out)

@@ -1,0 +1,291 @@
+r"""A tree search by a rule of one's own: which leaf to ask, and which leaves to split.
+
+The box or pool is cut into cells as far as the rule finds worthwhile. The rule looks at the leaves
+of the tree (:class:`Leaves`) and says two things: how much each is worth asking, and which are
+known so well that their children take their place.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb._core._ties import tied
+from skgpb._docstrings import with_shared_paragraphs
+from skgpb.domains import BoxPartition, Cell, PoolPartition
+from skgpb.domains.query import PointsQuery
+from skgpb.guarantee import Guarantee
+from skgpb.locks import locked
+from skgpb.optimizers._tree_search import PartitionSearch
+from skgpb.roots import joint_draws
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.utils import check_draws
+
+# Most cells that are split after one answer.
+SPLITS_PER_ROUND = 256
+
+
+class Leaves:
+    """Posterior of the leaves of a tree, the argument of acquisition functions: one entry for each.
+
+    Values are in units of the surrogate, where the prior is the kernel; these are the units of the
+    rewards unless rewards are scaled. Large values are better. Pending queries count as answered
+    with the expected answer.
+
+    Attributes
+    ----------
+    mean, std : ndarray of shape (n_leaves,)
+        Posterior of the answer of each cell, without its noise.
+    variation : ndarray of shape (n_leaves,)
+        delta(h), how much f varies within cells of its depth.
+    depth, index : ndarray of shape (n_leaves,) of int
+        Place of each in the tree.
+    n_evaluations : ndarray of shape (n_leaves,) of int
+        How often each was asked and answered.
+    asked : ndarray of shape (n_leaves,) of bool
+        Which was answered last; none of them before the answer of a round.
+    beta : float
+        The factor of the posterior variance by the parameter ``beta``.
+    t : int
+        The round that is played, counted from 1.
+    rng : numpy.random.Generator
+        Randomness of this round, the same whenever the round is asked again.
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
+    variation: np.ndarray
+    depth: np.ndarray
+    index: np.ndarray
+    n_evaluations: np.ndarray
+    asked: np.ndarray
+    beta: float
+    t: int
+    rng: np.random.Generator
+
+    def __init__(
+        self,
+        gp: GaussianProcess,
+        domain: BoxPartition | PoolPartition,
+        delta: np.ndarray,
+        asked: int,
+        beta: float,
+        t: int,
+        rng: np.random.Generator,
+    ) -> None:
+        tree, leaves = domain.tree, domain.tree.leaves
+        self._gp, self._domain, self._nodes = gp, domain, leaves
+        self.mean = gp.posterior.tracked_mean()
+        self.std = np.sqrt(gp.posterior.tracked_var())
+        self.depth, self.index = tree.depth[leaves], tree.index[leaves]
+        self.variation = delta[self.depth]
+        self.n_evaluations, self.asked = tree.n_evaluations[leaves], leaves == asked
+        self.beta, self.t, self.rng = beta, t, rng
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower corners of the cells, shape (n_leaves, d)."""
+        return self._domain.tree.lower[self._nodes]
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper corners of the cells, shape (n_leaves, d)."""
+        return self._domain.tree.upper[self._nodes]
+
+    def draws(self, n_draws: int) -> np.ndarray:
+        """Draw the answers of all leaves jointly from the posterior.
+
+        Parameters
+        ----------
+        n_draws : int
+            How often.
+
+        Returns
+        -------
+        draws : ndarray of shape (n_draws, n_leaves)
+        """
+        n, gp = check_draws(n_draws, len(self)), self._gp
+        _, cov = gp.moments([self._domain.block(node) for node in self._nodes.tolist()], cov=True)
+        seed = int(self.rng.integers(2**31))
+        return joint_draws(self.mean, cov / gp.scale**2, n, seed).T
+
+
+@with_shared_paragraphs
+class TreeSearch(PartitionSearch):
+    r"""Search the cells of a partition by a rule of your own: a base class.
+
+    A subclass has two methods, :meth:`acquisition` and :meth:`splits`. The model, its learning,
+    batches, failures, files and recommendations are here, see :doc:`/development/new_tree`.
+
+    Parameters
+    ----------
+    kernel, bounds, pool, alpha, n_children : %(regions)s
+    feedback, n_representatives, diameter, max_depth
+        As for :class:`GPOOOptimizer`.
+    min_members : %(regions)s
+    beta : {"theory", "rkhs"}, float or callable, default="theory"
+        What ``leaves.beta`` is, see :class:`GPOOOptimizer`.
+    guarantee : %(regions)s
+    optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
+
+    Attributes
+    ----------
+    surrogate_ : OnlineGaussianProcessRegressor
+        The posterior, over box descriptors (over points for a pool).
+    domain_, tree_, history_, bounds_ : %(regions)s
+    max_depth_ : int
+        The resolved ``max_depth``.
+    n_features_in_ : %(regions)s
+
+    Examples
+    --------
+    Thompson sampling: ask the leaf that is best in a joint draw, and split it once it was asked
+    twice.
+
+    >>> import numpy as np
+    >>> from skgpb.optimizers import TreeSearch
+    >>> class TreeThompsonOptimizer(TreeSearch):
+    ...     def acquisition(self, leaves):
+    ...         return leaves.draws(1)[0]
+    ...
+    ...     def splits(self, leaves):
+    ...         return leaves.n_evaluations >= 2
+    >>> opt = TreeThompsonOptimizer(bounds=[(0, 1)], alpha=0.01, random_state=0)
+    >>> result = opt.run(lambda cell: float(np.sin(5 * cell.points).mean()), budget=30)
+    >>> bool(abs(result.x.center[0] - np.pi / 10) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        bounds: Any = None,
+        pool: Any = None,
+        alpha: float | None = None,
+        n_children: int = 2,
+        feedback: str | Kernel = "average",
+        n_representatives: int | tuple[int, ...] | None = None,
+        diameter: str | tuple[float, float] | Callable[[int], float] = "kernel",
+        max_depth: int | None = None,
+        min_members: int = 1,
+        beta: str | float | Callable[[int], float] = "theory",
+        guarantee: Guarantee | None = None,
+        optimizer: str | Callable | None = None,
+        n_restarts_optimizer: int = 0,
+        relearn: str | int | None = "doubling",
+        normalize_y: bool = False,
+        direction: str = "maximize",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.bounds = bounds
+        self.pool = pool
+        self.alpha = alpha
+        self.n_children = n_children
+        self.feedback = feedback
+        self.n_representatives = n_representatives
+        self.diameter = diameter
+        self.max_depth = max_depth
+        self.min_members = min_members
+        self.beta = beta
+        self.guarantee = guarantee
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.relearn = relearn
+        self.normalize_y = normalize_y
+        self.direction = direction
+        self.random_state = random_state
+
+    # -- the rule -----------------------------------------------------------------------------
+
+    @abstractmethod
+    @locked
+    def acquisition(self, leaves: Leaves) -> np.ndarray:
+        """Return how much each leaf is worth asking; the largest is asked.
+
+        Parameters
+        ----------
+        leaves : Leaves
+            What is known, pending answers imagined.
+
+        Returns
+        -------
+        values : ndarray of shape (n_leaves,)
+            Not NaN. Ties go to the leaf of the lowest depth, then of the lowest index.
+        """
+
+    @abstractmethod
+    @locked
+    def splits(self, leaves: Leaves) -> np.ndarray:
+        """Return which leaves are to be split, after an answer was taken.
+
+        Parameters
+        ----------
+        leaves : Leaves
+            What is known with this answer.
+
+        Returns
+        -------
+        which : ndarray of shape (n_leaves,) of bool
+            The first 256 of them that may be split are. Those below ``max_depth_`` may not, nor
+            those of a pool that have too few members.
+        """
+
+    # -- the search ---------------------------------------------------------------------------
+
+    def _choose(self) -> Cell:
+        return self.domain_.cell(self._leaf_to_ask())
+
+    def _best_leaf(self, excluded: np.ndarray | None) -> int:
+        n_pending = len(self._pending)
+        leaves = self._leaves(self._expected(), self._round + 1 + n_pending, n_pending)
+        values = self._checked_values(self.acquisition(leaves), len(leaves))
+        nodes = self._tree.leaves
+        free = np.ones(len(nodes), dtype=bool) if excluded is None else excluded[nodes] == 0
+        if not free.any():
+            return -1
+        among = np.flatnonzero(free)
+        best = among[tied(values[among])]
+        order = np.lexsort((leaves.index[best], leaves.depth[best]))
+        return int(nodes[best[order[0]]])
+
+    def _leaves(self, gp: GaussianProcess, t: int, n_pending: int = 0, asked: int = -1) -> Leaves:
+        rng = np.random.default_rng([self._seed, self._round, n_pending])
+        return Leaves(gp, self.domain_, self._delta, asked, self._beta(t), t, rng)
+
+    def _checked_values(self, values: Any, n: int) -> np.ndarray:
+        values = np.asarray(values)
+        if values.shape != (n,) or values.dtype.kind not in "fiub" or np.isnan(values).any():
+            raise ValueError(
+                f"acquisition of {type(self).__name__} must return a number for each of {n} "
+                "leaves, none of them NaN; got "
+                f"{values if values.shape in ((), (n,)) else values.shape}"
+            )
+        return values.astype(np.float64)
+
+    def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
+        node = self.domain_.node_of(query)
+        slot = self._tree.node(node)[2] if node >= 0 else -1
+        mean, var = self._observe(query, slot, reward, alpha)
+        if node >= 0:
+            self._tree.record(node, reward)
+        leaves = self._leaves(self._gp, self._round + 1, asked=node)
+        marked = np.asarray(self.splits(leaves))
+        if marked.shape != (len(leaves),) or marked.dtype.kind != "b":
+            raise ValueError(
+                f"splits of {type(self).__name__} must return True or False for each of "
+                f"{len(leaves)} leaves, got {marked if not marked.ndim else marked.shape}"
+            )
+        nodes = self._tree.leaves[marked].tolist()
+        nodes = [each for each in nodes if self.domain_.splittable(each)][:SPLITS_PER_ROUND]
+        if nodes:
+            self._expand_all(nodes)
+        self._record(query, reward, mean, var, node in nodes)

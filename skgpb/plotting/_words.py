@@ -1,0 +1,29 @@
+"""Pictures in the words of people who experiment, and know no posterior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+WORDS = {
+    "posterior mean": "expected",
+    "posterior mean, 95 % interval": "expected, 95 % interval",
+    "asked": "tried",
+    "queried": "tried",
+    "round": "experiment",
+    "rounds": "experiments",
+}
+
+
+def say(figure: Any) -> None:
+    """Replace words of the field in legends and labels of a figure."""
+    for ax in figure.get_axes():
+        for text in (ax.xaxis.label, ax.yaxis.label):
+            name = text.get_text()
+            if name.startswith("posterior mean of "):
+                text.set_text("expected " + name.removeprefix("posterior mean of "))
+            elif name in WORDS:
+                text.set_text(WORDS[name])
+    legends = [*figure.legends, *(ax.get_legend() for ax in figure.get_axes())]
+    for legend in filter(None, legends):
+        for text in legend.get_texts():
+            text.set_text(WORDS.get(text.get_text(), text.get_text()))

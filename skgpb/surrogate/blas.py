@@ -1,0 +1,78 @@
+"""Small problems on one BLAS thread.
+
+Threads of BLAS wait for each other actively. Over matrices of a few hundred rows they gain little
+on idle cores, and on busy ones most of the time is spent in waiting (decision D-H39).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+#: Largest number of rows of a small matrix.
+SMALL = 300
+
+# The number of threads is one of the whole process: one block at a time changes it, and gives it
+# back itself, since threadpoolctl may let no other thread do so.
+_holder = Lock()
+# What had how many threads before.
+_before: list[tuple[Any, int]] = []
+
+
+@cache
+def _libraries() -> list[Any]:
+    """The BLAS libraries that are loaded: to look for them takes milliseconds."""
+    return [each for each in ThreadpoolController().lib_controllers if each.user_api == "blas"]
+
+
+@contextmanager
+def one_thread_if_small(n: int) -> Iterator[None]:
+    """Hold BLAS to one thread within the block where matrices have at most SMALL rows.
+
+    So it is for other threads of the process meanwhile. A block that begins within another one, be
+    it in another thread, leaves the number of threads to that.
+
+    Examples
+    --------
+    >>> from skgpb.surrogate.blas import one_thread_if_small
+    >>> with one_thread_if_small(20):
+    ...     pass
+    """
+    holder = _holder
+    if n > SMALL or not holder.acquire(blocking=False):
+        yield
+        return
+    try:
+        _before[:] = [(each, each.num_threads) for each in _libraries()]
+        for each, number in _before:
+            if number > 1:
+                each.set_num_threads(1)
+        yield
+    finally:
+        _give_back()
+        holder.release()
+
+
+def _give_back() -> None:
+    """Restore the numbers of threads, where nobody has said otherwise in the meantime."""
+    for each, number in _before:
+        if number > 1 and each.num_threads == 1:
+            each.set_num_threads(number)
+    _before.clear()
+
+
+def _begin_in_child() -> None:
+    """In a forked process: whoever held it in another thread is not there to give it back."""
+    global _holder
+    _holder = Lock()
+    _give_back()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)

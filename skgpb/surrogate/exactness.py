@@ -1,0 +1,154 @@
+r"""Detection of exact answers, from the answers themselves.
+
+What varies over short distances may be f or noise. Of the most probable model with noise and the
+most probable one without, each with the smoothness that suits it best, the second is believed where
+it is far more probable. Answers that are exact make it so within some dozens, and a single query
+with two different answers rules it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf, log, pi, sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, Product
+
+from skgpb.surrogate.likelihood import NOISE_LIMITS, Likelihood, Prior
+from skgpb.surrogate.samples import ScaledSamples
+
+# Error variance that exact answers may have, as a share of the variance of the answers.
+EXACT = 2.0 * NOISE_LIMITS[0]
+# How much more probable exact answers have to be: of 30 runs with noise none came near it, most of
+# those without were beyond it after 32 answers.
+ODDS = 100.0
+# Largest variance of exact answers to one query, as a multiple of the smallest noise variance.
+REPEATS = 10.0
+# Answers to one query agree if they differ by no more than this share of the range of all answers.
+AGREE = 1e-9
+# Fewer answers say nothing of it.
+FEWEST = 8
+#: Smoothness of the kernels that are compared.
+SMOOTHNESS = (0.5, 1.5, 2.5)
+
+
+@dataclass(frozen=True)
+class ExactModel:
+    """A model without noise that is far more probable than any with noise.
+
+    Attributes
+    ----------
+    smoothness : float
+        Of the Matérn kernel.
+    theta : ndarray of shape (n_theta,)
+        Its hyperparameters.
+    noise : float
+        What counts as no noise, in units of the variance of the answers.
+    """
+
+    smoothness: float
+    theta: np.ndarray
+    noise: float = NOISE_LIMITS[0]
+
+
+def is_of_matern(kernel: Kernel) -> bool:
+    """Return whether a kernel is a constant times Matérn, whose smoothness may be changed."""
+    return (
+        isinstance(kernel, Product)
+        and isinstance(kernel.k1, ConstantKernel)
+        and type(kernel.k2) is Matern
+    )
+
+
+def of_smoothness(kernel: Any, nu: float) -> Kernel:
+    """Return a constant times a Matérn kernel with another smoothness.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+    >>> of_smoothness(ConstantKernel(2.0) * Matern(0.3, nu=2.5), 0.5)
+    1.41**2 * Matern(length_scale=0.3, nu=0.5)
+    """
+    matern = kernel.k2
+    base = Matern(matern.length_scale, matern.length_scale_bounds, nu=nu)
+    return ConstantKernel(kernel.k1.constant_value, kernel.k1.constant_value_bounds) * base
+
+
+def exact_model(
+    objective: Callable[[Kernel, ScaledSamples, Prior | None], Likelihood],
+    kernel: Kernel,
+    samples: ScaledSamples,
+    prior: Prior,
+    of_noise: Prior,
+    limits: np.ndarray,
+    optimizer: Callable | str | None,
+) -> ExactModel | None:
+    """Return the model of exact answers, or None where noise is believed.
+
+    Parameters
+    ----------
+    objective : callable
+        Takes a kernel, samples and the prior on their noise, None where that is known; returns the
+        log density of its hyperparameters.
+    kernel : Kernel
+        A Matérn kernel times a constant.
+    samples : ScaledSamples
+        The answers, all of unknown noise, in the units of the prior.
+    prior, of_noise : Prior
+        On the hyperparameters of the kernel and the logarithm of the noise variance.
+    limits : ndarray of shape (1, 2)
+        Of the latter.
+    optimizer : "fmin_l_bfgs_b" or callable
+        Finds the most probable hyperparameters.
+    """
+    if len(samples.y) < FEWEST or _differ(samples):
+        return None
+    kernels = {nu: of_smoothness(kernel, nu) for nu in SMOOTHNESS}
+    without = replace(samples, alpha=np.full(len(samples.y), NOISE_LIMITS[0]), share=1.0)
+    best, found = -inf, None
+    for nu, each in kernels.items():
+        density = objective(each, without, None)
+        theta, _ = density.maximum([(prior.center, 0.0)], each.bounds, None, optimizer, False)
+        value = density(theta)[0]
+        if value > best:
+            best, found = value, ExactModel(nu, theta)
+    # The density of the prior itself: one parameter more has its price.
+    least = best - log(ODDS) + log(of_noise.spread[0] * sqrt(2.0 * pi))
+    start = prior.center, float(of_noise.center[0])
+    for each in kernels.values():
+        density = objective(each, samples, of_noise)
+        theta, noise = density.maximum([start], each.bounds, limits, optimizer, False)
+        if density(np.append(theta, log(noise or 1.0)))[0] >= least:
+            return None
+    return found
+
+
+def _differ(samples: ScaledSamples) -> bool:
+    """Return whether answers to one query differ by more than exact ones may."""
+    merged = samples.merged(NOISE_LIMITS[0])
+    more = len(samples.y) - len(merged.y)
+    return bool(merged.square > REPEATS * more)
+
+
+def repeats_agree(samples: ScaledSamples) -> bool:
+    """Return whether some query was answered several times, and each always with the same number.
+
+    It says nothing where answers are counts or grades, which agree by chance: answers to different
+    queries have to differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> numbers, nan = np.array([0, 1, 2, 1]), np.full(4, np.nan)
+    >>> repeats_agree(ScaledSamples(numbers, np.array([0.3, 1.2, 0.7, 1.2]), nan))
+    True
+    >>> repeats_agree(ScaledSamples(numbers, np.array([0.3, 1.2, 0.7, 1.3]), nan))
+    False
+    """
+    order = np.argsort(samples.functional, kind="stable")
+    y, number = samples.y[order], samples.functional[order]
+    again = number[1:] == number[:-1]
+    same = np.abs(np.diff(y)) <= AGREE * float(np.ptp(y))
+    return bool(again.any() and same[again].all() and len(np.unique(y)) == len(np.unique(number)))

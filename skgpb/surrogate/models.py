@@ -1,0 +1,149 @@
+r"""Several models of the same answers, weighted by their evidence.
+
+What is learned is uncertain. A posterior under the most probable hyperparameters alone is too sure
+of itself as long as answers are few, or where f is rougher than its kernel. Here Matérn kernels of
+several smoothnesses share the answers, each at its most probable hyperparameters and around these:
+on either side along a factor of all length scales and along the noise variance, the nodes of a rule
+of Gauss and Hermite for the Laplace approximation, weighted by the density that the hyperparameters
+have there [Rue2009]_.
+
+References
+----------
+.. [Rue2009] H. Rue, S. Martino and N. Chopin, "Approximate Bayesian inference for latent Gaussian
+   models by using integrated nested Laplace approximations", JRSS B 71, 2009. Section 3: a small
+   design around the mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.surrogate.exactness import SMOOTHNESS, of_smoothness
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gram import covariance_of_functionals
+from skgpb.surrogate.likelihood import SHARE, Likelihood, Prior
+from skgpb.surrogate.samples import ScaledSamples
+from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
+
+# Distance of the nodes of the rule from its middle, in standard deviations, and their weight.
+DISTANCE, WEIGHT = sqrt(3.0), 1.0 / 6.0
+# Step by which curvatures are found, and limits of the deviations that they stand for.
+STEP, DEVIATIONS = 0.2, (0.05, 1.0)
+# Models of less than this share of the weight are left out.
+NEGLIGIBLE = 0.01
+
+
+@dataclass(frozen=True)
+class Models:
+    """Processes that have observed the same, and how probable each of them is.
+
+    Attributes
+    ----------
+    processes : list of GaussianProcess
+        In the units of the first model.
+    weights : ndarray of shape (n_models,)
+        They sum to one.
+    """
+
+    processes: list[GaussianProcess]
+    weights: np.ndarray
+
+    @classmethod
+    def around(
+        cls,
+        gp: GaussianProcess,
+        samples: ScaledSamples,
+        prior: Prior,
+        of_noise: Prior | None,
+        limits: np.ndarray | None,
+        noise: float,
+        optimizer: Callable | str | None,
+    ) -> Models:
+        """Return the models of one smoothness each, and around these.
+
+        Parameters
+        ----------
+        gp : GaussianProcess
+            What was observed, under a Matérn kernel times a constant.
+        samples : ScaledSamples
+            The answers, in the units of the process.
+        prior, of_noise : Prior
+            On the hyperparameters of the kernel, and on the logarithm of the noise variance; None
+            where that is known.
+        limits : ndarray of shape (1, 2) or None
+            Of the latter.
+        noise : float
+            Its variance, from which the search begins.
+        optimizer : "fmin_l_bfgs_b" or callable
+            Finds the most probable hyperparameters.
+        """
+        every: list[tuple[float, Kernel, float]] = []
+        functionals, some, n = gp.observed, samples, len(gp.observed)
+        if n > SHARE:
+            chosen = np.arange(SHARE) * n // SHARE
+            functionals, some = functionals.chosen(chosen), samples.about(chosen)
+        starts = [(gp.kernel.theta, log(noise) if of_noise else 0.0)]
+        starts.append((prior.center, float(of_noise.center[0]) if of_noise else 0.0))
+        for nu in SMOOTHNESS:
+            kernel = of_smoothness(gp.kernel, nu)
+            covariance = covariance_of_functionals(kernel, functionals, True, gp.origin)
+            density = Likelihood(covariance, some, prior, of_noise)
+            theta, level = density.maximum(starts, kernel.bounds, limits, optimizer, False)
+            mode, bounds, along = theta, kernel.bounds, np.zeros((1, len(theta)))
+            along[0, 1:] = 1.0
+            if level is not None and limits is not None:
+                mode, bounds = np.append(theta, log(level)), np.vstack([bounds, limits])
+                along = np.pad(along, (0, 1))
+                along[1, -1] = 1.0
+            for weight, x in _design(density, mode, bounds, along):
+                further = exp(x[-1]) if level is not None else noise
+                every.append((weight, kernel.clone_with_theta(x[: len(theta)]), further))
+        values = np.array([weight for weight, _, _ in every])
+        weights = np.exp(values - values.max())
+        kept = np.flatnonzero(weights >= NEGLIGIBLE * weights.sum()).tolist()
+        processes = [_conditioned(gp, samples, *every[i][1:]) for i in kept]
+        return cls(processes, weights[kept] / weights[kept].sum())
+
+    def suboptimality_gap(self, blocks: list[np.ndarray]) -> SuboptimalityGap:
+        """How far the last of some functionals may be below the best of them, on average."""
+        each = [SuboptimalityGap.of_process(gp, blocks) for gp in self.processes]
+        return MixedSuboptimalityGap(each, self.weights)
+
+
+def _conditioned(
+    gp: GaussianProcess, samples: ScaledSamples, kernel: Kernel, noise: float
+) -> GaussianProcess:
+    """Return a process that has observed the same under another model, and tracks nothing."""
+    out = type(gp)(kernel, gp.n_columns, gp.origin, gp.sizes)
+    out.offset, out.scale = gp.offset, gp.scale
+    out.restore(gp.observed, samples.merged(noise))
+    return out
+
+
+def _design(
+    density: Likelihood, mode: np.ndarray, bounds: np.ndarray, along: np.ndarray
+) -> list[tuple[float, np.ndarray]]:
+    """Points around the mode (n,) in directions (k, n), with the logarithms of their weights."""
+    deviations = [_deviation(density, mode, each, bounds) for each in along]
+    volume = sum(map(log, deviations))
+    out = [(density(mode)[0] + volume + log(1.0 - 2.0 * WEIGHT * len(along)), mode)]
+    for direction, deviation in zip(along, deviations, strict=True):
+        for sign in (-1.0, 1.0):
+            x = np.clip(mode + sign * DISTANCE * deviation * direction, *bounds.T)
+            # The density over that which the rule is made for.
+            out.append((density(x)[0] + 0.5 * DISTANCE**2 + volume + log(WEIGHT), x))
+    return out
+
+
+def _deviation(
+    density: Likelihood, mode: np.ndarray, along: np.ndarray, bounds: np.ndarray
+) -> float:
+    """Standard deviation along a direction, from the fall of the density on both sides."""
+    sides = [density(np.clip(mode + h * along, *bounds.T))[0] for h in (-STEP, STEP)]
+    fall = max(2.0 * density(mode)[0] - sum(sides), 0.0)
+    return float(np.clip(STEP / sqrt(fall) if fall > 0.0 else np.inf, *DEVIATIONS))

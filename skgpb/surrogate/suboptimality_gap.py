@@ -1,0 +1,307 @@
+r"""How far one functional of f may be below the best of several, as a posterior knows it.
+
+References
+----------
+.. [Wilson2024] J. Wilson, "Stopping Bayesian Optimization with Probabilistic Regret Bounds",
+   NeurIPS 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+
+import numpy as np
+from scipy.special import betaincinv, ndtr, ndtri
+
+from skgpb.kernels.evaluator import Functionals
+from skgpb.roots import pivoted_cholesky
+from skgpb.surrogate.gaussian_process import GaussianProcess
+
+# Draws of a test: at first, and at most; the number doubles until the test is decided.
+FIRST_DRAWS, MOST_DRAWS = 256, 2**14
+# Draws of a quantile.
+QUANTILE_DRAWS = 2048
+# Rivals that could be ahead with no more than this share of delta, all together, are not drawn.
+LEFT_OUT = 0.01
+# Beyond this number a sum of probabilities replaces the joint probability.
+MOST_RIVALS = 10_000
+# Variance, as a share of the largest, that draws may leave out.
+NEGLIGIBLE = 1e-6
+# Steps by which a number is found that has a probability.
+BISECTIONS = 60
+# Numbers that are drawn at once (32 MB).
+BLOCK = 2**22
+
+
+class SuboptimalityGap:
+    """Posterior of the largest of some differences, each of a rival to one that was chosen.
+
+    Parameters
+    ----------
+    mean, var : ndarray of shape (n,)
+        Posterior moments of rival minus chosen.
+    columns : callable, default=None
+        Takes numbers of rivals, an array of shape (k,); returns a function that takes i and returns
+        the covariances (k,) of these differences with the i-th of them. None where nothing is to be
+        drawn.
+
+    Examples
+    --------
+    Two rivals of the same mean, each known to one unit:
+
+    >>> import numpy as np
+    >>> from skgpb.surrogate.suboptimality_gap import SuboptimalityGap
+    >>> gap = SuboptimalityGap(np.zeros(2), np.ones(2), lambda some: lambda i: np.eye(len(some))[i])
+    >>> rng = np.random.default_rng(0)
+    >>> bool(abs(gap.quantile(0.05, rng) - 1.955) < 0.1)  # ndtri(sqrt(0.95))
+    True
+    >>> gap.is_within(3.0, 0.05, 0.01, rng)
+    True
+    """
+
+    def __init__(
+        self,
+        mean: np.ndarray,
+        var: np.ndarray,
+        columns: Callable[[np.ndarray], Callable[[int], np.ndarray]] | None = None,
+    ) -> None:
+        self.mean = mean
+        self.std: np.ndarray = np.sqrt(np.maximum(var, 0.0))
+        self._columns = columns
+
+    @classmethod
+    def of_process(cls, gp: GaussianProcess, blocks: list[np.ndarray]) -> SuboptimalityGap:
+        """Return that of the last of some functionals; in the user's units, O(n t^2) for n."""
+        functionals = Functionals.of(blocks, gp.n_columns)
+        last, scale = functionals.one(len(blocks) - 1), gp.scale
+        V = gp.covariance(functionals, gp.observed)
+        mean = V @ gp.posterior.weights()
+        gp.posterior.solve_rows(V)
+        prior = gp.variance(functionals)
+        shared = gp.covariance(functionals, last)[:, 0] - V @ V[-1]
+        own = prior - np.einsum("ij,ij->i", V, V)
+
+        def columns(some: np.ndarray) -> Callable[[int], np.ndarray]:
+            chosen = Functionals.of([functionals[i] for i in some.tolist()], gp.n_columns)
+            known, beside = V[some], shared[some]
+
+            def column(i: int) -> np.ndarray:
+                c = gp.covariance(chosen, chosen.one(i))[:, 0] - known @ known[i]
+                return (c + own[-1] - beside - beside[i]) * scale**2
+
+            return column
+
+        var = own + own[-1] - 2.0 * shared
+        return cls((mean - mean[-1]) * scale, var * scale**2, columns)
+
+    @classmethod
+    def of_tracked(cls, gp: GaussianProcess, chosen: np.ndarray) -> SuboptimalityGap:
+        """Return the gap of one functional to the tracked ones, from their marginals only.
+
+        In the user's units, O(m t + t^2) for m tracked functionals: nothing is solved for them.
+        """
+        single, posterior = Functionals.of([chosen], gp.n_columns), gp.posterior
+        v = gp.covariance(single, gp.observed)
+        mean = float(v[0] @ posterior.weights())
+        posterior.solve_rows(v)
+        shared = gp.covariance(gp.tracked, single)[:, 0] - posterior.tracked_rows() @ v[0]
+        var = posterior.tracked_var() + float(gp.variance(single)[0] - v[0] @ v[0]) - 2.0 * shared
+
+        return cls((posterior.tracked_mean() - mean) * gp.scale, var * gp.scale**2)
+
+    @classmethod
+    def of_moments(cls, mean: np.ndarray, cov: np.ndarray) -> SuboptimalityGap:
+        """Return that of the last of some functionals, given their moments (n,) and (n, n)."""
+        C = cov - cov[-1] - cov[:, -1:] + cov[-1, -1]
+        return cls(mean - mean[-1], np.diag(C), lambda some: lambda i: C[some, some[i]])
+
+    def ahead(self, epsilon: float) -> np.ndarray:
+        """Probability (n,) that each rival is more than epsilon above what was chosen."""
+        margin = self.mean - epsilon
+        known = self.std == 0.0
+        ratio = np.divide(margin, self.std, out=np.zeros_like(margin), where=~known)
+        return np.where(known, margin > 0.0, ndtr(ratio))
+
+    def is_within(
+        self, epsilon: float, delta: float, risk: float, rng: np.random.Generator
+    ) -> bool:
+        """Return whether nothing is more than epsilon above, with probability 1 - delta.
+
+        A test with as many draws as it takes, after [Wilson2024]_: where the sum of the rivals'
+        probabilities, or the largest of them, does not decide, joint draws are counted until the
+        exact binomial bound does.
+
+        Parameters
+        ----------
+        epsilon : float
+            In units of the differences.
+        delta : float
+            In (0, 1).
+        risk : float
+            Probability, in (0, 1), with which the draws may say so and it is not so.
+        rng : numpy.random.Generator
+            Of the draws.
+
+        Returns
+        -------
+        within : bool
+            False also where it is too close for ``MOST_DRAWS`` draws to tell.
+        """
+        ahead = self.ahead(epsilon)
+        if ahead.max() > delta:
+            return False
+        if ahead.sum() <= delta:
+            return True
+        some, missing = self._in_play(ahead, delta)
+        if len(some) > MOST_RIVALS:
+            return False
+        draw = self._sampler(some, epsilon, delta)
+        stages = ceil(np.log2(MOST_DRAWS / FIRST_DRAWS)) + 1
+        n = failures = 0
+        while n < MOST_DRAWS:
+            more = max(FIRST_DRAWS, n)
+            failures += int((draw(more, rng) > epsilon).sum())
+            n += more
+            if _upper(failures, n, risk / stages) + missing <= delta:
+                return True
+            if 1.0 - _upper(n - failures, n, risk / stages) > delta:
+                return False
+        return False
+
+    def quantile(self, delta: float, rng: np.random.Generator) -> float:
+        """Number, at least 0, above which the largest difference is with probability delta."""
+        # The largest exceeds whatever one of them does.
+        least = self._least(delta)
+        some, missing = self._in_play(self.ahead(least), delta)
+        if not len(some):
+            return least
+        if len(some) > MOST_RIVALS:
+            return self._union_quantile(delta, least)
+        drawn = np.sort(self._sampler(some, least, delta)(QUANTILE_DRAWS, rng))
+        rank = min(QUANTILE_DRAWS, ceil((1.0 - delta + missing) * QUANTILE_DRAWS))
+        return max(least, float(drawn[rank - 1]))
+
+    def _least(self, delta: float) -> float:
+        """Number, at least 0, that one of the differences exceeds with probability delta."""
+        return max(0.0, self._bound(delta))
+
+    def _bound(self, delta: float) -> float:
+        """Number that no single difference exceeds with more than probability delta."""
+        return float((self.mean - ndtri(delta) * self.std).max())
+
+    def _in_play(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
+        """Numbers of the rivals that have to be drawn, and the probability that is left out."""
+        order = np.argsort(ahead, kind="stable")
+        sums = np.cumsum(ahead[order])
+        n = int(np.searchsorted(sums, LEFT_OUT * delta, side="right"))
+        return np.sort(order[n:]), float(sums[n - 1]) if n else 0.0
+
+    def _sampler(
+        self, some: np.ndarray, epsilon: float, delta: float
+    ) -> Callable[[int, np.random.Generator], np.ndarray]:
+        """Draws of the largest of some differences, to be compared with epsilon."""
+        if self._columns is None:
+            raise ValueError("cannot draw: the covariances of the differences are not known")
+        mean, var = self.mean[some], self.std[some] ** 2
+        negligible = NEGLIGIBLE * float(var.max())
+        factor, _, _ = pivoted_cholesky(
+            self._columns(some), var, len(some), lambda left: left.max() <= negligible
+        )
+        root = factor.T
+
+        def some_draws(n: int, rng: np.random.Generator) -> np.ndarray:
+            return (mean + rng.standard_normal((n, len(root))) @ root).max(axis=1)
+
+        def draw(n: int, rng: np.random.Generator) -> np.ndarray:
+            size = max(1, BLOCK // len(some))
+            return np.concatenate([some_draws(min(size, n - i), rng) for i in range(0, n, size)])
+
+        return draw
+
+    def _union_quantile(self, delta: float, least: float) -> float:
+        """An upper bound of the quantile, from the sum of the rivals' probabilities."""
+        most = self._bound(delta / len(self.mean))
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (least + most)
+            if self.ahead(middle).sum() <= delta:
+                most = middle
+            else:
+                least = middle
+        return most
+
+
+class MixedSuboptimalityGap(SuboptimalityGap):
+    """Suboptimality gap under a mixture of posteriors, each with a probability.
+
+    Parameters
+    ----------
+    parts : list of SuboptimalityGap
+        Of the same differences.
+    weights : ndarray of shape (n_parts,)
+        Probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
+    >>> def known_to(std):
+    ...     return SuboptimalityGap(np.zeros(1), np.array([std**2]))
+    >>> mixed = MixedSuboptimalityGap([known_to(1.0), known_to(2.0)], np.array([0.5, 0.5]))
+    >>> mixed.ahead(2.0).round(3)  # (0.023 + 0.159) / 2
+    array([0.091])
+    """
+
+    def __init__(self, parts: list[SuboptimalityGap], weights: np.ndarray) -> None:
+        means = np.array([part.mean for part in parts])
+        second = np.array([part.std**2 for part in parts]) + means**2
+        mean = weights @ means
+        super().__init__(mean, weights @ second - mean**2)
+        self._parts, self._weights = parts, weights
+
+    def ahead(self, epsilon: float) -> np.ndarray:
+        """Probability (n,) that each rival is more than epsilon above what was chosen."""
+        return self._weights @ np.array([part.ahead(epsilon) for part in self._parts])
+
+    def _bound(self, delta: float) -> float:
+        return max(part._bound(delta) for part in self._parts)
+
+    def _least(self, delta: float) -> float:
+        least, most = 0.0, max(0.0, self._bound(delta))
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (least + most)
+            if self.ahead(middle).max() > delta:
+                least = middle
+            else:
+                most = middle
+        return least
+
+    def _in_play(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
+        some, missing = super()._in_play(ahead, delta)
+        return some, missing + LEFT_OUT * delta  # what each part leaves out of them
+
+    def _sampler(
+        self, some: np.ndarray, epsilon: float, delta: float
+    ) -> Callable[[int, np.random.Generator], np.ndarray]:
+        samplers = []
+        for part in self._parts:
+            mine, _ = SuboptimalityGap._in_play(part, part.ahead(epsilon)[some], delta)
+            chosen = some[mine]
+            samplers.append(part._sampler(chosen, epsilon, delta) if len(chosen) else _none)
+
+        def draw(n: int, rng: np.random.Generator) -> np.ndarray:
+            counts = rng.multinomial(n, self._weights).tolist()
+            pairs = zip(samplers, counts, strict=True)
+            return np.concatenate([each(count, rng) for each, count in pairs if count])
+
+        return draw
+
+
+def _none(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Draws of the largest of no differences."""
+    return np.full(n, -np.inf)
+
+
+def _upper(failures: int, n: int, risk: float) -> float:
+    """Exact upper bound, of confidence 1 - risk, on the probability of a failure."""
+    return 1.0 if failures == n else float(betaincinv(failures + 1, n - failures, 1.0 - risk))

@@ -1,0 +1,77 @@
+"""A prior of f for answers that average it over cells of several sizes.
+
+A small cell sees what a large one averages away. Under a kernel with one length scale, that of the
+trend, ripples are noise to a search: it asks where they are again and again, or believes from a
+few small cells that the large ones around them are as good. So f is the sum of a trend and of
+something rougher, whose variances and length scales are learned, both Gaussian, so that averages
+over cells have a closed form.
+
+Answers are in units of their own spread, and an average varies less than f does: the less the
+larger the cell and the more dimensions it has. So variances are those at which averages over the
+wanted cells vary as answers do.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+
+from skgpb.kernels import CellIntegral
+from skgpb.surrogate.likelihood import (
+    AMPLITUDE_LIMITS,
+    AMPLITUDE_SPREAD,
+    LENGTH_LIMITS,
+    LENGTH_SCALE,
+    LENGTH_SPREAD,
+    Prior,
+)
+
+# Variances of averages over wanted cells, of the trend and of what is rougher, in units of that of
+# the answers. The variance of what is rougher is that of the trend at most.
+TREND_LEVEL, ROUGH_LEVEL = 0.5, 0.1
+# Length scales of the trend grow with this power of d, less than those of points: answers are
+# averages. The others are this share of them in one dimension, which grows with sqrt(d) to a half.
+GROWTH_WITH_D, ROUGH_LENGTH, MOST_ROUGH_LENGTH = 0.25, 0.25, 0.5
+# Limits of variances, in units of their medians, and of length scales, of the sides; deviations of
+# logarithms. The trend's are those of points.
+ROUGH_LIMITS, ROUGH_LENGTH_LIMITS = (1e-3, 100.0), (0.01, 2.0)
+ROUGH_SPREAD, ROUGH_LENGTH_SPREAD = 1.5, 0.5
+
+
+def trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Kernel:
+    """Return a trend and a rough part, with length scales for every side of a box (d, 2).
+
+    For standardised answers. ``wanted`` (k, d) are the sides of the cells that are looked for.
+    """
+    d, side = len(bounds), bounds[:, 1] - bounds[:, 0]
+    side = np.where(side > 0.0, side, 1.0)
+    cells = np.hstack([np.zeros_like(wanted), wanted])
+
+    def of_averages(scale: np.ndarray) -> float:
+        """Variance of averages over wanted cells where f has variance 1."""
+        return float(CellIntegral(RBF(scale)).diag(cells).mean())
+
+    def part(variance: float, limits: Any, scale: Any, of_length: Any) -> Kernel:
+        within: Any = np.outer(side, of_length)
+        if d == 1:
+            scale, within = float(scale[0]), tuple(within[0])
+        levels = tuple(variance * limit for limit in limits)
+        return ConstantKernel(variance, levels) * RBF(scale, within)
+
+    scale = LENGTH_SCALE * d**GROWTH_WITH_D * side
+    rough_scale = min(ROUGH_LENGTH * sqrt(d), MOST_ROUGH_LENGTH) * scale
+    variance = TREND_LEVEL / of_averages(scale)
+    rough = min(ROUGH_LEVEL / of_averages(rough_scale), variance)
+    trend = part(variance, AMPLITUDE_LIMITS, scale, LENGTH_LIMITS)
+    return trend + part(rough, ROUGH_LIMITS, rough_scale, ROUGH_LENGTH_LIMITS)
+
+
+def prior_of_trend_and_rough(bounds: np.ndarray, wanted: np.ndarray) -> Prior:
+    """Prior on the hyperparameters of :func:`trend_and_rough`, log-normal around its own."""
+    d = len(bounds)
+    trend = [AMPLITUDE_SPREAD, *[LENGTH_SPREAD] * d]
+    rough = [ROUGH_SPREAD, *[ROUGH_LENGTH_SPREAD] * d]
+    return Prior(trend_and_rough(bounds, wanted).theta, np.array(trend + rough))

@@ -1,0 +1,76 @@
+"""Units of answers: what they have in common, and how far they spread (decision D-H35).
+
+Where hyperparameters are learned, or answers normalised, a surrogate sees them in units of their
+own spread, from their centre: neither a constant factor nor a constant added to all of them
+changes what is asked. Doubles have 16 digits. Where what answers have in common leaves fewer than
+four of them, or where the square of a spread is no normal number, a warning says so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skgpb._warnings import warn
+from skgpb.exceptions import NumericalWarning
+
+# Units whose squares, and shares of these, are no normal numbers are none.
+SMALLEST_UNIT, LARGEST_UNIT = 1e-153, 1e153
+# A spread below this share of the largest answer is nothing but rounding,
+ROUNDING = 4.0 * np.finfo(np.float64).eps
+# and one below this share has fewer than four digits.
+FOUR_DIGITS = 1e4 * np.finfo(np.float64).eps
+
+
+def units_of(values: np.ndarray, noise: float | None = None) -> tuple[float, float]:
+    """Centre and unit of answers, with a warning where too few digits tell them apart.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        The answers, at least one.
+    noise : float, default=None
+        Standard deviation of their noise, the least unit there is; None where it is not known.
+
+    Returns
+    -------
+    center, scale : float
+        Mean and standard deviation. Where all answers are the same, as far as rounding tells, the
+        unit is ``noise``, or the first answer's size where that is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.surrogate.units import units_of
+    >>> center, scale = units_of(1e9 + np.array([1.0, 2.0, 3.0]))
+    >>> center == 1e9 + 2.0, round(scale, 6)
+    (True, 0.816497)
+    """
+    scale, largest = float(values.std()), float(np.abs(values).max())
+    if (values != values[0]).any():
+        warn_of_digits(scale or float(np.ptp(values)), largest)
+    unit = scale if noise is None else max(scale, noise)
+    if not scale > ROUNDING * largest:
+        unit = abs(float(values[0])) if noise is None else noise
+    return float(values.mean()), usable(unit)
+
+
+def warn_of_digits(spread: float, largest: float) -> None:
+    """Warn where answers of this size leave too few digits for this spread."""
+    if spread <= SMALLEST_UNIT:
+        warn(
+            f"the answers differ by {spread:.1e} only, and the squares of differences below "
+            f"{SMALLEST_UNIT:.0e} underflow, so nothing can be learned from them. Multiply all "
+            "answers by a constant",
+            NumericalWarning,
+        )
+    elif spread < FOUR_DIGITS * largest:
+        warn(
+            f"answers of up to {largest:.3g} differ by {spread:.1e} only, which leaves fewer than "
+            "four of sixteen digits. Subtract a constant from all answers before they are rounded",
+            NumericalWarning,
+        )
+
+
+def usable(scale: float) -> float:
+    """Return a unit whose square neither vanishes nor overflows: 1 in place of any other."""
+    return scale if SMALLEST_UNIT < scale < LARGEST_UNIT else 1.0

@@ -1,0 +1,233 @@
+"""Boxes: groups of rows that are told by a side for each of some features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+CLOSED = ("left", "right", "both", "neither")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Values of a number, or of anything else that has an order, between two ends.
+
+    Parameters
+    ----------
+    low, high : scalar or None, default=None
+        The ends; None where there is none.
+    closed : {"left", "right", "both", "neither"}, default="left"
+        Which ends belong to it.
+    missing : bool, default=False
+        Whether rows in which the value is missing belong to it as well.
+
+    Examples
+    --------
+    >>> from skgpb.tables import Interval
+    >>> Interval(18, 65).where("age")
+    'age >= 18 and age < 65'
+    """
+
+    low: Any = None
+    high: Any = None
+    closed: Literal["left", "right", "both", "neither"] = "left"
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.closed not in CLOSED:
+            raise ValueError(f"closed must be one of {', '.join(CLOSED)}, got {self.closed!r}")
+        if self.low is not None and self.high is not None and not self.low <= self.high:
+            raise ValueError(f"low must be at most high, got {self.low!r} and {self.high!r}")
+
+    @property
+    def low_belongs(self) -> bool:
+        """True if the lower end belongs to it."""
+        return self.closed in ("left", "both")
+
+    @property
+    def high_belongs(self) -> bool:
+        """True if the upper end belongs to it."""
+        return self.closed in ("right", "both")
+
+    def holds(self, values: np.ndarray) -> np.ndarray:
+        """Return whether each of some values is in it, shape (n,) of bool; NaN is missing."""
+        inside = ~np.isnan(values)
+        if self.low is not None:
+            inside &= values >= self.low if self.low_belongs else values > self.low
+        if self.high is not None:
+            inside &= values <= self.high if self.high_belongs else values < self.high
+        return inside | np.isnan(values) if self.missing else inside
+
+    def where(
+        self, name: str, literal: Callable[[Any], str] | None = None, null: str = "missing"
+    ) -> str:
+        """Write it as a condition on a column.
+
+        Parameters
+        ----------
+        name : str
+            The column, quoted where that is needed.
+        literal : callable, default=None
+            Writes a value; None for numbers and texts as in SQL.
+        null : str, default="missing"
+            What is written after ``is`` for a missing value; "NULL" in SQL.
+
+        Returns
+        -------
+        condition : str
+            With brackets where it is not all joined by ``and``. Empty for an interval that holds
+            all rows.
+        """
+        literal = literal or literal_of
+        ends = []
+        if self.low is not None:
+            ends.append(f"{name} {'>=' if self.low_belongs else '>'} {literal(self.low)}")
+        if self.high is not None:
+            ends.append(f"{name} {'<=' if self.high_belongs else '<'} {literal(self.high)}")
+        if not ends:
+            return "" if self.missing else f"{name} is not {null}"
+        inner = " and ".join(ends)
+        return f"({inner} or {name} is {null})" if self.missing else inner
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """Some categories of a text.
+
+    Parameters
+    ----------
+    among : tuple
+        The categories, in the order in which the source names them.
+    missing : bool, default=False
+        Whether rows in which the value is missing belong to it as well.
+
+    Examples
+    --------
+    >>> from skgpb.tables import Categories
+    >>> Categories(("A", "B"), missing=True).where("town")
+    "(town in ('A', 'B') or town is missing)"
+    """
+
+    among: tuple[Any, ...]
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        if len(set(self.among)) < len(self.among):
+            raise ValueError(f"among names a category twice: {self.among!r}")
+
+    def holds(self, values: np.ndarray) -> np.ndarray:
+        """Return whether each of some values is among them, shape (n,) of bool; None is missing."""
+        among = {*self.among, None} if self.missing else set(self.among)
+        return np.fromiter((value in among for value in values.tolist()), bool, len(values))
+
+    def where(
+        self, name: str, literal: Callable[[Any], str] | None = None, null: str = "missing"
+    ) -> str:
+        """Write it as a condition on a column, with the parameters of :meth:`Interval.where`."""
+        literal = literal or literal_of
+        if not self.among:
+            return (
+                f"{name} is {null}"
+                if self.missing
+                else f"{name} is {null} and not {name} is {null}"
+            )
+        texts = ", ".join(literal(each) for each in self.among)
+        inner = f"{name} in ({texts})" if len(self.among) > 1 else f"{name} = {texts}"
+        return f"({inner} or {name} is {null})" if self.missing else inner
+
+
+Side = Interval | Categories
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A group of rows: those on all of some sides. Immutable, hashable, and it pickles.
+
+    Parameters
+    ----------
+    sides : tuple of (str, Interval or Categories)
+        By features; a feature that is not named may have any value, or none.
+
+    Examples
+    --------
+    >>> from skgpb.tables import Box, Categories, Interval
+    >>> box = Box((("age", Interval(18, 65)), ("town", Categories(("A",)))))
+    >>> print(box)
+    age >= 18 and age < 65 and town = 'A'
+    >>> print(box.without("age"))
+    town = 'A'
+    >>> box["town"]
+    Categories(among=('A',), missing=False)
+    """
+
+    sides: tuple[tuple[str, Side], ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.sides]
+        if len(set(names)) < len(names):
+            raise ValueError(f"sides name a feature twice: {names}")
+
+    @classmethod
+    def of(cls, sides: Mapping[str, Side]) -> Box:
+        """Make a box of sides by names."""
+        return cls(tuple(sides.items()))
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the features that have a side."""
+        return (name for name, _ in self.sides)
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+    def __contains__(self, name: object) -> bool:
+        return any(each == name for each, _ in self.sides)
+
+    def __getitem__(self, name: str) -> Side:
+        for each, side in self.sides:
+            if each == name:
+                return side
+        raise KeyError(name)
+
+    def without(self, name: str) -> Box:
+        """Return the box without its side of one feature."""
+        return Box(tuple(each for each in self.sides if each[0] != name))
+
+    def where(
+        self,
+        quoted: Callable[[str], str] = str,
+        literal: Callable[[Any], str] | None = None,
+        null: str = "missing",
+    ) -> str:
+        """Write it as a condition on rows.
+
+        Parameters
+        ----------
+        quoted : callable, default=str
+            Writes the name of a column.
+        literal : callable, default=None
+            Writes a value; None for numbers and texts as in SQL.
+        null : str, default="missing"
+            What is written after ``is`` for a missing value; "NULL" in SQL.
+
+        Returns
+        -------
+        condition : str
+            Empty for the box of all rows.
+        """
+        parts = (side.where(quoted(name), literal, null) for name, side in self.sides)
+        return " and ".join(part for part in parts if part)
+
+    def __str__(self) -> str:
+        return self.where() or "all rows"
+
+
+def literal_of(value: Any) -> str:
+    """Write a number as it is and anything else between quotes, as SQL does."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value).removesuffix(".0")
+    return "'" + str(value).replace("'", "''") + "'"

@@ -1,0 +1,151 @@
+"""Search rows in memory and judge what was found, for the estimator and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skgpb.tables.boxes import Box
+from skgpb.tables.memory import MemoryTable
+from skgpb.tables.search import Found, recommend, search_rows, standardized
+from skgpb.tables.verdict import Limits, Verdict, judge
+
+# Largest share of the rows of another group that may be in the best group as well.
+IN_COMMON = 0.1
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The group that was found in a table, and what it says about new rows.
+
+    Attributes
+    ----------
+    table : MemoryTable
+        What was searched.
+    minimizes : bool
+        Whether a low average was sought.
+    box : Box
+        What tells the group, with ends of few digits.
+    rows : ndarray of shape (n_rows,) of bool
+        Which rows are in it.
+    average, table_average : float
+        Of their targets, and of all.
+    limits : Limits
+        How far values of the target count in the search and the verdict.
+    verdict : Verdict
+        Whether there is a group, and what new rows of it average.
+    runner_up : Box or None
+        The next best group that has few rows in common with it.
+    n_boxes : int
+        How many different groups were met.
+    min_rows : int
+        Fewest rows that a group could have.
+    """
+
+    table: MemoryTable
+    minimizes: bool
+    box: Box
+    rows: np.ndarray
+    average: float
+    table_average: float
+    limits: Limits
+    verdict: Verdict
+    runner_up: Box | None
+    n_boxes: int
+    min_rows: int
+
+    @property
+    def flattery(self) -> float | None:
+        """By how much the average of these rows is better than new rows are expected to be."""
+        new = self.verdict.average
+        if new is None:
+            return None
+        return new - self.average if self.minimizes else self.average - new
+
+    def effects(self) -> dict[str, float]:
+        """By how much each side makes the average better, the largest first."""
+        sign = -1.0 if self.minimizes else 1.0
+        without = self.table.totals([self.box.without(name) for name in self.box]).mean
+        gains = sign * (self.average - without)
+        order = np.argsort(-gains, kind="stable")
+        names = list(self.box)
+        return {names[i]: float(gains[i]) for i in order}
+
+
+def find_and_judge(
+    table: MemoryTable,
+    min_rows: int,
+    *,
+    minimize: bool = False,
+    rng: np.random.Generator | None = None,
+    n_permutations: int | None = None,
+) -> Finding:
+    """Search a table and judge what is found.
+
+    Parameters
+    ----------
+    table : MemoryTable
+    min_rows : int
+        Fewest rows of a group.
+    minimize : bool, default=False
+        Whether a low average is sought.
+    rng : Generator, default=None
+        Deals out targets and rows; None for the same ones in every call.
+    n_permutations : int, default=None
+        See :func:`~skgpb.tables.verdict.judge`.
+
+    Returns
+    -------
+    finding : Finding
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.tables import MemoryTable
+    >>> from skgpb.tables.finding import find_and_judge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((1000, 2))
+    >>> y = (X > 0.7).all(axis=1) + 0.1 * rng.normal(size=1000)
+    >>> finding = find_and_judge(MemoryTable(X, y), 50)
+    >>> finding.verdict.verdict
+    'real'
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    limits = Limits.of(table.y, min_rows)
+    sign = -1.0 if minimize else 1.0
+    y = sign * limits.clipped(table.y)
+    target = standardized(y)
+    found = search_rows(table, target, min_rows)
+    judged = judge(table, y, min_rows, found, rng, n_permutations)
+    if minimize and judged.average is not None and judged.interval is not None:
+        low, high = judged.interval
+        judged = Verdict(
+            judged.verdict, judged.p_value, judged.n_permutations, -judged.average, (-high, -low)
+        )
+    box = table.tidied(table.shape.box(recommend(table, target, found)))
+    rows = table.rows(box)
+    return Finding(
+        table,
+        minimize,
+        box,
+        rows,
+        float(table.y[rows].mean()),
+        float(table.y.mean()),
+        limits,
+        judged,
+        _runner_up(table, found, rows),
+        len(np.unique(found.inside, axis=0)),
+        min_rows,
+    )
+
+
+def _runner_up(table: MemoryTable, found: Found, rows: np.ndarray) -> Box | None:
+    """Return the next best group with few rows in common with the best, None if there is none."""
+    for i in np.argsort(-found.believed, kind="stable"):
+        if found.believed[i] <= 0.0:
+            break
+        others = table.shape.holds(table.codes, found.inside[i])
+        if np.count_nonzero(others & rows) <= IN_COMMON * np.count_nonzero(others):
+            return table.tidied(table.shape.box(found.inside[i]))
+    return None

@@ -1,0 +1,220 @@
+"""The best subgroup as an estimator."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from skgpb.tables.boxes import Box
+from skgpb.tables.finding import find_and_judge
+from skgpb.tables.memory import N_BINS, MemoryTable, column_of
+from skgpb.tables.verdict import FEWEST
+from skgpb.utils import Integral, Interval, Real, StrOptions, check_numbers, fit_context
+
+FEWEST_ROWS = 4
+
+
+class BestSubgroup(BaseEstimator):
+    """The group of rows with the highest average of a target, and whether it is real.
+
+    A group is a box: an interval of each number, some categories of each text, missing values in
+    or out. See :mod:`skgpb.tables.search` for how it is found, and :mod:`skgpb.tables.verdict` for
+    the statements about rows that were not in the table.
+
+    Parameters
+    ----------
+    min_rows : int or float, default=0.05
+        Fewest rows of a group; a float is a share of the table.
+    direction : {"maximize", "minimize"}, default="maximize"
+        Whether a high or a low average is sought.
+    n_permutations : int, default=None
+        Searches of tables without a group to which this one is compared. None for 49 to 199, the
+        more the smaller the table is.
+    n_bins : int, default=128
+        Levels of a number, at most: sides begin and end where they do.
+    random_state : int, RandomState instance or None, default=0
+        Deals out targets and rows for the verdict. The group does not depend on it.
+
+    Attributes
+    ----------
+    box_ : Box
+        What tells the group.
+    where_ : str
+        The same as a condition, empty for the whole table.
+    n_rows_ : int
+        Rows of the table that are in the group.
+    average_, table_average_ : float
+        Average of the target over them, and over the whole table.
+    verdict_ : {"real", "chance"}
+        Whether there is a group that chance alone does not explain.
+    p_value_ : float
+        Share of tables without a group in which as much is found.
+    new_rows_average_ : float
+        Expected average of new rows of the group; NaN where too few rows tell.
+    new_rows_interval_ : tuple of float
+        Where it lies with 95 % probability.
+    flattery_ : float
+        By how much ``average_`` is better than new rows are expected to be.
+    wild_rows_ : ndarray of int
+        Rows whose target is so far from all others that it counted only up to a limit, the most
+        extreme first.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where ``X`` has some.
+
+    See Also
+    --------
+    skgpb.GPOOOptimizer : The same where answers are noisy, or only averages may be asked for.
+
+    Notes
+    -----
+    In memory and time a search is linear in the number of rows. A verdict is about tables like
+    this one, and not about causes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skgpb.tables import BestSubgroup
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((2000, 3))
+    >>> y = 2 * ((X[:, 0] > 0.6) & (X[:, 1] < 0.3)) + rng.normal(size=2000)
+    >>> search = BestSubgroup(min_rows=0.08).fit(X, y)
+    >>> search.where_
+    'x0 >= 0.664 and x1 < 0.299'
+    >>> search.verdict_
+    'real'
+    >>> search.predict([[0.9, 0.1, 0.5], [0.1, 0.1, 0.5]])
+    array([ True, False])
+    """
+
+    _parameter_constraints: dict = {
+        "min_rows": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "direction": [StrOptions({"maximize", "minimize"})],
+        "n_permutations": [Interval(Integral, FEWEST, None, closed="left"), None],
+        "n_bins": [Interval(Integral, 2, 60_000, closed="both")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        min_rows: float = 0.05,
+        *,
+        direction: str = "maximize",
+        n_permutations: int | None = None,
+        n_bins: int = N_BINS,
+        random_state: Any = 0,
+    ) -> None:
+        self.min_rows = min_rows
+        self.direction = direction
+        self.n_permutations = n_permutations
+        self.n_bins = n_bins
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        tags.target_tags.one_d_labels = True
+        return tags
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Search a table.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features: numbers, and in a DataFrame categories as well. Values may be missing.
+        y : array-like of shape (n_samples,)
+            The target.
+
+        Returns
+        -------
+        self : BestSubgroup
+        """
+        if _is_frame(X):
+            validate_data(self, X, y, skip_check_array=True)
+            columns, y = _columns_of(X), check_numbers(y, "y", ensure_2d=False)
+            check_consistent_length(X, y)
+        else:
+            X, y = validate_data(
+                self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", y_numeric=True
+            )
+            columns = _columns_of(X)
+        n = len(y)
+        if n < FEWEST_ROWS:
+            raise ValueError(f"a search needs at least {FEWEST_ROWS} samples, got n_samples={n}")
+        if isinstance(self.min_rows, Integral):
+            least = int(self.min_rows)
+            if least > n:
+                raise ValueError(f"min_rows={least} is more than the {n} samples of X")
+        else:
+            least = math.ceil(self.min_rows * n)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        finding = find_and_judge(
+            MemoryTable(columns, y, self.n_bins),
+            least,
+            minimize=self.direction == "minimize",
+            rng=rng,
+            n_permutations=self.n_permutations,
+        )
+        judged = finding.verdict
+        self.box_: Box = finding.box
+        self.where_: str = finding.box.where()
+        self.n_rows_: int = int(finding.rows.sum())
+        self.average_: float = finding.average
+        self.table_average_: float = finding.table_average
+        self.verdict_: str = judged.verdict
+        self.p_value_: float = judged.p_value
+        nan = math.nan
+        self.new_rows_average_: float = nan if judged.average is None else judged.average
+        interval: tuple[float, float] = (nan, nan) if judged.interval is None else judged.interval
+        self.new_rows_interval_: tuple[float, float] = interval
+        self.flattery_: float = nan if finding.flattery is None else finding.flattery
+        self.wild_rows_: np.ndarray = finding.limits.wild
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Say which rows are in the group.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        inside : ndarray of shape (n_samples,) of bool
+        """
+        check_is_fitted(self)
+        if _is_frame(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        columns = _columns_of(X)
+        inside = np.ones(len(X), dtype=bool)
+        for name in self.box_:
+            inside &= self.box_[name].holds(columns[name])
+        return inside
+
+
+def _is_frame(X: Any) -> bool:
+    """Return whether a table has columns of its own types."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _columns_of(X: Any) -> dict[str, np.ndarray]:
+    """Take a table apart into named columns."""
+    if not _is_frame(X):
+        return {f"x{j}": np.ascontiguousarray(column) for j, column in enumerate(X.T)}
+    return {str(name): column_of(X[name]) for name in X.columns}

@@ -1,0 +1,193 @@
+"""``search`` where rows are visible and answers exact."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from skgpb.cli import main
+from skgpb.cli.where import Condition
+from skgpb.cli.words import number
+from skgpb.datasets import TableFile
+
+
+def shops(path, n=800, wild=False):
+    """Sales by shop, hour and day: high in two shops from noon on. Some hours are missing."""
+    rng = np.random.default_rng(0)
+    shop = rng.choice(["Ann's", "Bob", "Cy", "Dee"], n)
+    hour = np.round(rng.uniform(0, 24, n), 2)
+    day = np.datetime64("2024-01-01") + rng.integers(0, 100, n)
+    until = np.isin(shop, ["Ann's", "Dee"]) & (hour > 12)
+    sales = 20 + 10 * until + 4 * rng.normal(size=n)
+    if wild:
+        sales[7] = 1e7
+    lines = ["shop,opening hour,day,sales"]
+    for i in range(n):
+        at = "" if i % 11 == 0 else f"{hour[i]:g}"
+        lines.append(f"{shop[i]},{at},{day[i]},{float(sales[i])!r}")
+    path.write_text("\n".join(lines) + "\n")
+    return sales
+
+
+@pytest.fixture
+def search(tmp_path, capsys):
+    table = tmp_path / "sales.csv"
+
+    def run(*more, features=("shop", "opening hour", "day"), status=0, wild=False):
+        shops(table, wild=wild)
+        output = tmp_path / "result.json"
+        given = ["--features", *features, "--target", "sales", "--output", output, *more]
+        assert main(["search", str(table), *map(str, given)]) == status
+        printed = capsys.readouterr()
+        result = json.loads(output.read_text()) if status == 0 else None
+        return result, printed.out if status == 0 else printed.err, table
+
+    return run
+
+
+def test_without_a_budget_all_rows_are_searched_and_judged(search):
+    result, printed, _ = search("--min-rows", "10%")
+    assert result["answers"] == "exact"
+    assert result["parameters"] == {"min_rows": 80}
+    assert result["n_members"] >= 80
+    assert (result["verdict"], result["p_value"]) == ("real", pytest.approx(0.005))
+    low, high = result["new_rows_interval"]
+    assert low < result["new_rows_average"] < high
+    assert result["new_rows_average"] == pytest.approx(30, abs=1.5)
+    assert result["true_average"] - result["flattery"] == pytest.approx(result["new_rows_average"])
+    assert "The group is real: new rows of it are expected to average" in printed
+    assert "says nothing about causes" in printed
+    assert "all rows are visible and answers exact" in printed
+    assert re.search(r"the best of \d+ groups of 80 rows or more", printed)
+
+
+def test_what_is_said_of_a_group_selects_its_rows(search):
+    result, printed, table = search("--min-rows", "20%")
+    condition = Condition(result["where"])
+    names = ["shop", "opening hour", "day"]
+    columns = dict(zip(names, TableFile(table).read(names), strict=True))
+    np.testing.assert_array_equal(np.flatnonzero(condition.rows(columns)), result["members"])
+    assert "shop in ('Ann''s', 'Dee')" in result["where"]
+    assert re.search(r"\[opening hour\] >= 1[12]", result["where"])
+    assert re.search(r"\n  shop +Ann's, Dee\n", printed)
+    assert re.search(r"\n  opening hour +1[12][.\d]* ", printed)
+    # The group that was found is the whole of the table that it selects.
+    again, _, _ = search("--where", result["where"], "--min-rows", "30")
+    assert set(again["members"]) <= set(result["members"])
+
+
+def test_missing_values_are_in_or_out_and_may_be_left_out(search):
+    within, _, _ = search()
+    assert within["n_rows"] == 800
+    without, _, _ = search("--drop-missing")
+    assert without["n_rows"] == 800 - len(range(0, 800, 11))
+
+
+def test_a_wild_value_is_named_and_does_not_decide(search):
+    result, printed, _ = search("--min-rows", "10%", wild=True)
+    assert result["wild_values"] == [{"row": 7, "value": 1e7}]
+    assert result["verdict"] == "real"
+    assert "Values far from all others, perhaps mistyped: 1e+07 in row 7." in printed
+    assert result["new_rows_average"] == pytest.approx(30, abs=1.5)
+
+
+def test_the_lowest_average_is_sought_where_that_is_said(search):
+    result, printed, _ = search("--minimize")
+    assert result["sought"] == "lowest"
+    assert result["true_average"] < 20.5 < result["true_average_of_table"]
+    assert printed.startswith("Lowest average")
+
+
+def test_noise_is_called_chance(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    table, output = tmp_path / "noise.csv", tmp_path / "result.json"
+    rows = "\n".join(f"{a!r},{b!r},{c!r}" for a, b, c in rng.normal(size=(500, 3)).tolist())
+    table.write_text(f"a,b,c\n{rows}\n")
+    given = ["--features", "a", "b", "--target", "c", "--output", str(output)]
+    assert main(["search", str(table), *given]) == 0
+    result = json.loads(output.read_text())
+    assert result["verdict"] == "chance"
+    printed = capsys.readouterr().out
+    assert re.search(
+        "The group may be chance: in [0-9.]+ % of the tables whose c is dealt", printed
+    )
+    assert "real" not in printed
+
+
+def test_one_value_is_said_once(tmp_path, capsys):
+    rng = np.random.default_rng(2)
+    smokes = rng.integers(0, 2, 400)
+    age = rng.integers(60, 64, 400)
+    cost = 5.0 * ((smokes == 1) & (age == 61)) + rng.normal(size=400)
+    table = tmp_path / "people.csv"
+    rows = "\n".join(f"{s},{a},{c!r}" for s, a, c in zip(smokes, age, cost.tolist(), strict=True))
+    table.write_text(f"smokes,age,cost\n{rows}\n")
+    given = ["--features", "smokes", "age", "--target", "cost"]
+    assert main(["search", str(table), *given]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"\n  (smokes +1|age +61)\n  (smokes +1|age +61)\n", printed)
+    assert "smokes = 1" in printed and "age = 61" in printed
+
+
+def test_the_report_says_the_verdict_and_has_pictures(search, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    report, picture = tmp_path / "report.html", tmp_path / "map.png"
+    search("--report", report, "--plot", picture)
+    page = report.read_text(encoding="utf-8")
+    assert "The group is real: new rows of it are expected to average" in page
+    assert page.count("<figure>") >= 4
+    assert "http" not in re.sub(r"data:image[^\"]+", "", page)
+    assert picture.stat().st_size > 10_000
+
+
+def test_rows_of_the_group_are_saved(search, tmp_path):
+    rows = tmp_path / "rows.csv"
+    result, _, _ = search("--save-rows", rows)
+    assert len(rows.read_text().splitlines()) == 1 + result["n_members"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--alpha", "3"], "--alpha is for searches that ask questions: give --budget as well"),
+        (["--stop-within", "3"], "--stop-within is for searches that ask questions"),
+        (["--noise", "3"], "--noise needs --budget"),
+        (["--min-rows", "500"], "--min-rows 500 leaves no choice in a table of 800 rows"),
+        (["--min-rows", "60%"], "--min-rows 480 leaves no choice"),
+        (["--where", "shop = 'Ann''s' and day < '2023-01-01'"], "selects none of the 800 rows"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(search, options, says):
+    _, printed, _ = search(*options, status=2)
+    assert says in printed
+    assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize("given", ["0", "0%", "120%", "-3", "many"])
+def test_numbers_of_rows_that_mean_nothing_are_refused(search, given):
+    _, printed, _ = search(f"--min-rows={given}", status=2)
+    assert "a whole number >= 1" in printed
+
+
+def test_a_share_of_rows_holds_where_questions_are_asked_as_well(search):
+    result, _, _ = search("--budget", "20", "--min-rows", "10%", "--drop-missing")
+    assert result["parameters"]["min_rows"] == 73
+    assert result["smallest_group_asked"] >= 73 / 2
+
+
+@pytest.mark.parametrize(
+    ("x", "digits", "text"),
+    [
+        (493672.6, 4, "493,700"),
+        (493672.6, 6, "493,673"),
+        (-1234567.0, 3, "-1,230,000"),
+        (0.00012345, 3, "0.000123"),
+        (999.96, 4, "1,000"),
+        (1e20, 4, "1e+20"),
+    ],
+)
+def test_numbers_are_written_without_exponents(x, digits, text):
+    assert number(x, digits) == text

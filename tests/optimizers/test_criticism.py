@@ -1,0 +1,73 @@
+"""What a run does where its answers contradict its model."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import GPOOOptimizer, GPUCBOptimizer
+from skgpb.exceptions import ModelWarning
+
+BOX = {"bounds": [(0.0, 1.0)], "random_state": 0}
+
+
+def waves(query):
+    return float(np.cos(5.0 * query.points).mean())
+
+
+def test_a_kernel_that_is_far_too_smooth_is_told_of():
+    optimizer = GPUCBOptimizer(RBF(1.0), alpha=1e-10, **BOX)
+    with pytest.warns(ModelWarning, match=r"answers differ .*kernel=None") as caught:
+        result = optimizer.run(waves, 40)
+    assert sum(each.category is ModelWarning for each in caught) == 1
+    assert "RBF(length_scale=1)" in result.model
+    assert repr(result).splitlines()[-1].split(maxsplit=1) == ["beware", result.model]
+
+
+@pytest.mark.parametrize("cls", [GPUCBOptimizer, GPOOOptimizer])
+def test_nothing_is_said_where_the_kernel_is_learned(cls):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        rng = np.random.default_rng(0)
+        result = cls(**BOX).run(lambda query: waves(query) + 0.05 * rng.normal(), 40)
+    assert result.model == ""
+    assert "beware" not in repr(result)
+
+
+def test_noise_that_is_larger_than_it_was_said_to_be_is_told_of():
+    rng = np.random.default_rng(0)
+    optimizer = GPUCBOptimizer(RBF(0.3), arms=[[0.0], [1.0]], alpha=1e-4, random_state=0)
+    with pytest.warns(ModelWarning, match=r"same query vary .*alpha=None learns it"):
+        optimizer.tell([[0.0]] * 6, 0.3 * rng.standard_normal(6))
+
+
+def test_a_wild_answer_is_told_of_once_all_was_learned_with_it(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.linspace(0.0, 1.0, 32)[:, None]
+    y = np.sin(6.0 * X[:, 0]) + 0.05 * rng.standard_normal(32)
+    y[20] += 8.0
+    optimizer = GPUCBOptimizer(**BOX)
+    with pytest.warns(ModelWarning, match="one answer differs .* all of it was learned") as caught:
+        optimizer.tell(X, y)
+    assert len(caught) == 1
+    assert f"{X[20, 0]:.6g}" in str(caught[0].message)
+    optimizer.save(tmp_path / "run")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)  # it was said
+        again = GPUCBOptimizer.load(tmp_path / "run")
+    for each in (optimizer, again, pickle.loads(pickle.dumps(optimizer))):
+        assert each.run(waves, 1).model == str(caught[0].message)
+
+
+def test_looking_changes_nothing():
+    optimizer = GPUCBOptimizer(RBF(0.3), alpha=0.01, **BOX)
+    optimizer.run(waves, 12)
+    before = pickle.dumps(optimizer)
+    found = optimizer.criticism()
+    assert not found.contradicts
+    assert len(found.residuals) == len(np.unique(optimizer.history_["descriptor"], axis=0))
+    assert pickle.dumps(optimizer) == before

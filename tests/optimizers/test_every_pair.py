@@ -1,0 +1,150 @@
+"""Every rule with every set of queries and targets, in contexts or not, with prices or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import (
+    DAGPUCBOptimizer,
+    EIOptimizer,
+    ESTOptimizer,
+    GPTSOptimizer,
+    GPUCBOptimizer,
+    IDSOptimizer,
+    IGPUCBOptimizer,
+    KGOptimizer,
+    MESOptimizer,
+    PIOptimizer,
+    TargetsOptimizer,
+    URGPUCBOptimizer,
+)
+from skgpb.domains import Blocks, Cells, Discs, Districts, Fidelities
+from skgpb.kernels import CellAverage, Columns, WindowMean
+
+
+def least_known(round):
+    return np.log(round.of_queries(round.query_var))
+
+
+#: The optimizer, and what is its own.
+RULES = {
+    "GP-UCB": (GPUCBOptimizer, {}),
+    "IGP-UCB": (IGPUCBOptimizer, {"information_gain": 1.0}),
+    "GP-TS": (GPTSOptimizer, {}),
+    "URGP-UCB": (URGPUCBOptimizer, {}),
+    "DAGP-UCB": (DAGPUCBOptimizer, {"beta": 2.0}),
+    "EI": (EIOptimizer, {}),
+    "PI": (PIOptimizer, {}),
+    "EST": (ESTOptimizer, {}),
+    "MES": (MESOptimizer, {"n_max_values": 8}),
+    "KG": (KGOptimizer, {}),
+    "IDS": (IDSOptimizer, {}),
+    "own": (TargetsOptimizer, {"rule": least_known}),
+}
+RNG = np.random.default_rng(0)
+X = RNG.random((12, 2))
+BOX = [(0.0, 1.0), (0.0, 1.0)]
+SIDES = {"x": (0.0, 1.0), "n": range(1, 4), "kind": ["a", "b"]}
+DISTRICTS = Districts(X, np.repeat(range(4), 3))
+# The average over 0.2 around a point of the first side.
+BLUR = WindowMean(RBF(0.3), scale=0.1)
+ASKED = np.linspace(0.1, 0.9, 8)[:, None]
+
+
+def of_boxes(lower, side):
+    """Rows [lower, upper] of boxes."""
+    return np.hstack([lower, lower + side])
+
+
+#: What is asked and found; how many prices there are; the kernel where there are d_c contexts.
+SETS = {
+    "arms": ({"arms": X}, 12, lambda n: RBF([0.4] * (n + 2))),
+    "box": ({"bounds": BOX}, 0, lambda n: RBF([0.4] * (n + 2))),
+    "settings": ({"bounds": SIDES}, 0, lambda n: None),
+    "rows": ({"queries": X, "targets": X[::2]}, 12, lambda n: RBF([0.4] * (n + 2))),
+    "cells": (
+        {"queries": Cells([0.4, 0.2]), "targets": Cells(0.2), "bounds": BOX},
+        2,
+        lambda n: RBF([0.4] * (n + 2)),
+    ),
+    "boxes": (
+        {"queries": of_boxes(0.6 * X, 0.4), "targets": of_boxes(0.8 * X, 0.2)},
+        12,
+        lambda n: CellAverage(RBF([0.4] * (n + 2)), (1,) * n + (3, 3)),
+    ),
+    "discs": (
+        {"queries": Discs([0.2, 0.1]), "targets": Discs(0.1), "bounds": BOX},
+        2,
+        lambda n: RBF([0.4] * (n + 2)),
+    ),
+    "weighted sets": ({"queries": DISTRICTS, "targets": X}, 4, lambda n: RBF([0.4] * (n + 2))),
+    "fidelities": ({"queries": Fidelities(2), "bounds": BOX}, 2, lambda n: RBF([0.4] * (n + 2))),
+    "blocks": (
+        {"queries": Blocks(X.reshape(6, 2, 2)), "targets": X},
+        6,
+        lambda n: RBF([0.4] * (n + 2)),
+    ),
+    "windows": (
+        {"queries": BLUR.queries(ASKED), "targets": BLUR.points(ASKED)},
+        8,
+        lambda n: BLUR if not n else Columns(RBF(0.5), [0]) * Columns(BLUR, list(range(1, 1 + 2))),
+    ),
+}
+
+
+def f(query):
+    points = query.points if query.layout.n_context == 0 else query.actions
+    value = float(np.sin(4.0 * np.asarray(points, dtype=float)).sum(axis=1).mean())
+    return [value] * len(query.descriptor) if query.descriptor.ndim == 2 else value
+
+
+def made(rule, name, contexts, prices):
+    cls, own = RULES[rule]
+    given, n_prices, kernel = SETS[name]
+    settings = {"alpha": 0.02, "n_candidates": 24, "n_initial": 0, "random_state": 0} | own | given
+    if contexts:
+        named = isinstance(given.get("bounds"), dict)
+        settings["context_bounds"] = {"c": (0.0, 1.0)} if named else [(0.0, 1.0)]
+    if prices and n_prices:
+        settings["cost"] = np.linspace(1.0, 2.0, n_prices)
+    return cls(kernel=kernel(int(contexts)), **settings)
+
+
+#: A quarter of all pairs, every rule and every set among them, is in the default run, and another
+#: in the slow one: every rule with every set, with and without contexts or prices.
+MARKS = {0: (), 2: pytest.mark.slow, 1: pytest.mark.exhaustive, 3: pytest.mark.exhaustive}
+PAIRS = [
+    pytest.param(
+        *(rule, name, contexts, prices),
+        id="-".join([rule, name, "contexts" * contexts, "prices" * prices]),
+        marks=MARKS[(i + j + contexts + 2 * prices) % 4],
+    )
+    for i, rule in enumerate(RULES)
+    for j, name in enumerate(SETS)
+    for contexts in (False, True)
+    for prices in (False, True)
+]
+
+
+@pytest.mark.parametrize(("rule", "name", "contexts", "prices"), PAIRS)
+def test_every_rule_asks_every_set(rule, name, contexts, prices):
+    optimizer = made(rule, name, contexts, prices)
+    where = [{"context": c} if contexts else {} for c in (0.2, 0.6, 0.6)]
+    for each in where:
+        pair = optimizer.ask(2, **each)
+        assert pair[0] != pair[1] and optimizer.ask(2, **each) == pair
+        for query in pair:
+            optimizer.tell(query, f(query))
+    scores = optimizer.scores()
+    assert scores.shape == (len(optimizer.domain_),) and not np.isnan(scores).any()
+    best = optimizer.recommend(**where[0])
+    assert (best.points[:, 0] == 0.2).all() if contexts else best in optimizer.targets_
+    assert len(optimizer.history_) == 6
+    query = optimizer.ask(**where[-1])
+    if not contexts:  # where candidates follow what is best in the context that is asked
+        slot = optimizer.domain_.slot_of(query)
+        assert scores.max() == -np.inf or scores[slot] >= scores.max() - 1e-9
+    price = optimizer.posterior([]).cost
+    assert optimizer.spent_ >= 6 * price.min() - 1e-9

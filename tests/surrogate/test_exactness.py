@@ -1,0 +1,78 @@
+"""Whether answers are exact, against functions of which it is known."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from skgpb import GPUCBOptimizer
+from skgpb.surrogate.exactness import repeats_agree
+from skgpb.surrogate.samples import ScaledSamples
+
+X = np.linspace(0.0, 1.0, 64)[:, None]
+
+
+def smooth(x):
+    return np.sin(9.0 * x)
+
+
+def rough(x):
+    return sum(0.7**k * np.cos(2.0 * np.pi * 2.0**k * x) for k in range(8))
+
+
+def kinked(x):
+    return np.exp(-8.0 * np.abs(x - 0.3))
+
+
+@pytest.mark.parametrize("function", [smooth, kinked])
+@pytest.mark.parametrize(("noise", "exact"), [(0.0, True), (0.02, False), (0.3, False)])
+def test_answers_are_taken_for_exact_where_they_are(function, noise, exact):
+    y = function(X[:, 0]) + noise * np.random.default_rng(1).standard_normal(64)
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0).tell(X, y)
+    learned = optimizer.events_[-1][1]
+    assert (learned["noise"] == 1e-6) == exact
+    if exact and function is kinked:
+        assert learned["smoothness"] < 2.5
+    if not exact:
+        assert learned["smoothness"] == 2.5
+    best = optimizer.recommend()
+    seen = optimizer.recommend(rule="seen")
+    assert seen.points[0] == X[np.argmax(y)]
+    assert best == optimizer.recommend(rule="seen" if exact else "posterior")
+
+
+def test_one_query_that_is_asked_again_tells_exact_answers_from_noise():
+    y = rough(X[:, 0])
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0).tell(X, y)
+    best = X[np.argmax(y)]
+    assert optimizer.alpha_ > 1e-2  # all that varies from answer to answer may be noise
+    assert optimizer.tell(X[:1], y[:1]).recommend().points[0] == best
+    optimizer.tell(X[1:2], y[1:2] + 0.1)
+    assert optimizer.recommend() == optimizer.recommend(rule="posterior")
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
+def test_a_run_with_exact_answers_goes_on_as_it_was(tmp_path):
+    optimizer = GPUCBOptimizer(bounds=[(0.0, 1.0)], random_state=0).tell(X, kinked(X[:, 0]))
+    optimizer.save(tmp_path / "run")
+    others = [GPUCBOptimizer.load(tmp_path / "run"), pickle.loads(pickle.dumps(optimizer))]
+    for each in (optimizer, *others):
+        each.run(lambda query: float(kinked(query.points[0, 0])), 3)
+        assert "nu=1.5" in str(each.surrogate_.kernel_)
+    for each in others:
+        np.testing.assert_array_equal(each.history_, optimizer.history_)
+        assert each.recommend() == optimizer.recommend()
+
+
+def told(numbers, y):
+    return ScaledSamples(np.array(numbers), np.array(y, dtype=float), np.full(len(y), np.nan))
+
+
+def test_the_same_answer_to_the_same_query_says_that_it_is_exact():
+    assert repeats_agree(told([0, 1, 0, 2], [1.0, 3.0, 1.0, 2.0]))
+    assert not repeats_agree(told([0, 1, 0, 2], [1.0, 3.0, 1.001, 2.0]))
+    assert not repeats_agree(told([0, 1, 3, 2], [1.0, 3.0, 1.001, 2.0]))
+    # Grades agree by chance.
+    assert not repeats_agree(told([0, 1, 0, 2], [1.0, 0.0, 1.0, 1.0]))

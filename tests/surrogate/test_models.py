@@ -1,0 +1,91 @@
+"""Models around the most probable ones, against integrals over a grid of hyperparameters."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, norm
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern
+
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.likelihood import default_kernel, default_prior, noise_prior
+from skgpb.surrogate.models import Models
+from skgpb.surrogate.samples import ScaledSamples
+from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
+
+BOX = np.array([[0.0, 1.0]])
+
+
+def answered(n=14, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 1))
+    y = np.sin(7.0 * X[:, 0]) + 0.2 * rng.standard_normal(n)
+    gp = GaussianProcess(default_kernel(BOX), 1)
+    for x, value in zip(X, y, strict=True):
+        gp.observe(x[np.newaxis], float(value), 0.05)
+    return gp, X, y, ScaledSamples(np.arange(n), y, np.full(n, np.nan))
+
+
+def by_grid(X, y, at, prior, of_noise):
+    """Moments at a point, from all combinations of nine values of each hyperparameter."""
+    values, moments = [], []
+    z = np.linspace(-2.5, 2.5, 9)
+    for nu in (0.5, 1.5, 2.5):
+        for a, b, c in np.stack(np.meshgrid(z, z, z), -1).reshape(-1, 3):
+            theta = prior.center + prior.spread * [a, b]
+            noise = np.exp(of_noise.center[0] + of_noise.spread[0] * c)
+            amplitude, length = np.exp(theta)
+            kernel = ConstantKernel(amplitude) * Matern(length, nu=nu)
+            K = kernel(X) + noise * np.eye(len(X))
+            value = multivariate_normal.logpdf(y, cov=K) + norm.logpdf([a, b, c]).sum()
+            k = kernel(X, at)
+            moments.append((k.T @ np.linalg.solve(K, y), kernel(at) - k.T @ np.linalg.solve(K, k)))
+            values.append(value)
+    weights = np.exp(np.array(values) - logsumexp(values))
+    means, variances = (np.array([m[i].item() for m in moments]) for i in (0, 1))
+    mean = weights @ means
+    return mean, np.sqrt(weights @ (variances + (means - mean) ** 2))
+
+
+def test_moments_are_near_those_of_an_integral_over_hyperparameters():
+    gp, X, y, samples = answered()
+    prior, (of_noise, limits) = default_prior(BOX), noise_prior(1.0)
+    models = Models.around(gp, samples, prior, of_noise, limits, 0.05, "fmin_l_bfgs_b")
+    assert abs(models.weights.sum() - 1.0) < 1e-12
+    assert len({process.kernel.k2.nu for process in models.processes}) == 3
+    at = np.array([[0.13], [0.5], [0.97]])
+    each = [process.moments(at, std=True) for process in models.processes]
+    means, stds = (np.array(values) for values in zip(*each, strict=True))
+    mean = models.weights @ means
+    std = np.sqrt(models.weights @ (stds**2 + (means - mean) ** 2))
+    for i in range(3):
+        expected, deviation = by_grid(X, y, at[i : i + 1], prior, of_noise)
+        assert abs(mean[i] - expected) < 0.2 * deviation
+        assert 0.8 < std[i] / deviation < 1.25
+
+
+def test_known_noise_is_kept():
+    gp, _, _, samples = answered()
+    samples.alpha[:] = 0.05
+    models = Models.around(gp, samples, default_prior(BOX), None, None, 0.05, "fmin_l_bfgs_b")
+    assert all((process.noises() == 0.05).all() for process in models.processes)
+    assert 3 <= len(models.processes) <= 9  # three for each smoothness
+
+
+def test_a_mixed_gap_is_that_of_draws_from_each_part():
+    rng = np.random.default_rng(0)
+    weights, parts, draws = np.array([0.3, 0.7]), [], []
+    for weight in weights:
+        root = rng.standard_normal((4, 4))
+        cov, mean = root @ root.T, rng.standard_normal(4)
+        parts.append(SuboptimalityGap.of_moments(mean, cov))
+        f = rng.multivariate_normal(mean, cov, int(20_000 * weight))
+        draws.append((f - f[:, -1:]).max(axis=1))
+    mixed, drawn = MixedSuboptimalityGap(parts, weights), np.concatenate(draws)
+    for delta in (0.05, 0.3):
+        found = mixed.quantile(delta, np.random.default_rng(1))
+        # Standard errors of the shares: 0.0066 for 2,048 draws at most 0.01, and 0.003.
+        assert abs((drawn > found).mean() - delta) < 4 * np.sqrt(delta * (1 - delta) / 2048) + 0.01
+        share = (drawn > 1.0).mean()
+    assert mixed.is_within(1.0, share + 0.05, 0.01, rng)
+    assert not mixed.is_within(1.0, share - 0.05, 0.01, rng)

@@ -1,0 +1,119 @@
+"""How far one functional is below the best of several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.suboptimality_gap import SuboptimalityGap, _upper
+
+
+def independent(mean, std):
+    cov = np.diag(np.square(std))
+    return SuboptimalityGap(np.array(mean), np.diag(cov), lambda some: lambda i: cov[some, some[i]])
+
+
+def observed():
+    gp = GaussianProcess(RBF(0.3), n_columns=1)
+    for x, y in ((0.1, 0.3), (0.5, 1.0), (0.8, -0.4)):
+        gp.observe(np.array([[x]]), y, 0.05)
+    return gp
+
+
+def test_differences_are_those_of_the_joint_posterior():
+    gp = observed()
+    blocks = [np.array([[0.2]]), np.array([[0.3], [0.4]]), np.array([[0.55]])]
+    mean, cov = gp.moments(blocks, cov=True)
+    D = np.hstack([np.eye(2), -np.ones((2, 1))])
+    D = np.vstack([D, np.zeros(3)])
+    found = SuboptimalityGap.of_process(gp, blocks)
+    np.testing.assert_allclose(found.mean, D @ mean, atol=1e-12)
+    np.testing.assert_allclose(found.std**2, np.diag(D @ cov @ D.T), atol=1e-12)
+    again = SuboptimalityGap.of_moments(mean, cov)
+    some = np.array([0, 1])
+    for each in (found, again):
+        column = each._columns(some)
+        C = np.column_stack([column(0), column(1)])
+        np.testing.assert_allclose(C, (D @ cov @ D.T)[:2, :2], atol=1e-12)
+
+
+def test_what_is_tracked_is_compared_without_a_solve():
+    gp, chosen = observed(), np.array([[0.55], [0.7]])
+    tracked = [np.array([[0.2]]), np.array([[0.3], [0.4]])]
+    gp.track(tracked)
+    gp.set_units(3.0, 0.25)
+    found, joint = (
+        SuboptimalityGap.of_tracked(gp, chosen),
+        SuboptimalityGap.of_process(gp, [*tracked, chosen]),
+    )
+    np.testing.assert_allclose(found.mean, joint.mean[:2], atol=1e-12)
+    np.testing.assert_allclose(found.std, joint.std[:2], atol=1e-12)
+    assert np.array_equal(found.ahead(0.1) > 0.2, joint.ahead(0.1)[:2] > 0.2)
+
+
+def test_units_are_those_of_the_user():
+    gp, blocks = observed(), [np.array([[0.2]]), np.array([[0.55]])]
+    before = SuboptimalityGap.of_process(gp, blocks)
+    gp.set_units(3.0, 0.25)
+    after = SuboptimalityGap.of_process(gp, blocks)
+    mean = gp.moments(blocks)
+    assert after.mean[0] == pytest.approx(mean[0] - mean[1], abs=1e-12)
+    # Other units scale the prior.
+    assert after.std[0] == pytest.approx(0.25 * before.std[0], rel=1e-9)
+
+
+def test_quantile_of_independent_rivals():
+    gap = independent([0.0, 0.2, -1.0], [1.0, 0.5, 2.0])
+    found = gap.quantile(0.1, np.random.default_rng())
+    law = norm([0.0, 0.2, -1.0], [1.0, 0.5, 2.0])
+    # The share of 2048 draws below it is known to 0.0066; five standard errors.
+    assert np.prod(law.cdf(found)) == pytest.approx(0.9, abs=5 * np.sqrt(0.09 / 2048))
+
+
+def test_nothing_is_below_zero_or_the_largest_single_quantile():
+    rng = np.random.default_rng(0)
+    assert independent([-9.0, -8.0], [1.0, 0.1]).quantile(0.05, rng) == 0.0
+    assert independent([1.0], [0.0]).quantile(0.05, rng) == 1.0
+    one = independent([0.5, -9.0], [1.0, 1e-3]).quantile(0.05, rng)
+    assert one >= norm(0.5, 1.0).ppf(0.95) - 1e-12
+
+
+def test_sum_of_probabilities_stands_for_too_many_rivals(monkeypatch):
+    gap = independent(np.zeros(50), np.ones(50))
+    rng = np.random.default_rng(0)
+    drawn = gap.quantile(0.05, rng)
+    monkeypatch.setattr("skgpb.surrogate.suboptimality_gap.MOST_RIVALS", 10)
+    bound = gap.quantile(0.05, rng)
+    assert bound == pytest.approx(norm.isf(0.05 / 50), abs=1e-9)
+    assert bound > drawn - 0.2
+    assert not gap.is_within(norm.isf(0.051 / 50), 0.05, 0.01, rng)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 1.6, 2.3, 3.5])
+def test_decision_is_that_of_the_exact_probability(epsilon):
+    gap = independent([0.0, 0.2, -1.0], [1.0, 0.5, 2.0])
+    exact = 1.0 - np.prod(norm([0.0, 0.2, -1.0], [1.0, 0.5, 2.0]).cdf(epsilon))
+    found = gap.is_within(epsilon, 0.08, 1e-4, np.random.default_rng(1))
+    assert found == (exact <= 0.08)
+    assert abs(exact - 0.08) > 0.005  # of which 2^14 draws can tell
+
+
+def test_bound_is_clopper_and_pearson():
+    from scipy.stats import beta
+
+    for failures, n, risk in ((0, 256, 0.01), (7, 256, 1e-4), (255, 256, 0.2)):
+        assert _upper(failures, n, risk) == pytest.approx(
+            beta.ppf(1 - risk, failures + 1, n - failures), rel=1e-9
+        )
+    assert _upper(5, 5, 0.1) == 1.0
+
+
+def test_wrong_answers_are_as_rare_as_said():
+    # At the very border of what is claimed each yes is an error: 100 tests of risk 0.05.
+    gap = independent([0.0, 0.0], [1.0, 1.0])
+    epsilon = norm.ppf(np.sqrt(0.9) - 2e-4)
+    said = [gap.is_within(epsilon, 0.1, 0.05, np.random.default_rng([7, i])) for i in range(100)]
+    assert sum(said) <= 100 * 0.05 + 4 * np.sqrt(100 * 0.05 * 0.95)

@@ -1,0 +1,150 @@
+"""The search that asks for averages, and the Gaussian process by which it proposes groups."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skgpb.tables import MemoryTable
+from skgpb.tables.asking import NoisyAverages, _Asking, search_by_asking
+from skgpb.tables.model import GroupModel, _bins
+
+
+def mixed(n=240, seed=0):
+    """A table with numbers, a category and missing values."""
+    rng = np.random.default_rng(seed)
+    hour = rng.uniform(0, 24, n)
+    hour[rng.random(n) < 0.1] = np.nan
+    town = rng.choice(["A", "B", "C"], n).astype(object)
+    x = rng.normal(size=n)
+    y = 2.0 * (town == "B") * (x > 0) + np.nan_to_num(hour) / 12 + 0.1 * rng.normal(size=n)
+    return MemoryTable({"hour": hour, "town": town, "x": x}, np.zeros(n)), y
+
+
+def fitted(seed=0, n_groups=25):
+    table, y = mixed(seed=seed)
+    rng = np.random.default_rng(seed)
+    groups = [rng.choice(240, rng.integers(5, 40), replace=False) for _ in range(n_groups)]
+    noise = rng.uniform(0.001, 0.01, n_groups)
+    answers = np.array([y[rows].mean() for rows in groups]) + noise**0.5 * rng.normal(size=n_groups)
+    return table, groups, answers, noise, GroupModel(table).fit(groups, answers, noise)
+
+
+def covariance_of_rows(table, model):
+    """The prior of all rows, as its formula says, row by row."""
+    parts = []
+    for j, levels in enumerate(table.levels):
+        bins, kernel = _bins(table.codes[:, j], levels)
+        codes = bins[table.codes[:, j]]
+        of_rows = kernel[np.ix_(codes, codes)]
+        # Without what is the same for all rows, and with a variance of one.
+        of_rows = of_rows - of_rows.mean(axis=0) - of_rows.mean(axis=1)[:, None] + of_rows.mean()
+        parts.append(of_rows / np.trace(of_rows) * len(of_rows))
+    every = [*parts, *(parts[a] * parts[b] for a, b in combinations(range(len(parts)), 2))]
+    return model._constant + np.tensordot(model._all_weights, np.array(every), 1)
+
+
+def test_the_posterior_is_that_of_the_rows():
+    table, groups, answers, noise, model = fitted()
+    K = covariance_of_rows(table, model)
+    W = np.array([np.bincount(rows, minlength=240) / len(rows) for rows in groups])
+    known = W @ K @ W.T + np.diag(noise + 1e-9 * model._constant + model._own)
+    offset = answers.mean()
+    solved = np.linalg.solve(known, answers - offset)
+    assert_allclose(model.rows(), offset + K @ W.T @ solved, rtol=1e-6, atol=1e-6)
+
+    new = [np.arange(10), np.arange(100, 180), groups[3]]
+    V = np.array([np.bincount(rows, minlength=240) / len(rows) for rows in new])
+    across = W @ K @ V.T
+    across[3, 2] += model._own
+    within = V @ K @ V.T + model._own * np.eye(3)
+    mean, cov = model.joint(new, [-1, -1, 3])
+    assert_allclose(mean, offset + across.T @ solved, rtol=1e-6)
+    expected = within - across.T @ np.linalg.solve(known, across)
+    assert_allclose(cov, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_what_is_foretold_is_what_all_other_answers_foretell():
+    table, groups, answers, noise, model = fitted(1)
+    K = covariance_of_rows(table, model)
+    W = np.array([np.bincount(rows, minlength=240) / len(rows) for rows in groups])
+    known = W @ K @ W.T + np.diag(noise + 1e-9 * model._constant + model._own)
+    centred, errors = answers - answers.mean(), []
+    for i in range(len(groups)):
+        rest = np.arange(len(groups)) != i
+        told = known[i, rest] @ np.linalg.solve(known[np.ix_(rest, rest)], centred[rest])
+        errors.append(centred[i] - told)
+    expected = 1.0 - np.mean(np.square(errors)) / centred.var()
+    assert model.foretold == pytest.approx(expected, abs=1e-6)
+    assert model.foretold > 0.3
+
+
+def test_features_that_tell_something_are_told_from_others():
+    rng = np.random.default_rng(0)
+    X = rng.random((3000, 15))  # more than those of which all pairs are looked at
+    y = 3.0 * X[:, 4] + rng.normal(size=3000)
+    table = MemoryTable(X, np.zeros(3000))
+    found = search_by_asking(table, NoisyAverages(y, 0.05), 60, 120)
+    assert next(iter(found.model.effects())) == "x4"
+    assert "x4" in found.box and y[found.group.rows].mean() > y.mean() + 0.8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_is_parted_into_groups_that_are_large_enough(seed):
+    table, y = mixed(seed=seed)
+    office = NoisyAverages(y, 0.1)
+    asking = _Asking(table, office, 9, 50, 1.0, None, np.random.default_rng(seed), lambda: None)
+    parts = asking.parted(20)
+    rows = [asking.group_of(inside).rows for inside in parts]
+    assert 16 <= len(parts) <= 20 and min(map(len, rows)) >= 9
+    assert_array_equal(np.sort(np.concatenate(rows)), np.arange(240))
+    for inside, members in zip(parts, rows, strict=True):
+        box = table.shape.box(inside)
+        assert_array_equal(np.flatnonzero(table.rows(box)), members)
+
+
+def test_a_planted_box_is_found_through_noise():
+    gains = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.random((3000, 5))
+        inside = (X[:, :2] > 0.75).all(axis=1)
+        y = 2.0 * inside + rng.normal(size=3000)
+        table = MemoryTable(X, np.zeros(3000))
+        found = search_by_asking(table, NoisyAverages(y, 0.1 * y.std(), seed), 100, 150, seed=seed)
+        assert found.n_answers <= 150 and len(found.group.rows) >= 100
+        assert_array_equal(np.flatnonzero(table.rows(found.box)), found.group.rows)
+        gains.append(y[found.group.rows].mean() - y.mean())
+    assert np.mean(gains) > 1.2  # the box has 1.9 more than the table
+
+
+def test_where_the_model_foretells_nothing_halving_takes_over():
+    engines = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y = rng.random((2000, 4)), rng.normal(size=2000)
+        table = MemoryTable(X, np.zeros(2000))
+        found = search_by_asking(table, NoisyAverages(y, 0.3), 40, 100, seed=seed)
+        engines.append(found.engine)
+        assert found.n_answers <= 100
+        # Answers say little, and so does what is known of the best.
+        assert found.mean[found.place] - found.mean[0] < 0.4
+    assert engines.count("halving") >= 4
+
+
+def test_low_averages_are_sought_as_the_opposite_of_high_ones():
+    table, y = mixed()
+
+    class Office(NoisyAverages):
+        def answer(self, rows, part):
+            average, variance = super().answer(rows, part)
+            return self.sign * average, variance
+
+    found = []
+    for sign in (1.0, -1.0):
+        office = Office(y, 0.05)
+        office.sign = sign
+        found.append(search_by_asking(table, office, 12, 60, minimize=sign < 0.0))
+    assert found[0].box == found[1].box
+    assert_array_equal(found[0].mean, -found[1].mean)

@@ -1,0 +1,202 @@
+"""What a search finds, and that it asks every table for the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skgpb.tables import Box, Interval, MemoryTable, find_group
+from skgpb.tables.search import AskedSides, Found, Trail, ends_of, search_rows, standardized
+
+
+class Asked:
+    """A table that answers, and shows no rows."""
+
+    def __init__(self, table):
+        self.levels, self.n_rows, self.asked = table.levels, table.n_rows, []
+        self._table = table
+
+    def totals(self, boxes):
+        return self._table.totals(boxes)
+
+    def marginals(self, boxes, features=None):
+        self.asked.append(list(boxes))
+        return self._table.marginals(boxes, features)
+
+
+def planted(seed=0, n=3000, d=4, high=1.5):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, d))
+    inside = (np.abs(X[:, :2] - 0.6) < 0.14).all(axis=1)
+    return X, high * inside + rng.normal(size=n), inside
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("wrap", [lambda table: table, Asked])
+def test_a_planted_box_is_found(seed, wrap):
+    X, y, inside = planted(seed)
+    table = MemoryTable(X, y)
+    group = find_group(wrap(table), 150)
+    rows = table.rows(group.box)
+    assert group.n == rows.sum() >= 150
+    assert group.mean == pytest.approx(y[rows].mean())
+    assert group.variance == pytest.approx(y[rows].var())
+    assert (rows & inside).sum() > 0.85 * rows.sum()
+
+
+@pytest.mark.parametrize("wrap", [lambda table: table, Asked])
+def test_the_lowest_average_is_the_highest_of_what_is_negated(wrap):
+    X, y, _ = planted()
+    low = find_group(wrap(MemoryTable(X, y)), 60, minimize=True)
+    high = find_group(wrap(MemoryTable(X, -y)), 60)
+    assert low.box == high.box
+    assert low.mean == pytest.approx(-high.mean)
+
+
+def test_corners_that_no_feature_shows_alone_are_found():
+    rng = np.random.default_rng(0)
+    X = rng.random((6000, 5))
+    y = np.sign((X[:, 0] - 0.5) * (X[:, 3] - 0.5)) + rng.normal(size=6000)
+    group = find_group(MemoryTable(X, y), 600)
+    assert set(group.box) >= {"x0", "x3"}
+    assert group.mean > 0.9
+
+
+def test_the_higher_of_two_hills_is_found_though_it_is_the_narrower_one():
+    rng = np.random.default_rng(1)
+    X = rng.random((8000, 2))
+    broad = np.exp(-((X - 0.3) ** 2).sum(axis=1) / 0.1)
+    narrow = 3.0 * (np.abs(X - 0.85) < 0.07).all(axis=1)
+    group = find_group(MemoryTable(X, broad + narrow + 0.5 * rng.normal(size=8000)), 80)
+    assert group.mean > 2.5
+
+
+def test_categories_and_missing_values_are_chosen_by_what_they_average():
+    rng = np.random.default_rng(2)
+    n = 4000
+    shop = rng.choice(list("abcdefghij"), n).astype(object)
+    hour = np.where(rng.random(n) < 0.1, np.nan, rng.uniform(0, 24, n))
+    good = np.isin(shop, ["b", "g"]) & ((hour > 12) | np.isnan(hour))
+    columns = {"shop": shop, "hour": hour}
+    group = find_group(MemoryTable(columns, 2.0 * good + rng.normal(size=n)), 200)
+    assert group.box["shop"].among == ("b", "g")
+    assert group.box["hour"].missing
+    assert group.box["hour"].low == pytest.approx(12, abs=0.7)
+    assert group.box["hour"].high is None or group.box["hour"].high > 22
+
+
+@pytest.mark.parametrize("min_rows", [1, 40, 500])
+def test_no_group_has_fewer_rows_than_it_must_have(min_rows):
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(500, 3)), rng.standard_cauchy(500)
+    table = MemoryTable(X, y)
+    assert find_group(table, min_rows).n >= min_rows
+    found = search_rows(table, standardized(y), min_rows)
+    assert found.n.min() >= min_rows
+
+
+@pytest.mark.parametrize("min_rows", [0, 11])
+def test_a_number_of_rows_that_no_group_has_is_refused(min_rows):
+    with pytest.raises(ValueError, match=f"from 1 to 10, got {min_rows}"):
+        find_group(MemoryTable(np.arange(10.0)[:, None], np.arange(10.0)), min_rows)
+
+
+def test_a_target_that_is_constant_recommends_all_rows():
+    group = find_group(MemoryTable(np.arange(50.0)[:, None], np.ones(50)), 5)
+    assert group.box == Box()
+
+
+def test_asked_sides_know_what_moving_sides_count():
+    X, y, _ = planted(n=500)
+    table = MemoryTable(X, y, n_bins=6)
+    asked, sides = AskedSides(Asked(table)), table.sides()
+    sides.start(standardized(y), table.shape.everything)
+    for price in (0.1, 0.4):
+        asked.climb(price, 0.5, 20.0, 50)
+        sides.start(standardized(y), asked.box)
+        assert asked.count == pytest.approx(sides.count)
+        assert asked.total == pytest.approx(sides.total)
+        # No side that moves on its own gains any more.
+        assert sides.climb(price, 0.5, 20.0, 50) == 0
+
+
+def test_one_step_asks_the_table_once():
+    X, y, _ = planted()
+    table = Asked(MemoryTable(X, y))
+    group = find_group(table, 150)
+    assert len(table.asked) == group.n_asked <= 60
+    assert max(len(boxes) for boxes in table.asked) <= 5
+
+
+def test_ends_of_boxes_are_counted():
+    rng = np.random.default_rng(4)
+    columns = {
+        "a": np.where(rng.random(100) < 0.5, np.nan, rng.random(100)),
+        "b": rng.choice(list("xyz"), 100).astype(object),
+    }
+    shape = MemoryTable(columns, rng.random(100), n_bins=4).shape
+    boxes = np.ones((4, len(shape.everything)), dtype=np.uint8)
+    boxes[1, 0] = 0  # an end of a
+    boxes[2, [0, 3, 4]] = 0  # both, and missing values
+    boxes[3, 6] = 0  # one of three categories
+    np.testing.assert_allclose(ends_of(boxes, shape), [0, 1, 3, 1.3])
+
+
+def test_what_is_believed_of_an_average_is_what_its_ends_leave():
+    shape = MemoryTable(np.arange(100.0)[:, None], np.arange(100.0)).shape
+    inside = np.array([shape.everything, shape.everything])
+    inside[1, :50] = 0
+    found = Found.of([Trail(np.array([100.0, 50.0]), np.array([0.0, 0.8]), inside)], shape, 100)
+    # 0.8 squared, times 50 rows, over one half of the table; less one end.
+    np.testing.assert_allclose(found.evidence, [0.0, 64.0 - 4.0])
+    np.testing.assert_allclose(found.believed, [0.0, 0.8 * 60 / 64])
+    assert found.best == 1
+
+
+def test_a_box_may_begin_where_no_level_does_once_it_is_only_counted():
+    table = MemoryTable({"x": [1.0, 2.0, 3.0]}, [1, 2, 3])
+    assert table.totals([Box.of({"x": Interval(1.2, None)})]).n.tolist() == [2]
+
+
+def test_a_search_that_begins_at_a_group_of_a_sample_moves_its_sides_once_more():
+    X, y, _ = planted(n=6000)
+    levels = MemoryTable(X, y, n_bins=20)
+    rows = np.random.default_rng(0).choice(6000, 1500, replace=False)
+    sample = find_group(levels.part(rows), 75)
+    whole = find_group(Asked(levels), 300, start=sample.box)
+    assert whole.n >= 300
+    assert whole.mean >= levels.totals([sample.box]).mean[0] - 0.1
+    assert whole.n_asked < find_group(Asked(levels), 300).n_asked
+
+
+@pytest.mark.parametrize("max_calls", [1, 2, 5])
+def test_a_table_is_not_asked_more_often_than_allowed(max_calls):
+    X, y, _ = planted()
+    table = Asked(MemoryTable(X, y))
+    group = find_group(table, 150, max_calls=max_calls)
+    assert len(table.asked) == group.n_asked <= max_calls
+    assert group.n >= 150
+
+
+def test_other_groups_are_told_as_well():
+    X, y, _ = planted()
+    table = MemoryTable(X, y)
+    group = find_group(table, 150)
+    assert 1 <= len(group.others) <= 10
+    assert group.box not in group.others
+    assert len(set(group.others)) == len(group.others)
+    assert table.totals(group.others).n.min() >= 150
+
+
+def test_boxes_and_levels_are_the_same_both_ways():
+    columns = {
+        "a": np.where(np.arange(60) % 7 == 0, np.nan, np.arange(60.0)),
+        "b": np.array(list("xyz") * 20, dtype=object),
+    }
+    shape = MemoryTable(columns, np.arange(60.0), n_bins=8).shape
+    inside = shape.everything
+    inside[[0, 1, 8, 10]] = 0
+    box = shape.box(inside)
+    np.testing.assert_array_equal(shape.inside(box), inside)
+    with pytest.raises(ValueError, match="no side of 'b', a category"):
+        shape.inside(Box.of({"b": Interval(1, 2)}))

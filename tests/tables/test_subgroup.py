@@ -1,0 +1,101 @@
+"""The estimator: scikit-learn's contract, tables of several types, what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skgpb.tables import BestSubgroup, Categories
+
+
+@parametrize_with_checks([BestSubgroup(), BestSubgroup(min_rows=3, direction="minimize")])
+def test_it_is_an_estimator_to_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def shops(seed=0, n=2000):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    frame = pandas.DataFrame(
+        {
+            "shop": pandas.Categorical(rng.choice(["Ann's", "Bob", "Cy"], n)),
+            "opening hour": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(0, 24, n)),
+            "open": rng.random(n) < 0.5,
+        }
+    )
+    good = (frame["shop"] == "Ann's") & (frame["opening hour"] > 12)
+    return frame, 2.0 * good + rng.normal(size=n), good
+
+
+def test_frames_have_categories_missing_values_and_names():
+    X, y, good = shops()
+    search = BestSubgroup(min_rows=200).fit(X, y)
+    assert search.box_["shop"] == Categories(("Ann's",))
+    assert search.where_.startswith("shop = 'Ann''s' and opening hour >= 1")
+    assert search.verdict_ == "real"
+    inside = search.predict(X)
+    assert inside.dtype == bool
+    assert inside.sum() == search.n_rows_ >= 200
+    assert np.mean(inside == good) > 0.97
+    assert search.average_ == pytest.approx(y[inside].mean())
+    assert search.flattery_ == pytest.approx(search.average_ - search.new_rows_average_)
+    assert list(search.feature_names_in_) == list(X.columns)
+
+
+def test_categories_that_are_new_are_in_no_group_that_names_some():
+    X, y, _ = shops()
+    search = BestSubgroup(min_rows=200).fit(X, y)
+    new = X.iloc[:2].astype({"shop": object}).assign(shop=["Dee", None], **{"opening hour": 20.0})
+    assert search.predict(new).tolist() == [False, False]
+
+
+def test_a_share_of_rows_is_rounded_up():
+    rng = np.random.default_rng(1)
+    X, y = rng.random((101, 2)), rng.normal(size=101)
+    assert BestSubgroup(min_rows=0.1).fit(X, y).n_rows_ >= 11
+
+
+def test_the_group_does_not_depend_on_the_seed():
+    rng = np.random.default_rng(2)
+    X, y = rng.random((300, 2)), rng.normal(size=300)
+    searches = [BestSubgroup(random_state=seed).fit(X, y) for seed in (0, 1)]
+    assert searches[0].box_ == searches[1].box_
+
+
+def test_it_does_not_change_what_it_is_given():
+    X, y, _ = shops(n=300)
+    before, target = X.copy(), y.copy()
+    BestSubgroup().fit(X, y).predict(X)
+    assert X.equals(before)
+    assert y.equals(target)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"min_rows": 301}, "min_rows=301 is more than the 300 samples"),
+        ({"min_rows": 1.5}, "min_rows"),
+        ({"min_rows": 0}, "min_rows"),
+        ({"direction": "up"}, "direction"),
+        ({"n_permutations": 20}, "n_permutations"),
+        ({"n_bins": 1}, "n_bins"),
+    ],
+)
+def test_parameters_that_mean_nothing_are_refused(parameters, message):
+    rng = np.random.default_rng(3)
+    with pytest.raises(ValueError, match=message):
+        BestSubgroup(**parameters).fit(rng.random((300, 2)), rng.normal(size=300))
+
+
+def test_columns_that_are_no_features_are_refused():
+    pandas = pytest.importorskip("pandas")
+    days = pandas.DataFrame({"day": pandas.date_range("2024-01-01", periods=9)})
+    with pytest.raises(ValueError, match="given as numbers, such as days"):
+        BestSubgroup().fit(days, np.arange(9.0))
+    twice = pandas.DataFrame(np.ones((9, 2)), columns=["a", "a"])
+    with pytest.raises(ValueError, match="unique column names"):
+        BestSubgroup().fit(twice, np.arange(9.0))
+    missing = pandas.DataFrame({"a": np.arange(9.0)})
+    with pytest.raises(ValueError, match="y must be an array of finite numbers"):
+        BestSubgroup().fit(missing, np.full(9, np.nan))

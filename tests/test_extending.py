@@ -1,0 +1,42 @@
+"""What the pages for developers build keeps the laws of ``skgpb.testing``, every one of them."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from skgpb import persistence
+
+PAGES = Path(__file__).resolve().parents[1] / "doc" / "development"
+if not PAGES.is_dir():
+    pytest.skip("the documentation is not beside the tests", allow_module_level=True)
+
+
+def built_on(page: str) -> dict[str, Any]:
+    """Names after all examples of a page, as those of a module, so that they can be pickled."""
+    module = ModuleType(f"examples_of_{page.removesuffix('.rst')}")
+    sys.modules[module.__name__] = module
+    for example in doctest.DocTestParser().get_examples((PAGES / page).read_text("utf-8")):
+        if example.exc_msg is None:  # an error is shown, which builds nothing
+            exec(compile(example.source, page, "single"), vars(module))
+    return vars(module)
+
+
+# Classes of tests, which pytest collects here.
+TestRule: type = built_on("new_algorithm.rst")["TestBayesUCB"]
+TestTree: type = built_on("new_tree.rst")["TestKnownToATenth"]
+TestSet: type = built_on("new_domain.rst")["TestLines"]
+TestKernel: type = built_on("new_kernel.rst")["TestEndsMean"]
+del persistence._KERNELS["EndsMean"]  # the page itself is run elsewhere
+
+
+def test_pages_use_public_names_alone():
+    for page in ("new_algorithm.rst", "new_tree.rst", "new_domain.rst", "new_kernel.rst"):
+        for example in doctest.DocTestParser().get_examples((PAGES / page).read_text("utf-8")):
+            assert not re.search(r"\._[a-z]|import _", example.source), example.source

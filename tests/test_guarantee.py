@@ -1,0 +1,74 @@
+"""What intervals and confidence bounds rest on: one part of an optimizer, with parameters."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from cases import OPTIMIZERS
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF
+
+from skgpb import EIOptimizer, GPUCBOptimizer, Guarantee, IGPUCBOptimizer, StoOOOptimizer
+
+ARMS = np.linspace(0, 1, 8)[:, None]
+#: What every optimizer with a posterior had of its own before.
+FIELDS = ["norm_bound", "noise_bound", "misspecification", "failure_probability"]
+
+
+def made(cls=EIOptimizer, guarantee=None, **settings):
+    opt = cls(RBF(0.3), arms=ARMS, alpha=0.01, guarantee=guarantee, random_state=0, **settings)
+    return opt.tell(ARMS[[1, 6]], [0.3, -0.2])
+
+
+@pytest.mark.parametrize("cls", OPTIMIZERS)
+def test_every_optimizer_with_a_posterior_has_it_as_one_parameter(cls):
+    parameters = inspect.signature(cls).parameters
+    if cls is StoOOOptimizer:  # whose confidence is that of means
+        assert "guarantee" not in parameters
+        return
+    assert parameters["guarantee"].default is None
+    assert not {"B", "R", *FIELDS} & set(parameters)
+    given = cls(guarantee=Guarantee(3.0))
+    assert given.get_params()["guarantee__norm_bound"] == 3.0
+    assert clone(given).get_params()["guarantee__norm_bound"] == 3.0
+
+
+def test_none_has_the_defaults():
+    plain, spelled = made(), made(guarantee=Guarantee())
+    np.testing.assert_array_equal(plain.interval(ARMS), spelled.interval(ARMS))
+    assert list(Guarantee().get_params()) == sorted(FIELDS)
+
+
+def test_its_parameters_are_set_in_a_run_and_nobody_elses():
+    shared = Guarantee(2.0, failure_probability=0.05)
+    one, other = made(guarantee=shared), made(guarantee=shared)
+    one.set_params(guarantee__norm_bound=4.0)
+    assert shared.norm_bound == 2.0 and other.guarantee is shared
+    assert repr(one.guarantee) == "Guarantee(failure_probability=0.05, norm_bound=4.0)"
+    wide, narrow = (np.subtract(*each.interval(ARMS)[::-1]) for each in (one, other))
+    assert (wide > narrow).all()
+    assert made().set_params(guarantee__norm_bound=4.0).guarantee.norm_bound == 4.0
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_wrong_values_are_named_and_change_nothing(before):
+    opt = GPUCBOptimizer(RBF(0.3), arms=ARMS) if before else made(GPUCBOptimizer)
+    if before:
+        opt.set_params(guarantee__misspecification=-1.0)
+    with pytest.raises(ValueError, match="'misspecification' parameter of Guarantee must be"):
+        opt.ask() if before else opt.set_params(guarantee__misspecification=-1.0)
+    assert before or opt.guarantee is None
+    with pytest.raises(ValueError, match="Invalid parameter 'B' for estimator Guarantee"):
+        opt.set_params(guarantee__B=2.0)
+
+
+def test_a_run_is_saved_with_it(tmp_path):
+    opt = made(IGPUCBOptimizer, Guarantee(2.0, noise_bound=0.2))
+    opt.set_params(guarantee__failure_probability=0.01)
+    opt.save(tmp_path / "run.skgpb")
+    loaded = IGPUCBOptimizer.load(tmp_path / "run.skgpb")
+    assert loaded.guarantee.get_params() == opt.guarantee.get_params()
+    np.testing.assert_array_equal(loaded.interval(ARMS), opt.interval(ARMS))
+    np.testing.assert_array_equal(loaded.scores(), opt.scores())
