@@ -20,7 +20,6 @@ from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.partition import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.domains.steps import Steps
-from skgpb.domains.undivided import UndividedPool
 
 __all__ = [
     "Allocation",
@@ -54,5 +53,4 @@ __all__ = [
     "Query",
     "Region",
     "Steps",
-    "UndividedPool",
 ]

@@ -490,12 +490,9 @@ class PoolPartition(Partition):
 
     def _arranged(self) -> np.ndarray:
         """Permutation of the rows in which every cell, however deep, is a slice."""
-        return self._refined(self.pool, np.array([0, len(self.pool)]))
-
-    def _refined(self, points: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-        """Permutation of some points that arranges those from each cut to the next."""
-        (n, d), K = points.shape, self.tree.n_children
-        order = np.arange(n)
+        points, K = self.pool, self.tree.n_children
+        n, d = points.shape
+        order, cuts = np.arange(n), np.array([0, n])
         # Rows are compared by the rank of their value, equal values having equal ranks.
         ranks = np.column_stack([np.unique(x, return_inverse=True)[1] for x in points.T])
         while (np.diff(cuts) >= K).any():

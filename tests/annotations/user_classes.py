@@ -48,7 +48,6 @@ from skgpb.domains import (
     PointsQuery,
     PoolPartition,
     Steps,
-    UndividedPool,
 )
 from skgpb.exceptions import (
     AllocationWarning,
@@ -132,7 +131,6 @@ def domains() -> None:
     assert_type(box.cell(0), Cell)
     assert_type(box.max_depth, int)
     assert_type(PoolPartition(POINTS, 2, 4).cell(0), Cell)
-    assert_type(UndividedPool(POINTS, 4, 1, 1).fewest, int)
     joint = BoxPartition(np.array([[0.0, 1.0], [0.0, 1.0]]), 2, (1, 3))
     contexts = ContextPartition(joint, BOX)
     assert_type(contexts.played(0, np.array([0.5])), ContextCell)
