@@ -123,3 +123,7 @@ class OnSettings(WrapperKernel):
     def is_stationary(self) -> bool:
         """Return False: an integer is the same setting wherever in the cube its points lie."""
         return False
+
+    def __repr__(self) -> str:
+        # The map to columns and the prior are the library's own, and their names tell nobody more.
+        return f"{type(self).__name__}({self.base!r})"

@@ -13,7 +13,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import pi, sqrt
+from math import inf, pi, sqrt
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -54,6 +54,7 @@ class Criticism:
         Number of the first of them among all distinct queries.
     most : float
         No residual of a right model is larger in absolute value, but for the risk of the check.
+        Infinite where a scale was learned from fewer than ten distinct queries.
     repeats : float
         Variance of the answers to one query, as a multiple of what the noise lets expect; NaN where
         nothing was asked twice.
@@ -121,7 +122,9 @@ class Criticism:
         residuals = errors / np.sqrt(1.0 / precision + least**2)
         # Half of the risk is for either kind; of the residuals for all together.
         each = 0.25 * risk / max(n - first, 1)
-        if learned and n > FEWEST:
+        if learned and n < FEWEST_LEARNED:
+            most = inf  # the scale was learned from too few to judge one of them by the others
+        elif learned:
             t = float(stdtrit(n - 2, 1.0 - each))
             most = t * sqrt((n - 1) / (n - 2 + t**2))
         else:

@@ -8,7 +8,7 @@ from scipy.stats import binom
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from skgpb.surrogate import GaussianProcess
-from skgpb.surrogate.criticism import RISK, Criticism, risk_of_check
+from skgpb.surrogate.criticism import FEWEST_LEARNED, RISK, Criticism, risk_of_check
 
 X = np.random.default_rng(0).random((12, 2))
 
@@ -79,3 +79,12 @@ def test_one_wild_answer_does_not_hide_itself_in_what_was_learned_with_it():
 
 def test_checks_spend_no_more_than_the_risk():
     assert sum(map(risk_of_check, range(1, 1000))) < RISK
+
+
+@pytest.mark.parametrize("n", [4, 5, 9, 10])
+def test_a_scale_learned_from_few_queries_condemns_none_of_them(n):
+    y = np.zeros(n)
+    y[0] = 1.0
+    gp = observed(np.linspace(0.0, 1.0, n)[:, np.newaxis], y, 1e-8, RBF(1.0))
+    assert Criticism.of(gp, learned=False).contradicts
+    assert Criticism.of(gp, learned=True).contradicts == (n >= FEWEST_LEARNED)
