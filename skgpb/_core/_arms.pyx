@@ -1,6 +1,6 @@
-"""What bandits over a finite set of arms compute for all arms, or all pairs of arms, at once.
+"""Computations of bandits over a finite set of arms, for all arms or all pairs of arms.
 
-Notation, for n arms of which the posterior is known:
+Notation for n arms with a known posterior:
 
 ====== ====== ======================================================================
 symbol shape  meaning
@@ -15,14 +15,14 @@ F(s)          product over the arms of the marginal cdfs: the cdf of the largest
 *Pairs.* Pulling x changes the variance of x' by a = C_xx'^2 / (C_xx + noise_x), so that the
 standard deviation falls by sd - sqrt(var - a) = a / (sd + sqrt(var - a)), the form without
 cancellation. Sums over x' are accumulated row by row of C; the n x n reductions are never
-stored, and neither is C where its rows are computed from V block by block.
+stored, and neither is C if its rows are computed from V block by block.
 
 *The maximum of independent arms.* P(arm x is the largest) = int pdf_x(s) F(s) / cdf_x(s) ds. All
 arms share the nodes: one table of cdfs per panel serves every weight. Panels are halved until
 none is wider than MAX_WIDTH standard deviations of an arm that varies over it and the 7- and
 15-point Gauss-Kronrod rules agree for every arm. Below max(mean - REACH sd) F vanishes and
-above max(mean + REACH sd) every pdf does. The expected maximum needs F alone, at about 200 nodes,
-by a table of the normal law.
+above max(mean + REACH sd) every pdf does. The expected maximum needs only F, at about 200 nodes,
+from a table of the normal cdf.
 """
 
 from libc.math cimport INFINITY, erfc, exp, fabs, sqrt
@@ -32,21 +32,21 @@ import numpy as np
 from skgpb._core._blas cimport axpy, gemm_nt_minus
 from skgpb._core._posterior cimport Posterior
 
-# erfc(REACH / sqrt(2)) / 2 = 1e-19: beyond, a cdf is 0 or 1 to rounding.
+# erfc(REACH / sqrt(2)) / 2 = 1e-19: beyond REACH, a cdf is 0 or 1 up to rounding.
 cdef double REACH = 9.0
 # Widest panel in standard deviations: 15 nodes then resolve a normal density to 1e-13.
 cdef double MAX_WIDTH = 4.0
-# Accepted difference of the two rules; the finer one is then good to about its square.
+# Accepted difference of the two rules; the error of the finer rule is then about its square.
 cdef double ACCEPTED = 1e-8
-# An arm whose standard deviation is below this share of the largest, or so near to the rounding
-# of its mean, counts as known.
+# An arm counts as known if its standard deviation is below this fraction of the largest one, or
+# of the same order as the rounding error of its mean.
 cdef double KNOWN = 1e-10
 cdef double ROUNDING = 1e-14
 cdef enum:
     MAX_HALVINGS = 50
-    # The law of a maximum is narrower than the places where it can be, by up to 16^-2.
+    # The distribution of a maximum may be 16^2 times narrower than the interval of its values.
     NARROWING = 2
-    # Entries of the tables of the normal law, and in a standard deviation.
+    # Entries of the tables of the normal distribution, in all and per standard deviation.
     N_TABULATED = 577
     PER_UNIT = 32
 # A cdf below this adds nothing to an expectation.
@@ -58,7 +58,7 @@ cdef double[15] GAUSS
 
 
 def _set_rules():
-    """Nodes on [-1, 1] in increasing order; Gauss weights are 0 at the Kronrod-only nodes."""
+    """Set the nodes on [-1, 1] in increasing order; Kronrod-only nodes have Gauss weight 0."""
     half = (
         (0.991455371120812639206854697526329, 0.022935322010529224963732008058970, 0.0),
         (0.949107912342758524526189684047851, 0.063092092629978553290700663189204,
@@ -90,7 +90,7 @@ cdef double DENSITY = 0.3989422804014327  # 1 / sqrt(2 pi)
 def downdate(double[:, ::1] C, Py_ssize_t i, double noise):
     """Condition the covariance C (n, n), in place, on one observation of arm i. O(n^2).
 
-    Return False, with nothing changed, where arm i is known and observed without noise.
+    Return False, and change nothing, if arm i is known and observed without noise.
     """
     cdef Py_ssize_t n = C.shape[0], j
     if C.shape[1] != n:
@@ -136,8 +136,8 @@ def subtract_explained(Posterior posterior, double[:, ::1] K, const Py_ssize_t[:
 def correct_draws(Posterior posterior, double[:, ::1] residuals, double[:, ::1] draws):
     """Add cov(tracked, observed) Q^-1 r to each prior draw (k, m), with r a row of residuals.
 
-    The pathwise form of conditioning: a draw of the prior at the observed functionals, plus
-    noise, is replaced by what was observed. ``residuals`` (k, t) is used as scratch.
+    This is the pathwise form of conditioning: it replaces a prior draw of the observed
+    functionals, plus noise, with the observed values. ``residuals`` (k, t) is used as scratch.
     """
     cdef Py_ssize_t k = draws.shape[0], m = posterior.m, t = posterior.n, i, j
     if draws.shape[1] != m or residuals.shape[0] != k:
@@ -156,10 +156,10 @@ def correct_draws(Posterior posterior, double[:, ::1] residuals, double[:, ::1] 
 def add_reductions(const double[:, ::1] C, const Py_ssize_t[::1] rows, const double[::1] weights,
                    const double[::1] var, const double[::1] noise, const Py_ssize_t[::1] others,
                    double[::1] out):
-    """Add to out[x] the weighted fall of the standard deviations of some arms x' by pulling x.
+    """Add to out[x] the weighted decrease of the standard deviations of some arms x' by pulling x.
 
-    Parameters are cov(x', x) in ``C[rows[k]]`` with x' = ``others[k]`` and weight
-    ``weights[k]``, the posterior variances and noises (n,) of all arms. O(n) for each k.
+    ``C[rows[k]]`` holds cov(x', x) for the arm x' = ``others[k]`` of weight ``weights[k]``. The
+    posterior variances and noise variances have shape (n,). O(n) for each k.
     """
     cdef Py_ssize_t n = out.shape[0], b = rows.shape[0], k, x
     if (C.shape[1] != n or var.shape[0] != n or noise.shape[0] != n or weights.shape[0] != b
@@ -175,7 +175,7 @@ def add_reductions(const double[:, ::1] C, const Py_ssize_t[::1] rows, const dou
         return
     with nogil:
         for x in range(n):
-            # Nothing is learned from an arm that is known already.
+            # An arm that is known already adds no information.
             gain[x] = 1.0 / (var[x] + noise[x]) if var[x] > 0.0 else 0.0
         for k in range(b):
             v = var[others[k]]
@@ -202,7 +202,7 @@ cdef bint is_known(double mean, double std, double widest) noexcept nogil:
 
 cdef bint too_wide(Py_ssize_t n, const double* mean, const double* std, double a,
                    double b) noexcept nogil:
-    """Whether an arm varies over [a, b] on a scale that is much finer."""
+    """Return whether the density of an arm is much narrower than [a, b] and not zero there."""
     cdef Py_ssize_t x
     for x in range(n):
         if (b - a > MAX_WIDTH * std[x] and mean[x] - REACH * std[x] < b
@@ -228,7 +228,7 @@ cdef double panel(Py_ssize_t n, const double* mean, const double* std, double a,
         F[k] = 1.0
     for x in range(n):
         if mean[x] + REACH * std[x] <= a:
-            continue  # surely below
+            continue  # surely below the panel
         for k in range(15):
             z = (s[k] - mean[x]) / std[x]
             if z > REACH:
@@ -253,20 +253,20 @@ cdef double panel(Py_ssize_t n, const double* mean, const double* std, double a,
 
 
 def maximum_distribution(const double[::1] mean, const double[::1] std, double floor=-INFINITY):
-    """Probability of each arm to be the largest, were the arms independent.
+    """Return the probability that each arm is the largest, assuming independent arms.
 
     Parameters
     ----------
     mean, std : array (n,)
         Marginals of the arms.
     floor : float
-        A value known to be reached.
+        A value that the maximum is known to reach.
 
     Returns
     -------
     weights : ndarray of shape (n,)
-        Probability of being the largest and above ``floor``, good to about 1e-12. Arms known
-        to have the same value share theirs.
+        Probability of being the largest and above ``floor``, with an error of about 1e-12. Arms
+        known to have the same value share their probability.
     """
     cdef Py_ssize_t n = mean.shape[0], m = 0, x, known = 0, n_active = 0, r
     if std.shape[0] != n or n == 0:
@@ -286,8 +286,8 @@ def maximum_distribution(const double[::1] mean, const double[::1] std, double f
     with nogil:
         for x in range(n):
             widest, origin = max(widest, std[x]), max(origin, mean[x])
-        # From here on values are relative to the largest mean: places on a panel would be rounded
-        # to what doubles of the size of the means can resolve.
+        # Values are relative to the largest mean from here on, because nodes of a panel would lose
+        # digits if the means are large.
         for x in range(n):
             if not is_known(mean[x], std[x], widest):
                 arms[m], mu[m], sd[m] = x, mean[x] - origin, std[x]
@@ -309,7 +309,7 @@ def maximum_distribution(const double[::1] mean, const double[::1] std, double f
                 if is_known(mean[x], std[x], widest) and mean[x] == top:
                     w[x] = below / known
         if m and hi > lo:
-            # A stack of panels left to do, the leftmost on top.
+            # Stack of the remaining panels, the leftmost on top.
             starts[0], ends[0], levels[0], depth = lo, hi, 0, 1
             while depth:
                 depth -= 1
@@ -344,7 +344,7 @@ _tabulate()
 
 
 cdef inline double tabulated_cdf(double z) noexcept nogil:
-    """Cdf at z in [-REACH, REACH], good to 1e-13: six terms of a Taylor series of 1/64 at most."""
+    """Return the cdf of z in [-REACH, REACH] to 1e-13: six Taylor terms for a step <= 1/64."""
     cdef Py_ssize_t i = <Py_ssize_t>((z + REACH) * PER_UNIT + 0.5)
     cdef double c = <double>i / PER_UNIT - REACH, e = z - c, q = c * c
     return CDF[i] + PDF[i] * e * (
@@ -354,9 +354,9 @@ cdef inline double tabulated_cdf(double z) noexcept nogil:
 
 cdef void cdfs_of_maximum(Py_ssize_t n, const double* mean, const double* inverse,
                           const double* s, double* F) noexcept nogil:
-    """Cdf of the largest of independent arms at 15 increasing places, 0 where it is negligible.
+    """Compute the cdf of the largest of independent arms at 15 increasing points.
 
-    ``inverse`` is one over the standard deviation of each.
+    Negligible values are set to 0. ``inverse`` is one over the standard deviation of each arm.
     """
     cdef double z
     cdef Py_ssize_t x
@@ -366,7 +366,7 @@ cdef void cdfs_of_maximum(Py_ssize_t n, const double* mean, const double* invers
     for x in range(n):
         for k in range(first, 15):
             z = (s[k] - mean[x]) * inverse[x]
-            if not z <= REACH:  # nor where it is not even a number
+            if not z <= REACH:  # also true for NaN
                 break
             F[k] *= tabulated_cdf(z) if z > -REACH else 0.0
         while first < 15 and F[first] < NEGLIGIBLE:
@@ -377,14 +377,14 @@ cdef void cdfs_of_maximum(Py_ssize_t n, const double* mean, const double* invers
 
 
 def expected_maximum(const double[::1] mean, const double[::1] std):
-    """Expectation of the largest of independent arms, good to 1e-11 of the largest deviation.
+    """Return the expected maximum of independent arms, to 1e-11 of the largest deviation.
 
-    It is c + int (1 - F(s)) ds over s > c, for every c that the maximum surely exceeds.
+    It equals c + int (1 - F(s)) ds over s > c, for every c that the maximum surely exceeds.
     """
     cdef Py_ssize_t n = mean.shape[0], m = 0, x, i
     if std.shape[0] != n or n == 0:
         raise ValueError(f"expected as many means as standard deviations, got {n}, {std.shape[0]}")
-    # The largest means first: where F vanishes it does so soon.
+    # Largest means first, so that the product F is soon found to vanish where it does.
     cdef const Py_ssize_t[::1] order = np.argsort(mean)[::-1].copy()
     cdef double[::1] mu = np.empty(n), sd = np.empty(n), inverse = np.empty(n)
     cdef double origin = mean[order[0]], widest = np.max(std), lo = -INFINITY, hi
@@ -417,7 +417,7 @@ def expected_maximum(const double[::1] mean, const double[::1] std):
                     hi = s[k]
                     break
         expected = a = lo
-        # Right ends of panels left to do, the leftmost on top.
+        # Stack of the right ends of the remaining panels, the leftmost on top.
         ends[0], levels[0], depth = hi, 0, hi > lo
         while depth:
             b, level = ends[depth - 1], levels[depth - 1]
@@ -441,7 +441,7 @@ def expected_maximum(const double[::1] mean, const double[::1] std):
 
 
 def maximum_cdf(const double[::1] mean, const double[::1] std, const double[::1] s):
-    """Cdf at s (k,) of the largest of independent arms, shape (k,). O(n k)."""
+    """Return the cdf of the largest of independent arms at the points s (k,). O(n k)."""
     cdef Py_ssize_t n = mean.shape[0], k, x
     if std.shape[0] != n:
         raise ValueError(f"expected as many means as standard deviations, got {n}, {std.shape[0]}")

@@ -2,7 +2,7 @@
 
 ``_blas.pyx`` is the only caller of ``scipy.linalg.cython_blas`` and ``cython_lapack``. A
 row-major matrix is the transpose of the column-major matrix with the same memory, so every
-wrapper below flips the flags once and nobody else has to think about it.
+wrapper below flips the flags, and its callers never have to.
 
 All matrices are given by a pointer to their first element and a row stride (``ld``), in
 elements; all factors are lower triangular in row-major terms.

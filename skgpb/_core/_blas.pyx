@@ -5,11 +5,13 @@ include "blas_int.pxi"
 from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dgemv, dtrsm, dtrsv
 from scipy.linalg.cython_lapack cimport dpotrf
 
-# dtrsm packs the whole factor first; for so few right-hand sides it is faster to read it each time.
+# dtrsm first packs the whole factor. With at most this many right-hand sides, one dtrsv for each is
+# faster.
 cdef Py_ssize_t FEW = 6
-# A product with a matrix of so many elements takes less time than it takes to wake other threads,
-# and far less than to wait for one whose core is busy. OpenBLAS would use them from 460,800 on, so
-# larger matrices come in parts. Level-3 routines are left to the threads that the user allows.
+# Below this number of elements, a matrix-vector product takes less time than waking other threads,
+# and far less than waiting for a thread whose core is busy. OpenBLAS uses threads from 460,800
+# elements on, so larger matrices are multiplied in parts. Level-3 routines use as many threads as
+# the user allows.
 cdef Py_ssize_t UNTHREADED = 2 ** 18
 
 

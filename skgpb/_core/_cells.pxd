@@ -17,15 +17,16 @@ cdef class GaussianCells:
                          double* out, Py_ssize_t ldo) noexcept nogil
     # a checked, contiguous view of box descriptors
     cdef const double[:, ::1] _boxes(self, boxes, str name)
-    # the same for one pair, with derivatives; see the implementation for the scratch space
+    # covariance of one pair and its derivatives; the implementation describes the scratch space
     cdef double pair_gradient(self, const double* a, const double* b,
                               const double[:, ::1] weights_jacobian,
                               const double[:, :, ::1] precisions_jacobian,
                               double* scratch, double* gradient) noexcept nogil
 
 
-# Means over a pair of intervals [al, au], [bl, bu] under one Gaussian of precision q: over the
-# centres of s equal parts of each, and over all of them (with the derivative by q unless NULL).
+# Mean of a Gaussian of precision q over a pair of intervals [al, au], [bl, bu]: ``grid_mean`` over
+# the centres of s equal parts of each, ``box_mean`` over the whole intervals (with the derivative
+# with respect to q unless ``slope`` is NULL).
 cdef double grid_mean(double q, Py_ssize_t s, double al, double au, double bl,
                       double bu) noexcept nogil
 cdef double box_mean(double q, double al, double au, double bl, double bu,

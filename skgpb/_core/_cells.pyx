@@ -24,21 +24,21 @@ cdef enum:
     LANES = 16  # steps after which a recurrence starts afresh
     MAX_NODES = 6
 
-# Handing the interpreter's lock to another thread and getting it back takes tens of microseconds:
-# it is released only for so many pairs.
+# Releasing and reacquiring the interpreter's lock takes tens of microseconds: it is released only
+# for at least this many pairs.
 cdef Py_ssize_t RELEASED = 128
 # exp(-NEGLIGIBLE) is below the smallest normal number
 cdef double NEGLIGIBLE = 708.0
 # Relative size at which the remaining terms of a decreasing sequence are dropped.
 cdef double DROPPED = 1e-22
-# Widths that agree to this, relative to the coordinates, are equal up to how boxes were computed,
+# Widths that agree to this, relative to the coordinates, differ only by the rounding of the boxes.
 cdef double SAME_WIDTH = 4 * 2.220446049250313e-16
-# and are taken for equal where that moves no point by more than this, in length scales: far from
-# zero coordinates have few digits, but they are what was asked.
+# They are treated as equal if that moves no point by more than this, in length scales. Coordinates
+# far from zero have few digits, but they are the query.
 cdef double SAME_PLACE = 1e-12
 # The antiderivatives cancel like machine epsilon over the product of the widths (in length
-# scales), or over the width where the other interval is a point; and a narrow interval against
-# one of a thousand length scales loses the digits of its width. Keep all of it near 1e-14.
+# scales), or over the width if the other interval is a point. A narrow interval paired with one of
+# a thousand length scales loses the digits of its width. These limits keep all errors near 1e-14.
 cdef double CLOSED_PRODUCT = 0.04
 cdef double CLOSED_NARROW = 0.04
 cdef double CLOSED_WIDTH = 0.5
@@ -102,7 +102,7 @@ cdef double one_side_sum(double q, double x, double h, double bend, double term,
 
 
 cdef double same_width_mean(double q, double x, double h, Py_ssize_t s) noexcept nogil:
-    """Mean over two grids of s points and one spacing h, whose centres are x >= 0 apart.
+    """Return the mean over two grids of s points and spacing h whose centres are x >= 0 apart.
 
     There are only 2 s - 1 differences x + m h, and |m| < s occurs s - |m| times.
     """
@@ -132,7 +132,7 @@ cdef double same_width_mean(double q, double x, double h, Py_ssize_t s) noexcept
 
 
 cdef double disjoint_mean(double q, double x, double ha, double hb, Py_ssize_t s) noexcept nogil:
-    """Mean over grids of s points with spacings ha and hb, the nearest two being x >= 0 apart.
+    """Return the mean over grids of s points with spacings ha, hb and nearest points x >= 0 apart.
 
     The exponent of term (i, j) is a quadratic form, so the term is alpha_i beta_j c^(i j) with
     alpha and beta from recurrences: for each i a polynomial in c^i.
@@ -177,9 +177,9 @@ cdef double disjoint_mean(double q, double x, double ha, double hb, Py_ssize_t s
 
 cdef double overlapping_mean(double q, double x, double wa, double wb, Py_ssize_t sa,
                              Py_ssize_t sb) noexcept nogil:
-    """Mean over any two grids whose centres are x apart: from every point to the nearest one.
+    """Return the mean over any two grids whose centres are x apart.
 
-    The walk from point i of I starts at the nearest point j of J and goes to both ends of J.
+    For each point i of I, the recurrence starts at the nearest point j of J and goes to both ends.
     """
     cdef Py_ssize_t i, j
     cdef double ha = wa / sa, hb = wb / sb, y, term, up, down = 0.0, total = 0.0
@@ -207,7 +207,7 @@ cdef double overlapping_mean(double q, double x, double wa, double wb, Py_ssize_
 
 cdef double grid_mean(double q, Py_ssize_t s, double al, double au, double bl,
                       double bu) noexcept nogil:
-    """M(q) for the centres of s equal parts of [al, au] and of [bl, bu]."""
+    """Return M(q) for the centres of s equal parts of [al, au] and of [bl, bu]."""
     cdef double wa = au - al, wb = bu - bl, x = 0.5 * fabs((al - bl) + (au - bu)), gap
     cdef double scale
     if q == 0.0:
@@ -234,7 +234,7 @@ cdef double grid_mean(double q, Py_ssize_t s, double al, double au, double bl,
 
 cdef double grid_mean_slope(double q, Py_ssize_t s, double al, double au, double bl, double bu,
                             double* slope) noexcept nogil:
-    """M(q) as ``grid_mean``, term by term, and dM/dq in ``slope``."""
+    """Return M(q) like ``grid_mean``, term by term, and dM/dq in ``slope``."""
     cdef Py_ssize_t i, j, sa = s if au > al else 1, sb = s if bu > bl else 1
     cdef double ha = (au - al) / sa, hb = (bu - bl) / sb, x0 = 0.5 * ((al - bl) + (au - bu))
     cdef double x, weight, term, total = 0.0, squares = 0.0, gap = fabs(ha - hb) * s
@@ -261,7 +261,7 @@ cdef double grid_mean_slope(double q, Py_ssize_t s, double al, double au, double
 
 
 cdef Py_ssize_t n_nodes(double width) noexcept nogil:
-    """Gauss-Legendre nodes that integrate exp(-z^2 / 2) over ``width`` <= 0.5 to 1e-15."""
+    """Return the number of Gauss-Legendre nodes for exp(-z^2 / 2) over a width <= 0.5, to 1e-15."""
     if width == 0.0:
         return 1
     if width <= 1e-3:
@@ -276,7 +276,7 @@ cdef Py_ssize_t n_nodes(double width) noexcept nogil:
 
 
 cdef double interval_mass(double lower, double upper) noexcept nogil:
-    """Integral of exp(-z^2 / 2) from lower to upper, without cancellation in the tails."""
+    """Return the integral of exp(-z^2 / 2) over [lower, upper] without cancellation in tails."""
     if lower > 0.0:
         return ROOT_HALF_PI * (erfc(lower * ROOT_HALF) - erfc(upper * ROOT_HALF))
     if upper < 0.0:
@@ -285,13 +285,13 @@ cdef double interval_mass(double lower, double upper) noexcept nogil:
 
 
 cdef inline double tail(double z, double gaussian) noexcept nogil:
-    """Second antiderivative of exp(-z^2 / 2) that vanishes at both infinities, kinked at 0."""
+    """Return the second antiderivative of exp(-z^2 / 2) that vanishes at +-inf, kinked at 0."""
     return gaussian - fabs(z) * ROOT_HALF_PI * erfc(fabs(z) * ROOT_HALF)
 
 
 cdef double box_mean(double q, double al, double au, double bl, double bu,
                      double* slope) noexcept nogil:
-    """M(q) for all of [al, au] and [bl, bu]; dM/dq in ``slope`` unless it is NULL.
+    """Return M(q) for all of [al, au] and [bl, bu], and dM/dq in ``slope`` unless it is NULL.
 
     In length scales: u >= v are the widths, z >= 0 the distance of the centres. The closed form
     is the sum of +-tail over the four distances between end points, plus the kink of the tails at
@@ -353,7 +353,7 @@ cdef double box_mean(double q, double al, double au, double bl, double bu,
 
 
 cdef class GaussianCells:
-    """Noiseless covariances between means over boxes for a sum of Gaussian products.
+    """Compute noiseless covariances between means over boxes for a sum of Gaussian products.
 
     Parameters
     ----------
@@ -452,10 +452,10 @@ cdef class GaussianCells:
                               const double[:, ::1] weights_jacobian,
                               const double[:, :, ::1] precisions_jacobian,
                               double* scratch, double* gradient) noexcept nogil:
-        """Return the covariance; ``gradient`` (p,) gets its derivatives by theta.
+        """Return the covariance; ``gradient`` (p,) receives its derivatives with respect to theta.
 
-        ``scratch`` holds 3 d numbers: the means of all axes, their slopes, and the product of
-        the means of the axes before each.
+        ``scratch`` holds 3 d numbers: the mean of each axis, its slope, and the product of the
+        means of all previous axes.
         """
         cdef Py_ssize_t k, j, t, d = self.n_features, p = weights_jacobian.shape[1]
         cdef double product, after, factor, total = 0.0

@@ -1,7 +1,7 @@
-"""What balls leave uncovered: boxes minus boxes under the sup norm, else by subdivision.
+"""The region that balls leave uncovered: exact in the sup norm, otherwise by subdivision.
 
-Under the sup norm a ball is a box, and so the region that a set of balls leaves uncovered is a
-finite union of boxes, found exactly. Boxes are rows [lower_1..lower_d, upper_1..upper_d].
+In the sup norm a ball is a box, so the region that a set of balls leaves uncovered is a finite
+union of boxes, which is found exactly. Boxes are rows [lower_1..lower_d, upper_1..upper_d].
 """
 
 from libc.math cimport fabs, sqrt
@@ -16,19 +16,19 @@ cdef double[:, ::1] doubled(double[:, ::1] array, Py_ssize_t used):
 
 
 def subtract(const double[:, ::1] boxes, const double[:, ::1] balls, bint first_only=False):
-    """Cover what is left of ``boxes`` (n, 2 d) outside ``balls`` (m, 2 d) by disjoint boxes.
+    """Return disjoint boxes that cover ``boxes`` (n, 2 d) without ``balls`` (m, 2 d).
 
     ``boxes`` must be disjoint up to their faces; the balls may overlap. Where a ball meets a
-    box, at most 2 d pieces remain, cut off along the ball's faces, so that every coordinate of
-    the result is one of the inputs': nothing is rounded. Balls are taken in the order given,
-    and large ones first keep the pieces few. With ``first_only`` the first piece found is
-    enough. Return an array (n_left, 2 d).
+    box, at most 2 d pieces remain, cut off along the faces of the ball. Every coordinate of the
+    result is a coordinate of the inputs, so nothing is rounded. Balls are processed in the order
+    given; fewer pieces arise if large balls come first. With ``first_only`` the search stops at the
+    first piece. Return an array (n_left, 2 d).
     """
     cdef Py_ssize_t d = boxes.shape[1] // 2, m = balls.shape[0], n = boxes.shape[0]
     if boxes.shape[1] != 2 * d or balls.shape[1] != 2 * d:
         raise ValueError("boxes and balls must have the same even number of columns")
     cdef double[:, ::1] left = np.empty((16, 2 * d))
-    # Pieces still to be compared with the balls from ``start`` on, the last one first.
+    # Stack of pieces that remain to be compared with the balls from ``start`` on.
     cdef double[:, ::1] stack = np.empty((64, 2 * d))
     cdef Py_ssize_t[::1] start = np.empty(64, dtype=np.intp)
     cdef double[::1] box = np.empty(2 * d)
@@ -85,13 +85,13 @@ def subtract(const double[:, ::1] boxes, const double[:, ::1] balls, bint first_
 
 
 def largest_cell(const double[:, ::1] boxes, list faces, double tolerance):
-    """Largest cell of the grid of faces inside any of ``boxes`` (n, 2 d), by volume.
+    """Return the cell of largest volume, of the grid of faces, inside any of ``boxes`` (n, 2 d).
 
     ``faces`` holds, for each axis, the sorted coordinates at which the grid is cut; every face
     of a box must be among them. A box is then a union of cells and its largest cell is the
-    product of its widest interval along each axis, so that the answer depends on the union of
-    the boxes only, not on how it is cut up. Volumes within a factor 1 - ``tolerance`` of the
-    largest are ties, won by the lexicographically smallest cell. Return a row (2 d,).
+    product of its widest interval along each axis, so the result depends only on the union of the
+    boxes, not on how the union is cut up. Volumes of at least 1 - ``tolerance`` times the largest
+    are ties, and the lexicographically smallest cell wins. Return a row (2 d,).
     """
     cdef Py_ssize_t n = boxes.shape[0], d = boxes.shape[1] // 2, i, a, low, high, mid, k
     cdef const double[::1] cuts
@@ -125,7 +125,7 @@ def largest_cell(const double[:, ::1] boxes, list faces, double tolerance):
 
 
 def overlapping(const double[:, ::1] boxes, const double[::1] box):
-    """Numbers of the ``boxes`` (n, 2 d) that share more than a face with ``box`` (2 d,)."""
+    """Return the indices of the ``boxes`` (n, 2 d) that share more than a face with ``box``."""
     cdef Py_ssize_t n = boxes.shape[0], d = boxes.shape[1] // 2, i, a, found = 0
     if boxes.shape[1] != 2 * d or box.shape[0] != 2 * d:
         raise ValueError("boxes and box must have the same even number of columns")
@@ -145,13 +145,13 @@ def overlapping(const double[:, ::1] boxes, const double[::1] box):
 
 
 cdef class Subdivision:
-    """Search of the dyadic grid over the unit cube for centres of cells in no Euclidean ball.
+    """Search the dyadic grid over the unit cube for cell centres that no Euclidean ball covers.
 
     Parameters
     ----------
     centers : ndarray of shape (m, d)
     radii : ndarray of shape (m,)
-        The balls; large ones first are found sooner.
+        The balls. The search is faster if large balls come first.
     around : ndarray of shape (d,)
     reach : float
         Only centres within ``reach`` of ``around`` count.
@@ -162,7 +162,7 @@ cdef class Subdivision:
     cdef const double[::1] around
     cdef double reach, tie
     cdef Py_ssize_t m, d, target
-    cdef double[:, ::1] cell       # (levels, d) the cell looked at on every level
+    cdef double[:, ::1] cell       # (levels, d) the present cell of every level
     cdef Py_ssize_t[:, ::1] near   # (levels + 1, m) the balls that meet its parent
     cdef bint is_open
     cdef list found
@@ -172,13 +172,13 @@ cdef class Subdivision:
         self.m, self.d = self.centers.shape[0], self.centers.shape[1]
         if self.radii.shape[0] != self.m or self.around.shape[0] != self.d:
             raise ValueError("centers, radii and around do not fit each other")
-        # A point on the rim counts, whatever way its distance is rounded.
+        # A point on the boundary counts, whichever way its distance is rounded.
         self.reach, self.tie = reach + tie, tie
 
     def level(self, Py_ssize_t target):
-        """Cell centres (n, d) of a level with a clearance above ``tie``, in no certain order,
+        """Return the cell centres (n, d) of a level with a clearance above ``tie``, in any order,
 
-        and whether any cell of that level is in no single ball.
+        and whether some cell of that level is inside no single ball.
         """
         self.target, self.is_open, self.found = target, False, []
         self.cell = np.full((target + 1, self.d), 0.5)

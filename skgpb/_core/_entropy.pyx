@@ -10,7 +10,7 @@ noise) and w^2 = 1 - rho^2, completing the square in its integral leaves
 
     B(gamma, w) = A(gamma) - w h(gamma) E[q(S)],  S ~ N(gamma w, rho^2),  q = A / h,
 
-which is A without noise, zero where noise is all there is, and free of cancellation: q is a
+which is A without noise, tends to zero as the noise grows, and has no cancellation: q is a
 smooth function that grows like s / 2 to the right and decays like log|s| / |s| to the left.
 """
 
@@ -18,7 +18,7 @@ from libc.math cimport M_PI, erfc, exp, floor, log, log1p, sqrt
 
 import numpy as np
 
-# Below these, Laplace's continued fraction is exact to rounding with so many terms.
+# Below these, Laplace's continued fraction with this many terms is exact to rounding.
 cdef double FAR = -8.0
 cdef int FAR_TERMS = 16
 cdef double VERY_FAR = -24.0
@@ -33,7 +33,7 @@ cdef double LOG_SQRT_2PI = 0.5 * log(2.0 * M_PI)
 
 
 cdef void mills(double gamma, double* h, double* A) noexcept nogil:
-    """Mills ratio h(gamma) and A(gamma)."""
+    """Compute the Mills ratio h(gamma), and A(gamma)."""
     cdef double cdf, tail, u, above, below, swap
     cdef int k
     if gamma > 0.0:
@@ -46,7 +46,7 @@ cdef void mills(double gamma, double* h, double* A) noexcept nogil:
         A[0] = 0.5 * gamma * h[0] - log(cdf)
     else:
         # With x = -gamma, h = x + e / x and e = 1 / (1 + 2 u / (1 + 3 u / ...)), u = 1 / x^2.
-        # Terms of size x^2 cancel between the two halves of A: what they leave is e alone.
+        # The terms of size x^2 in the two halves of A cancel, so A is written in terms of e.
         u = 1.0 / (gamma * gamma)
         above, below = 0.0, 1.0
         for k in range(FAR_TERMS if gamma > VERY_FAR else VERY_FAR_TERMS, 0, -1):
@@ -59,7 +59,7 @@ cdef void mills(double gamma, double* h, double* A) noexcept nogil:
 
 
 cdef double ratio(double s) noexcept nogil:
-    """q(s) = A(s) / h(s)."""
+    """Return q(s) = A(s) / h(s)."""
     cdef double h, A, u
     if s > HIGHEST:
         u = 1.0 / (s * s)
@@ -110,11 +110,11 @@ cdef inline double tabulated_ratio(double s, const double* table) noexcept nogil
 
 def information(const double[::1] mean, const double[::1] std, const double[::1] maxima,
                 double known, const double[::1] noise=None):
-    """Mean information about each sample of f* in an answer, in nats, shape (m,).
+    """Return the information of each answer about f*, averaged over samples, in nats, shape (m,).
 
-    Parameters are the posterior mean and noiseless standard deviation of m queries, n samples
-    of f*, the standard deviation up to which a query counts as known (information 0) and, for
-    Appendix A, m noise variances of the answers; None for equation 7. O(m n).
+    The parameters are the posterior means and noiseless standard deviations of m queries, n samples
+    of f*, the standard deviation up to which a query counts as known (information 0), and the noise
+    variances of the m answers for Appendix A, or None for equation 7. O(m n).
     """
     cdef Py_ssize_t m = mean.shape[0], n = maxima.shape[0], i, j, k
     cdef bint noisy = noise is not None

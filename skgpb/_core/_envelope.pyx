@@ -1,26 +1,26 @@
 """The gain of the largest of several means by one answer: the upper envelope of lines.
 
-Before an answer is known the posterior means of m targets are a + b Z, Z ~ N(0, 1), where a are
-the means now and b their covariances with the query in units of the answer's standard deviation
-[Frazier2009]. With the lines of the upper envelope in the order of their slopes, and c_k the
-places where they meet,
+Before the answer is known, the next posterior means of m targets are a + b Z with Z ~ N(0, 1). Here
+a are the present means, and b are the covariances of the targets with the query, divided by the
+standard deviation of the answer [Frazier2009]. Sort the lines of the upper envelope by slope, and
+let c_k be the points where neighbours meet. Then
 
     E[max(a + b Z)] - max(a) = sum_k (b_{k+1} - b_k) h(-|c_k|),   h(z) = phi(z) + z Phi(z).
 
-*Which lines matter.* One that meets the highest line at Z = 0 far from zero is below the envelope
-wherever there is probability. All queries share the heights at zero, so lines are ordered by
-these once. Then the first that could meet the highest nearest to zero say from which height on no
-line matters, for its slope is no more extreme than the most extreme one.
+*Which lines matter.* Call the line that is highest at Z = 0 the top line. A line that meets it far
+from zero rises above it only where Z has negligible probability. All queries share the heights at
+zero, so the lines are sorted by height once. No slope exceeds the most extreme one, so the lines
+that may meet the top line nearest to zero give a height below which no line matters.
 
-*The envelope.* The lines that matter are not sorted by slopes. Between two lines known to be on the
-envelope the one that is highest above the place where they meet is on it too, and splits the
-others: those below both parts are never looked at again. It begins with the highest line at Z = 0
-and those of the extreme slopes. O(m) for each query where few lines matter, O(m log m) on average
-where many do.
+*The envelope.* The lines that matter are not sorted by slope. Given two lines of the envelope, the
+line that is highest above their intersection is on the envelope too, and splits the remaining lines
+into two parts; lines below both parts are dropped. The search begins with the top line and those of
+extreme slope. It costs O(m) for each query if few lines matter, and O(m log m) on average if many
+do.
 
-*Tails.* The gain is returned as its logarithm: late in a run gains fall below the smallest number,
-and still differ. 1 - c R(c) in h(-c) = phi(c) (1 - c R(c)), R being Mills' ratio, is T / (c + T)
-with R = 1 / (c + T), the form without cancellation.
+*Tails.* The function returns the logarithm of the gain, because gains late in a run underflow and
+still differ. In h(-c) = phi(c) (1 - c R(c)), where R = 1 / (c + T) is Mills' ratio, 1 - c R(c) is
+computed as T / (c + T), the form without cancellation.
 """
 
 from libc.math cimport INFINITY, erfc, exp, fabs, log, sqrt
@@ -29,20 +29,20 @@ import numpy as np
 
 cdef double LOG_SQRT_2PI = 0.9189385332046727
 cdef double SQRT_HALF = 0.7071067811865476
-# Beyond, Laplace's continued fraction is exact to rounding with so many terms.
+# Beyond FAR, Laplace's continued fraction with this many terms is exact to rounding.
 cdef double FAR = 8.0
 cdef int FAR_TERMS = 16
-# What adds less than exp(-NEGLIGIBLE) of the gain is left out.
+# Contributions below exp(-NEGLIGIBLE) of the gain are left out.
 cdef double NEGLIGIBLE = 40.0
-# More than rounding moves the place where two lines meet, relative to it.
+# Bound on the relative error that rounding makes in the intersection of two lines.
 cdef double ROUNDING = 1e-12
-# Slopes that differ by no more than this share of their size are the same: covariances of targets
-# that mirror each other differ by rounding, and late in a run gains are as small.
+# Slopes that differ by at most this fraction of their size are equal: covariances of mirrored
+# targets differ by rounding, and late in a run gains are as small as that.
 cdef double SAME = 1e-10
 
 
 cdef double log_h(double c) noexcept nogil:
-    """Logarithm of phi(c) - c Phi(-c), c >= 0."""
+    """Return the logarithm of phi(c) - c Phi(-c) for c >= 0."""
     cdef double tail
     cdef int k
     if c < FAR:
@@ -54,9 +54,9 @@ cdef double log_h(double c) noexcept nogil:
 
 
 cdef struct Span:
-    # Two lines of the envelope, and the part of ``among`` with slopes in between.
+    # Two lines of the envelope, and the part of ``among`` whose slopes lie between theirs.
     Py_ssize_t left, right, start, stop
-    # No two lines of the envelope in between meet nearer to zero.
+    # Lines of the envelope between them meet at least this far from zero.
     double nearest
 
 
@@ -67,14 +67,14 @@ cdef inline double meeting(const double* a, const double* b, Py_ssize_t p,
 
 cdef Py_ssize_t above(const double* a, const double* b, Py_ssize_t m, Py_ssize_t left,
                       Py_ssize_t right, Py_ssize_t* among) noexcept nogil:
-    """Lines that rise above the place where two lines meet, with slopes in between."""
+    """Find the lines of intermediate slope that pass above the intersection of two lines."""
     cdef double low = b[left], high = b[right], c, level
     cdef Py_ssize_t j, n = 0
     if not low < high:
         return 0
     c = meeting(a, b, left, right)
     level = a[left] + low * c
-    # Without branches: which lines rise is no pattern that could be predicted.
+    # No branches: the processor could not predict which lines rise.
     for j in range(m):
         among[n] = j
         n += (b[j] > low) & (b[j] < high) & (a[j] + b[j] * c > level)
@@ -83,7 +83,7 @@ cdef Py_ssize_t above(const double* a, const double* b, Py_ssize_t m, Py_ssize_t
 
 cdef double log_gain(const double* a, const double* b, Py_ssize_t m, Py_ssize_t highest,
                      Py_ssize_t* among, Span* spans) noexcept nogil:
-    """Log of E[max(a + b Z)] - max(a); ``among`` has room for 2 m + 2, ``spans`` for m + 2."""
+    """Return log(E[max(a + b Z)] - max(a)); ``among`` holds 2 m + 2 entries, ``spans`` m + 2."""
     cdef Py_ssize_t least = highest, most = highest, top, j, k, n, end
     cdef double c, width, height, tallest, term, largest = -INFINITY, total = 0.0
     cdef Span span
@@ -105,7 +105,7 @@ cdef double log_gain(const double* a, const double* b, Py_ssize_t m, Py_ssize_t 
         if not width > 0.0:
             continue
         width = log(width)
-        # All that this span can add is less than width phi(nearest).
+        # This span adds less than width phi(nearest).
         if width - 0.5 * span.nearest * span.nearest - LOG_SQRT_2PI < largest - NEGLIGIBLE:
             continue
         c = meeting(a, b, span.left, span.right)
@@ -123,7 +123,7 @@ cdef double log_gain(const double* a, const double* b, Py_ssize_t m, Py_ssize_t 
                 total += exp(term - largest)
             continue
         end = split(a, b, among, span.start, span.stop, span.left, j, span.right, &n)
-        # What is nearer to zero is looked at first: it says what of the rest matters.
+        # The span nearer to zero comes first: it decides which parts of the rest matter.
         right_of_zero = a[span.left] >= a[span.right]
         if right_of_zero:
             spans[top] = Span(j, span.right, end, n, meeting(a, b, span.left, j))
@@ -138,9 +138,9 @@ cdef double log_gain(const double* a, const double* b, Py_ssize_t m, Py_ssize_t 
 cdef Py_ssize_t split(const double* a, const double* b, Py_ssize_t* among, Py_ssize_t start,
                       Py_ssize_t stop, Py_ssize_t left, Py_ssize_t middle, Py_ssize_t right,
                       Py_ssize_t* end) noexcept nogil:
-    """Order the lines that rise above a side of ``middle``: first the left's, up to what returns.
+    """Move the lines that rise left of ``middle`` to the front, and return where they end.
 
-    Those of the right follow, up to ``end``; others are no part of the envelope.
+    The lines that rise right of it follow, up to ``end``; other lines are not on the envelope.
     """
     cdef double c = meeting(a, b, left, middle), e = meeting(a, b, middle, right)
     cdef double low = a[middle] + b[middle] * c, high = a[middle] + b[middle] * e
@@ -157,7 +157,7 @@ cdef Py_ssize_t split(const double* a, const double* b, Py_ssize_t* among, Py_ss
             among[j] = line
         else:
             k += 1
-    # Close the gap that lines below leave.
+    # Close the gap left by the lines that were dropped.
     for k in range(j, stop):
         among[i + k - j] = among[k]
     end[0] = i + stop - j
@@ -165,8 +165,8 @@ cdef Py_ssize_t split(const double* a, const double* b, Py_ssize_t* among, Py_ss
 
 
 cdef double widest(const double* slopes, Py_ssize_t m, double slope) noexcept nogil:
-    """Largest difference of ``m`` slopes from one of them."""
-    # Four at a time: comparisons of one chain would wait for each other.
+    """Return the largest absolute difference between ``slope`` and ``m`` slopes."""
+    # Four chains, because the comparisons of a single chain depend on each other.
     cdef double[4] most
     cdef Py_ssize_t j, k
     most[0] = most[1] = most[2] = most[3] = 0.0
@@ -180,10 +180,10 @@ cdef double widest(const double* slopes, Py_ssize_t m, double slope) noexcept no
 
 cdef Py_ssize_t that_matter(const double* gaps, const Py_ssize_t* order, const double* slopes,
                             Py_ssize_t m, double factor, double* a, double* b) noexcept nogil:
-    """Write the lines that matter, relative to the highest, which comes first; how many.
+    """Write the lines that matter, relative to the top line, and return their number.
 
-    ``gaps`` (m,) are by how much the lines ``order`` are below the highest at zero, the smallest
-    first. ``slopes`` are to be multiplied by ``factor``.
+    The top line comes first. ``gaps`` (m,) are the distances of the lines ``order`` below it at
+    zero, in increasing order. ``slopes`` are still to be multiplied by ``factor``.
     """
     cdef double slope = slopes[order[0]], most = factor * widest(slopes, m, slope)
     cdef double rise = 0.0, gap = INFINITY, each, nearest, reach
@@ -192,15 +192,15 @@ cdef Py_ssize_t that_matter(const double* gaps, const Py_ssize_t* order, const d
     a[0] = b[0] = 0.0
     if not most > least:
         return 1
-    # The line that meets the highest nearest to zero is on the envelope.
+    # The line that meets the top line nearest to zero is on the envelope.
     for j in range(1, m):
         if rise > 0.0 and gaps[j] * rise >= gap * most:
             break
         each = factor * fabs(slopes[order[j]] - slope)
         if each > least and (rise == 0.0 or gaps[j] * rise < gap * each):
             gap, rise = gaps[j], each
-    # It alone adds so much that what lines add that meet the highest beyond ``reach`` is nothing:
-    # less than 2 most phi(reach).
+    # Its contribution alone makes that of all lines that meet the top line beyond ``reach``,
+    # less than 2 most phi(reach), negligible.
     nearest = gap / rise
     reach = log(2.0 * most) - log(rise) - log_h(nearest) + NEGLIGIBLE - LOG_SQRT_2PI
     reach = max(sqrt(2.0 * reach), nearest) * (1.0 + ROUNDING)
@@ -210,17 +210,17 @@ cdef Py_ssize_t that_matter(const double* gaps, const Py_ssize_t* order, const d
         each = factor * (slopes[order[j]] - slope)
         a[n] = -gaps[j]
         b[n] = each
-        # Without branches, as above.
+        # No branches, as above.
         n += (gaps[j] <= reach * fabs(each)) & (fabs(each) > least)
     return n
 
 
 def log_gains(const double[::1] mean, const double[:, ::1] slopes, unit=None):
-    """Logarithms of E[max(mean + slopes[i] Z)] - max(mean), shape (n,), for each row i.
+    """Return log(E[max(mean + slopes[i] Z)] - max(mean)) for each row i, shape (n,).
 
-    Parameters are the means of m targets, and for n queries the slopes (n, m): covariances of the
-    targets with a query over the standard deviation of its noisy answer. With ``unit`` (n,), these
-    standard deviations, ``slopes`` are the covariances.
+    ``mean`` holds the means of m targets. ``slopes`` (n, m) holds, for each of n queries, its
+    covariances with the targets divided by the standard deviation of its noisy answer. If ``unit``
+    (n,) gives these standard deviations, ``slopes`` are the covariances themselves.
     """
     cdef Py_ssize_t n = slopes.shape[0], m = mean.shape[0], i, some
     cdef const double[::1] divisors = np.ones(n) if unit is None else unit
@@ -230,7 +230,7 @@ def log_gains(const double[::1] mean, const double[:, ::1] slopes, unit=None):
         raise ValueError("expected at least one target")
     out = np.empty(n)
     order = np.argsort(-np.asarray(mean), kind="stable")
-    # One more place each: a line that does not matter may be written, and is not counted.
+    # One spare entry each: a line that does not matter may be written, but is not counted.
     cdef double[::1] view = out, a = np.empty(m + 1), b = np.empty(m + 1)
     cdef double[::1] gaps = mean[order[0]] - np.asarray(mean)[order]
     cdef Py_ssize_t[::1] by_height = order, among = np.empty(2 * m + 2, dtype=np.intp)

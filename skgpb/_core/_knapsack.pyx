@@ -1,17 +1,17 @@
-"""The multiple-choice knapsack, exactly, for many value functions over one table of costs.
+"""Exact solution of multiple-choice knapsacks, for many value functions over one table of costs.
 
-One campaign after the other, from the last to the first, keep the *front*: the pairs (cost,
-value) that no cheaper or equally expensive pair beats, in increasing order of both. An arm shifts
-the front of the campaigns behind it by its own cost and value; the new front is the merge of the
-shifted fronts. Costs on a grid keep a front no longer than the number of levels of the budget, so
-the effort is O(n_arms * levels) for the whole knapsack, and costs off any grid need no rounding.
+The campaigns are processed from the last to the first. The *front* holds the pairs (cost, value)
+that no cheaper or equally expensive pair beats, in increasing order of both. An arm shifts the
+front of the campaigns after its own by its cost and value; the new front merges the shifted
+fronts. With costs on a grid, a front is no longer than the number of levels of the budget, so a
+knapsack takes O(n_arms * levels). Other costs need no rounding.
 """
 
 from libc.stdlib cimport free, malloc, realloc
 
 import numpy as np
 
-# One pair of a front: its arm, and the pair of the front behind it that it extends.
+# One pair of a front: its arm, and the index of the pair of the previous front that it extends.
 cdef struct State:
     double cost
     double value
@@ -26,7 +26,7 @@ cdef struct Pool:
 
 
 cdef int reserve(Pool* pool, Py_ssize_t n) noexcept nogil:
-    """Room for n states. Return -1 where there is no memory for them."""
+    """Reserve room for n states. Return -1 if there is not enough memory."""
     cdef Py_ssize_t capacity = pool.capacity
     cdef State* states
     if n <= capacity:
@@ -43,12 +43,12 @@ cdef int reserve(Pool* pool, Py_ssize_t n) noexcept nogil:
 
 cdef inline Py_ssize_t push(State* front, Py_ssize_t n, State state, double slack,
                             double tie) noexcept nogil:
-    """Append a state whose cost is not below the last one's unless it is beaten; new length."""
+    """Append a state, no cheaper than the last, unless it is beaten. Return the new length."""
     if n > 0:
         if state.value <= front[n - 1].value + tie:
             return n
         if state.cost <= front[n - 1].cost + slack:
-            # The same cost up to rounding, and more value.
+            # Equal cost up to rounding, but more value.
             n -= 1
     front[n] = state
     return n + 1
@@ -57,14 +57,14 @@ cdef inline Py_ssize_t push(State* front, Py_ssize_t n, State state, double slac
 cdef Py_ssize_t merge(const State* old, Py_ssize_t n_old, const State* behind, Py_ssize_t n_behind,
                       double cost, double value, Py_ssize_t arm, double limit, double slack,
                       double tie, State* merged) noexcept nogil:
-    """Merge a front with the one behind it shifted by an arm; return the length."""
+    """Merge a front with the previous front shifted by an arm, and return the length."""
     cdef Py_ssize_t i = 0, j = 0, n = 0
     cdef State state = State(0.0, 0.0, arm, 0)
     cdef bint more = n_behind > 0 and behind[0].cost + cost <= limit
     if more:
         state.cost, state.value = behind[0].cost + cost, value + behind[0].value
     while i < n_old or more:
-        # An old state goes first among equals: of two arms that tie the first one stays.
+        # On ties the old state goes first, so the first of two tied arms stays.
         if i < n_old and (not more or old[i].cost < state.cost - slack or (
                 old[i].cost <= state.cost + slack and old[i].value >= state.value - tie)):
             n = push(merged, n, old[i], slack, tie)
@@ -85,7 +85,7 @@ cdef int solve_one(const double* values, const double[::1] costs, const Py_ssize
     """Fill ``choice`` with one arm per campaign. Return -1 without memory, -2 if none fits."""
     cdef Py_ssize_t n_campaigns = starts.shape[0] - 1
     cdef Py_ssize_t i, k, n, begin, n_behind, row
-    # The front behind the last campaign is nothing at no cost.
+    # The front after the last campaign is the single pair (0, 0).
     if reserve(pool, 1) < 0:
         return -1
     pool.states[0].cost = 0.0
@@ -117,23 +117,23 @@ cdef int solve_one(const double* values, const double[::1] costs, const Py_ssize
 
 def solve(const double[:, ::1] values, const double[::1] costs, const Py_ssize_t[::1] starts,
           double limit, double slack, double tie):
-    """One arm per campaign with the largest total value at a total cost of at most ``limit``.
+    """Choose one arm per campaign: the largest total value at a total cost of at most ``limit``.
 
     Parameters
     ----------
     values : ndarray of shape (n_problems, n_arms)
-        Finite values of the arms of all campaigns, end to end, one problem per row.
+        Finite values of the arms of all campaigns, concatenated, one problem per row.
     costs : ndarray of shape (n_arms,)
-        Their costs, not negative.
+        Nonnegative costs of the arms.
     starts : ndarray of shape (n_campaigns + 1,)
         Campaign i has the arms from ``starts[i]`` to ``starts[i + 1]``.
     limit : float
         The budget.
     slack : float
-        Costs that differ by no more count as equal.
+        Costs that differ by at most ``slack`` count as equal.
     tie : float
-        Values that differ by no more tie. The total is then within 2 n_campaigns ``tie`` of the
-        largest.
+        Values that differ by at most ``tie`` are tied. The total is then at most 2 n_campaigns
+        ``tie`` below the largest.
 
     Returns
     -------

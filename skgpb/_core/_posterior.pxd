@@ -6,23 +6,23 @@ cdef class Posterior:
     cdef readonly Py_ssize_t m       # tracked functionals
     cdef double[:, ::1] L            # (>= n, >= n) lower factor of Q; the rest is scratch
     cdef double[::1] z               # (>= n,) L^-1 y
-    cdef double[::1] y               # (>= n,) precision-weighted mean of each one's answers
+    cdef double[::1] y               # (>= n,) precision-weighted mean of the answers of each
     cdef double[::1] noise           # (>= n,) noise variance of that mean
     cdef Py_ssize_t[::1] count       # (>= n,) answers merged into it
     cdef double[:, ::1] V            # (>= m, >= n) rows L^-1 cov(observed, tracked)
     cdef double[::1] mean            # (>= m,) posterior means of the tracked functionals
     cdef double[::1] var             # (>= m,) their noiseless posterior variances
-    cdef Py_ssize_t[::1] upto        # (>= m,) columns of each row that are known, where some are behind
-    cdef readonly bint behind        # whether some may be; all are known otherwise
-    cdef public object source        # (slots, first) -> cov(tracked, observed from first on), their prior
+    cdef Py_ssize_t[::1] upto        # (>= m,) known columns of each row, if any is behind
+    cdef readonly bint behind        # whether any row may lack columns
+    cdef public object source        # (slots, first) -> prior cov(slots, observed[first:])
     cdef double[::1] work            # scratch
     cdef double repeat_square        # sum of (y_i - y)^2 / (noise_i + noise) over merges
     cdef double repeat_log           # sum of log(2 pi (noise_i + noise)) over merges
-    cdef readonly double gain        # 1/2 log det(Q / diag(noise)), of every answer
-    cdef double largest              # prior variance, of all functionals so far
-    cdef double lost                 # worst variance below zero, as a share of the largest
-    cdef readonly double clipped     # variance below zero, beyond rounding; 0 if there was none
-    cdef readonly double doubtful    # error of a mean, beyond its deviation; 0 if there was none
+    cdef readonly double gain        # 1/2 log det(Q / diag(noise)), over all answers
+    cdef double largest              # largest prior variance of the functionals so far
+    cdef double lost                 # most negative variance, as a fraction of ``largest``
+    cdef readonly double clipped     # negative variance beyond rounding; 0 if there was none
+    cdef readonly double doubtful    # error of a mean beyond its standard deviation, else 0
 
     cdef void reserve(self, Py_ssize_t n, Py_ssize_t m, bint exactly=*)
     cdef bint _append_row(self, Py_ssize_t slot, double prior, double noise, double y)

@@ -1,6 +1,6 @@
-"""The growing Cholesky factor and the tracked rows that every algorithm stands on.
+"""The growing Cholesky factor and the tracked rows that every algorithm uses.
 
-Notation, after ``t`` answers about ``n <= t`` *distinct* linear functionals psi_1..psi_n:
+Notation after ``t`` answers about ``n <= t`` *distinct* linear functionals psi_1..psi_n:
 
 ====== ========== ==================================================================
 symbol shape      meaning
@@ -19,30 +19,30 @@ sqrt(var(psi) + noise): no solve. Every tracked phi gains the entry
 
 *Start tracking phi.* One triangular solve.
 
-*A functional that was observed before.* Answers y_i, y with noise variances a_i, a about the
+*A functional that was already observed.* Answers y_i, y with noise variances a_i, a about the
 same functional are equivalent to their precision-weighted mean with variance
-a' = a_i a / (a_i + a), so Q loses d = a_i - a' at (i, i) and nothing grows. With
+a' = a_i a / (a_i + a), so entry (i, i) of Q decreases by d = a_i - a' and nothing grows. With
 g = L^-1 e_i (zero above i) and p = sqrt(d) g, the new factor is L chol(I - p p'), whose
 factor M is known in closed form. With s_k = 1 - sum_{l<=k} p_l^2,
 
     M_kk = sqrt(s_k / s_{k-1}),   M_jk = -p_j p_k / sqrt(s_{k-1} s_k)   for j > k,
 
-so that M^-1 v is a prefix sum. Everything above row i stays: a repeat costs O((n + m)(n - i)),
-which is O(n + m) for the functional that was added last, and memory follows the number of
-distinct functionals. The downdate is well conditioned because s_n >= a / (a_i + a).
+so that M^-1 v is a prefix sum. Rows above i do not change. A repeat costs O((n + m)(n - i)), which
+is O(n + m) for the functional that was added last, and memory grows with the number of distinct
+functionals. The downdate is well conditioned because s_n >= a / (a_i + a).
 
-*Rows that follow later.* Of a tracked phi whose row ends at column u of n, the posterior is known as it
-was: mean_u, var_u. What its row lacks is a vector r with |r|^2 = var_u - var, and
-mean = mean_u + r . z[u:], so that by the inequality of Cauchy and Schwarz, for any beta,
+*Rows completed later.* If the row of a tracked phi ends at column u < n, its posterior after u
+functionals is known: mean_u and var_u. The missing part of its row is a vector r with
+|r|^2 = var_u - var and mean = mean_u + r . z[u:]. By the Cauchy-Schwarz inequality, for any beta,
 
     mean + sqrt(beta var) <= mean_u + sqrt(var_u) sqrt(beta + |z[u:]|^2).
 
-Who looks for the largest such bound needs the rows of few. ``append_lazily`` leaves all rows as they
-are; every other method that reads or changes them brings them up first.
+A search for the largest such bound needs few complete rows. ``append_lazily`` leaves all rows as
+they are; every other method that reads or changes rows completes them first.
 
 *The information gain* 1/2 log det(I + K / noise) of all answers, repeats included, grows by
-1/2 log(1 + var(psi) / noise) with each of them, which every update has at hand. It is infinite
-once an answer has no noise.
+1/2 log(1 + var(psi) / noise) with each answer; every update knows these numbers. The gain is
+infinite after an answer without noise.
 """
 
 from libc.math cimport M_PI, fabs, log, sqrt
@@ -54,27 +54,28 @@ from skgpb._core._blas cimport (
     trsv_lower_trans,
 )
 
-# Handing the interpreter's lock to another thread and getting it back takes tens of microseconds:
-# it is released only for steps of at least so many multiplications.
+# Releasing and reacquiring the interpreter's lock takes tens of microseconds: only steps of at
+# least this many multiplications release it.
 cdef Py_ssize_t RELEASED = 2 ** 15
-# Rows that are brought up at once, and entries by which their ends may differ in any case.
+# Rows completed in one step, and the difference of their lengths that is always allowed.
 cdef Py_ssize_t AT_ONCE = 64
 cdef Py_ssize_t ALIKE = 8
 # A pivot below this multiple of the prior variance is rounding, not information.
 cdef double EPSILON = 2.220446049250313e-16
 cdef double RELATIVE_PIVOT = 10 * EPSILON
-# Nor is one below this multiple of the worst that rounding did to a variance: each such pivot
-# multiplies the rounding of what is left, and a row of them drives means to infinity.
+# So is a pivot below this multiple of the largest rounding error of a variance so far: each such
+# pivot amplifies the rounding errors of later steps, and several in a row drive means to infinity.
 cdef double LOST_PIVOT = 100.0
 # Answers over pivots below this may overflow.
 cdef double SMALLEST_PIVOT = 1e-290
-# A variance this far below zero, as a share of the largest prior variance, is no rounding.
+# A variance this far below zero, as a fraction of the largest prior variance, is not rounding.
 cdef double NEGATIVE = 1e-6
-# Rounding that moves a mean by this share of the prior deviation, and by so many of its own, is told.
+# Rounding is reported if it moves a mean by this fraction of the prior standard deviation, and by
+# this many standard deviations of the noise.
 cdef double MOVED = 1e-6, DEVIATIONS = 10.0
-# Pivots that a repeat does not divide by more than this are those of before.
+# Pivots that a repeat divides by at most this factor are not checked again.
 cdef double LOWERED = 2.5
-# A repeat that would leave less of a pivot than this cancels half of its digits.
+# A repeat that leaves a smaller fraction of a pivot than this cancels half of its digits.
 cdef double SMALLEST_SHARE = 1e-7
 
 
@@ -91,7 +92,7 @@ cdef double downdate(const double[:, ::1] L, Py_ssize_t n, Py_ssize_t i, double 
     """Prepare M for d = delta at (i, i): fill g = L^-1 e_i and, for k = i..n-1, in terms of s_k,
 
     r = sqrt(s_{k-1} / s_k), q = delta g_k r / s_{k-1} and e = delta g_k / sqrt(s_{k-1} s_k).
-    Return s_n, or -1 where the downdate would lose too many digits.
+    Return s_n, or -1 if the downdate would lose too many digits.
     """
     cdef Py_ssize_t k, w = n - i
     cdef double before = 1.0, after
@@ -112,7 +113,7 @@ cdef double downdate(const double[:, ::1] L, Py_ssize_t n, Py_ssize_t i, double 
 
 cdef void apply_inverse(Py_ssize_t w, const double* g, const double* r, const double* q,
                         double* v) noexcept nogil:
-    """v <- M^-1 v, by prefix sums of g . v."""
+    """Compute v <- M^-1 v by prefix sums of g . v."""
     cdef Py_ssize_t k
     cdef double prefix = 0.0, old
     for k in range(w):
@@ -123,7 +124,7 @@ cdef void apply_inverse(Py_ssize_t w, const double* g, const double* r, const do
 
 cdef void apply_right(Py_ssize_t w, const double* g, const double* r, const double* e,
                       double* row) noexcept nogil:
-    """row <- row M, by suffix sums of row . g."""
+    """Compute row <- row M by suffix sums of row . g."""
     cdef Py_ssize_t k
     cdef double suffix = 0.0, old
     for k in range(w - 1, -1, -1):
@@ -133,10 +134,10 @@ cdef void apply_right(Py_ssize_t w, const double* g, const double* r, const doub
 
 
 cdef class Posterior:
-    """Posterior of tracked linear functionals given noisy observed ones, zero prior mean.
+    """Posterior of tracked linear functionals given noisy observed ones, with zero prior mean.
 
-    It knows covariances only: what a functional is, is the caller's business. Shapes are
-    checked here; values (finiteness, symmetry) are the caller's responsibility.
+    The class sees only covariances, and never the functionals themselves. It checks shapes; the
+    caller is responsible for values (finiteness, symmetry).
     """
 
     def __cinit__(self):
@@ -177,7 +178,7 @@ cdef class Posterior:
         self.work = np.zeros(max(4 * cap_n, cap_m))
 
     cdef double _clip(self, double var) noexcept nogil:
-        """A variance, or 0 where it came out below; more than rounding is remembered."""
+        """Return a variance, or 0 if it is negative; record errors that exceed rounding."""
         if var >= 0.0:
             return var
         if -var > self.lost * self.largest:
@@ -187,14 +188,14 @@ cdef class Posterior:
         return 0.0
 
     cdef bint _is_rounding(self, double pivot2, double prior) noexcept nogil:
-        """Whether a pivot is rounding, not information, where this is prior variance and noise."""
+        """Return whether a pivot is only rounding; ``prior`` is the prior variance plus noise."""
         cdef double share = max(RELATIVE_PIVOT, LOST_PIVOT * self.lost)
         return not pivot2 > share * prior + SMALLEST_PIVOT
 
     cdef void _suspect(self, double diag, double noise, double pivot, double zn) noexcept nogil:
-        """Remember an observation in which rounding may move means by more than they may be off.
+        """Record an observation if its rounding may move means by more than the tolerance.
 
-        Covariances are rounded to EPSILON diag and multiply weights of zn / pivot.
+        Covariances have rounding errors of EPSILON diag, which multiply weights of zn / pivot.
         """
         cdef double moved = EPSILON * diag * fabs(zn) / pivot
         if diag > self.largest:
@@ -203,50 +204,50 @@ cdef class Posterior:
             self.doubtful = moved
 
     def forget_losses(self):
-        """Take the losses of precision so far as reported."""
+        """Mark the losses of precision so far as reported."""
         self.clipped = self.doubtful = 0.0
 
     # -- reading ----------------------------------------------------------------------------
 
     def tracked_mean(self):
-        """Posterior means of the tracked functionals, a copy of shape (m,)."""
+        """Return the posterior means of the tracked functionals, a copy of shape (m,)."""
         self.bring()
         return np.array(self.mean[: self.m])
 
     def tracked_var(self):
-        """Noiseless posterior variances of the tracked functionals, a copy of shape (m,)."""
+        """Return the noiseless posterior variances of the tracked functionals, a copy (m,)."""
         self.bring()
         return np.array(self.var[: self.m])
 
     def tracked_at(self, Py_ssize_t slot):
-        """Posterior mean and noiseless variance of one tracked functional, two floats."""
+        """Return the posterior mean and noiseless variance of one tracked functional."""
         self._check_slot(slot)
         self.bring([slot])
         return self.mean[slot], self.var[slot]
 
     def tracked_rows(self):
-        """Rows L^-1 cov(observed, tracked), a copy of shape (m, n)."""
+        """Return the rows L^-1 cov(observed, tracked), a copy of shape (m, n)."""
         self.bring()
         return np.array(self.V[: self.m, : self.n])
 
     def factor(self):
-        """Lower Cholesky factor of Q, a copy of shape (n, n)."""
+        """Return the lower Cholesky factor of Q, a copy of shape (n, n)."""
         return np.tril(self.L[: self.n, : self.n])
 
     def targets(self):
-        """Precision-weighted mean answer of each observed functional, shape (n,)."""
+        """Return the precision-weighted mean answer of each observed functional, shape (n,)."""
         return np.array(self.y[: self.n])
 
     def noises(self):
-        """Noise variance of each of these means, shape (n,)."""
+        """Return the noise variance of each mean answer, shape (n,)."""
         return np.array(self.noise[: self.n])
 
     def counts(self):
-        """Number of answers behind each of these means, shape (n,)."""
+        """Return the number of answers merged into each mean answer, shape (n,)."""
         return np.array(self.count[: self.n])
 
     def weights(self):
-        """Q^-1 y, shape (n,): the mean of phi is cov(phi, observed) . weights."""
+        """Return Q^-1 y, shape (n,): the mean of phi is cov(phi, observed) . weights."""
         out = np.array(self.z[: self.n])
         cdef double[::1] view = out
         if self.n:
@@ -267,7 +268,7 @@ cdef class Posterior:
                     trsm_rows(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
 
     def log_marginal_likelihood(self):
-        """Log density of every answer given so far, repeats included."""
+        """Return the log density of all answers, repeats included."""
         cdef double value = -0.5 * (self.repeat_square + self.repeat_log)
         cdef Py_ssize_t i
         for i in range(self.n):
@@ -275,7 +276,7 @@ cdef class Posterior:
         return value
 
     def repeat_terms(self):
-        """What merging repeats adds to minus twice the log likelihood: (quadratic, log) part."""
+        """Return the (quadratic, log) terms of merged repeats in -2 log likelihood."""
         return self.repeat_square, self.repeat_log
 
     # -- observing --------------------------------------------------------------------------
@@ -284,8 +285,8 @@ cdef class Posterior:
                        double y, double jitter=0.0):
         """Observe tracked functional ``slot`` for the first time. O(m n), no solve.
 
-        ``k_tracked`` (m,) is cov(tracked, psi), own variance included. Return False, with nothing
-        changed, where the pivot is lost to rounding; ``jitter`` is added to the noise.
+        ``k_tracked`` (m,) is cov(tracked, psi), including the variance of psi. ``jitter`` is added
+        to the noise. Return False, and change nothing, if the pivot is lost to rounding.
         """
         self._check_slot(slot)
         if k_tracked.shape[0] != self.m:
@@ -304,9 +305,9 @@ cdef class Posterior:
 
     def append_lazily(self, Py_ssize_t slot, double prior, double noise, double y,
                       double jitter=0.0):
-        """Observe tracked functional ``slot``, of this prior variance, as ``append_tracked`` does.
+        """Observe tracked functional ``slot`` like ``append_tracked``, given its prior variance.
 
-        Rows follow when they are needed, by covariances from ``source``. O(n).
+        Other rows are completed when they are needed, by covariances from ``source``. O(n).
         """
         self._check_slot(slot)
         self.bring([slot])
@@ -321,7 +322,7 @@ cdef class Posterior:
         return True
 
     cdef bint _append_row(self, Py_ssize_t slot, double prior, double noise, double y):
-        """Write row n of L and z, which the row of a tracked functional is; False if lost."""
+        """Write row n of L and z from a tracked row; return False if the pivot is lost."""
         self.reserve(self.n + 1, self.m)
         cdef Py_ssize_t n = self.n, j
         cdef double pivot2 = self.var[slot] + noise, pivot, zn
@@ -341,7 +342,7 @@ cdef class Posterior:
         return True
 
     def bring(self, slots=None):
-        """Bring the rows of some tracked functionals up to all observations, by default of all."""
+        """Complete the rows of the tracked functionals ``slots``, by default of all of them."""
         cdef Py_ssize_t start = 0, stop, first, m = self.m, n = self.n
         if not self.behind:
             return
@@ -351,7 +352,7 @@ cdef class Posterior:
         late = late[np.argsort(upto[late], kind="stable")]
         ends = upto[late]
         while start < len(late):
-            # Together with the shortest row go those that lack about half as much or more.
+            # One step completes the shortest row and the rows that lack at least half as much.
             first = ends[start]
             stop = np.searchsorted(ends, (first + n) // 2 + ALIKE, side="right")
             stop = min(max(stop, start + 1), start + AT_ONCE)
@@ -362,7 +363,7 @@ cdef class Posterior:
             self.behind = False
 
     cdef _bring(self, const Py_ssize_t[::1] slots, double[:, ::1] K, Py_ssize_t first):
-        """Extend rows, of which none is shorter than ``first``, by covariances K (r, n - first)."""
+        """Complete rows of length ``first`` or more by covariances K (r, n - first)."""
         cdef Py_ssize_t r = slots.shape[0], n = self.n, b = n - first, i, j, p, known
         cdef double[:, ::1] rows
         if K.shape[0] != r or K.shape[1] != b:
@@ -389,7 +390,7 @@ cdef class Posterior:
 
     cdef void extend_rows(self, const double[::1] k_tracked, double pivot,
                           double zn) noexcept nogil:
-        """Give every tracked functional its entry for the new row n of L."""
+        """Add the entry for the new row n of L to every tracked functional."""
         cdef Py_ssize_t n = self.n, m = self.m, p
         cdef double* c
         if not m:
@@ -406,23 +407,25 @@ cdef class Posterior:
             self.var[p] = self._clip(self.var[p] - c[p] * c[p])
 
     def room_for(self, Py_ssize_t b):
-        """Where the covariances of b new functionals are written before ``append_block``.
+        """Return the view into which the covariances of b new functionals are written.
 
-        A view (b, n + b), good until the next call of a method: covariances with the observed
-        ones, then those with each other, of which the part above the diagonal is not read.
+        The view (b, n + b) is valid until the next call of a method. It takes the covariances with
+        the observed functionals, then those among the new ones; ``append_block`` does not read the
+        entries above the diagonal.
         """
-        # Many at first are often all there are.
+        # A large first block is often the only one.
         self.reserve(self.n + b, self.m, self.n == 0 and b > 8)
         return np.asarray(self.L)[self.n : self.n + b, : self.n + b]
 
     def append_block(self, const double[::1] diag, const double[::1] noise, const double[::1] y,
                      const double[:, ::1] K_tracked, counts=None):
-        """Observe b new functionals at once, with level-3 BLAS, where ``room_for`` left them.
+        """Observe the b new functionals of ``room_for`` in one step, with level-3 BLAS.
 
-        Parameters are the prior variances (b,), noise variances (b,), answers (b,), cov(tracked,
-        new) (m, b) and the number of answers merged into each (b,), 1 by default. Their covariances
-        become rows of the factor in place. Return False, with the room to be filled again and
-        nothing else changed, where the block is not positive definite.
+        The parameters are the prior variances (b,), noise variances (b,), answers (b,),
+        cov(tracked, new) (m, b), and the number of answers merged into each (b,), 1 by default. The
+        covariances in the view of ``room_for`` become rows of the factor in place. Return False if
+        the block is not positive definite; then the view has to be filled again, and nothing else
+        changed.
         """
         cdef Py_ssize_t b = diag.shape[0], n = self.n, m = self.m, i, j, ld, info
         if (noise.shape[0] != b or y.shape[0] != b or K_tracked.shape[0] != m
@@ -473,17 +476,17 @@ cdef class Posterior:
         return True
 
     def add_repeat_terms(self, double square, double log):
-        """Account in the likelihood for answers that the caller merged beforehand."""
+        """Add the likelihood terms of answers that the caller has merged."""
         self.repeat_square += square
         self.repeat_log += log
 
     def repeat(self, Py_ssize_t i, double noise, double y, Py_ssize_t count=1):
         """Observe functional ``i`` of the observed ones once more. O((n + m)(n - i)).
 
-        ``y`` may be the mean of ``count`` answers, with the noise variance of that mean.
-        Without noise on either side the answers are averaged (the limit of equal, vanishing
-        variances); an answer with noise about a functional known without noise adds nothing.
-        Return False, with nothing changed, where rounding forbids the update.
+        ``y`` may be the mean of ``count`` answers; then ``noise`` is the variance of that mean. If
+        neither the old nor the new answer has noise, they are averaged (the limit of equal,
+        vanishing variances). A noisy answer changes nothing about a functional known without noise.
+        Return False, and change nothing, if rounding forbids the update.
         """
         if not 0 <= i < self.n:
             raise IndexError(f"observation {i} of {self.n}")
@@ -512,7 +515,7 @@ cdef class Posterior:
         if s < 0.0 or self._leaves_rounding(i, r):
             return False
         if total > 0.0:
-            # 1 + var(psi_i) / noise, of what this answer finds
+            # s total / noise = 1 + var(psi_i) / noise before this answer
             self.gain += 0.5 * log(s * total / noise)
             # cov(phi, psi_i) = noise_i v_phi . g and var(psi_i) + noise = s_n total
             gain = old / (s * total)
@@ -528,7 +531,7 @@ cdef class Posterior:
         return True
 
     cdef bint _leaves_rounding(self, Py_ssize_t i, const double* r) noexcept nogil:
-        """Whether what ``downdate`` says of pivots from i on takes from one all but rounding."""
+        """Return whether the factors r of ``downdate`` reduce a pivot from i on to rounding."""
         cdef Py_ssize_t j
         cdef double pivot2
         for j in range(i, self.n):
@@ -540,7 +543,7 @@ cdef class Posterior:
 
     cdef void change_rows(self, Py_ssize_t i, double total, double gain, double surprise,
                           double shift) noexcept nogil:
-        """Change every row, z and L by what ``downdate`` left in the scratch space."""
+        """Update all rows, z and L by the numbers that ``downdate`` left in the scratch space."""
         cdef Py_ssize_t n = self.n, w = n - i, j, k
         cdef double old = self.noise[i], c
         cdef double* g = &self.work[0]
@@ -571,8 +574,8 @@ cdef class Posterior:
     def set_targets(self, const double[::1] y, double scale=1.0):
         """Replace the answers (n,), keeping covariances and noise. O(n^2 + m n).
 
-        ``scale`` is the factor by which answers were rescaled: disagreements between repeats,
-        which are remembered for the likelihood alone, are multiplied by it.
+        ``scale`` is the factor by which the answers were rescaled. It also multiplies the
+        differences between repeats, which are stored only for the likelihood.
         """
         if y.shape[0] != self.n:
             raise ValueError(f"expected {self.n} targets, got {y.shape[0]}")
@@ -595,8 +598,8 @@ cdef class Posterior:
     def track(self, double[:, ::1] K, const double[::1] diag, const Py_ssize_t[::1] slots):
         """Track functionals with cov(phi, observed) K (r, n) and prior variances diag (r,).
 
-        Row ``slots[j]`` is overwritten, or appended where it equals the number tracked so
-        far. K is used as scratch. One triangular solve with r right-hand sides, O(r n^2).
+        Row ``slots[j]`` is overwritten, or appended if it equals the number of tracked functionals.
+        K is used as scratch. One triangular solve with r right-hand sides, O(r n^2).
         """
         cdef Py_ssize_t r = K.shape[0], n = self.n, m = self.m, j
         if K.shape[1] != n or diag.shape[0] != r or slots.shape[0] != r:
@@ -615,7 +618,7 @@ cdef class Posterior:
 
     cdef void fill_rows(self, double[:, ::1] K, const double[::1] diag,
                         const Py_ssize_t[::1] slots) noexcept nogil:
-        """Solve for the rows of K and put them into their slots."""
+        """Solve for the rows of K and write them into their slots."""
         cdef Py_ssize_t r = K.shape[0], n = self.n, j, k
         cdef double var
         if n and r:
@@ -681,7 +684,7 @@ cdef class Posterior:
         self.repeat_log = state["repeat_log"]
         self.gain = state["gain"]
         self.largest = state["largest"]
-        self.lost = state.get("lost", 0.0)  # of what was written before it was remembered
+        self.lost = state.get("lost", 0.0)  # older states lack this entry
 
 
 def _lengthened(array, Py_ssize_t used, Py_ssize_t length):

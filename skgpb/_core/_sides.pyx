@@ -1,4 +1,4 @@
-"""Sides of a box that move over the levels of a table, one at a time."""
+"""Local search over boxes of a table: the sides move over the levels of the features."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, uint8_t, uint16_t
 from libc.string cimport memset
 
-# Gains below this are rounding; targets have a standard deviation of about one.
+# Smaller gains are rounding; targets have a standard deviation of about one.
 LEAST_GAIN = 1e-9
 cdef double _LEAST_GAIN = LEAST_GAIN
 
@@ -24,9 +24,9 @@ cdef double best_side(
     double least,
     uint8_t[::1] trial,
 ) noexcept nogil:
-    """Write the best side of a feature to ``trial`` and return what it gains; see Sides.climb.
+    """Write the best side of a feature to ``trial`` and return its gain; see Sides.climb.
 
-    Levels are ``begin`` to ``end``, that of missing values from ``missing`` on.
+    The levels run from ``begin`` to ``end``; missing values have the levels from ``missing`` on.
     """
     cdef Py_ssize_t i, first = begin, best_first = begin, best_last = begin
     cdef double value, run = 0.0, best = -1e300
@@ -79,27 +79,27 @@ def best_move(
     double penalty,
     double least,
 ):
-    """Find the best side of every feature, by the marginals of each without its own side.
+    """Find the best side of every feature, from the marginals of each without its own side.
 
     Parameters
     ----------
     offsets : ndarray of shape (d + 1,) of int32
         Where the levels of each feature begin.
     n_values : ndarray of shape (d,) of int32
-        How many levels each feature has without that of missing values.
+        Number of levels of each feature, without the level of missing values.
     ordered : ndarray of shape (d,) of uint8
-        Whether a side is a run of neighbours, or any set of levels.
+        1 if a side is a run of neighbouring levels, 0 if it is any set of levels.
     count, total : ndarray of shape (size,)
-        Number of rows, and the sum of the target over them.
+        Number of rows of each level, and the sum of the target over them.
     inside : ndarray of shape (size,) of uint8
-        The present sides.
+        1 for the levels of the present sides.
     price, penalty, least : float
         As in :meth:`Sides.climb`.
 
     Returns
     -------
     gains : ndarray of shape (d,)
-        What each gains.
+        Gain of each feature.
     sides : ndarray of shape (size,) of uint8
         The best side of each feature.
     """
@@ -117,21 +117,22 @@ def best_move(
 
 
 cdef class Sides:
-    """A box over rows in memory, whose sides move one by one.
+    """A box over the rows of a table in memory, whose sides move one at a time.
 
-    For each feature the rows on the sides of all others are counted and summed by its levels. A
-    side that moves touches the rows of the levels that it passes and no others.
+    For each feature, the rows that are inside on all other features are counted and summed by
+    level. Moving a side only touches the rows of the levels that it passes.
 
     Parameters
     ----------
     codes : ndarray of shape (n, d) of uint16
-        The level of each row, by features.
+        Level of each row and feature.
     offsets : ndarray of shape (d + 1,) of int32
-        Where the levels of each feature begin, were all in one row.
+        Position of the first level of each feature when the levels of all features are
+        concatenated.
     n_values : ndarray of shape (d,) of int32
-        How many levels each feature has without that of missing values, which is last.
+        Number of levels of each feature, without the level of missing values, which comes last.
     ordered : ndarray of shape (d,) of uint8
-        Whether a side is a run of neighbours, or any set of levels.
+        1 if a side is a run of neighbouring levels, 0 if it is any set of levels.
     weights : ndarray of shape (n,)
         Number of rows that each row stands for.
     """
@@ -142,11 +143,12 @@ cdef class Sides:
     cdef const double[::1] weights, sums
     cdef const int32_t[::1] offsets, n_values
     cdef const uint8_t[::1] ordered
-    # Rows by levels, feature after feature, and where each level begins.
+    # Rows sorted by level, feature after feature, and the position of each level.
     cdef int32_t[:, ::1] rows
     cdef int32_t[::1] begins
     cdef uint8_t[::1] inside, trial
-    # On how many sides a row is not, and the sum of their numbers: where it is one, that one.
+    # Number of features on which a row is outside, and the sum of their indices, which is the index
+    # of that feature if the number is 1.
     cdef int32_t[::1] beyond, which
     cdef double[::1] counts, totals
 
@@ -182,14 +184,14 @@ cdef class Sides:
                     at[level] += 1
 
     def start(self, const double[::1] sums, const uint8_t[::1] inside):
-        """Begin with a box.
+        """Set the first box.
 
         Parameters
         ----------
         sums : ndarray of shape (n,)
             Sum of the target over the rows that each row stands for.
         inside : ndarray of shape (size,) of uint8
-            Which levels are inside, those of all features in one row.
+            1 for the levels inside, concatenated over the features.
         """
         cdef Py_ssize_t i
         self.sums = sums
@@ -206,7 +208,7 @@ cdef class Sides:
                     self._near(i, 1.0)
 
     cdef void _place(self) noexcept nogil:
-        """Find on which sides each row is not. Features without a side are passed over."""
+        """Find the features on which each row is outside; features without a side are skipped."""
         cdef Py_ssize_t i, j, level
         cdef bint free
         memset(&self.beyond[0], 0, self.n * sizeof(int32_t))
@@ -223,7 +225,7 @@ cdef class Sides:
                     self.which[i] += j
 
     cdef inline void _enter(self, Py_ssize_t i, Py_ssize_t but, double sign) noexcept nogil:
-        """Count a row in all marginals but one: where it enters the box, or leaves it."""
+        """Add ``sign`` times a row to all marginals but one, as it enters or leaves the box."""
         cdef Py_ssize_t j, k
         cdef double w = sign * self.weights[i], s = sign * self.sums[i]
         for j in range(self.d):
@@ -235,7 +237,7 @@ cdef class Sides:
         self.total += s
 
     cdef inline void _near(self, Py_ssize_t i, double sign) noexcept nogil:
-        """Count a row that is beyond one side only in the marginal of that one."""
+        """Add ``sign`` times a row to the marginal of the only feature on which it is outside."""
         cdef Py_ssize_t k = self.offsets[self.which[i]] + self.codes[i, self.which[i]]
         self.counts[k] += sign * self.weights[i]
         self.totals[k] += sign * self.sums[i]
@@ -266,22 +268,22 @@ cdef class Sides:
                     self.which[i] += j
 
     def climb(self, double price, double penalty, double least, Py_ssize_t most):
-        """Move the side that gains most, again and again, until none gains.
+        """Repeat the move of a side with the largest gain until no move has a gain.
 
-        What rises is the sum, over the rows inside, of the target less ``price``; less
-        ``penalty`` times, for each feature, the root of the number of rows that are kept out by
-        its side alone.
+        The objective is the sum over the rows inside of the target minus ``price``. For each
+        feature it is reduced by ``penalty`` times the square root of the number of rows that only
+        the side of this feature keeps out.
 
         Parameters
         ----------
         price : float
-            A side lets rows in whose average is higher, and keeps others out.
+            A side tends to include rows whose average target is above this, and exclude others.
         penalty : float
-            In standard deviations of the target: what a side has to gain.
+            Gain that a side has to bring, in standard deviations of the target.
         least : float
-            Fewest rows inside.
+            Minimum number of rows inside.
         most : int
-            Moves, at most.
+            Maximum number of moves.
 
         Returns
         -------
@@ -308,17 +310,17 @@ cdef class Sides:
 
     @property
     def box(self):
-        """Which levels are inside, shape (size,) of uint8: a copy."""
+        """Return a copy of the levels inside, 1 or 0, shape (size,) of uint8."""
         return np.array(self.inside)
 
     @property
     def members(self):
-        """Numbers of the rows inside."""
+        """Return the indices of the rows inside."""
         return np.flatnonzero(np.asarray(self.beyond) == 0)
 
     @property
     def marginals(self):
-        """Counts and sums of each feature without its own side, shape (size,): copies."""
+        """Return copies of the counts and sums of each feature without its own side, (size,)."""
         return np.array(self.counts), np.array(self.totals)
 
 
@@ -330,28 +332,28 @@ def best_pairs(
     double least,
     double cost,
 ):
-    """Find, for every two features, the best box on a coarse grid.
+    """Find the best box on a coarse grid for each pair of features.
 
     Parameters
     ----------
     coarse : ndarray of shape (n, d) of uint8
-        A level below ``n_coarse`` of each row, by features.
+        Level of each row and feature, below ``n_coarse``.
     n_coarse : int
-        Levels of a feature.
+        Number of levels of a feature.
     sums, weights : ndarray of shape (n,)
         As in :meth:`Sides.start`.
     least : float
-        Fewest rows of a box.
+        Minimum number of rows of a box.
     cost : float
-        What each end of a side has to bring.
+        Score that each end of a side has to bring.
 
     Returns
     -------
     scores : ndarray of shape (d (d - 1) / 2,)
-        Of the best box: the sum over its rows, squared, by their number; less ``cost`` for each
-        end that is not that of the grid. Sums below zero score less than zero.
+        Score of the best box: the squared sum over its rows divided by their number, minus ``cost``
+        for each end inside the grid. Negative sums have negative scores.
     boxes : ndarray of shape (d (d - 1) / 2, 6) of int32
-        The features, the first level of each and the first behind its last.
+        The two features, the first level of each, and the level after the last of each.
     """
     cdef Py_ssize_t n = coarse.shape[0], d = coarse.shape[1], b = n_coarse, w = n_coarse + 1
     cdef Py_ssize_t i, j, k, p, q, r, s, pair = 0, cell

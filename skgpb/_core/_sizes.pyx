@@ -1,19 +1,20 @@
 r"""Covariances between many boxes of few sizes, for Gaussian product kernels.
 
-Between intervals of two given widths the mean of ``skgpb._core._cells`` depends on the distance of
-their centres alone. Where many pairs have the same widths it is tabulated once: polynomials of
-degree 15, one for every length scale, through the values at Chebyshev nodes. A mean of Gaussians
-of unit length scale has derivatives of order 16 below 2027025, so these are exact to
+For intervals of two given widths, the mean of ``skgpb._core._cells`` depends only on the distance
+between their centres. If many pairs have the same widths, the mean is tabulated once: polynomials
+of degree 15, one for each interval of one length scale, interpolate its values at Chebyshev nodes.
+The 16th derivative of a mean of Gaussians of unit length scale is below 2027025, so the error is
+at most
 
     2 (1/4)^16 2027025 / 16! = 5e-17
 
-and rounding, whatever the widths are. A pair then costs d short polynomials, where it cost up to
-d s^2 terms. Polynomials of high degree are what makes tables cheap: 16 values per length scale,
-where degree 7 takes 64 for eleven digits less, and a short run makes as many tables as a long one.
+plus rounding, for all widths. A pair then costs d short polynomials instead of up to d s^2 terms.
+The high degree makes tables cheap: 16 values per length scale, whereas degree 7 takes 64 and loses
+eleven digits. A short run needs as many tables as a long one.
 
-*Sizes.* Who knows of which sizes there will be many boxes says so; pairs of other sizes, and a few
-pairs, are computed one by one. Which are does not depend on what was computed before, so that no bit
-of a result does. Widths that differ by rounding alone are the same.
+*Sizes.* The caller lists the sizes that many boxes will have. Pairs of other sizes are computed one
+by one, and so are all pairs if there are few. That choice does not depend on earlier calls, so
+results do not either, to the last bit. Widths that differ only by rounding count as equal.
 """
 
 from libc.math cimport cos, fabs
@@ -26,18 +27,19 @@ from skgpb._core._cells cimport GaussianCells, box_mean, grid_mean
 cdef enum:
     DEGREE = 15
 
-# A Gaussian vanishes beyond so many length scales.
+# A Gaussian is negligible beyond this many length scales.
 cdef double VANISHED = 38.0
-# A table of more intervals is not made: length scales that short are rare.
+# No table has more intervals than this: length scales that short are rare.
 cdef Py_ssize_t MOST_INTERVALS = 512
-# Fewer pairs than this are computed one by one: searches that never see as many at once are short,
-# and all their pairs would cost less than the tables.
+# Fewer pairs than this are computed one by one: a search that never computes this many at once is
+# short, and all its pairs cost less than the tables.
 cdef Py_ssize_t FEW = 256
-# Widths that differ by less, relative to the coordinates, differ by rounding.
+# Widths that differ by less than this, relative to the coordinates, differ only by rounding.
 cdef double SAME_WIDTH = 8 * 2.220446049250313e-16
 
-# Chebyshev nodes on [-1, 1]; from values there to coefficients of Chebyshev polynomials, and from
-# these to those of powers. In one step digits would be lost: powers have large coefficients.
+# Chebyshev nodes on [-1, 1]; the matrix from values at the nodes to coefficients of Chebyshev
+# polynomials, and the one from these to coefficients of powers. One combined matrix would lose
+# digits, because powers have large coefficients.
 cdef double[DEGREE + 1] NODES
 cdef double[DEGREE + 1][DEGREE + 1] OF_CHEBYSHEV, OF_POWERS
 
@@ -59,19 +61,19 @@ del _fill_nodes
 
 
 cdef class SizedCells:
-    """``GaussianCells.cross`` by tables, for boxes of few sizes.
+    """Compute ``GaussianCells.cross`` from tables, for boxes of few sizes.
 
     Parameters
     ----------
     cells : GaussianCells
         The kernel.
     sizes : ndarray of shape (n_sizes, d)
-        Sides of boxes of which there will be many.
+        Side lengths that many boxes will have.
     """
 
     cdef GaussianCells cells
     cdef Py_ssize_t n_sizes
-    # Their sides (n_sizes, d), and the distinct ones of each axis (d, n_widths) by their numbers.
+    # Side lengths (n_sizes, d) as indices into the distinct widths of each axis (d, n_widths).
     cdef double[:, ::1] sides, widths
     cdef Py_ssize_t[:, ::1] width_of
     # Address and number of intervals of the table of a term, an axis and two widths; 0 for none.
@@ -116,7 +118,7 @@ cdef class SizedCells:
                 self.cells.cross_into(&a[0, 0], n, a.shape[1], &b[0, 0], m, b.shape[1],
                                       &view[0, 0], m)
             return out
-        # The sizes of all boxes; then how many of A, and of B, have each size.
+        # The size of every box, then the number of boxes of each size in A and in B.
         cdef Py_ssize_t* of_a = <Py_ssize_t*> malloc((n + m + 2 * self.n_sizes) * sizeof(Py_ssize_t))
         if of_a == NULL:
             raise MemoryError
@@ -136,7 +138,7 @@ cdef class SizedCells:
         return out
 
     cdef Py_ssize_t number_of(self, const double* box) noexcept nogil:
-        """Number of the size of a box, -1 if it has none."""
+        """Return the index of the size of a box, -1 if its size has no table."""
         cdef Py_ssize_t d = self.cells.n_features, k, j
         cdef double scale
         for k in range(self.n_sizes):
@@ -150,7 +152,7 @@ cdef class SizedCells:
 
     cdef void find_sizes(self, const double[:, ::1] boxes, Py_ssize_t* numbers,
                          Py_ssize_t* counts) noexcept nogil:
-        """Find the number of the size of each box, and how many there are of each."""
+        """Find the index of the size of each box, and count the boxes of each size."""
         cdef Py_ssize_t i
         for i in range(boxes.shape[0]):
             numbers[i] = self.number_of(&boxes[i, 0])
@@ -159,7 +161,7 @@ cdef class SizedCells:
 
     cdef make_tables(self, const double[:, ::1] a, const double[:, ::1] b,
                      const Py_ssize_t* in_a, const Py_ssize_t* in_b):
-        """Make the tables that are needed, or make them longer."""
+        """Make the tables that are needed, or extend them."""
         cdef Py_ssize_t i, p, q, j, k, needed, wide, other
         cdef double lo, hi, farthest
         for j in range(self.cells.n_features):
@@ -173,8 +175,8 @@ cdef class SizedCells:
                         continue
                     other = self.width_of[q, j]
                     if farthest < 0.0:
-                        # Between all corners, so that a table that is long enough once mostly
-                        # stays so; a little more, for distances are rounded.
+                        # The reach covers all corners, so a table that is long enough once mostly
+                        # stays long enough; a little more, because distances are rounded.
                         lo, hi = min(a[0, j], b[0, j]), max(a[0, j], b[0, j])
                         for i in range(a.shape[0]):
                             lo = min(lo, a[i, j])
@@ -190,13 +192,13 @@ cdef class SizedCells:
 
     cdef Py_ssize_t intervals(self, Py_ssize_t k, Py_ssize_t j, Py_ssize_t p, Py_ssize_t q,
                               double farthest) noexcept nogil:
-        """How many intervals reach as far, or to where nothing is left."""
+        """Return the number of intervals up to ``reach``, or up to where the mean is negligible."""
         cdef double root = self.roots[k, j], half = 0.5 * (self.widths[j, p] + self.widths[j, q])
         return 1 + <Py_ssize_t> min(root * max(farthest - half, 0.0), VANISHED + root * half)
 
     cdef make_table(self, Py_ssize_t k, Py_ssize_t j, Py_ssize_t p, Py_ssize_t q,
                     Py_ssize_t n):
-        """Tabulate n intervals, of which some may be known; it serves both orders of sizes."""
+        """Tabulate n intervals, keeping those known; the table serves both orders of the sizes."""
         cdef double precision = self.cells._precisions[k, j], root = self.roots[k, j], x
         cdef double wide = 0.5 * self.widths[j, p], other = 0.5 * self.widths[j, q]
         cdef Py_ssize_t known = self.length[k, j, p, q], i, c, power
@@ -208,14 +210,14 @@ cdef class SizedCells:
         for i in range(known, n):
             for c in range(DEGREE + 1):
                 x = i + 0.5 * (NODES[c] + 1.0)
-                # Where the kernel does not vary, there is one interval and one value.
+                # A kernel that does not vary along the axis needs one interval and one value.
                 x = x / root if root > 0.0 else 0.0
                 if self.cells.integral:
                     values[c] = box_mean(precision, -wide, wide, x - other, x + other, NULL)
                 else:
                     values[c] = grid_mean(precision, self.cells._n_representatives[j], -wide,
                                           wide, x - other, x + other)
-            # By hand: BLAS rounds a row differently among others.
+            # Not by BLAS, whose rounding of a row depends on the number of rows.
             for power in range(DEGREE + 1):
                 series[power] = 0.0
                 for c in range(DEGREE + 1):
@@ -240,7 +242,7 @@ cdef class SizedCells:
 
     cdef double pair(self, const double* a, const double* b, Py_ssize_t p,
                      Py_ssize_t q) noexcept nogil:
-        """Covariance of two boxes of sizes that have tables."""
+        """Return the covariance of two boxes whose sizes have tables."""
         cdef Py_ssize_t d = self.cells.n_features, k, j, i, v, w
         cdef double total = 0.0, product, u, t, t2, t4
         cdef const double* c
@@ -259,7 +261,7 @@ cdef class SizedCells:
                 t = 2.0 * (u - i) - 1.0
                 t2 = t * t
                 t4 = t2 * t2
-                # Halves first: their multiplications do not wait for each other.
+                # Two halves: their multiplications do not depend on each other.
                 product *= (
                     ((c[0] + t * c[1]) + t2 * (c[2] + t * c[3]))
                     + t4 * ((c[4] + t * c[5]) + t2 * (c[6] + t * c[7]))

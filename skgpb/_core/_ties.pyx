@@ -1,10 +1,10 @@
-"""One rule for scores that tie, whatever processor computes them (decision D-G1).
+"""One rule for tied scores, whatever processor computes them (decision D-G1).
 
-The same sums come out with other last digits on another processor, so that of queries that are
-equally good rounding would decide. Scores tie that differ by no more than 1e-9 of the better one,
-or of the unit of what they are computed from; of those that tie the first wins. ``first_maximum``
-of ``skgpb._core._tree``, which trees and designs need as well, is this rule for one row of scores
-in units of the surrogate. Here are its other forms, and the rule for scores in units of their own.
+Processors differ in the last digits of a sum, so rounding would choose among equally good queries.
+Two scores tie if they differ by at most 1e-9 of the better one, or of the unit of the quantities
+that they are computed from. The first of the tied scores wins. ``first_maximum`` of
+``skgpb._core._tree``, which trees and designs also use, applies this rule to one row of scores in
+units of the surrogate. This module has its other forms, and the rule for scores in other units.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from skgpb._core._tree import TIE_TOLERANCE, first_maximum, tie_tolerance
 
 
 def first_best(scores, unit=None):
-    """Number of the best score of a rule, of those that tie the first; ``unit`` as in :func:`tied`.
+    """Return the index of the first score that ties with the best; ``unit`` as in :func:`tied`.
 
     Examples
     --------
@@ -27,14 +27,15 @@ def first_best(scores, unit=None):
 
 
 def tied(scores, unit=None):
-    """Numbers of the scores that tie with the best, in order.
+    """Return the indices of the scores that tie with the best, in increasing order.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        None of them NaN.
+        Scores without NaN.
     unit : float, default=None
-        Of what they are computed from; None for :func:`size_of` the scores.
+        Unit of the quantities that the scores are computed from; None for :func:`size_of` the
+        scores.
 
     Examples
     --------
@@ -49,7 +50,7 @@ def tied(scores, unit=None):
 
 
 def beats(score, other, unit=1.0):
-    """Whether a score is above another one and does not tie with it; ``unit`` as in :func:`tied`.
+    """Return whether a score exceeds another without a tie; ``unit`` as in :func:`tied`.
 
     Examples
     --------
@@ -61,13 +62,13 @@ def beats(score, other, unit=1.0):
 
 
 def first_of_rows(scores):
-    """Column of the best of every row of scores (k, n), of those that tie the first; shape (k,)."""
+    """Return the first column that ties with the best of each row of (k, n) scores; shape (k,)."""
     top = scores.max(axis=1, keepdims=True)
     return (scores >= top - TIE_TOLERANCE * np.maximum(np.abs(top), 1.0)).argmax(axis=1)
 
 
 def levelled(scores):
-    """Return scores (n,) of which those that tie are the same, for stable sorting.
+    """Return scores (n,) in which tied scores are made equal, for stable sorting.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def levelled(scores):
     """
     order = np.argsort(scores, kind="stable")
     rising = scores[order]
-    with np.errstate(invalid="ignore"):  # infinities are equal as they are
+    with np.errstate(invalid="ignore"):  # infinities are equal already
         sizes = np.where(np.isfinite(rising[1:]), np.abs(rising[1:]), 0.0)
         within = TIE_TOLERANCE * np.maximum(sizes, size_of(scores))
         apart = ~(np.diff(rising) <= within)
@@ -89,9 +90,9 @@ def levelled(scores):
 
 
 def size_of(scores):
-    """Unit of scores of which none is known: the greatest absolute value, at most 1.
+    """Return a unit for scores of unknown unit: the largest absolute value, at most 1.
 
-    What is computed from the surrogate has its unit, which is of the size of one. Scores that are
-    all smaller are in a rule's own unit, or for each unit of a price.
+    Scores computed from the surrogate have its unit, which is of order one. If all scores are
+    smaller, they are in a unit of the rule, or per unit of cost.
     """
     return min(1.0, float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0)))

@@ -1,8 +1,8 @@
 """Nodes of a K-ary partition as arrays, and the choice of the best leaf.
 
 Leaves have *slots* 0..n_leaves-1, the same numbers under which a ``Posterior`` tracks them.
-When a node is split its slot passes to its first child and the others take new ones, so
-neither side ever has to compact anything.
+When a node is split, its first child inherits its slot and the others take new slots, so neither
+class ever has to close gaps.
 """
 
 from libc.math cimport INFINITY, fabs, isfinite, sqrt
@@ -11,27 +11,27 @@ import numpy as np
 
 from skgpb._core._posterior cimport Posterior
 
-# Share by which scores may differ and tie (symmetric cells tie exactly in theory only).
+# Relative difference up to which scores tie (scores of symmetric cells differ by rounding).
 TIE_TOLERANCE = 1e-9
 cdef double TIE = TIE_TOLERANCE
-# Leaves of the largest possible bounds that are brought up first, and what rounding may be wrong by.
+# Leaves of largest possible bounds whose rows are completed first, and the rounding allowed.
 cdef Py_ssize_t AT_FIRST = 32
 cdef double SLACK = 1e-7
 
 
 cpdef double tie_tolerance(double top, double unit=1.0) noexcept nogil:
-    """By how much a score may be below another one, ``top``, and tie with it (decision D-G1).
+    """Return the largest difference by which a score below ``top`` ties with it (decision D-G1).
 
-    Rounding is in proportion to the score, or to the ``unit`` of what it was computed from.
+    Rounding errors are proportional to the score, or to the ``unit`` that it was computed from.
     """
     return TIE * max(fabs(top), unit) if isfinite(top) else 0.0
 
 
 def first_maximum(values, tolerance=None):
-    """Position of the first value that ties with the largest (decision D-G1).
+    """Return the position of the first value that ties with the largest (decision D-G1).
 
-    They tie within ``tolerance``, or as scores in units of the surrogate do. NaN counts as lowest,
-    and where all are NaN the first is taken.
+    Values tie if they differ by at most ``tolerance``; None applies the tolerance of scores in
+    units of the surrogate. NaN counts as lowest; if all are NaN, the position is 0.
     """
     cdef const double[:] view = np.asarray(values, dtype=np.float64)
     cdef Py_ssize_t i, n = view.shape[0]
@@ -112,64 +112,64 @@ cdef class Tree:
 
     @property
     def depth(self):
-        """Depth of every node, shape (n_nodes,)."""
+        """Return the depth of every node, shape (n_nodes,)."""
         return np.array(self.depth_[: self.n_nodes])
 
     @property
     def index(self):
-        """Index of every node within its depth, 0-based, children K i + j; shape (n_nodes,)."""
+        """Return the 0-based index of every node at its depth; node i has children K i + j."""
         return np.array(self.index_[: self.n_nodes])
 
     @property
     def parent(self):
-        """Parent of every node, -1 for the root; shape (n_nodes,)."""
+        """Return the parent of every node, -1 for the root; shape (n_nodes,)."""
         return np.array(self.parent_[: self.n_nodes])
 
     @property
     def children(self):
-        """Children of every node, -1 where it has none; shape (n_nodes, K)."""
+        """Return the children of every node, -1 for missing ones; shape (n_nodes, K)."""
         parent = np.asarray(self.parent_[: self.n_nodes])
         first = np.asarray(self.first_child_[: self.n_nodes])[:, None]
         child = first + np.arange(self.n_children)
-        # A cell of few values has fewer than K.
+        # A cell with few values has fewer than K children.
         own = parent[np.minimum(child, self.n_nodes - 1)] == np.arange(self.n_nodes)[:, None]
         return np.where((first >= 0) & (child < self.n_nodes) & own, child, -1)
 
     @property
     def lower(self):
-        """Lower corner of every cell, shape (n_nodes, d)."""
+        """Return the lower corner of every cell, shape (n_nodes, d)."""
         return np.array(self.box_[: self.n_nodes, : self.n_features])
 
     @property
     def upper(self):
-        """Upper corner of every cell, shape (n_nodes, d)."""
+        """Return the upper corner of every cell, shape (n_nodes, d)."""
         return np.array(self.box_[: self.n_nodes, self.n_features :])
 
     @property
     def n_evaluations(self):
-        """Number of rewards told about every node, shape (n_nodes,)."""
+        """Return the number of rewards recorded for every node, shape (n_nodes,)."""
         return np.array(self.n_evaluations_[: self.n_nodes])
 
     @property
     def reward_sum(self):
-        """Sum of the rewards told about every node, shape (n_nodes,)."""
+        """Return the sum of the rewards recorded for every node, shape (n_nodes,)."""
         return np.array(self.reward_sum_[: self.n_nodes])
 
     @property
     def leaves(self):
-        """Node of every leaf slot, shape (n_leaves,)."""
+        """Return the node of every leaf slot, shape (n_leaves,)."""
         return np.array(self.leaf_[: self.n_leaves])
 
     def box(self, Py_ssize_t start, Py_ssize_t stop):
-        """Box descriptors [lower, upper] of nodes start..stop-1, shape (stop - start, 2 d)."""
+        """Return the box descriptors [lower, upper] of nodes start..stop-1, one a row."""
         if not 0 <= start <= stop <= self.n_nodes:
             raise IndexError(f"nodes {start}..{stop} of {self.n_nodes}")
         return np.array(self.box_[start:stop])
 
     def center(self, Py_ssize_t start, Py_ssize_t stop):
-        """Centres of the boxes of nodes start..stop-1, shape (stop - start, d).
+        """Return the centres of the boxes of nodes start..stop-1, shape (stop - start, d).
 
-        With an odd K the middle child has its parent's centre to the last bit.
+        For odd K the middle child has exactly the centre of its parent.
         """
         if not 0 <= start <= stop <= self.n_nodes:
             raise IndexError(f"nodes {start}..{stop} of {self.n_nodes}")
@@ -181,12 +181,12 @@ cdef class Tree:
         return self.depth_[node], self.index_[node], self.slot_[node]
 
     def evaluations(self, Py_ssize_t node):
-        """Return (number, sum) of the rewards told about one node."""
+        """Return (number, sum) of the rewards recorded for one node."""
         self.check_node(node)
         return self.n_evaluations_[node], self.reward_sum_[node]
 
     def find(self, Py_ssize_t depth, long long index):
-        """Node number of (depth, index), or -1 where the tree has no such node."""
+        """Return the number of node (depth, index), or -1 if the tree has no such node."""
         cdef Py_ssize_t node = 0, child, level
         cdef long long K = self.n_children, rest = index, power = 1
         if depth < 0 or rest < 0:
@@ -207,7 +207,7 @@ cdef class Tree:
     # -- changing ---------------------------------------------------------------------------
 
     def record(self, Py_ssize_t node, double reward):
-        """Count one evaluation of a node."""
+        """Record one evaluation of a node."""
         self.check_node(node)
         self.n_evaluations_[node] += 1
         self.reward_sum_[node] += reward
@@ -215,9 +215,9 @@ cdef class Tree:
     def split(self, Py_ssize_t node, boxes=None):
         """Turn a leaf into K children and return the number of the first.
 
-        Without ``boxes`` (2 to K, 2 d) the box is cut into K equal parts along its longest side
-        in units of the root box, ties to the lowest axis. Every cut multiplies that length by
-        1/K, so the axis is simply depth modulo d, exactly.
+        Without ``boxes`` (2 to K, 2 d), the box is cut into K equal parts along its longest side in
+        units of the root box; of equal sides, the lowest axis is cut. Every cut multiplies that
+        length by 1/K, so the axis is exactly depth modulo d.
         """
         cdef Py_ssize_t K = self.n_children, d = self.n_features, first = self.n_nodes
         cdef Py_ssize_t j, a, child, axis, n = K
@@ -268,7 +268,7 @@ cdef class Tree:
     # -- choosing ---------------------------------------------------------------------------
 
     cdef Py_ssize_t best_of_values(self, const unsigned char[::1] excluded) noexcept nogil:
-        """Leaf slot of the largest value; ties to the lowest depth, then the lowest index."""
+        """Return the leaf slot of the largest value; ties go to the lowest depth, then index."""
         cdef Py_ssize_t p, best = -1, node, chosen = -1
         cdef double top = -INFINITY, level, unit = 0.0
         cdef bint skip = excluded.shape[0] > 0
@@ -278,7 +278,7 @@ cdef class Tree:
                     top = self.value_[p]
                 if isfinite(self.value_[p]):
                     unit = max(unit, fabs(self.value_[p]))
-        # Under a kernel whose variance is small all values are: their unit is not 1.
+        # A kernel of small variance makes all values small, so their unit is not 1.
         level = top - tie_tolerance(top, min(1.0, unit))
         for p in range(self.n_leaves):
             node = self.leaf_[p]
@@ -295,7 +295,7 @@ cdef class Tree:
 
     def best_upper_bound(self, Posterior posterior, double beta, const double[::1] delta,
                          excluded=None):
-        """Leaf node with the largest mean + sqrt(beta var) + delta[depth], -1 if all excluded.
+        """Return the leaf of largest mean + sqrt(beta var) + delta[depth], -1 if all are excluded.
 
         ``posterior`` tracks the leaves under their slots; ``excluded`` is a uint8 mask over
         nodes.
@@ -322,9 +322,9 @@ cdef class Tree:
 
     cdef bring_promising(self, Posterior posterior, double beta, const double[::1] delta,
                          const unsigned char[::1] mask):
-        """Bring up the rows of all leaves that may have the largest bound, by what they may reach.
+        """Complete the rows of all leaves that may have the largest bound.
 
-        First some that may reach most, so that the largest bound of those is known.
+        Leaves of largest possible bound come first: their largest bound rules out other leaves.
         """
         cdef Py_ssize_t p, j, m = self.n_leaves, n = posterior.n
         cdef double top = -INFINITY
@@ -354,7 +354,7 @@ cdef class Tree:
 
     def known_leaves(self, Posterior posterior, double beta, const double[::1] delta,
                      Py_ssize_t max_depth):
-        """Leaf nodes, none below max_depth, with sqrt(beta var) <= delta[depth]."""
+        """Return the leaves with sqrt(beta var) <= delta[depth] and depth <= max_depth."""
         cdef Py_ssize_t p, h
         posterior.bring()
         if posterior.m != self.n_leaves:
@@ -371,7 +371,7 @@ cdef class Tree:
 
     def best_bound_within_parent(self, Posterior posterior, double beta,
                                  const double[::1] variation, excluded=None):
-        """Leaf node with the largest min(upper, parent's upper + variation[depth - 1])
+        """Return the leaf of largest min(upper, parent's upper + variation[depth - 1])
         + variation[depth], where upper = mean + sqrt(beta var); -1 if all are excluded.
 
         ``posterior`` tracks every node under its own number; ``excluded`` is a uint8 mask over
@@ -404,7 +404,7 @@ cdef class Tree:
         return self.leaf_[best] if best >= 0 else -1
 
     def best_empirical_bound(self, double log_term, const double[::1] delta, excluded=None):
-        """Leaf node with the largest mean reward + sqrt(log_term / evaluations) + delta[depth].
+        """Return the leaf of largest mean reward + sqrt(log_term / evaluations) + delta[depth].
 
         Leaves without evaluations come first.
         """
