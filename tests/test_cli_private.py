@@ -90,9 +90,12 @@ def test_it_says_what_is_protected_and_what_is_taken_to_be_public(table, tmp_pat
 
 
 def test_the_lowest_average_is_sought_as_well(table, tmp_path):
-    output = tmp_path / "result.json"
-    assert search(table, "--minimize", "--output", output, seed=1) == 0
-    assert column()[json.loads(output.read_text())["members"]].mean() < 1.0
+    found = []
+    for seed in range(4):
+        members = result_of(table, tmp_path, "--minimize", seed=seed)["members"]
+        found.append(column()[members].mean())
+    # Over 40 seeds 0.12 with a standard deviation of 0.13; the average of the table is 2.6.
+    assert np.mean(found) < 1.0
 
 
 def test_a_delta_that_promises_little_is_named(table, capsys):
@@ -174,15 +177,19 @@ def test_one_value_moves_only_the_answers_about_groups_that_hold_it(tmp_path, mo
 
 def test_a_search_spends_all_that_may_be_spent_and_no_more():
     X = np.round(np.random.default_rng(3).uniform(size=(N, 2)), 1)
-    given = Namespace(epsilon=3.0, delta=1e-6, target_range=(0, 10), seed=1, budget=None)
-    given.least = None
-    office = private.private_office(column(), given)
-    found = search_by_asking(MemoryTable(X, np.zeros(N)), office, given.least, given.budget)
-    spent = office.averages.spent_ / office.averages.rho
-    # Every row is in some of the first groups; those of the best boxes are in others as well.
-    assert spent.min() > 0.3 and spent.max() <= 1.0
-    assert spent[found.group.rows].mean() > 0.8
-    assert all(len(group.answers) == 1 for group in found.groups)
+    of_best = []
+    for seed in range(4):
+        given = Namespace(epsilon=3.0, delta=1e-6, target_range=(0, 10), seed=seed, budget=None)
+        given.least = None
+        office = private.private_office(column(), given)
+        found = search_by_asking(MemoryTable(X, np.zeros(N)), office, given.least, given.budget)
+        spent = office.averages.spent_ / office.averages.rho
+        # Every row is in some of the first groups; those of the best boxes are in others as well.
+        assert spent.min() > 0.3 and spent.max() <= 1.0
+        assert all(len(group.answers) == 1 for group in found.groups)
+        of_best.append(spent[found.group.rows].mean())
+    # Over 40 seeds 0.97 with a standard deviation of 0.04.
+    assert np.mean(of_best) > 0.8
 
 
 def test_small_tables_and_budgets_ask_for_larger_groups():
@@ -192,17 +199,26 @@ def test_small_tables_and_budgets_ask_for_larger_groups():
 
 
 @pytest.mark.skipif(not CALIFORNIA.exists(), reason="the census table is not there")
-@pytest.mark.parametrize(("epsilon", "least"), [(1, 350_000), (3, 390_000), (10, 390_000)])
-def test_census(epsilon, least, tmp_path):
-    """Without privacy the best group found has 393,896 on average; the table 206,856."""
+@pytest.mark.parametrize("epsilon", [1, 3, 10])
+def test_census(epsilon, tmp_path):
+    """Without privacy the best group found has 393,896 on average; the table 206,856.
+
+    Rounding differs between processors, and with it the group that some seeds find. Over 200 seeds
+    the average is 388,000 to 390,000 and its standard deviation 14,000 to 15,500. That eight seeds
+    average less than 350,000 then has a probability below 1e-6 (Chernoff).
+    """
     output = tmp_path / "result.json"
     words = ["--features", "longitude", "latitude", "--target", "median_house_value"]
     words += ["--epsilon", str(epsilon), "--delta", "1e-6", "--target-range", "0", "500001"]
-    assert main(["search", str(CALIFORNIA), *words, "--seed", "5", "--output", str(output)]) == 0
-    result = json.loads(output.read_text())
     values = np.genfromtxt(CALIFORNIA, delimiter=",", skip_header=1, usecols=8)
-    assert values[result["members"]].mean() >= least
-    assert result["privacy"]["epsilon_spent"] <= epsilon
+    found = []
+    for seed in range(8):
+        more = ["--seed", str(seed), "--output", str(output)]
+        assert main(["search", str(CALIFORNIA), *words, *more]) == 0
+        result = json.loads(output.read_text())
+        found.append(values[result["members"]].mean())
+        assert result["privacy"]["epsilon_spent"] <= epsilon
+    assert np.mean(found) >= 350_000
 
 
 @pytest.mark.parametrize(
