@@ -238,7 +238,7 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def dist(session: nox.Session) -> None:
-    """What is uploaded: metadata, contents, and the documentation from the sources in it."""
+    """Check the uploads: metadata, contents, and the documentation built from their sources."""
     session.install("pyroma>=5", "check-wheel-contents>=0.6", "twine>=6.1", "auditwheel>=6")
     session.install("validate-pyproject>=0.24", "packaging", "trove-classifiers")
     session.run("validate-pyproject", "pyproject.toml")
@@ -287,7 +287,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def asv(session: nox.Session) -> None:
-    """Speed and memory of this commit beside another one's: ``nox -s asv -- main``.
+    """Compare speed and memory of this commit with another: ``nox -s asv -- main``.
 
     The outcome is a table to read, ``benchmarks/results/asv/compared.txt``; it fails nothing.
     """

@@ -1,4 +1,4 @@
-"""What the benchmarks share: options, seeds, replications, tables, CSV files and figures."""
+"""Code shared by the benchmarks: options, seeds, replications, tables, CSV files, figures."""
 
 from __future__ import annotations
 

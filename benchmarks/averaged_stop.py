@@ -1,4 +1,4 @@
-"""What averaging over models does for `Stop` where kernel and noise are learned.
+"""Effect of averaging over models on `Stop` when kernel and noise are learned.
 
 ``python -m benchmarks.averaged_stop [--runs 20] [--seed 0] [--dimensions 1 2] [--output DIR]``
 draws functions from Gaussian processes of several smoothnesses at 101 arms in one dimension and at

@@ -1,4 +1,4 @@
-"""Whether intervals of 50, 80 and 95 % hold as often as they say, with everything learned.
+"""Coverage of the intervals at 50, 80 and 95 % when all hyperparameters are learned.
 
 ``python -m benchmarks.calibration [--runs 100] [--seed 0] [--answers 10 30 100] [--output DIR]``
 draws fresh problems: functions from Gaussian processes of three kinds of smoothness that are not

@@ -133,7 +133,7 @@ def run_ours(problem: Problem, seed: int, n_answers: int) -> tuple[float, float]
 
 
 def run_baybe(problem: Problem, seed: int, n_answers: int) -> tuple[float, float]:
-    """The same of a campaign of BayBE with its defaults."""
+    """Return the same measurements for a BayBE campaign with its defaults."""
     import pandas as pd
     from baybe import Campaign
     from baybe.constraints import ContinuousLinearConstraint
@@ -172,7 +172,7 @@ def run_baybe(problem: Problem, seed: int, n_answers: int) -> tuple[float, float
 
 
 def count_violations(n: int, seed: int) -> tuple[int, int]:
-    """How many of so many suggestions there were, and how many of them violated anything."""
+    """Return the number of suggestions, and how many of them violated a constraint."""
     from skgpb import GPUCBOptimizer
     from skgpb.domains import Box, Steps
 

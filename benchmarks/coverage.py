@@ -1,4 +1,4 @@
-"""Whether widths for functions of known norm hold: everywhere, for everything, at all times.
+"""Coverage of the widths for functions of known norm: all functionals, all rounds at once.
 
 ``python -m benchmarks.coverage [--runs 200] [--rounds 60] [--seed 0] [--output DIR]`` draws
 functions whose norm in the reproducing kernel Hilbert space is exactly B = 2, combinations of one
@@ -89,7 +89,7 @@ def covariances(kernel: Kernel, asked: list[np.ndarray]) -> np.ndarray:
 
 
 def optimizer_of(feedback: str, kernel: Kernel, seed: int) -> BaseBanditOptimizer:
-    """Return the search that chooses what is asked."""
+    """Return the search that chooses the queries."""
     bound = {
         "beta": "rkhs",
         "guarantee": Guarantee(B, failure_probability=DELTA),
@@ -176,7 +176,7 @@ def _largest(errors: np.ndarray, widths: np.ndarray) -> float:
 
 
 def clopper_pearson(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of a probability of which k of n draws were successes."""
+    """Return a confidence interval for a success probability, given k successes in n draws."""
     tail = 0.5 * (1.0 - level)
     lower = float(beta_distribution.ppf(tail, k, n - k + 1)) if k else 0.0
     upper = float(beta_distribution.ppf(1.0 - tail, k + 1, n - k)) if k < n else 1.0

@@ -1,4 +1,4 @@
-"""What it is worth not to know the length scale: drop what contradicts, learn, or be wrong.
+"""Regret with an unknown length scale: drop contradicted models, learn, or use a wrong one.
 
 ``python -m benchmarks.length_scales [--runs 40] [--budget 60] [--seed 0] [--output DIR]`` plays
 functions of norm 2 under RBF kernels of length scale 0.05, 0.1 and 0.4 at 101 points, noise of
@@ -7,7 +7,7 @@ and nothing to learn; 0.8, learned by likelihood; or 0.8 with optimizer="consist
 eleven length scales from 0.8 down to 0.025 take turns and those that contradict the answers are
 dropped. Both learn whenever answers have grown by a quarter.
 
-Printed is the mean regret of what was asked per round and that of what is recommended at the end,
+The script prints the mean regret of the queries per round and of the final recommendation,
 with standard errors, in percent of the largest value less the smallest.
 """
 

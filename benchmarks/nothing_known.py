@@ -1,4 +1,4 @@
-"""What is lost where neither scale, noise nor length scales are known.
+"""Regret when neither scale, noise nor length scales are known.
 
 ``python -m benchmarks.nothing_known [--runs 20] [--seed 0] [--budget 100] [--peers]
 [--output DIR]``
@@ -35,7 +35,7 @@ LENGTH_SCALE, N_CANDIDATES, SQRT_BETA = 0.3, 1000, 2.0
 
 
 class NothingKnown(Skgpb):
-    """What the user guide recommends where nothing is known."""
+    """Return the search that the user guide recommends when nothing is known."""
 
     label = "skgpb GP-UCB"
 

@@ -1,11 +1,11 @@
-"""What a width that always holds costs in regret, against the defaults.
+"""Regret of a width that always holds, compared with the defaults.
 
 ``python -m benchmarks.price_of_width [--runs 40] [--budget 150] [--seed 0] [--output DIR]`` plays
 functions of norm 2 for five kernels, as ``benchmarks.coverage`` draws them, with each search given
 the kernel and the noise (standard deviation 0.2): GP-UCB over 101 points and GPOO over averages of
 cells, by their theory, by ``beta=4`` and by ``beta="rkhs"`` with the true norm and twice as much.
 
-Printed is the mean regret of what was asked per round and that of what is recommended at the end,
+The script prints the mean regret of the queries per round and of the final recommendation,
 over all functions and kernels, with standard errors. Regret is against the best point of a grid for
 GP-UCB, and against the best cell of the finest level for GPOO.
 """

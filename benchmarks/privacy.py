@@ -1,4 +1,4 @@
-"""What privacy costs a search: ``python -m skgpb search --epsilon`` at several budgets.
+"""Cost of privacy: ``python -m skgpb search --epsilon`` at several budgets.
 
     python -m benchmarks.privacy [--epsilon 0.1 0.3 1 3 10] [--delta 1e-6] [--runs 10] [--seed 0]
         [--table country] [--output DIR]
@@ -9,7 +9,7 @@ of an answer, questions, and what the accountant says was spent: of zCDP, its ep
 epsilon that noise of a continuous Gaussian would have exactly, which no account can be below.
 
 Tables: ``country`` is made up, 20,000 households along a coast; ``census`` is California's, 20,640
-groups of blocks, which scikit-learn downloads once where no copy is beside the checkout.
+groups of blocks, which scikit-learn downloads once unless the parent folder has a copy.
 """
 
 from __future__ import annotations

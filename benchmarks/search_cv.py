@@ -339,7 +339,7 @@ def known_rows(path: Path) -> list[Row]:
 
 
 def play(options: Any, path: Path) -> list[Row]:
-    """Play what is asked for and not in the file yet; all rows that are asked for."""
+    """Run the requested cases that the file lacks, and return all requested rows."""
     rows = {(row.task, row.label, row.seed): row for row in known_rows(path)}
     asked = []
     for name in options.methods:

@@ -1,4 +1,4 @@
-"""Whether what `Stop` claims holds, and how much earlier it stops than confidence bounds would.
+"""Check the claims of `Stop`, and how much earlier it stops than confidence bounds would.
 
 ``python -m benchmarks.stopping [--runs 200] [--seed 0] [--output DIR]`` draws functions from
 Gaussian processes of three kernels at 101 points, with noise of standard deviation 0.3. GP-UCB with
@@ -44,7 +44,7 @@ def function(kernel: Kernel, rng: np.random.Generator) -> np.ndarray:
 
 
 def bounds_meet(optimizer: GPUCBOptimizer) -> bool:
-    """Whether no upper bound is epsilon above the lower bound of the recommendation."""
+    """Return whether all upper bounds are within epsilon of the recommendation's lower bound."""
     posterior = optimizer.posterior([])
     width = sqrt(optimizer.exploration(posterior)) * posterior.std
     best = int(np.argmax(posterior.mean))

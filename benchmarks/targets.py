@@ -3,12 +3,12 @@
     python -m benchmarks.targets [--half confirming] [--methods kg gpoo ucb ei botorch optuna-tpe]
         [--dimensions 1 2 4] [--noise 1 10] [--volume no yes] [--runs 20] [--seed 0] [--budget 60]
 
-Four functions in each of 1, 2 and 4 dimensions, two of which were there to choose defaults by; the
-other two, the default, say how good these are. Runs go to the functions in turn. An answer is the
-average over a cell with noise of 1 or 10 % of the range of f, for all cells alike, or for cells of
-the wanted side, with a variance in inverse proportion to the volume. Who asks for points is told
-the average over the cell of the wanted side around it. Nobody is
-told how large the noise is.
+There are four functions in each of 1, 2 and 4 dimensions. Two served to choose the defaults; the
+other two, used unless you say otherwise, show how good these defaults are. Runs go to the functions
+in turn. An answer is the average over a cell with noise of 1 or 10 % of the range of f, for all
+cells alike, or for cells of the wanted side, with a variance in inverse proportion to the volume.
+Who asks for points is told the average over the cell of the wanted side around it. Nobody is told
+how large the noise is.
 
 Printed is the regret of the cell that is recommended at the end, in percent of the range of f:
 how far its average is below that of the best cell of this side, wherever it lies. Rows that were
@@ -139,7 +139,7 @@ def gpoo(oracle: Oracle, seed: int, budget: int) -> np.ndarray:
 
 
 def gpoo_to_side(oracle: Oracle, seed: int, budget: int) -> np.ndarray:
-    """The same where no cell is asked whose sides are less than half of the wanted one."""
+    """Run the search without cells whose sides are below half those of the wanted cell."""
     target = oracle.target
     depth = target.d * int(np.ceil(np.log2(1.0 / target.side))) - 1
     optimizer = GPOOOptimizer(
@@ -162,7 +162,7 @@ def at_centers(rule: type) -> Callable:
 
 
 def peer(method: type) -> Callable:
-    """A peer over the centres of cells, of which its unit cube is made."""
+    """Return a peer that searches the centres of cells, scaled to its unit cube."""
 
     def play(oracle: Oracle, seed: int, budget: int) -> np.ndarray:
         target = oracle.target

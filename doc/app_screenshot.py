@@ -31,7 +31,7 @@ COLOURS = 128
 
 
 def growth(temperature: float, salt: float, catalyst: str) -> float:
-    """What the experiment would measure, in per cent."""
+    """Return the result of the simulated experiment, in per cent."""
     away = 6.0 * (math.log10(salt) + 2.5) ** 2 + 0.02 * (temperature - 63.0) ** 2
     return round(60.0 - away + 4.0 * (catalyst == "B"), 1)
 

@@ -75,7 +75,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def arrows(package: Path = PACKAGE) -> set[tuple[str, str]]:
-    """Pairs of different rooms of which the first imports the second."""
+    """Return the pairs of different rooms in which the first imports the second."""
     found = set()
     for path in package.rglob("*.py"):
         inside = path.relative_to(package).parts[0].removesuffix(".py")

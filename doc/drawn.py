@@ -91,7 +91,7 @@ def draw_all(app: Sphinx) -> None:
 
 
 class Drawn(Figure):
-    """A figure that a script draws: the light picture, and beside it the dark one."""
+    """A figure drawn by a script: a light and a dark picture."""
 
     required_arguments = 1
     option_spec = {"alt": directives.unchanged_required}

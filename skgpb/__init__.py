@@ -81,7 +81,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for: the command line starts before SciPy does."""
+    """Import names on first access, so that the command line starts without loading SciPy."""
     if name in __all__:
         home = {
             "CombinatorialBandit": "skgpb.optimizers.combinatorial",

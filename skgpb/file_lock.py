@@ -22,8 +22,8 @@ class FileLock:
 
     A thread that holds it may take it again.
 
-    It is on a file of its own beside the one it is for, since that one is replaced. The name is
-    removed with the lock, so that nothing stays behind.
+    The lock is on a separate file in the same folder, because the file itself is replaced. The name
+    is removed with the lock, so that nothing stays behind.
 
     Parameters
     ----------

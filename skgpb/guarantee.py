@@ -24,8 +24,9 @@ class Guarantee(DocumentedMixin, BaseEstimator):
         B, a bound on the norm of f in the reproducing kernel Hilbert space of ``kernel``. It is a
         property of the unknown f: in experiments an oracle, in practice a guess.
     noise_bound : float, default=None
-        R: the noise is R-sub-Gaussian, in units of the reward; that of an answer with a noise
-        variance of its own in proportion. None stands for sqrt(alpha), which Gaussian noise is.
+        R: the noise is R-sub-Gaussian, in units of the reward, and scales with the noise variance
+        of an answer that has its own. None stands for sqrt(alpha), which is exact for Gaussian
+        noise.
     misspecification : float, default=0.0
         epsilon, in units of the reward: f differs by at most so much from a function of norm at
         most ``norm_bound``.

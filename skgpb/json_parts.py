@@ -49,7 +49,7 @@ def n_values(text: str | bytes) -> int:
 
 
 def read_document(text: str, long: str) -> Any:
-    """Parse a JSON document of which one member may be a long list.
+    """Parse a JSON document with one member that may be a long list.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ Method = TypeVar("Method", bound=Callable)
 
 
 class StateLock(type(RLock())):  # type: ignore[misc]  # RLock is a function
-    """A reentrant lock of which copies and pickles are new ones, not held by anybody."""
+    """A reentrant lock whose copies and pickles are new, unheld locks."""
 
     #: Whether what it guards is a copy that nobody else knows, on its way into a pickle.
     private = False

@@ -267,7 +267,7 @@ def write(
 ) -> None:
     """Write a file so that at every moment, whatever fails, a whole one is there.
 
-    It is written beside its place, forced to the disk and moved there in one step. Links are
+    It is written to a temporary file in the same folder, synced, and renamed. Links are
     followed, and the permissions are those of the file replaced, or else the usual ones.
     """
     text = written(document, "events").encode("ascii")
@@ -300,7 +300,7 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
     Raises
     ------
     OSError
-        Where it cannot be written; it names ``path``, not the file beside it.
+        If it cannot be written. The error names ``path``, not the temporary file.
     """
     given, path = str(path), Path(path)
     if path.exists() and not path.is_file():
@@ -317,13 +317,13 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
         except OSError as error:
             if error.errno is None:
                 raise
-            # The user knows nothing of the file beside it.
+            # The user does not know about the temporary file.
             raise type(error)(error.errno, error.strerror, given) from None
     _sync_directory(path.parent)
 
 
 def _check_size(text: bytes) -> None:
-    """Refuse a document that is larger than that of any run."""
+    """Refuse a document that is larger than any run produces."""
     values = n_values(text)
     if len(text) > LARGEST_DOCUMENT or values > LARGEST_NUMBER_OF_VALUES:
         raise ValueError(
@@ -356,7 +356,7 @@ def _replace_unseen(path: Path, data: bytes, mode: int | None) -> None:
 
 
 def _replace(path: Path, data: bytes, mode: int | None) -> None:
-    """Replace a file by one written beside it, which only a kill leaves behind."""
+    """Replace a file by a temporary one, which remains only if the process is killed."""
     beside = path.with_name(f".{secrets.token_hex(8)}.skgpb")
     try:
         with open(beside, "xb") as file:
@@ -413,7 +413,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Array
 
 
 def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the notes that were saved beside a run, empty where there are none.
+    """Return the notes that were saved with a run, empty if there are none.
 
     Parameters
     ----------
@@ -440,7 +440,7 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _member(archive: zipfile.ZipFile, name: str, largest: int) -> bytes:
-    """Read a member of at most so many bytes; zipfile never expands more than is announced."""
+    """Read a member of at most ``largest`` bytes; zipfile never expands beyond the stated size."""
     info = archive.getinfo(name)
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{name} is compressed in a way that runs are not")

@@ -23,7 +23,7 @@ logger: logging.Logger = logging.getLogger("skgpb")
 # Warnings of a library must not be printed where a program has set up no logging.
 logger.addHandler(logging.NullHandler())
 
-# Where lines cannot be written over, so many are printed in a run.
+# Number of progress lines of a run, if a line cannot be overwritten.
 LINES = 10
 
 

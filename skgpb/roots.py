@@ -149,7 +149,7 @@ def joint_draws(mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state:
 
 
 class PivotedRoot:
-    """Joint draws at points of which few tell all: by a pivoted Cholesky factor P of the prior.
+    """Joint draws by a pivoted Cholesky factor P of the prior, when a few points determine f.
 
     Given f at the r pivots, f at the other points is known but for a share of 1e-8 of the prior
     variance, with or without data. So f is drawn at the pivots from their posterior, of covariance

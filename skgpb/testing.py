@@ -450,7 +450,7 @@ class OptimizerContract:
     # -- to stop and to go on -----------------------------------------------------------------
 
     def test_clones_play_the_same_run(self) -> None:
-        """The same seed gives the same run, without global random numbers."""
+        """Equal seeds give equal runs, and global random numbers are not used."""
         state = np.random.get_state()[1].copy()  # type: ignore[index]  # noqa: NPY002
         optimizer = self.played(8)
         fresh = clone(optimizer)
@@ -550,7 +550,7 @@ class OptimizerContract:
         assert "callback" in result.message
 
     def test_a_parallel_run_is_the_loop_over_batches(self) -> None:
-        """So many jobs, so many queries at a time."""
+        """A run with n jobs equals a loop over batches of n queries."""
         by_run, by_hand = self.make(), self.make()
         if "n_jobs" not in inspect.signature(by_run.run).parameters:
             pytest.skip("takes one query at a time")

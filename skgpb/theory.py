@@ -75,7 +75,7 @@ def near_optimal_cells(
     bounds : array-like of shape (d, 2)
         The box.
     delta : array-like of shape (n_depths,)
-        :math:`\delta(h)` for h = 0, 1, ...; so many depths are counted.
+        :math:`\delta(h)` for h = 0, 1, ...; their number is the number of depths counted.
     optimum : float
         Largest value of the function.
     n_children : int, default=2
@@ -121,7 +121,8 @@ def near_optimality_dimension(
 
     The dimension is the slope of the logarithms, at least 0, and C the smallest for which the bound
     of Lemma 2 of [Zhang2022]_ holds at all depths that were counted. With the radii of cells or
-    balls as ``delta`` and a ``factor`` of 1 it is that of Remarks 10 and 15 of [Shekhar2018]_.
+    balls as ``delta`` and a ``factor`` of 1, it is the dimension of Remarks 10 and 15 of
+    [Shekhar2018]_.
 
     Parameters
     ----------
@@ -178,7 +179,7 @@ def gpoo_bound(
     delta, counts : array-like of shape (max_depth + 1,)
         :math:`\delta(h)` and the number of cells, :func:`near_optimal_cells`.
     beta : float or array-like of shape (k,)
-        Factor of the variance after n answers, that of Lemma 1.
+        Factor of the variance after n answers, as in Lemma 1.
     noise_variance : float
         :math:`\sigma^2`.
     n_children : int, default=2
@@ -477,8 +478,8 @@ def dimension_bound(
     noise_variance : float
         :math:`\sigma^2`.
     visits : int, default=1
-        In contexts a region is asked at various points. :math:`q_h` is for points that are no
-        farther apart than :math:`g_h` allows for; into so many such parts contexts divide a cell.
+        In contexts a region is asked at various points, and :math:`q_h` holds for points no farther
+        apart than :math:`g_h` allows. ``visits`` is the number of such parts of a cell.
 
     Returns
     -------

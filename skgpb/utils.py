@@ -217,7 +217,7 @@ def check_size(n: Any, name: str, least: int = 1, most: int = MOST_POINTS) -> in
 
 
 def check_draws(n_samples: Any, n_points: int = 1) -> int:
-    """Return a number of draws at so many points, an integer within limits."""
+    """Check and return the number of joint draws at ``n_points`` points."""
     return check_size(n_samples, "n_samples", 0, MOST_DRAWN // max(1, n_points))
 
 

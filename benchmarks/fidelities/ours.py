@@ -39,7 +39,7 @@ class KG:
 
 
 class KGAlone(KG):
-    """The same where the cheap function is not looked at."""
+    """Run the search without the low-fidelity function."""
 
     label = "skgpb KG, high fidelity alone"
 

@@ -19,7 +19,7 @@ CANDIDATES = 1000
 
 
 class BoTorch:
-    """What both rules share: the model, its price, the recommendation."""
+    """Code shared by both rules: the model, the cost, the recommendation."""
 
     def __init__(self, d: int, price: float, seed: int) -> None:
         import torch

@@ -1,4 +1,4 @@
-"""What the reproductions of the DAGP-UCB paper share: the family, tables, curves, options."""
+"""Code shared by the reproductions of the DAGP-UCB paper: rules, tables, curves, options."""
 
 from __future__ import annotations
 

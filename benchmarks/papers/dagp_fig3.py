@@ -56,7 +56,7 @@ def build(member: Member, problem: ArmsProblem) -> Any:
 
 
 def functions(kernel: str, seed: int, n_functions: int) -> list[ArmsProblem]:
-    """Draw functions, the first of which do not depend on their number."""
+    """Draw functions; a larger ``n_functions`` extends the same sequence."""
     seeds = np.random.SeedSequence(seed).spawn(n_functions)
     return [gp_draw(kernel, random_state=int(each.generate_state(1)[0])) for each in seeds]
 

@@ -18,7 +18,7 @@ evaluations, of
 
 Below stands what the paper sets against it: the maximum information gain gamma_n (equation 1.5), in
 nats, and the information-type bound sqrt(n gamma_n log n) of equation 1.4 with a constant of 1.
-gamma_n is that of the whole process, with n scales, as those that are cut off are what makes it
+gamma_n is computed for the whole process with n scales, since the scales cut off are what makes it
 large: evaluations are chosen greedily among one point for each scale. On the first example, whose
 scales are independent and each largest there, that is gamma_n; on the second it is a lower bound.
 Appendix A.2 assumes noise below a_n there, hence the row with a noise of a_100. "as played" is the
@@ -280,7 +280,7 @@ def save_figure(path: Path, curves: dict, gains: dict, seed: int) -> None:
             runs = curves[example, algorithm]
             if example == 2 or algorithm == ALGORITHMS[0]:
                 draw_curve(middle, t, runs, **line)
-            else:  # the same band, which is that of the draws
+            else:  # the same band as the draws
                 middle.plot(t, runs.mean(axis=0), **line)
         middle.set(xlabel="evaluations t", ylabel="cumulative regret", xlim=(1, N))
         if example == 1:

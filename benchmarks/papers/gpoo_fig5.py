@@ -42,7 +42,7 @@ LENGTH_SCALES = (0.05, 0.01)
 
 
 class Case(NamedTuple):
-    """What a curve is of."""
+    """A curve of the figure."""
 
     length_scale: float
     beta: str

@@ -67,7 +67,7 @@ def point_regret(
 ) -> Iterator[dict]:
     """Regret of a point recommended, and mean regret of the answers so far, at checkpoints.
 
-    With aggregated feedback the regret is that of the cell around the point.
+    With aggregated feedback, it is the regret of the cell around the point.
     """
     noise = np.random.default_rng([seed, 1]).standard_normal(budget)
     optimizer = method(problem.d, problem.noise, seed)

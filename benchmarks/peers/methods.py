@@ -27,7 +27,7 @@ class Method:
 
     #: Whether a history can be told at once, in ``fill``.
     fillable = True
-    #: What has to be installed beside ``package``.
+    #: Distributions to install in addition to ``package``.
     needs: tuple[str, ...] = ()
 
     def __init__(self, d: int, noise: float, seed: int, length_scale: float | None = None) -> None:
@@ -74,7 +74,7 @@ class Random(Method):
 
 
 class Skgpb(Method):
-    """What the optimizers of skgpb share."""
+    """Base of the optimizers of skgpb."""
 
     package = "skgpb"
     fillable = False

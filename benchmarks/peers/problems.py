@@ -1,4 +1,4 @@
-"""What the optimizers are compared on: functions over the unit cube, maximised, with noise.
+"""Problems of the comparison: noisy functions over the unit cube, to be maximised.
 
 ``value`` is f at points (n, d) of the unit cube and ``optimum`` its largest value. Aggregated
 problems answer with the mean of f over the cell of side ``side`` around a point, cut off at the

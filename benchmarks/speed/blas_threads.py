@@ -1,11 +1,11 @@
-"""One BLAS thread against as many as there are cores, idle and beside busy processes.
+"""One BLAS thread compared with one per core, on an idle and on a busy machine.
 
     python -m benchmarks.speed.blas_threads [--runs 3] [--seed 0] [--busy 4] [--sizes 10 30 60 100]
 
-Values and gradients of a likelihood of n answers in four dimensions, of which learning consists,
-are computed in turn with one BLAS thread and with one for each core. Printed for every n are
+Learning consists of values and gradients of a likelihood. They are computed for n answers in four
+dimensions, in turn with one BLAS thread and with one for each core. Printed for every n are
 ratios within one run, medians over the runs: the wall time and the processor time with many threads
-over those with one, where nothing else runs, and beside --busy processes that multiply matrices.
+over those with one, first alone, then while --busy processes multiply matrices.
 Start it on an idle machine, without OPENBLAS_NUM_THREADS, MKL_NUM_THREADS and OMP_NUM_THREADS.
 """
 

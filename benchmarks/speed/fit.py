@@ -3,7 +3,7 @@
     python -m benchmarks.speed.fit [--parts given learned] [--threads 1 2] [--dimensions 2 6 10]
         [--given 5000] [--learned 2000] [--runs 3] [--seed 0]
 
-Every figure is that of the first call in a process of its own, with as many threads of BLAS as the
+Every figure is of the first call in a process of its own, with as many threads of BLAS as the
 column says; of several runs, which alternate, the one of least time counts. Memory is the peak of
 what is resident beyond what was before the call, data and imports included. ``given`` are fits with
 hyperparameters as they are, ``learned`` those that maximise the marginal likelihood. The columns:
@@ -41,7 +41,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def data(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points of the unit cube, and noisy values of a function of which later axes say less."""
+    """Return points of the unit cube and noisy values of a function; later axes matter less."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, d))
     f = (np.sin(6 * X + np.arange(d)) / np.arange(1, d + 1)).sum(axis=1)

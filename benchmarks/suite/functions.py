@@ -2,7 +2,7 @@
 
 Defaults are chosen on the half "choosing"; what is published is the half "confirming", on which
 nothing was chosen. The split is by the order of the table, fixed before anything was measured:
-functions of one kind come in pairs, of which one goes into either half.
+functions of one kind come in pairs, one for each half.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def plateaus(X: np.ndarray) -> np.ndarray:
 
 
 def cliff(X: np.ndarray) -> np.ndarray:
-    """Half of the cube at the bottom, and a hill right beside the cliff."""
+    """A lowest plateau over half of the cube, and a hill right at the edge of the cliff."""
     return np.where(X[:, 0] < 0.55, -1.0, bowl(X) - (X[:, 0] - 0.6) ** 2)
 
 

@@ -4,13 +4,13 @@
         [--names NAME ...] [--each] [--verdicts | --asked] [--runs 2] [--seed 0] [--output DIR]
 
 Each run cuts every table into two halves, searches one and judges by the other, and the reverse.
-Gains are averages of the group over the other half, above that of all its rows, in standard
+A gain is the average of the group minus the average of all rows over the other half, in standard
 deviations. Groups have at least 1 % or 5 % of the rows, and at least five. Defaults of the search
 were chosen on every second table, ``--half choosing``, and judged by the others. ``--verdicts``
 plays what is said about new rows instead: how often noise of five laws is called real, how often
 planted groups of half a standard deviation are, and how often intervals hold. ``--asked`` asks for
 averages with noise, or within a budget of privacy, see ``benchmarks.tables.asked``: gains are true
-averages of the group above that of the table, in standard deviations.
+averages of the group minus the average of the table, in standard deviations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one would use instead: each returns a function that says which rows are in the group.
+"""Alternative methods; each returns a function that tells which rows are in its group.
 
 Packages for subgroups and slices (pysubgroup 0.9, sliceline 0.3) need a NumPy older than 2.
 """

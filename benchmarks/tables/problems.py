@@ -1,4 +1,4 @@
-"""Tables to search: real ones, and planted ones of which more rows can be drawn."""
+"""Tables to search: real tables, and tables with a planted group and unlimited rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.tree import DecisionTreeRegressor
 
 FILE = Path("shared") / "data" / "california_housing.csv"
-# Beside the checkout, or above it.
+# In the parent folder of the checkout, or further up.
 CALIFORNIA = next(
     (above / FILE for above in Path(__file__).parents if (above / FILE).exists()), FILE
 )
@@ -232,7 +232,7 @@ MAKERS: list[tuple[Callable[..., Problem], tuple]] = [
 
 
 def synthetic(seed: int = 0) -> list[Problem]:
-    """All planted tables, of which each seed draws others."""
+    """Return all tables with a planted group; each seed draws different ones."""
     return [
         make(np.random.default_rng([seed, i]), *sizes) for i, (make, sizes) in enumerate(MAKERS)
     ]

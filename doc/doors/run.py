@@ -26,14 +26,14 @@ ROUNDS = 20
 
 
 class Run(NamedTuple):
-    """What a script printed, and the figures that it saved, the first one first."""
+    """The output of a script, and the figures that it saved, in order."""
 
     printed: str
     figures: list[Figure]
 
 
 def outcome(printed: str) -> str:
-    """What the simulated experiment gives, at the settings that were printed last."""
+    """Return the answer of the simulated experiment at the settings printed last."""
     settings = re.findall(r"temperature +(\S+)\n +salt +([\d.e-]+)\n", printed)[-1]
     temperature, salt = map(float, settings)
     return f"{5 - ((temperature - 60) / 25) ** 2 - (math.log10(salt) + 2) ** 2:.2f}"

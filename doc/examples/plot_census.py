@@ -153,5 +153,5 @@ for _ in range(60):
 best = rich.recommend()
 mean, std = rich.predict_query(best, return_std=True)
 share, low, high = to_proportion(mean[0], std[0])
-print(f"recommended: a group of which {share:.0%} earn more ({low:.0%} to {high:.0%})")
+print(f"recommended: a group in which {share:.0%} earn more ({low:.0%} to {high:.0%})")
 print(f"in truth {(income[best.members] > 80).mean():.0%}, of everybody {(income > 80).mean():.0%}")

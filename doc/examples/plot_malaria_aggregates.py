@@ -54,7 +54,7 @@ n_people = 4000
 
 
 def survey(query, rng):
-    """What a survey in a district tells: the root of cases per person."""
+    """Return the result of a survey in a district: the square root of cases per person."""
     number = nearest_seat(query.a)[1]
     people = rng.choice(np.flatnonzero(district == number), size=n_people)
     return from_rate(rng.poisson(incidence(homes[people])).sum(), exposure=n_people)

@@ -1,4 +1,4 @@
-"""What is lost, by which method: two of the tables that the benchmarks print and keep."""
+"""Regret by method: two of the tables that the benchmarks print."""
 
 import re
 from pathlib import Path

@@ -24,7 +24,7 @@ def draw() -> Figure:
         algorithm = bounds.BOUNDS[name]
         which = [each for each in bounds.BOUNDS if bounds.BOUNDS[each] == algorithm].index(name)
         runs = [bounds.curves(algorithm, n, seed)[which] for seed in spawn_seeds(0, N_RUNS)]
-        # What is less is the rounding of the best value, which is that of a grid.
+        # The best value comes from a grid, so regret may be slightly negative.
         regret, bound, worst = np.maximum(runs, 1e-6).swapaxes(0, 1)
         ax.loglog(t, regret.T, color=BLUE, lw=0.8)
         ax.lines[-1].set_label("three runs")

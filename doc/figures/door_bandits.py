@@ -1,4 +1,4 @@
-"""What the script of the door draws."""
+"""The figure that the script of the page draws."""
 
 from doors.run import run
 from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""What the commands of the door print and draw."""
+"""The output and the figure of the commands of the page."""
 
 from doors.run import run
 from drawn import DOC, FOLDER

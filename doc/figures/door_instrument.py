@@ -1,4 +1,4 @@
-"""What the script of the door prints and draws."""
+"""The output and the figure of the script of the page."""
 
 from doors.run import run
 from drawn import DOC, FOLDER

@@ -1,4 +1,4 @@
-"""What the command of the door prints, and the first picture of its report."""
+"""The output of the command of the page, and the first picture of its report."""
 
 from unittest.mock import patch
 

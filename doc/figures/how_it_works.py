@@ -1,4 +1,4 @@
-"""The same search after 5, 8 and 25 answers."""
+"""One search after 5, 8 and 25 answers."""
 
 import numpy as np
 from drawn import BLUE, GREEN, INK, ORANGE

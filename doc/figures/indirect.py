@@ -1,4 +1,4 @@
-"""What is wanted, what can be measured, and what a search makes of it."""
+"""The target, the possible measurements, and the result of a search."""
 
 import numpy as np
 from drawn import BLUE, GREEN, INK, ORANGE

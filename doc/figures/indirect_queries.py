@@ -1,4 +1,4 @@
-"""What is learned from pairs: the weights that a query puts on the inputs."""
+"""The weights of a query on the inputs, learned from pairs."""
 
 import numpy as np
 from drawn import BLUE, GREY, ORANGE

@@ -21,7 +21,7 @@ def in_batches(durations: np.ndarray) -> list[tuple[int, float, float]]:
 
 
 def as_they_arrive(durations: np.ndarray) -> list[tuple[int, float, float]]:
-    """The same for evaluations that begin as soon as a worker is free."""
+    """Draw evaluations that begin as soon as a worker is free."""
     free, bars = np.zeros(WORKERS), []
     for duration in durations:
         worker = int(free.argmin())

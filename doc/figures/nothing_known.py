@@ -1,4 +1,4 @@
-"""What a search that was told nothing asks, and what it believes in the end."""
+"""The queries and the final posterior of a search with default settings."""
 
 import numpy as np
 from drawn import INK, RED

@@ -1,4 +1,4 @@
-"""What private searches find of what could be found, over epsilon, as the benchmark printed it."""
+"""The part of the possible gain that private searches find, over epsilon (printed results)."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was asked, what is known of f from it, and what is decided: three views of one posterior."""
+"""Queries, the posterior of f, and the decision: three views of one posterior."""
 
 import numpy as np
 from drawn import BLUE, GREEN, GREY, INK, ORANGE

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-# What is installed has no sources beside it; a checkout has them before they are compiled.
+# An installed package has no .pyx files here; a checkout has them before they are compiled.
 for _source in Path(__file__).parent.glob("*.pyx"):
     if find_spec(f"{__name__}.{_source.stem}") is None:
         raise ImportError(

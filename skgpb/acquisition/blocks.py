@@ -94,7 +94,7 @@ def log_det_ratio(answers: np.ndarray, noise: np.ndarray) -> float:
     answers : ndarray of shape (k, k)
         S, the covariance of an answer, noise included.
     noise : ndarray of shape (k, k)
-        R, that of its noise.
+        R, the covariance of its noise.
     """
     S, R, variances = answers, noise, np.diag(noise)
     if np.count_nonzero(R - np.diag(variances)):

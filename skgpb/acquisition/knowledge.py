@@ -40,7 +40,7 @@ def log_knowledge_gradient(
     >>> from skgpb.acquisition.knowledge import log_knowledge_gradient
     >>> covariance = np.array([[1.0, 0.0], [0.0, 0.0]])
     >>> gain = np.exp(log_knowledge_gradient(np.zeros(2), covariance, np.ones(2), np.zeros(2)))
-    >>> gain.round(4)  # 1 / sqrt(2 pi): that of the larger of N(0, 1) and 0
+    >>> gain.round(4)  # 1 / sqrt(2 pi), the mean of max(Z, 0)
     array([0.3989, 0.    ])
     """
     total = var + noise

@@ -26,9 +26,9 @@ CORNERS = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
 
 
 def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Numbers of the best points, N_STARTS at most, no two within a tenth of the sides.
+    """Return the indices of at most N_STARTS best points, more than a tenth of a side apart.
 
-    Of those that tie the first comes first.
+    Tied points keep their order.
     """
     side = box[:, 1] - box[:, 0]
     left = np.flatnonzero(~np.isnan(values))
@@ -52,9 +52,9 @@ def maximise_in_box(
 ) -> tuple[np.ndarray, float]:
     """Projected BFGS from several starts in step: one call looks at all of them, see D-H23.
 
-    ``function`` takes points (n, d) and returns values (n,). Slopes and bends are differences. Of
-    ends that tie, see D-G1, that of the first start is returned, with the value there; ``unit`` is
-    that of what values are computed from.
+    ``function`` takes points (n, d) and returns values (n,). Derivatives are finite
+    differences. If several ends tie (D-G1), the end of the first start is returned, with its value.
+    ``unit`` is the unit of the quantities that the values are computed from.
     """
     lower, side = box[:, 0], box[:, 1] - box[:, 0]
     best, tops = starts.copy(), np.full(len(starts), -np.inf)
@@ -62,7 +62,7 @@ def maximise_in_box(
     def look(U: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values (k,), slopes and bends along the axes (k, d), at points U of the unit cube."""
         k, d = U.shape
-        # Two steps along each axis: one ahead and one behind, beside a face both inwards.
+        # Two steps along each axis: one forward and one back, or both inwards at a face.
         inwards = (U < STEP).astype(np.float64) - (U > 1.0 - STEP)
         steps = STEP * (2.0 * inwards[:, np.newaxis] + [[1.0], [-1.0]])
         around = U[:, np.newaxis, np.newaxis] + steps[..., np.newaxis] * np.eye(d)
@@ -113,9 +113,9 @@ def polished(
 ) -> tuple[np.ndarray, float]:
     """Move the end of a search to where it is on every processor, with the value there.
 
-    A search ends where little is left to be gained, and where that is depends on rounding. A sharp
-    maximum is found exactly, and the digits that rounding is in are cut off; of any other one, as a
-    ridge is, so many are cut off as make no difference to the value.
+    A search ends where the remaining gain is small, and rounding decides where exactly. A sharp
+    maximum is found exactly, and the digits affected by rounding are cut off. For any other
+    maximum, such as a ridge, digits are cut off as long as the value does not change.
     """
     lower, side = box[:, 0], box[:, 1] - box[:, 0]
     u = (best - lower) / side
@@ -134,7 +134,7 @@ def polished(
 def sharp_maximum(
     function: Callable[[np.ndarray], np.ndarray], u: np.ndarray, unit: float
 ) -> np.ndarray | None:
-    """Return where slopes vanish beside a point of the unit cube; None if it is no sharp maximum.
+    """Return where slopes vanish near a point of the unit cube; None if it is no sharp maximum.
 
     Newton's method, by differences that are so wide that rounding hardly counts.
     """
@@ -142,7 +142,7 @@ def sharp_maximum(
     axes, (first, second) = np.arange(d), np.triu_indices(d, 1)
     pairs = np.arange(len(first))
     for turn in range(N_POLISHES):
-        # Beside a face the nodes move inwards, and the quartic through them is differentiated at u.
+        # Near a face the nodes move inwards, and the quartic through them is differentiated at u.
         middle = np.clip(u, 2.0 * WIDE, 1.0 - 2.0 * WIDE)
         nodes, corners = np.tile(u, (d, 5, 1)), np.tile(u, (len(first), 4, 1))
         nodes[axes, :, axes] = middle[:, np.newaxis] + WIDE * NODES

@@ -109,7 +109,7 @@ def make_app(path: str | os.PathLike[str], hosts: Iterable[str] = ()) -> Flask:
     path : path
         The file of the experiment; where it does not exist a form starts one.
     hosts : iterable of str, default=()
-        Names by which browsers may call this computer, beside localhost and any address in
+        Host names that browsers may use, in addition to localhost and any address in
         numbers.
 
     Returns
@@ -249,7 +249,7 @@ class Pages:
         return self._page("new.html", status, form=form, kinds=KINDS, n_sides=n_sides, **values)
 
     def _show_row(self, number: int, form: Form, *, status: int = 200, **values: Any) -> Any:
-        """Return the page on which a result is corrected; that of the experiment if it has none."""
+        """Return the page that corrects a result, or the main page if there is no result."""
         experiment = self._opened()
         run = None if experiment is None else RunView(experiment)
         row = next((row for row in run.rows if row.number == number), None) if run else None

@@ -77,7 +77,7 @@ class Found:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the recommended group has all rows."""
+        """Return whether the recommended group has all rows."""
         return len(self.members) == self.memory.n_rows
 
     @cached_property
@@ -153,7 +153,7 @@ class Found:
 
     @cached_property
     def gain(self) -> tuple[float, float]:
-        """By how much its average is better than that of the whole table, and the deviation."""
+        """Gain of the group over the average of the whole table, and its standard deviation."""
         return (0.0, 0.0) if self.is_whole else self._beyond(self.search.place, 0)
 
     @property
@@ -169,7 +169,7 @@ class Found:
 
     @property
     def told_from_noise(self) -> bool:
-        """Whether the gain is too large to be noise of the answers alone."""
+        """Return whether the gain is too large to be only noise of the answers."""
         return self.sure_of_gain > SURE
 
     @cached_property

@@ -49,7 +49,7 @@ def add_parser(commands: Any) -> None:
     expect.add_argument(
         "--at", nargs="+", required=True, metavar="NAME=VALUE", help="a value for each side"
     )
-    note = _add(commands, "note", _note, "write into the notebook beside a query")
+    note = _add(commands, "note", _note, "add a note to a query in the notebook")
     note.add_argument("--query", type=whole(1), required=True, metavar="N", help="its number")
     _add_record(note)
     change = _add(commands, "change", _change, "go on with other limits, values or constraints")

@@ -210,7 +210,7 @@ def _method(result: dict[str, Any]) -> str:
     """Say what the search did and what it never saw."""
     if result["engine"] == "model":
         how = (
-            "A Gaussian process learned from the answers and proposed boxes, of which the best "
+            "A Gaussian process learned from the answers and proposed boxes. The best boxes "
             "were asked for as well."
         )
     else:

@@ -21,9 +21,9 @@ from scipy.optimize import brentq, minimize_scalar
 
 from skgpb.utils import Real
 
-# The best order is sought so far around that of the better known bound, in logarithms.
+# The best order is searched this far around the best order of the classical bound, in logarithms.
 AROUND = 8.0
-# Conversions give away so much, relatively, for rounding.
+# Relative allowance of conversions for rounding.
 SLACK = 1e-9
 
 

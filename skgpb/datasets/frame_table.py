@@ -24,7 +24,7 @@ class FrameTable:
     source : Source
         Its bytes.
     how : TableFormat
-        Of which ``sheet`` and ``dates`` matter.
+        Format options; only ``sheet`` and ``dates`` matter here.
     """
 
     source: Source

@@ -1,7 +1,7 @@
 """The privacy account of every row of a table, in a file that all searches of the table share.
 
-The file is text, a JSON object in each line. The first says of which table and column it is. Each
-of the others is either what an answer costs, with the rows that pay, or the answer::
+The file is text with one JSON object per line. The first line names the table and the column. Each
+further line is either the cost of an answer, with the rows that pay it, or the answer::
 
     {"spend": 0.0061, "range": [0.0, 100.0], "rows": "eJx7..."}
     {"answer": 41.7, "variance": 0.83, "to": 0}

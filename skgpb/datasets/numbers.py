@@ -63,7 +63,7 @@ def number_of(cell: str, decimal: Decimal | None) -> float:
     Raises
     ------
     ValueError
-        Where it is no number, or could be two. The message follows that of the place.
+        If the cell is not a number, or is ambiguous. The caller's message names the cell first.
     """
     text = _bare(cell)
     if text.lower() in MISSING:

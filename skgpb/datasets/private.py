@@ -63,7 +63,7 @@ class PrivateAverages:
         kept as secret as the column. It must be None where there is a ledger.
     ledger : PrivacyLedger, default=None
         The account, in a file that survives this object. ``epsilon`` is then the budget for all
-        that was ever asked with the ledger, of which some may be spent; ``values`` are the column
+        questions ever asked with the ledger, and part of it may be spent; ``values`` is the column
         of all rows of its table, in their order. None for an account of this object alone.
 
     Attributes

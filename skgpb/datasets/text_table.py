@@ -26,7 +26,7 @@ SEPARATORS = ",;\t| "
 SAMPLE, ROWS_AT_ONCE = 2**16, 2**15
 # Lines above the header that begin with # are comments.
 MOST_COMMENTS = 1000
-# So many lines may come before a header that is looked for.
+# Maximum number of lines before the header, when the reader looks for it.
 MOST_TITLES = 20
 
 
@@ -132,7 +132,7 @@ class TextTable:
             raise ValueError(f"{name} is not a table of separated values: {error}") from None
 
     def names(self, likely: Sequence[str]) -> list[str]:
-        """Return the names of all columns, some of which are likely."""
+        """Return the names of all columns; ``likely`` names help to find the header."""
         self._sniffed(likely)
         with self._lines() as (lines, _):
             return [name.strip() for name in next(lines, [])]

@@ -31,10 +31,10 @@ class Blocks:
     ``alpha``                    what it stands for
     ============================ ==================================================
     number                       the noise variance of every number
-    (n_queries,)                 that of all numbers of each query
-    (n_queries, k) or (1, k)     that of each number
+    (n_queries,)                 one noise variance for each query
+    (n_queries, k) or (1, k)     the noise variance of each number
     (n_queries, k, k), (1, k, k) the covariance of the noise of each answer
-    (k, k)                       the same for all queries, where there are not k
+    (k, k)                       one covariance for all queries, unless n_queries is k
     ============================ ==================================================
 
     If there are k queries, an array (k, k) has the variances of each number; a symmetric one is

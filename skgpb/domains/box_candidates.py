@@ -37,7 +37,7 @@ N_PROBES, PROBE_STEP = 16, 1e-4
 class BoxCandidates(ArmSet):
     """Candidate points in a box: first a grid, then a set that follows the posterior.
 
-    The grid is that of Theorem 2 and grows with the rounds. Once it has more than
+    The grid follows Theorem 2 and grows with the rounds. Once it has more than
     ``n_candidates`` points, a set that fills the box evenly replaces it. A quarter of this set
     moves with the posterior: the best points so far and points around them, at distances of every
     order of magnitude. In more than three dimensions no such set fills a box of continuous sides,
@@ -156,7 +156,7 @@ class BoxCandidates(ArmSet):
         return True
 
     def _spread_out(self) -> None:
-        """Choose the set, part of which follows the posterior, without using a grid first."""
+        """Choose the set that follows the posterior in part, without a grid before it."""
         if self.space is not None and self.space.has_settings:
             self._lay_out_settings(self.space)
         else:

@@ -63,5 +63,5 @@ def points_near(
 
 
 def largest_first(values: np.ndarray, n: int) -> np.ndarray:
-    """Numbers of the n largest values, largest first; of those that tie the first comes first."""
+    """Return the indices of the n largest values, largest first; tied values keep their order."""
     return np.argsort(-levelled(values), kind="stable")[:n]

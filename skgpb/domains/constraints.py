@@ -400,7 +400,7 @@ class FeasibleSet:
 
     @property
     def _gaps(self) -> np.ndarray:
-        """Distance of two steps of each side, 0 of those that are continuous, shape (m,)."""
+        """Distance between two steps of each side, 0 for continuous sides, shape (m,)."""
         gaps = []
         for axis, (low, high) in zip(self._axes, self.limits, strict=True):
             gridded = axis.discrete or axis.stepped

@@ -189,10 +189,10 @@ class FreeCells(ArmSet):
         return np.concatenate(moved)
 
     def put(self, query: Arm | PointsQuery) -> int:
-        """Let a cell of some size lie where a query does, of any size, and return which row.
+        """Move a cell to the place of a query, of any size, and return its row.
 
-        It is the next of those that move, which it is left to stand for until it does; -1 where
-        none moves, or in contexts, where nothing is tracked from one round to the next.
+        The row is the next one that is due to move, and stands for the query until it moves. Return
+        -1 if no row moves, or in contexts, where nothing is tracked between rounds.
         """
         if not self._n_local or self.context is not None:
             return -1

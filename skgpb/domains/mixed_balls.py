@@ -35,7 +35,7 @@ class MixedCovering(ChebyshevCovering):
         super().__init__(space.n_axes)
 
     def snapped(self, center: np.ndarray) -> np.ndarray:
-        """Return a place of the cube (d,), in the middle of those that stand for its setting."""
+        """Return a point of the cube (d,), moved to the middle of the interval of its setting."""
         ends = zip(self._axes, center, strict=True)
         return np.array(
             [axis.snapped(np.array([u]))[0] if axis.discrete else u for axis, u in ends]

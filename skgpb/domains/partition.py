@@ -124,7 +124,7 @@ class Partition(ABC):
     n_children : int
         K >= 2.
     max_depth : int or None
-        Deepest level at which cells are split; None for no other limit than that of indices.
+        Deepest level at which cells are split; None limits it only by the range of indices.
 
     Attributes
     ----------

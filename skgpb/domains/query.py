@@ -26,7 +26,7 @@ class Query(ABC):
         Where f is evaluated; the reward is the average there. A side that is no pair
         ``(lower, upper)`` has coordinates from 0 to 1.
     params : dict
-        What is asked for, by the names of the sides, in the units and kinds of the user: values;
+        The query by the names of the sides, in the user's units and types: values;
         for an average over a region what ``bounds`` would have for it, a pair (lower, upper), a
         list, or a range of integers.
     settings : list of S dicts

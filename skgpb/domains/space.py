@@ -63,10 +63,10 @@ class Axis(ABC):
 
     @abstractmethod
     def coordinate(self, value: Any) -> float:
-        """Coordinate of a value, in the middle of those that stand for it."""
+        """Return the coordinate of a value: the middle of the interval that stands for it."""
 
     def snapped(self, u: np.ndarray) -> np.ndarray:
-        """Coordinates (n,), each moved to the middle of those that stand for the same value."""
+        """Return coordinates (n,), each moved to the middle of the interval of its value."""
         return u
 
     def settable(self, u: np.ndarray) -> np.ndarray:
@@ -344,7 +344,7 @@ class Quantile(Axis):
         return self.distribution.cdf(numbers - 1), self._middle(numbers), least
 
     def middles_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Coordinates in the middle of those that stand for some integers."""
+        """Return the coordinates at the middles of the intervals of some integers."""
         _, middles, least = self._table
         if len(middles):
             return middles[np.clip(np.asarray(numbers) - least, 0, len(middles) - 1)]
@@ -653,7 +653,7 @@ class ParameterSpace:
         return X
 
     def snapped(self, points: np.ndarray) -> np.ndarray:
-        """Points (n, d), each moved to the middle of those that stand for the same setting."""
+        """Return points (n, d), each moved to the middle of the box of its setting."""
         if not self.discrete:
             return points
         return np.column_stack(

@@ -29,9 +29,9 @@ from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
 class Experiment(KeptRun):
     """An experiment in a file of its own, which every change is written to at once.
 
-    Several windows, programs and people may have the same file open: each change is made by one of
-    them at a time, to what the file then holds, so that nothing is lost. The file is that of
-    ``save`` of an optimizer, and ``GPUCBOptimizer.load`` opens it as well.
+    Several windows, programs and people may have the same file open: one of them at a
+    time makes a change, to the present contents of the file, so that nothing is lost. The file has
+    the format of an optimizer's ``save``, and ``GPUCBOptimizer.load`` opens it as well.
 
     Queries have numbers, by which they are answered in any order, corrected and looked up. All that
     is returned is plain: dicts, lists, strings, numbers and None, as JSON has them.

@@ -111,7 +111,7 @@ def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bo
 
 
 def _columns(table: TableFile, names: list[str], answer: str | None) -> tuple[list[str], str]:
-    """Return the columns of the sides, and that of the answers, whatever units they have."""
+    """Return the columns of the sides and the column of the answers, ignoring their units."""
     header = table.names([*names, *([] if answer is None else [answer])])
     columns = [_column(header, name) for name in names]
     if answer is not None:

@@ -121,10 +121,11 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
         Seeds the sampler. With a seed what a trial tries follows from its number and the trials
         finished before it; workers may share the seed.
     n_startup_trials : int, default=4
-        The bandit takes over when so many trials are finished, half as many for a parameter
-        that not all of them have; 0 is allowed.
+        Number of finished trials after which the bandit takes over; half as many suffice for a
+        parameter that some trials lack. 0 is allowed.
     independent_sampler : optuna.samplers.BaseSampler, default=None
-        Until then, and for parameters of which nothing is known. None for a RandomSampler.
+        Sampler for trials before that, and for parameters without any data. None for a
+        RandomSampler.
 
     Notes
     -----
@@ -136,8 +137,8 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
     that only some have, since it depends on others or its range has changed, is chosen when it is
     asked for, given what the trial has already chosen, from the trials that had it.
 
-    *Cost.* Hyperparameters are learned when the number of trials has grown by a quarter, from the
-    first so many, so that any worker learns the same; later trials are appended.
+    *Cost.* Hyperparameters are learned each time the number of trials has grown by a quarter, from
+    all trials up to that number, so that all workers learn the same; later trials are appended.
 
     *Not supported.* Studies with several objectives raise ValueError; constraints are ignored.
 

@@ -69,7 +69,7 @@ class SetsInContexts:
         self.points = points
 
     def embed(self, rows: np.ndarray, offsets: None = None) -> WrittenOut:
-        """Return the rows written out, of those in one context every point once."""
+        """Return the rows written out, with every point of a context once."""
         n = self.n_context
         contexts, of = np.unique(rows[:, :n], axis=0, return_inverse=True)
         numbers = set_numbers(rows, self.R.shape[0])

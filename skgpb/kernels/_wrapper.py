@@ -12,7 +12,7 @@ class WrapperKernel(Kernel):
     """A base class of kernels with a parameter ``base``, as ``Exponentiation`` has one.
 
     A subclass adds the covariances, ``__call__`` and ``diag``, see :doc:`/development/new_kernel`.
-    What it does to the base may depend on further parameters, none of which is learned.
+    The subclass may have further parameters; they are not learned.
 
     Examples
     --------

@@ -63,8 +63,8 @@ class BallAverage(CellKernel):
     .. math:: k(A, B) = \frac{1}{|A|\,|B|} \sum_{a \in A} \sum_{b \in B} k_{base}(a, b)
 
     where A and B are 19 points of a disc, 10 of an interval, or 2 d + 1 of a ball in d > 2
-    dimensions. Their average over a ball is that of f for all cubic polynomials f. A row is the box
-    ``[lower, upper]`` around a ball, and one without extent the point itself.
+    dimensions. Their average equals the average of f over the ball for all cubic polynomials f. A
+    row is the box ``[lower, upper]`` around a ball, and one without extent the point itself.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ class _PairsEvaluator(SupportEvaluator):
         self._product: tuple[np.ndarray, np.ndarray] | None = None
 
     def _times(self, C: np.ndarray) -> np.ndarray:
-        """G C' (r, n); that of the last C, by identity, is remembered.
+        """Return G C' (r, n); the product for the last C, by identity, is cached.
 
         Covariances, variances and derivatives of a set of queries all begin with it.
         """
@@ -172,7 +172,8 @@ class ConditionalMean(IndirectKernel):
         w(a) = (L_{aa} + N \lambda I)^{-1} \ell(\mathbf a, a),
 
     where :math:`\ell` is the query kernel and L its Gram matrix. So the covariance of two answers
-    is :math:`w(a)^\top K_{xx} w(a')`, that of an answer and a value :math:`k(x, \mathbf x) w(a)`.
+    is :math:`w(a)^\top K_{xx} w(a')`, and the covariance of an answer and a value is
+    :math:`k(x, \mathbf x) w(a)`.
 
     Parameters
     ----------

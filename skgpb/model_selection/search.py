@@ -52,8 +52,8 @@ MOST_REPEATS = 20
 MOST_DRAWS = 10_000
 # Minimum number of settings from which the common part of folds is estimated.
 ENOUGH = 3
-# The variance over a setting's own folds is averaged with that of the better settings as if theirs
-# came from so many degrees of freedom: equally where there are five folds (decision D-H14).
+# The variance over a setting's own folds is averaged with the variance of the better settings, as
+# if the latter had this many degrees of freedom: equal weights for five folds (decision D-H14).
 TYPICAL = 4
 # A failure is at least this share of the largest score below the worst score.
 FAILURE = 0.01
@@ -100,8 +100,8 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
     n_iter : int, default=10
         Number of settings evaluated.
     n_initial : int, default=None
-        So many of them fill the space evenly before the engine decides. None stands for two
-        for every parameter but at most a third of ``n_iter``, and 0 for an optimizer without
+        Number of settings that fill the space evenly before the engine decides. None stands for
+        two for every parameter but at most a third of ``n_iter``, and 0 for an optimizer without
         a Gaussian process.
     batch_size : int, default=None
         Settings chosen at a time, to be evaluated side by side. None stands for as many as it
@@ -111,9 +111,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         When to end before ``n_iter``: :class:`~skgpb.Stop`, where by the engine's model no setting
         scores more than epsilon above the best on these folds; or a function of the engine.
     select : {"posterior", "observed"}, default="posterior"
-        By what the best setting is chosen, where ``refit`` is not a callable. "posterior" takes
-        the one of which the engine's model expects most, given all scores and their noise: a score
-        that stands out from those of similar settings has had luck with its folds. "observed" takes
+        Criterion for the best setting, unless ``refit`` is callable. "posterior" takes the setting
+        with the largest posterior mean of the engine's model, given all scores and their noise: a
+        score far above those of similar settings owes this to its folds. "observed" takes
         the largest mean score, as RandomizedSearchCV does, and so does an engine without a
         Gaussian process.
     scoring : str, callable, list, tuple or dict, default=None
@@ -468,7 +468,7 @@ class Scores:
         self.results: dict[str, Any] = {}
         self._mean = np.empty(0)
         self._noise: np.ndarray | None = np.empty(0)
-        #: Queries answered, with the keys of their settings, of which the engine does not know.
+        #: Answered queries, with the keys of their settings, that the engine does not know yet.
         self._waiting: list[tuple[Any, list[bytes]]] = []
         self._told = False
 

@@ -77,7 +77,7 @@ def followed(
 
 
 def _moved(each: ArmSet, places: np.ndarray, rng: np.random.Generator) -> ArmSet:
-    """Return a set, some cells of which are moved to places (k, d) and around them."""
+    """Return a set with some cells moved to places (k, d) and around them."""
     if not isinstance(each, FreeCells):
         return each
     out = copy(each)

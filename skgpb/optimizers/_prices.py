@@ -68,7 +68,7 @@ class Prices:
         self._costs = self._numbers("cost", self.cost)
         self._shares = self._numbers("relative_noise", self.relative_noise)
         self._alphas = self._numbers("alpha", self.alpha) if differs(self.alpha) else None
-        #: Whether some queries are dearer than others, and whether each costs 1.
+        #: Whether queries differ in cost, and whether each costs 1.
         self.differ: bool = bool(np.ptp(self._costs) > 0.0)
         self.are_one: bool = not callable(self.cost) and bool((self._costs == 1.0).all())
 

@@ -135,7 +135,7 @@ class Stop:
         check = floor(log(n) / log(GROWTH))
         if n > 1 and check == floor(log(n - 1) / log(GROWTH)):
             return None
-        share = 6.0 / (pi * (check + 1)) ** 2  # of which the sum over all checks is one
+        share = 6.0 / (pi * (check + 1)) ** 2  # these sum to one over all checks
         of_draws = (1.0 - OF_THE_POSTERIOR) * self.delta * share
         return OF_THE_POSTERIOR * self.delta, of_draws
 

@@ -18,11 +18,11 @@ from skgpb.optimizers._prices import Prices
 class Wanted:
     """Which queries are cells of the wanted sizes, and when one of them is asked.
 
-    What cells of another size say of the wanted ones rests on the kernel, and one that nobody
-    gave is a guess. So the first design is of wanted cells, where these can be asked, and a rule
-    that counts on its posterior asks for one in every other round. Where wanted cells are dearer
-    than others the first design is of all sizes in turn, and where prices differ at least half of
-    the money is for wanted cells (decision D-H30).
+    Answers about other sizes inform about wanted cells only through the kernel, and a default
+    kernel is a guess. The initial design therefore consists of wanted cells, if these can be asked,
+    and a rule that relies on its posterior asks for one in every other round. If wanted cells cost
+    more than others, the initial design takes all sizes in turn. If costs differ, at least half of
+    the budget goes to wanted cells (decision D-H30).
 
     Parameters
     ----------

@@ -388,7 +388,7 @@ class Round:
         return values * self.scale + self.offset
 
     def of_queries(self, values: np.ndarray) -> np.ndarray:
-        """One number for each query, of one for each row: that of its best row."""
+        """Reduce one value per row to one per query: the value of its best row."""
         if self.starts is None or len(values) == self.n_queries:
             return values
         return np.maximum.reduceat(values, self.starts[:-1])

@@ -625,7 +625,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         return self._with_contexts(bounds)
 
     def _with_contexts(self, actions: np.ndarray | None) -> np.ndarray | None:
-        """Box of contexts and actions, of that of actions; the latter where there are no others."""
+        """Return the box of contexts and actions, or of actions if there are no contexts."""
         self.n_context_: int = 0
         if self.context_bounds is None:
             return actions

@@ -23,9 +23,9 @@ RECOMMENDED = "#d55e00"
 QUANTILE_95 = 1.96
 # A side of more values than this has ticks at some of them.
 MOST_TICKS = 12
-# A side over so many times its least value has ticks at powers of ten; no two ticks are closer.
+# A side whose ends have at least this ratio has ticks at powers of ten; the smallest tick distance.
 DECADES, APART = 100.0, 0.1
-# Several panels are drawn so many side by side.
+# Number of panels in a row.
 PANELS_PER_ROW = 3
 # A legend below the axes covers no data.
 BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
@@ -86,7 +86,7 @@ def numbers_of(features: Any, names: Sequence[str], most: int) -> list[int]:
 
 
 def check_resolution(grid_resolution: Any) -> None:
-    """Raise ValueError unless a line may have so many points."""
+    """Raise ValueError unless grid_resolution is an integer >= 2."""
     if not isinstance(grid_resolution, Integral) or grid_resolution < 2:
         raise ValueError(f"grid_resolution must be an integer >= 2, got {grid_resolution!r}")
 

@@ -40,10 +40,10 @@ class RegretDisplay:
     regret : ndarray of shape (n_rounds,)
         Regret after each round, or the best so far, in units of the reward.
     kind : {"cumulative", "average", "instant", "best"}
-        What kind of regret it is: the sum over the rounds, this divided by their number, or
-        that of the best query so far; "best" is the best answer so far, and no regret.
+        Kind of regret: the sum over the rounds, this sum divided by the number of rounds, or the
+        regret of the best query so far; "best" is the best answer so far instead of a regret.
     optimum : float, default=None
-        What the rewards were compared with; None for nothing, which only "best" may have.
+        Value that the rewards were compared with; None, for none, is allowed only with "best".
     estimated : bool, default=False
         Whether the optimum is the optimizer's own estimate.
     name : str, default=None
@@ -175,7 +175,7 @@ class RegretDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None for a new figure.
         name : str, default=None
-            Name in the legend; None for that of the display.
+            Name in the legend; None for the name of the display.
         **kwargs : dict
             For matplotlib's ``plot``.
 

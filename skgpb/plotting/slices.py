@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Characters of the title above each panel.
 TITLE_WIDTH = 36
-# So many panels are drawn where nobody says which.
+# Default number of panels.
 MOST_PANELS = 12
 
 
@@ -208,7 +208,7 @@ class SliceDisplay:
         Raises
         ------
         ValueError
-            For a number of axes that is neither one nor that of the sides.
+            If the number of axes is neither one nor the number of sides.
         """
         new = ax is None
         self.axes_: list[Any] = make_panels(ax, len(self.grids))

@@ -45,9 +45,9 @@ class AdvertisingBudget:
     rates : array-like of shape (n_campaigns,), default=(0.5, 0.4, 0.1)
         :math:`\eta_i`, per unit of the budget.
     budget : float, default=20.0
-        What may be spent a day on all campaigns together.
+        Daily budget for all campaigns together.
     n_arms : int, default=21
-        Each campaign gets one of so many evenly spaced budgets from 0 to ``budget``.
+        Number of evenly spaced budgets, from 0 to ``budget``, that a campaign may get.
     noise_variance : float, default=0.1
         Variance of the noise of a campaign's clicks.
 
@@ -65,7 +65,7 @@ class AdvertisingBudget:
     Notes
     -----
     The published formula has no maximum with 0 and is negative below the threshold. Clicks cannot
-    be negative, and the published optimum is that of the clipped formula (decision D-D6).
+    be negative, and the published optimum belongs to the clipped formula (decision D-D6).
 
     Examples
     --------

@@ -31,8 +31,8 @@ def simulate(
     Parameters
     ----------
     policies : dict of str to optimizer or callable
-        Optimizers, of which every run plays a clone, or functions that take the problem and return
-        one (where a policy has to be told something about the problem, such as its arms).
+        Optimizers, cloned for every run, or functions that take the problem and return an
+        optimizer (for a policy that depends on the problem, such as on its arms).
     problems : problem or list of problems
         A problem has ``optimum``, the largest value; ``value(query)``, the true value of a
         query; and ``observe(query, rng)``, its noisy answer, as those of :mod:`skgpb.problems`

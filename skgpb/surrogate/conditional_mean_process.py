@@ -72,7 +72,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         ``conditional.model_noise()``: zero where p(x|a) is known, estimated from leave-one-out
         residuals of the pairs where it is learned.
     mean : callable or float, default=None
-        Prior mean of f: m(X) for points (n, d), shape (n,). That of g follows. None is zero.
+        Prior mean of f: m(X) for points (n, d), shape (n,). It implies the prior mean of g. None
+        is zero.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
         How :meth:`learn` maximises the marginal likelihood; None keeps the hyperparameters.
     n_restarts_optimizer : int, default=0

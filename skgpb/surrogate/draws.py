@@ -115,7 +115,7 @@ def posterior_root(
     """
     tracked = Functionals.of_rows(gp.tracked.rows[start:]) if start else gp.tracked
     m = len(tracked)
-    C = np.empty((m, m))  # of which the lower triangle is looked at
+    C = np.empty((m, m))  # only the lower triangle is read
     for first, some in tracked.parts(ROWS * m):
         stop = first + len(some)
         K = gp.covariance(some, tracked.first(stop))

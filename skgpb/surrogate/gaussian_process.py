@@ -430,7 +430,7 @@ class GaussianProcess:
         offset, scale : float
             The new units.
         kernel : Kernel, default=None
-            Another kernel, over the same rows; None for that of this process.
+            Another kernel over the same rows; None for the kernel of this process.
 
         Raises
         ------

@@ -30,7 +30,7 @@ class Learning:
     learns_kernel : bool
         Whether its hyperparameters are learned; it has none that is free where they are not.
     optimizer : "fmin_l_bfgs_b", callable or None
-        Searches, as that of ``GaussianProcessRegressor``; None is L-BFGS-B as well.
+        Optimizer as in ``GaussianProcessRegressor``; None is L-BFGS-B as well.
     n_restarts : int
         Further searches, from hyperparameters drawn between their bounds.
     random_state : int, RandomState instance or None

@@ -20,10 +20,10 @@ BLOCK = 2**22
 def pending_falls(
     gp: GaussianProcess, blocks: list[np.ndarray], noises: Sequence[float] | np.ndarray
 ) -> np.ndarray:
-    """Reduction of all covariances by answers to some functionals, whatever the answers are.
+    """Return the reduction of all covariances by answers to some functionals, for any answers.
 
-    Returns R (k, m): that of tracked functionals i and j falls by ``R[:, i] @ R[:, j]``. As
-    :meth:`GaussianProcess.imagine`, without a copy of the process. O(k t^2 + k m t).
+    It is R (k, m): the covariance of tracked functionals i and j falls by ``R[:, i] @ R[:, j]``.
+    Like :meth:`GaussianProcess.imagine`, but without a copy of the process. O(k t^2 + k m t).
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ class PairCovariances:
         Parameters
         ----------
         expected : Posterior
-            That of the process, or of a copy of it that has seen some answers more.
+            Posterior of the process, or of a copy with further answers.
         slots : sequence of int
-            Which of the tracked functionals these answers were about, -1 for any other.
+            Slot of the tracked functional of each further answer, -1 for any other functional.
         noise : float or ndarray of shape (m,)
-            Their noise variance, or that of each that is tracked, in the user's units.
+            Noise variance, one or one for each tracked functional, in the user's units.
         """
         gp, m = self.gp, len(self.gp.tracked)
         if self.known is None:

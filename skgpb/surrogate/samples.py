@@ -99,10 +99,10 @@ class Merged:
 
 @dataclass
 class ScaledSamples:
-    """Answers to functionals, by the numbers of these, in the units of the surrogate.
+    """Answers to functionals, by the indices of the functionals, in the units of the surrogate.
 
-    Where a noise variance is to be learned, NaN as ``alpha``, it is ``share`` times that of an
-    answer whose share is one; so are the covariances ``shared``, whose numbers are of samples.
+    If ``alpha`` is NaN, the noise variance is learned: it is ``share`` times the noise variance of
+    an answer with share one. The covariances ``shared`` scale alike; their indices are of samples.
     """
 
     functional: np.ndarray

@@ -72,7 +72,7 @@ class SuboptimalityGap:
 
     @classmethod
     def of_process(cls, gp: GaussianProcess, blocks: list[np.ndarray]) -> SuboptimalityGap:
-        """Return that of the last of some functionals; in the user's units, O(n t^2) for n."""
+        """Return the gap of the last of n functionals, in the user's units. O(n t^2)."""
         functionals = Functionals.of(blocks, gp.n_columns)
         last, scale = functionals.one(len(blocks) - 1), gp.scale
         V = gp.covariance(functionals, gp.observed)
@@ -112,7 +112,7 @@ class SuboptimalityGap:
 
     @classmethod
     def of_moments(cls, mean: np.ndarray, cov: np.ndarray) -> SuboptimalityGap:
-        """Return that of the last of some functionals, given their moments (n,) and (n, n)."""
+        """Return the gap of the last of n functionals, given mean (n,) and covariance (n, n)."""
         C = cov - cov[-1] - cov[:, -1:] + cov[-1, -1]
         return cls(mean - mean[-1], np.diag(C), lambda some: lambda i: C[some, some[i]])
 

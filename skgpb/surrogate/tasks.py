@@ -55,7 +55,7 @@ def slow_kernel(bounds: np.ndarray, smooth: bool = False, space: Any = None) -> 
 
 
 def around(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
-    """Return a kernel over n tasks: ``kernel`` is that of task 0, nothing else is learned."""
+    """Return a kernel over n tasks; task 0 has ``kernel``, and nothing else is learned."""
     rough, slowly = (np.append(0.0, each[1:]) for each in _own_variances(n))
     alike: dict[str, Any] = {"n_tasks": n, "W_bounds": "fixed", "kappa_bounds": "fixed"}
     shared = Tasks(kernel, W=np.ones((n, 1)), kappa=rough, **alike)
@@ -73,7 +73,7 @@ def over_tasks(kernel: Kernel, slow: Kernel, n: int) -> Kernel:
 
 
 def prior_over_tasks(prior: Prior, n: int) -> Prior:
-    """Prior on the hyperparameters of :func:`over_tasks`, that of its kernel being ``prior``."""
+    """Return the prior on the hyperparameters of :func:`over_tasks`; its kernel has ``prior``."""
     rough, slowly = _own_variances(n)
     spread = np.append(LEAST_SPREAD, np.full(n - 1, SPREAD))
     trend = np.full(n, TREND)

@@ -1,8 +1,8 @@
 """A prior of f for answers that average it over cells of several sizes.
 
-A small cell sees what a large one averages away. Under a kernel with one length scale, that of the
-trend, ripples are noise to a search: it asks where they are again and again, or believes from a
-few small cells that the large ones around them are as good. So f is the sum of a trend and of
+A small cell shows ripples that a large one averages away. A kernel with one length scale, that of
+the trend, takes ripples for noise: the search asks there again and again, or concludes from a few
+small cells that the large cells around them are as good. So f is the sum of a trend and of
 something rougher, whose variances and length scales are learned, both Gaussian, so that averages
 over cells have a closed form.
 
@@ -29,8 +29,8 @@ from skgpb.surrogate.likelihood import (
     Prior,
 )
 
-# Variances of averages over wanted cells, of the trend and of what is rougher, in units of that of
-# the answers. The variance of what is rougher is that of the trend at most.
+# Variances of averages over wanted cells, of the trend and of the rough part, in units of the
+# variance of the answers. The rough part varies at most as much as the trend.
 TREND_LEVEL, ROUGH_LEVEL = 0.5, 0.1
 # Length scales of the trend grow with this power of d, less than those of points: answers are
 # averages. The others are this share of them in one dimension, which grows with sqrt(d) to a half.

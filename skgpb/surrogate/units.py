@@ -2,7 +2,7 @@
 
 Where hyperparameters are learned, or answers normalised, a surrogate sees them in units of their
 own spread, from their centre: neither a constant factor nor a constant added to all of them
-changes what is asked. Doubles have 16 digits. Where what answers have in common leaves fewer than
+changes the queries. Doubles have 16 digits. Where what answers have in common leaves fewer than
 four of them, or where the square of a spread is no normal number, a warning says so.
 """
 

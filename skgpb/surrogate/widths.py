@@ -66,7 +66,7 @@ from skgpb.kernels.evaluator import Functionals
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_real
 
-# Weights of the norm against the answers that the dual bound tries; 1 is that of beta_t.
+# Weights of the norm against the answers that the dual bound tries; beta_t uses 1.
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)
 # Weights s of squared residuals.
 EXPONENTS = np.array([0.25, 0.125, 0.0625, 0.03125])
@@ -149,7 +149,7 @@ def norm_ends(
     failure_probability: float,
     misspecification: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Lower and upper ends of an interval for each functional, all of which hold at once.
+    r"""Return the lower and upper ends of simultaneous intervals, one for each functional.
 
     The extremes of phi(f) over the f of norm at most B whose squared distance to the answers is
     at most what the module says. For every weight lambda > 0 of the norm, mu and sd are those of

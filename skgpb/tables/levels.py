@@ -47,7 +47,7 @@ class Levels:
 
     @property
     def n_values(self) -> int:
-        """Number of levels without that of missing values."""
+        """Number of levels, without the level of missing values."""
         return len(self.edges) + 1 if self.kind == "number" else len(self.labels)
 
     @property
@@ -175,9 +175,9 @@ class Shape:
     levels : tuple of Levels
         The features.
     offsets : ndarray of shape (d + 1,) of int32
-        Where the levels of each begin.
+        Position of the first level of each feature.
     n_values : ndarray of shape (d,) of int32
-        How many levels each has without that of missing values.
+        Number of levels of each feature, without the level of missing values.
     ordered : ndarray of shape (d,) of uint8
         Whether a side is a run of neighbours.
     """

@@ -6,8 +6,8 @@ The target of a row is taken to be a sum of functions of one feature and of two 
 
 each a Gaussian process over a few bins of its features. So the average over a group depends on how
 many of its rows are in each bin, or pair of bins, and on nothing else: groups of millions of rows
-are no dearer than small ones, once they are counted. How much each feature tells is learned from
-the answers [Duvenaud2011]_; what the sum does not explain is a variance of each group of its own.
+take no longer than small ones, once they are counted. The importance of each feature is learned
+from the answers [Duvenaud2011]_; each group has a variance for what the sum does not explain.
 
 References
 ----------
@@ -36,7 +36,7 @@ MOST_PAIRED = 12
 # Standard deviations of the logarithms of three variances: of single features, of the interactions
 # of pairs, and of the part that no feature explains.
 SINGLE, PAIRED, OWN = 1.5, 1.0, 1.5
-# Variance that no feature explains, as a share of that of the answers, before learning.
+# Initial variance that no feature explains, as a fraction of the variance of the answers.
 OWN_SHARE = 0.1
 MOST_ITERATIONS = 60
 # Directions with a smaller share of the variance are left out.

@@ -10,8 +10,8 @@ more than the price.
 
 Such a walk ends at the top of one hill. Rows in memory are searched from several starts: from the
 whole table; from the whole table with the rows around the first hill taken to be average, so that
-another one shows; and from the best boxes over two features, all of which are looked at on a coarse
-grid, because some groups cannot be seen in one feature alone.
+another one shows; and from the best boxes over every two features on a coarse grid, because some
+groups cannot be seen in a single feature.
 
 The more ends of sides a search may choose, the higher is the best average in a table of pure noise.
 The *evidence* for a box is therefore its squared distance from the average of the table, in
@@ -91,7 +91,7 @@ class Trail:
     Attributes
     ----------
     n, mean : ndarray of shape (n_boxes,)
-        Rows of each and their average, in standard deviations above that of the table.
+        Number of rows of each box, and their average minus the table's, in standard deviations.
     inside : ndarray of shape (n_boxes, size) of uint8
         Their levels.
     price : float

@@ -77,6 +77,8 @@ def test_the_kernel_of_settings_is_named_without_objects_of_ours():
     optimizer = GPUCBOptimizer(bounds={"n": range(20)}, random_state=0)
     y = np.sin(0.3 * np.arange(20.0)) + 1e-3 * np.arange(20) % 3
     y[7] += 50.0
-    with pytest.warns(ModelWarning, match=r"under kernel OnSettings\([^<]*\) and a noise") as caught:
+    with pytest.warns(
+        ModelWarning, match=r"under kernel OnSettings\([^<]*\) and a noise"
+    ) as caught:
         optimizer.tell([{"n": n} for n in range(20)], y)
     assert "object at" not in str(caught[0].message)

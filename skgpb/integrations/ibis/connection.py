@@ -55,8 +55,8 @@ def connect(url: str, table: str | None = None) -> Any:
         ``pyspark://``, ``bigquery://project/dataset`` and ``snowflake://...``. The name of a
         Parquet file, of several with ``*``, or of a folder with such files is read by DuckDB.
     table : str, default=None
-        Name of the table, after a dot that of its schema comes first. It may be left out where
-        the database has one table only. DuckDB takes Parquet files as well.
+        Name of the table, or ``schema.table``. It may be left out if the database has only one
+        table. DuckDB takes Parquet files as well.
 
     Returns
     -------
@@ -193,7 +193,7 @@ class Queries:
         return self.connection.sql(self.translated(query), schema=ibis.schema(types))
 
     def translated(self, query: str) -> str:
-        """Translate a query, or a condition, from the SQL of DuckDB into that of the database."""
+        """Translate a query or a condition from DuckDB's SQL into the SQL of the database."""
         return query if self.connection.name == OURS else self.written(query)
 
     def written(self, query: str) -> str:
@@ -209,7 +209,7 @@ class Queries:
         return f"({query.sql(OURS)}) AS t"
 
     def condition(self, where: str) -> str:
-        """Translate a condition from the SQL of the database into that of DuckDB.
+        """Translate a condition from the SQL of the database into DuckDB's SQL.
 
         Raises
         ------
@@ -227,7 +227,7 @@ class Queries:
         return f"({query.args['where'].this.sql(OURS)})"
 
     def sample(self, table: Any, n_rows: int, n: int, seed: int) -> Any:
-        """Return about so many of n rows of a table as an expression.
+        """Return a sample of about ``n_rows`` of the n rows of a table, as an expression.
 
         They come in blocks where the database can do that, and a block holds a small part of them.
         """

@@ -22,7 +22,7 @@ from scipy.stats import t as student
 from skgpb.integrations.ibis.table import IbisTable
 from skgpb.tables import Box, Moments, find_group
 
-# Rows of a sample, and the smallest table of which one is taken.
+# Rows of a sample, and the size of the smallest table that is sampled.
 N_SAMPLE, SMALLEST = 1_000_000, 400_000
 # A side is dropped that brings less than this share of what the group is above the table.
 LITTLE = 0.05

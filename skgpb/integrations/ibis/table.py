@@ -2,8 +2,8 @@
 
 :class:`IbisTable` answers what a search of a table asks, see :mod:`skgpb.tables`: all boxes of a
 step by one query with GROUPING SETS, which reads the table once. What comes back is counts and
-averages; no row leaves the database. Queries are written in the SQL of DuckDB and translated into
-that of the database.
+averages; no row leaves the database. Queries are written in DuckDB's SQL and translated into
+the SQL of the database.
 """
 
 from __future__ import annotations
@@ -354,7 +354,7 @@ class IbisTable:
         return replace(moments, mean=np.where(n > 0, moments.mean + self.mean, 0.0))
 
     def _code(self, levels: Levels) -> str:
-        """Write the level of a value: that of a number is found by halving."""
+        """Return SQL for the level of a value; it finds the level of a number by bisection."""
         if levels.name in self._codes:
             return _quoted(self._codes[levels.name])
 
