@@ -314,7 +314,7 @@ def parameters_of(function):
 
 
 def has_model(optimizer):
-    """Whether the optimizer knows how uncertain it is, and learns from any point."""
+    """Return whether the optimizer has a posterior and accepts answers at any point."""
     return "return_std" in parameters_of(optimizer.predict)
 
 
@@ -374,7 +374,7 @@ INDIRECT = {
     "UCB": (IndirectUCBOptimizer, WINDOW),
     "MES-indirect": (IndirectMESOptimizer, WINDOW),
     "KG-indirect": (IndirectTargetsOptimizer, WINDOW),
-    # The length scale of f is given: what is learned beside pairs is learned in "CMES-pairs".
+    # The length scale of f is given: "CMES-pairs" learns the hyperparameters other than pairs.
     "IDS-pairs": (
         IndirectTargetsOptimizer,
         LEARNED | {"rule": "ids", "kernel": RBF(0.3), "optimizer": None},

@@ -16,7 +16,7 @@ class Evaluation:
     folder : path
         Where the files go.
     n_processes : int
-        The first evaluations wait until so many processes have begun one, a minute at most.
+        Number of processes; the first evaluations wait until each has begun one, at most a minute.
     seconds : float
         How long an evaluation takes at least.
     """

@@ -81,7 +81,7 @@ def table(mutants: list[Mutant]) -> str:
 def made(mutant: Mutant, copy: Path) -> Iterator[None]:
     """Make the error in a copy of the sources, for a while."""
     path = copy / mutant.file
-    # The source, and beside it what is compiled from it.
+    # The source and the files compiled from it.
     before = {each: each.read_bytes() for each in path.parent.glob(f"{path.stem}.*")}
     # Bytecode is told from its source by seconds and size, which may be the same.
     bytecode = Path(cache_from_source(str(path)))

@@ -25,7 +25,7 @@ def failing_peak(query):
 
 
 def parallel_history():
-    """What is told in batches of two, failures included, by whatever joblib's backend is."""
+    """Return the answers, failures included, told in batches of two with any joblib backend."""
     run = EIOptimizer(bounds=BOUNDS, n_candidates=40, random_state=0)
     with pytest.warns(EvaluationWarning):
         run.run(failing_peak, 20, n_jobs=2)

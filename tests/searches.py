@@ -1,4 +1,4 @@
-"""What the tests of searches share: data, a search over few settings, a score that is known."""
+"""Code shared by the tests of searches: data, a small search, a known score."""
 
 from __future__ import annotations
 

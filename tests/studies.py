@@ -1,4 +1,4 @@
-"""A study of Optuna that several processes share, of which some are killed."""
+"""An Optuna study shared by several processes; some of them are killed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ study.optimize(objective, callbacks=[optuna.study.MaxTrialsCallback(int(sys.argv
 
 
 def survives_killed_workers(storage: str, n_workers: int, n_killed: int, n_trials: int) -> None:
-    """Assert that so many workers finish a study of which others were killed, and lose nothing."""
+    """Assert that the remaining workers finish a study and lose nothing when others are killed."""
     import optuna
     from optuna.trial import TrialState
 

@@ -29,7 +29,7 @@ def commands() -> list[str]:
     return names
 
 
-#: Options with which a command takes seconds, beside ``--runs 1 --seed 1``; several for several.
+#: Options with which a command takes seconds, in addition to ``--runs 1 --seed 1``.
 SMALLEST: dict[str, list[str]] = {
     "averaged_stop": ["--dimensions 1"],
     "bounds": ["--horizons 80"],
@@ -116,7 +116,7 @@ def test_help_explains_every_option(name: str, start: Callable, capsys) -> None:
     assert f"python -m benchmarks.{name}" in page
     options = page[page.index("\noptions:") :]
     assert {"--runs", "--seed", "--output"} <= set(re.findall(r"^  (--[a-z-]+)", options, re.M))
-    # Help stands beside the option or on the next line, further to the right.
+    # Help text follows the option on its line or on the next, further to the right.
     assert re.findall(r"^  -.*\n(?! {10})(?=  -|\Z)", options, re.M) == re.findall(
         r"^  -.*\S {2,}\S.*\n(?! {10})(?=  -|\Z)", options, re.M
     )

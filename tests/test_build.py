@@ -21,7 +21,7 @@ runpy.run_path("setup.py", run_name="__main__")
 """
 
 if not (ROOT / "setup.py").exists():
-    pytest.skip("the sources are not beside the tests", allow_module_level=True)
+    pytest.skip("the sources are not available", allow_module_level=True)
 
 
 @pytest.fixture

@@ -247,7 +247,7 @@ def test_a_budget_of_one_asks_for_the_whole_table(table, tmp_path, capsys):
 
 
 def test_the_search_sees_nothing_but_noisy_averages():
-    """The same answers lead to the same questions and the same group, whatever the values are."""
+    """Equal answers lead to equal questions and an equal group, whatever the values are."""
     rows = peaked()
     table, told = MemoryTable(rows[:, :2], np.zeros(600)), []
 

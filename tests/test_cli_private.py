@@ -43,7 +43,7 @@ def table(tmp_path):
 
 
 def result_of(table, folder, *more, **given):
-    """What a search writes for other programs."""
+    """Return the JSON output of a search."""
     output = folder / "result.json"
     assert search(table, "--output", output, *more, **given) == 0
     return json.loads(output.read_text())
@@ -151,7 +151,7 @@ def test_the_column_leaves_through_answers_only(tmp_path, monkeypatch, capsys):
 
 
 def test_one_value_moves_only_the_answers_about_groups_that_hold_it(tmp_path, monkeypatch):
-    """The same noise on two tables that differ in one value, as long as the same is asked."""
+    """Noise is equal on two tables that differ in one value, as long as the questions are equal."""
     answer, path = PrivateAverages.answer, tmp_path / "table.csv"
     runs = []
 

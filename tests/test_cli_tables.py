@@ -244,7 +244,7 @@ def selects(result, content):
 
 
 def described(name, values):
-    """The table with a feature of which the value is all that matters."""
+    """Return the table with one feature that determines the target."""
     lines = [f"x,{name},value"]
     lines += [f"{x},{v},{y}" for x, v, y in zip(X, values, VALUE, strict=True)]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What every optimizer is to scikit-learn, and what those of one space have in common.
+"""Optimizers as scikit-learn estimators, and properties of optimizers over one space.
 
 The loop's laws are in test_contract.py; a new optimizer joins by a case in cases.py.
 """

@@ -178,7 +178,7 @@ def test_bombs_are_refused_before_they_expand(saved, monkeypatch):
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak_bytes < 2**20
-    # So are many small values, each of which takes more room than its text.
+    # So are many small values: each takes more memory than its text.
     monkeypatch.setattr(skgpb.persistence, "LARGEST_NUMBER_OF_VALUES", 1000)
     many = saved.with_name("many")
     with_member(many, "run.json", b"[" + b"[]," * 2000 + b"0]")

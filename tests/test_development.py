@@ -20,7 +20,7 @@ NUMBER = r"D-[A-Z]\d+"
 def decisions() -> str:
     page = ROOT / "doc/development/decisions.rst"
     if not page.exists():
-        pytest.skip("the documentation is not beside the tests")
+        pytest.skip("the documentation is not available")
     return page.read_text(encoding="utf-8")
 
 
@@ -28,7 +28,7 @@ def decisions() -> str:
 def architecture() -> dict:
     script = ROOT / "doc/architecture.py"
     if not script.exists():
-        pytest.skip("the documentation is not beside the tests")
+        pytest.skip("the documentation is not available")
     return runpy.run_path(str(script))
 
 

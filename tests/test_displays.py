@@ -280,7 +280,7 @@ def test_indirect_queries_show_the_function():
     assert display.asked is None and display.recommended.shape == (2, 1)
 
 
-def test_answers_of_a_likeness_are_no_values_of_the_function():
+def test_low_fidelity_answers_are_not_drawn_as_values_of_the_function():
     queries = Fidelities(2)
     opt = KGOptimizer(RBF(0.3), queries=queries, alpha=0.01, bounds=[(0, 1)], random_state=0)
     opt.tell([[0.2, 0], [0.4, 1], [0.6, 0]], [1.0, -5.0, 2.0])

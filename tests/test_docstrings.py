@@ -1,4 +1,4 @@
-"""What several docstrings say is worded once, and every one of them shows it."""
+"""Descriptions shared by several docstrings are written once and shown in each of them."""
 
 from __future__ import annotations
 

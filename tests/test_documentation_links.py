@@ -28,7 +28,7 @@ ESTIMATORS = [
 def pages():
     """Names of the pages of the reference."""
     if not INDEX.is_file():
-        pytest.skip("the documentation is not beside the tests")
+        pytest.skip("the documentation is not available")
     module, names = "", set()
     for line in INDEX.read_text(encoding="utf-8").splitlines():
         if found := re.match(r"\.\. currentmodule:: (\S+)", line):

@@ -17,7 +17,7 @@ import skgpb
 ROOT = Path(__file__).resolve().parents[1]
 DOC, DOORS = ROOT / "doc", ROOT / "doc/doors"
 if not DOC.is_dir():
-    pytest.skip("the documentation is not beside the tests", allow_module_level=True)
+    pytest.skip("the documentation is not available", allow_module_level=True)
 
 SCRIPTS = sorted({*DOORS.glob("*.py"), *DOORS.glob("*.sh")} - {DOORS / "run.py"})
 PICTURE = "# Its picture\n"
@@ -95,7 +95,7 @@ def test_an_experiment_finds_its_best_settings(doors: ModuleType) -> None:
     printed, figures = doors.run("experiment")
     answers = re.findall(r"^query \d+: (-?[\d.]+)$", printed, re.M)
     assert len(answers) == doors.ROUNDS
-    # The page prints the answer to what is asked first.
+    # The page prints the answer to the first query.
     assert f" {answers[0]}\n" in script_of(DOORS / "experiment.sh")
     best = printed.partition("recommended after")[2]
     temperature, salt = map(float, re.findall(r"(?:temperature|salt) +([\d.]+)", best))

@@ -1,4 +1,4 @@
-"""What the pages for developers build keeps the laws of ``skgpb.testing``, every one of them."""
+"""The examples of the developers' pages pass all checks of ``skgpb.testing``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skgpb import persistence
 
 PAGES = Path(__file__).resolve().parents[1] / "doc" / "development"
 if not PAGES.is_dir():
-    pytest.skip("the documentation is not beside the tests", allow_module_level=True)
+    pytest.skip("the documentation is not available", allow_module_level=True)
 
 
 def built_on(page: str) -> dict[str, Any]:

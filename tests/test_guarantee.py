@@ -1,4 +1,4 @@
-"""What intervals and confidence bounds rest on: one part of an optimizer, with parameters."""
+"""The assumptions of intervals and confidence bounds: one object with parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def made(cls=EIOptimizer, guarantee=None, **settings):
 @pytest.mark.parametrize("cls", OPTIMIZERS)
 def test_every_optimizer_with_a_posterior_has_it_as_one_parameter(cls):
     parameters = inspect.signature(cls).parameters
-    if cls is StoOOOptimizer:  # whose confidence is that of means
+    if cls is StoOOOptimizer:  # its confidence width is for means
         assert "guarantee" not in parameters
         return
     assert parameters["guarantee"].default is None

@@ -12,7 +12,7 @@ import pytest
 
 DOC = Path(__file__).resolve().parents[1] / "doc"
 if not DOC.is_dir():
-    pytest.skip("the documentation is not beside the tests", allow_module_level=True)
+    pytest.skip("the documentation is not available", allow_module_level=True)
 
 GUIDE = sorted((DOC / "user_guide").glob("*.rst"))
 PICTURE = re.compile(r"^\.\. (drawn|figure|image):: +(\S+)", re.M)

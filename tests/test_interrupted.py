@@ -52,7 +52,7 @@ def told(optimizer):
 
 
 def goes_on_as(optimizer, whole):
-    """Whether two runs are the same, and ask the same next."""
+    """Return whether two runs are equal and have the same next query."""
     return told(optimizer) == told(whole) and optimizer.ask(2) == whole.ask(2)
 
 
@@ -119,7 +119,7 @@ def seen_of(optimizer):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_every_line_that_a_round_comes_to_may_be_interrupted():
-    """Each line of the library, in the first class of which a round comes to it.
+    """Each line of the library, in the first class whose rounds reach it.
 
     An eighth of the lines, drawn by a seed, in 20 s; ``SKGPB_EVERY_LINE=1`` takes all of them, and
     ``SKGPB_EVERY_LINE=classes`` all of every class.
@@ -152,7 +152,7 @@ def test_every_line_that_a_round_comes_to_may_be_interrupted():
 
 @pytest.mark.parametrize("make", [arms, learned, cells])
 def test_a_run_goes_on_wherever_it_is_interrupted(make):
-    """What has been evaluated is told first, and nothing is evaluated twice."""
+    """Finished evaluations are told first, and nothing is evaluated twice."""
     whole = make()
     whole.run(answer, 4)
     lines = lines_of(lambda: make().run(answer, 4))

@@ -11,7 +11,7 @@ from mutants import ROOT, all_mutants, table
 MUTANTS = all_mutants()
 
 if not (ROOT / "skgpb").is_dir():
-    pytest.skip("the sources are not beside the tests", allow_module_level=True)
+    pytest.skip("the sources are not available", allow_module_level=True)
 
 
 def test_every_error_can_be_made_in_one_place():
@@ -48,5 +48,5 @@ def test_the_tests_that_are_named_exist():
 def test_the_page_has_the_table():
     page = Path(ROOT / "doc/development/mutants.rst")
     if not page.exists():
-        pytest.skip("the documentation is not beside the tests")
+        pytest.skip("the documentation is not available")
     assert table(MUTANTS) in page.read_text(encoding="utf-8")

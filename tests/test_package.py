@@ -49,7 +49,7 @@ def in_checkout(path: str) -> Path:
     """Return a file of the repository, or skip where only the tests were copied."""
     file = ROOT / path
     if not file.exists():
-        pytest.skip(f"{path} is not beside the tests")
+        pytest.skip(f"{path} is not available")
     return file
 
 

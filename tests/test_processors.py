@@ -1,4 +1,4 @@
-"""What is asked does not depend on the processor that it is computed on (decision D-G1).
+"""Queries do not depend on the processor (decision D-G1).
 
 OpenBLAS can be told to compute as another processor does, and NumPy to leave out instructions: sums
 come out with other last digits. Both processes must be able to run what they are told to.
@@ -22,9 +22,9 @@ SCRIPT = Path(__file__).with_name("trajectories.py")
 KINDS = ["SkylakeX", "Haswell", "Sandybridge", "Nehalem", "NEOVERSEV1", "NEOVERSEN1", "ARMV8"]
 #: What NumPy is told to leave out where OpenBLAS computes as an older processor.
 NEWEST = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
-#: Queries are rounded to so many sides, and those of the cases are between 1 and 3 long.
+#: Queries are rounded to this fraction of a side; the sides of the cases are 1 to 3 long.
 SAME = 1e-9
-#: One case of every form of search, of which those of points asked elsewhere at 70857ab.
+#: One case of every form of search; those over points had other queries at 70857ab.
 FEW = [
     *("indirect:CMES", "indirect:CMES-points", "indirect-even:UCB", "indirect-even:CMES-noisy"),
     *("even:GPOO-after-K3", "even:zooming", "even:KG-cells", "even:IDS", "even:GP-UCB-box"),
@@ -39,7 +39,7 @@ openblas = pytest.mark.skipif(
 
 
 def play(kind, n_rounds, *names):
-    """What is asked on a kind of processor; None where this one cannot compute as it does."""
+    """Return the queries on a kind of processor; None if this machine cannot emulate it."""
     environment = os.environ | {"OPENBLAS_CORETYPE": kind, "OPENBLAS_NUM_THREADS": "1"}
     if kind != KINDS[0]:
         environment["NPY_DISABLE_CPU_FEATURES"] = NEWEST
@@ -59,7 +59,7 @@ def numbers(run):
 
 
 def same(a, b):
-    """Whether two queries have the same numbers."""
+    """Return whether two queries have equal numbers."""
     return len(a) == len(b) and np.abs(np.array(a) - np.array(b)).max() <= SAME
 
 

@@ -1,4 +1,4 @@
-"""What runs say: one progress line, one line per answer, and the same to the logger."""
+"""Output of runs: one progress line, one line per answer, and both to the logger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release consists of agrees: jobs and sessions, versions, requirements."""
+"""The parts of a release agree: jobs and sessions, versions, requirements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read(path: str) -> str:
     """Return a file of the repository, or skip where only the tests were copied."""
     file = ROOT / path
     if not file.exists():
-        pytest.skip(f"{path} is not beside the tests")
+        pytest.skip(f"{path} is not available")
     return file.read_text(encoding="utf-8")
 
 
@@ -35,7 +35,7 @@ def sessions() -> set[str]:
 def jobs() -> set[str]:
     """Sessions that jobs run: named after ``nox -s``, or in a matrix of sessions."""
     if not WORKFLOWS:
-        pytest.skip("the workflows are not beside the tests")
+        pytest.skip("the workflows are not available")
     text = "\n".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
     named = set(re.findall(r"nox -s (\w+)", text)) | set(re.findall(r"session: (\w+)", text))
     for listed in re.findall(r" session:\n((?: +- \w+\n)+)", text):
@@ -100,7 +100,7 @@ def test_the_recipe_asks_for_what_the_package_asks_for():
 def test_the_readme_says_what_a_fresh_clone_is_of():
     readme = read("README.md")
     clone = re.search(r"git clone (\S+?)[`,\s]", readme[: readme.index("pip install")])
-    assert clone, "the first command is run in a clone, of which nothing is said before"
+    assert clone, "the first command runs in a clone that the page has not mentioned"
     address = tomllib.loads(read("pyproject.toml"))["project"]["urls"].get("Source", "FOLDER")
     assert clone[1] == address
     assert f"git clone {address}" in read("doc/install.rst")
@@ -118,6 +118,6 @@ def test_names_in_the_changelog_exist():
 def test_the_changelog_of_a_first_version_says_what_there_is():
     changelog = read("CHANGELOG.md")
     if len(re.findall(r"(?m)^## ", changelog)) > 1:
-        return  # there are versions that users had, of which to tell changes
+        return  # released versions exist, so the changelog lists changes
     told = r"as before|earlier|used to|no longer|renamed|instead of|what it took|of the time|is now"
     assert not re.search(told, changelog.partition("##")[2])

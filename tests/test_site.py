@@ -12,7 +12,7 @@ import pytest
 
 DOC = Path(__file__).resolve().parents[1] / "doc"
 if not DOC.is_dir():
-    pytest.skip("the documentation is not beside the tests", allow_module_level=True)
+    pytest.skip("the documentation is not available", allow_module_level=True)
 
 VIEW = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 

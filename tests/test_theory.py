@@ -260,7 +260,7 @@ def test_adaptive_discretization_stays_below_its_bounds(cls):
         counts = theory.near_optimal_cells(bump, [(0, 1)], gaps + V / 2, 1.0, factor=1.0)
     regret = (1.0 - bump(asked)).sum()
     gain = information_gain(RBF(0.15), asked, alpha=sd**2)
-    beta = 80.0  # more than that of the theory, 60.6 and 38.6
+    beta = 80.0  # more than the theory's 60.6 and 38.6
     assert regret <= theory.gp_tree_bound(n, gain, beta, V, sd**2, gap=gaps[-1])
     assert regret <= theory.dimension_bound(n, gaps, counts, V, beta, sd**2)
     last = 1.0 - bump(opt.recommend("paper").points).item()
@@ -289,7 +289,7 @@ def test_theorem_about_all_ucb_rules_is_false_of_greedy_play():
     gain = log(1 + T / (2 * noise))  # half to each arm
     bound = sqrt(4 * 4 * b / log(1 + 1 / noise) * T * gain)
     broken = int((regret > bound).sum())
-    # If it held with probability 1 - delta, so many would break it once in a million tries.
+    # If it held with probability 1 - delta, this many violations have a probability of 1e-6.
     assert broken > binom.ppf(1 - 1e-6, n_draws, delta)
 
 

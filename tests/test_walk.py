@@ -42,7 +42,7 @@ def walk(optimizer, answer):
 
 
 def moves(files):
-    """Number of calls into another file than that of the call before."""
+    """Return the number of calls into a different file than the previous call."""
     return sum(a != b for a, b in pairwise(files))
 
 
@@ -114,7 +114,7 @@ class LeastKnown(TreeSearch):
     ("make", "most_files"),
     [
         (LeastKnown, 9),
-        # Beside what GPOO takes: constants of a horizon, and points of cells and balls.
+        # In addition to GPOO's calls: constants of a horizon, and points of cells and balls.
         (partial(GPTreeOptimizer, horizon=60), 11),
         (partial(GPZoomingOptimizer, horizon=60), 10),
     ],
@@ -148,7 +148,7 @@ def in_a_box(alpha):
 
 
 def by_pairs(alpha, **what):
-    """CMES in the box around 200 queries, of which each led to a point."""
+    """CMES in the box around 200 queries; each led to a point."""
     rng = np.random.default_rng(0)
     A = rng.random((200, 1))
     X = 0.8 * A + 0.1 + 0.05 * rng.normal(size=(200, 1))
@@ -161,7 +161,7 @@ def by_operator(alpha):
 
 
 # A law of x given a that is learned takes a regression, or an operator on the pairs themselves;
-# then each of some 16 looks at the acquisition function, of which 4 make its end exact, moves 24
+# then each of about 16 evaluations of the acquisition function (4 make its end exact) moves 24
 # times, where a window takes 14.
 @pytest.mark.parametrize(
     ("make", "alpha", "n_before", "most_files", "most_moves", "noise"),
@@ -189,5 +189,5 @@ def test_a_round_of_cmes_in_a_box_passes_through_few_files(
     n_files, n_moves = np.median([(len(set(files)), moves(files)) for files, _ in rounds], axis=0)
     # The prior is resolved anew in a round right after learning.
     assert n_files <= most_files
-    # Most are those of local searches, the length of which depends on what was told.
+    # Most are calls of local searches, whose length depends on the answers.
     assert n_moves <= most_moves

@@ -44,7 +44,7 @@ def even_indirect(query: Any) -> float:
 
 
 def of_shares(query: Any) -> list[float]:
-    """What three campaigns earn, alike."""
+    """Return the rewards of three equal campaigns."""
     return [float(np.sqrt(share)) for share in query.indices]
 
 
@@ -115,7 +115,7 @@ NAMES = [
 
 
 def numbers_of(query: Any) -> list[float]:
-    """What a query or a recommendation is, as numbers."""
+    """Return a query or a recommendation as numbers."""
     for name in ("indices", "descriptor", "points"):
         if hasattr(query, name):
             return np.ravel(getattr(query, name)).astype(float).tolist()

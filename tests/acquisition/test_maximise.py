@@ -11,7 +11,7 @@ HILLS = np.array([[0.5, 14.0], [2.0, 25.0]])
 
 
 def two_hills(X):
-    """Quadratic around two places of BOX, of which the second is higher."""
+    """Quadratic around two points of BOX; the second maximum is higher."""
     away = (((X[:, np.newaxis] - HILLS) / [4.0, 20.0]) ** 2).sum(axis=2)
     return (np.array([1.0, 2.0]) - 30.0 * away).max(axis=1)
 

@@ -1,4 +1,4 @@
-"""What is checked by mypy and stubtest, in the session ``types``, is complete and runs."""
+"""The scripts that mypy and stubtest check, in the session ``types``, are complete and run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_users_scripts_run(script):
 def test_no_module_is_left_out():
     project = ROOT / "pyproject.toml"
     if not project.is_file():
-        pytest.skip("the settings are not beside the tests")
+        pytest.skip("the settings are not available")
     settings = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["mypy"]
     assert "exclude" not in settings
     assert settings["files"] == [
@@ -36,7 +36,7 @@ def test_no_module_is_left_out():
 def test_every_compiled_module_has_a_stub():
     sources = {path.stem for path in STUBS.glob("*.pyx")}
     if not sources:
-        pytest.skip("the sources are not beside the tests")
+        pytest.skip("the sources are not available")
     assert {path.stem for path in STUBS.glob("*.pyi")} == sources
 
 
@@ -54,7 +54,7 @@ def test_the_users_script_touches_every_optimizer_and_query():
 def test_the_users_scripts_touch_every_class_of_the_reference():
     index = ROOT / "doc" / "api" / "index.rst"
     if not index.is_file():
-        pytest.skip("the documentation is not beside the tests")
+        pytest.skip("the documentation is not available")
     script = "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     entries = re.findall(r"^   (?:[a-z_]+\.)*([A-Z]\w+)$", index.read_text(encoding="utf-8"), re.M)
     assert len(set(entries)) > 70

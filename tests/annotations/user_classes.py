@@ -126,7 +126,7 @@ def rows_in_a_database(table: IbisTable) -> int:
 
 
 def domains() -> None:
-    """What can be asked, without an optimizer."""
+    """Queries without an optimizer."""
     box = BoxPartition(BOX, 2, (3,))
     assert_type(box.cell(0), Cell)
     assert_type(box.max_depth, int)

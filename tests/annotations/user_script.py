@@ -1,4 +1,4 @@
-"""What users write, with the types that they rely on: checked by mypy, and run."""
+"""User code with the types that it relies on: checked by mypy, and run."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def arms() -> None:
 
 
 def targets() -> None:
-    """What is asked and what is recommended are of two kinds."""
+    """Queries and recommendations have different types."""
     optimizer = KGOptimizer(
         queries=Cells([0.25]), targets=Cells(0.5), bounds=BOX, alpha=1e-2, random_state=0
     )
@@ -222,7 +222,7 @@ def models() -> None:
 
 
 def predictions() -> None:
-    """What is returned depends on what is asked for."""
+    """The return type depends on the arguments."""
     arms = GPUCBOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0)
     arms.run(average, 3)
     tree = GPOOOptimizer(RBF(0.2), bounds=BOX, alpha=1e-2)
@@ -276,7 +276,7 @@ def tables() -> None:
 
 
 def mistakes() -> None:
-    """What a checker finds, or would say is an error that is none."""
+    """Errors that a type checker finds, and correct code that it might reject."""
     optimizer = GPUCBOptimizer(RBF(0.2), arms=ARMS, alpha=1e-2, random_state=0)
     arm = optimizer.ask()
     with suppress(TypeError):

@@ -41,7 +41,7 @@ REPLICATE_OF = 2
 
 
 def loss(temperature, salt, water, oil, catalyst):
-    """What is measured at the settings that the page shows."""
+    """Return the measurement at the settings that the page shows."""
     error = (np.log10(salt) + 2.5) ** 2 + (water - 40) ** 2 / 900 + (oil - 50) ** 2 / 900
     return round(float((temperature - 60) ** 2 / 400 + error + (catalyst == "A")), 4)
 
@@ -226,7 +226,7 @@ class Browser(Person):
 
 
 class Python:
-    """The same by calls."""
+    """Run the same experiment by calls of the library."""
 
     def __init__(self, path):
         self.path = path
@@ -261,7 +261,7 @@ class Python:
 
 
 class Shell(Python):
-    """The same by commands."""
+    """Run the same experiment by commands."""
 
     def call(self, command, *arguments):
         out = io.StringIO()

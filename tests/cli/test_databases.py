@@ -172,7 +172,7 @@ def test_without_ibis_it_says_what_to_install(database, capsys, monkeypatch):
 PAGE = Path(__file__).resolve().parents[2] / "doc" / "user_guide" / "command_line.rst"
 
 
-@pytest.mark.skipif(not PAGE.is_file(), reason="the documentation is not beside the tests")
+@pytest.mark.skipif(not PAGE.is_file(), reason="the documentation is not available")
 def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

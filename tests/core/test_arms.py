@@ -152,7 +152,7 @@ def test_weights_of_many_equal_arms_are_equal(n):
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e150])
 def test_expected_maximum_of_candidates_of_every_order_of_magnitude(scale):
-    """As around the best of a box: many that are known well, beside some that are not at all."""
+    """As near the optimum of a box: many arms are known well, and some not at all."""
     rng = np.random.default_rng(0)
     std = np.geomspace(0.004, 0.4, 500)
     mean = 1.2 - 1.5 * std + 0.002 * rng.normal(size=500)

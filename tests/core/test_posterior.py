@@ -258,7 +258,7 @@ def test_a_repeat_that_would_cancel_is_refused_and_changes_nothing():
 
 
 def near_twins(gap=4e-14):
-    """Two functionals of which the second has this variance once the first is known, tracked."""
+    """Track two functionals; given the first, the second has this variance."""
     K = np.array([[1.0, np.sqrt(1.0 - gap)], [np.sqrt(1.0 - gap), 1.0]])
     p = Posterior()
     p.track(np.zeros((2, 0)), np.ones(2), np.arange(2))

@@ -131,7 +131,7 @@ def test_more_pairs_than_are_remembered_change_nothing():
     rng = np.random.default_rng(1)
     lower = rng.uniform(size=(600, 1))
     A = np.hstack([lower, lower + rng.uniform(0, 0.5, (600, 1))])
-    cells = make((3,))  # 180 000 pairs, of which 131 072 have room
+    cells = make((3,))  # 180 000 pairs; the cache holds 131 072
     K = cells.cross(A, A)
     assert_array_equal(cells.cross(A, A), K)
     rows = [0, 77, 599]

@@ -56,7 +56,7 @@ def test_infinite_scores_tie_with_none_but_their_like():
 
 
 def rounded_elsewhere(scores, seed):
-    """The same scores with other last digits."""
+    """Return the scores with different last digits."""
     return scores + 1e-14 * np.random.default_rng(seed).uniform(-1.0, 1.0, np.shape(scores))
 
 

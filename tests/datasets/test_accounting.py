@@ -1,4 +1,4 @@
-"""What an amount of zero-concentrated differential privacy is worth, and the exact noise."""
+"""Conversion of zero-concentrated differential privacy, and the exact noise."""
 
 import math
 import random

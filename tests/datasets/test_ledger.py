@@ -36,7 +36,7 @@ def office(path, epsilon=1.0, values=VALUES, low=0, high=10, **more):
 
 
 def counted(path):
-    """What was spent about every row, counted from the text of the file."""
+    """Return the budget spent on every row, counted from the text of the file."""
     spent = np.zeros(N)
     for line in path.read_text().splitlines()[1:]:
         entry = json.loads(line)

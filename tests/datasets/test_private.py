@@ -149,7 +149,7 @@ def test_values_beyond_the_range_count_as_its_ends():
 
 
 def test_one_value_moves_an_answer_by_no_more_than_its_share():
-    """The same noise on two columns that differ in one value, from one end to the other."""
+    """Add equal noise to two columns that differ in one value, by the whole range."""
     low, high = VALUES.copy(), VALUES.copy()
     low[10], high[10] = 0.0, 10.0
     one, two = make(low), make(high)
@@ -161,7 +161,7 @@ def test_one_value_moves_an_answer_by_no_more_than_its_share():
 
 
 def test_threads_share_one_budget(monkeypatch):
-    """Whatever two threads ask at the same time, only one of them gets the last of a budget."""
+    """If two threads ask at the same time, only one of them gets the rest of a budget."""
     oracle, sigma = make(), PrivateAverages._sigma
 
     def slowly(*arguments):
@@ -199,7 +199,7 @@ def in_office(cell):
 
 
 def _told(name):
-    """What a forked process is told."""
+    """Return the message that a forked process gets."""
     member = getattr(OFFICE[-1], name)
     try:
         return member(np.arange(8)) if callable(member) else member

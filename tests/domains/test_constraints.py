@@ -41,7 +41,7 @@ BOXES = {
 
 
 def possible(box, setting):
-    """Whether a setting satisfies everything, in exact arithmetic where it is in steps."""
+    """Return whether a setting satisfies all constraints, in exact arithmetic for steps."""
     sides = {n: Fraction(str(v)) for n, v in setting.items() if not isinstance(v, str)}
     for text in box.constraints:
         # Python is the reference for arithmetic; the library itself never runs a text.

@@ -40,7 +40,7 @@ def checked_shrink(covering, ball, oracle):
 
 
 def exact_remainder(covering):
-    """What no ball covers, by subtracting all of them from the cube."""
+    """Return the uncovered region, by subtracting all balls from the cube."""
     d = covering.n_features
     centers, radii = covering.centers, covering.radii[:, None]
     boxes = np.clip(np.hstack([centers - radii, centers + radii]), 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Experiments in files: what is asked and told, corrected, taken back, and by several at once."""
+"""Experiments in files: ask, tell, correct, undo, also by several programs at once."""
 
 import json
 import multiprocessing

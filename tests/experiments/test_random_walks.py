@@ -1,4 +1,4 @@
-"""Whatever is asked, told, corrected, taken back and opened again: the history says just that."""
+"""The history records exactly what was asked, told, corrected, undone and reopened."""
 
 import random
 

@@ -16,7 +16,7 @@ MEMORY = 8 << 30
 def _limits(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """What asks for more memory than a machine has gets a MemoryError, which fails its case."""
+    """Limit memory, so that a case that allocates too much fails with a MemoryError."""
     resource = pytest.importorskip("resource", reason="limits on memory and time need POSIX")
     harness.LAST_CASE = tmp_path_factory.getbasetemp() / "last_case.txt"
     capture = request.config.pluginmanager.getplugin("capturemanager")

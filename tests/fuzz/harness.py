@@ -1,4 +1,4 @@
-"""What every fuzz test shares: how many cases, how long one may take, and how it may end."""
+"""Code shared by the fuzz tests: number of cases, time limit, allowed outcomes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fuzz_settings(n_shares: int, **more: Any) -> settings:
 
 
 class UsersError(Exception):
-    """What functions of the user raise here; it may come out as it went in."""
+    """Error that the user's functions raise here; it may propagate unchanged."""
 
 
 class _Hang(BaseException):
@@ -72,7 +72,7 @@ def patience(description: object) -> Iterator[None]:
 
 
 def on_purpose(error: BaseException) -> bool:
-    """Whether an error is a refusal: of a documented class, with a message, by a ``raise``.
+    """Return whether an error is a refusal: a documented class, a message, a ``raise``.
 
     One that NumPy or SciPy raises, or that an expression of the library happens to raise, says
     nothing to its user, whatever its class is. Checks of scikit-learn name what they refuse.

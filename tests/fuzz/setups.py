@@ -100,7 +100,7 @@ class Setup:
         self.check(optimizer)
 
     def check(self, optimizer: Any) -> None:
-        """What can be read of a run that was told something is finite."""
+        """Check that every readable result of a run with answers is finite."""
         history = optimizer.history_
         check_finite([history[name] for name in self.fields])
         check_finite(np.asarray(self.recommend(optimizer)))
@@ -175,7 +175,7 @@ class IndirectSetup(Setup):
 
 
 class WindowSetup(IndirectSetup):
-    """What a query averages is known, by a function."""
+    """An optimizer whose queries have known averages, given by a function."""
 
     omit = ("conditional",)
 
@@ -238,7 +238,7 @@ class SearchSetup(Setup):
 
 
 def exact(value: Any) -> Any:
-    """What is compared bit by bit: queries as all that they are made of."""
+    """Return the data to compare bit by bit; a query becomes the data that it consists of."""
     if isinstance(value, (list, tuple)):
         return [exact(each) for each in value]
     if isinstance(value, np.ndarray) and value.dtype.names:

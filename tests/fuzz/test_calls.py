@@ -152,7 +152,7 @@ class Calls(RuleBasedStateMachine):
         return getattr(self.optimizer, "n_features_in_", 2)
 
     def next_queries(self, n=None):
-        """What is asked next; None where everything is pending."""
+        """Return the next query; None if all queries are pending."""
         return self.call(f"ask({n})", lambda each: self.setup.ask(each, n))
 
     def tell(self, what, query, reward, *alpha, refused=False):

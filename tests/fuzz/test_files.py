@@ -111,7 +111,7 @@ def members(name):
 
 
 def archive_of(contents, *more):
-    """A whole zip file with these members, of which names may be repeated."""
+    """Return a complete zip file with these members; names may be repeated."""
     buffer = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         warnings.simplefilter("ignore")
@@ -121,7 +121,7 @@ def archive_of(contents, *more):
 
 
 def flipped(draw, data, first=None):
-    """The same bytes but for up to three, all of them among the first if so many are given."""
+    """Return the bytes with up to three changed, all among the first ``n`` if given."""
     data = bytearray(data)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, min(len(data), first or len(data)) - 1))

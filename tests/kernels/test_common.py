@@ -146,7 +146,7 @@ CASES += [
         Columns(RBF(0.7), [0]) * Columns(Matern(1.2), [1, 2]) + Columns(WhiteKernel(0.3), [0]),
         RNG.normal(size=(8, 3)),
     ),
-    # All landmarks are chosen whatever theta is: else they are others beside theta.
+    # All landmarks are chosen for any theta; otherwise they change near theta.
     Case(LowRank(1.5 * Matern(0.4, nu=2.5), POOL[:8], 1e-12), POOL[:8], gradient=1e-5),
     Case(CellAverage(LowRank(RBF(0.5), POOL, 1e-4), 3), boxes(2), psd=1e-12, gradient=None),
     Case(BallAverage(FEW[0]), boxes(2)),
@@ -159,7 +159,7 @@ def with_tasks(rows, n_tasks):
     return np.column_stack([rows, np.random.default_rng(1).integers(0, n_tasks, len(rows))])
 
 
-#: Kernels with hyperparameters of their own beside those of the base.
+#: Kernels with hyperparameters in addition to those of the base.
 OWN = (Tasks,)
 CASES += [
     Case(Tasks(base, rank, n_tasks=3), with_tasks(POOL[:10], 3), gradient=1e-5)
@@ -241,7 +241,7 @@ def test_gradient_is_the_finite_difference(case):
     assert_allclose(gradient, gradient.swapaxes(0, 1), rtol=0, atol=1e-12)
     assert gradient.shape == (len(X), len(X), len(kernel.theta))
     if case.gradient is None:
-        pytest.skip("landmarks are chosen anew beside theta; see test_low_rank.py")
+        pytest.skip("landmarks change near theta; see test_low_rank.py")
     for j, shift in enumerate(case.step * np.eye(len(kernel.theta))):
         up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (shift, -shift))
         expected = (up - down) / (2 * case.step)
@@ -285,7 +285,7 @@ def test_white_noise_is_on_the_diagonal_only_and_not_between_copies(case):
     if hasattr(kernel, "noise_diag"):
         noise = kernel.noise_diag(X)
     elif "WhiteKernel" in repr(kernel):
-        noise = np.full(len(X), 0.3)  # that of the sum of columns
+        noise = np.full(len(X), 0.3)  # the white noise of the sum of columns
     assert (noise >= 0.0).all()
     assert (noise > 0.0).any() == ("WhiteKernel" in repr(kernel))
     assert_allclose(white, np.diag(noise), rtol=case.rtol, atol=1e-13)

@@ -361,7 +361,7 @@ def test_twenty_thousand_pairs_fit():
     finally:
         tracemalloc.stop()
     assert peak < 600e6  # the Gram matrix of the queries alone would take 3.2 GB
-    # so many pairs determine the conditional mean
+    # this many pairs determine the conditional mean
     window = WindowMean(RBF(0.3), 0.1)
     centers = rows[:4, 2:4] * [1, -1] + [0, 1]
     want = window(np.vstack((window.queries(centers), window.points(rows[4:, :2]))))

@@ -20,7 +20,7 @@ WHITE = WhiteKernel(0.3)
 
 
 class Doubled(WhiteKernel):
-    """A kernel of somebody's own, of which nothing is known but that it can be called."""
+    """A user-defined kernel; the library only knows how to call it."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         return 2.0 * super().__call__(X, Y)

@@ -1,4 +1,4 @@
-"""What ``mpiexec -n 3 python -m mpi4py.futures on_mpi.py FOLDER FILE`` does: search, and save."""
+"""Search and save under ``mpiexec -n 3 python -m mpi4py.futures on_mpi.py FOLDER FILE``."""
 
 import sys
 

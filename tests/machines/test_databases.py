@@ -59,7 +59,7 @@ def group_of(table):
 
 @pytest.fixture(scope="module")
 def expected(rows):
-    """What DuckDB finds in the file."""
+    """Return the result of DuckDB on the file."""
     group = group_of(connect(str(rows)))
     assert set(group.box) >= {"x1", "Shop", "day"}
     assert group.verdict == "real"

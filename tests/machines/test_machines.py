@@ -178,7 +178,7 @@ def ray():
 def test_ray(folder):
     """With the executor that the page shows, as it stands there."""
     if not PAGE.exists():
-        pytest.skip("the documentation is not beside the tests")
+        pytest.skip("the documentation is not available")
     block = re.search(
         r"^   import ray\n.*?(?=^   ray\.init)", PAGE.read_text(encoding="utf-8"), re.M | re.S
     )

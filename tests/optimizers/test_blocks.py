@@ -1,4 +1,4 @@
-"""Queries that are answered with several numbers at once, beside dense algebra over their rows."""
+"""Queries whose answers are several numbers, compared with dense algebra over their rows."""
 
 from __future__ import annotations
 

@@ -84,6 +84,6 @@ def test_the_first_design_is_made_once(monkeypatch):
         optimizer.tell(optimizer.ask(), float(i))
     assert len(made) == 1
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], random_state=0)
-    optimizer.tell(optimizer.ask(), None)  # one more place takes that of what failed
+    optimizer.tell(optimizer.ask(), None)  # another point replaces the failed one
     optimizer.ask()
     assert [each[-1] for each in made] == [0, 0, 1]

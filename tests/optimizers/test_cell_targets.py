@@ -1,4 +1,4 @@
-"""Indirect queries of which the best cell, or the best of some points, is wanted."""
+"""Indirect queries that search for the best cell, or the best of some points."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_ask_is_stable_until_tell_and_batches_are_distinct():
     rng = np.random.default_rng(1)
     player.tell(batch[::-1], [PROBLEM.observe(a, rng) for a in batch[::-1]])
     assert len(player.history_) == 33
-    # What is asked next was not decided while the batch was pending.
+    # The next query was not chosen while the batch was pending.
     assert player.ask() == pickle.loads(pickle.dumps(player)).ask()
 
 

@@ -133,7 +133,7 @@ def test_candidates_follow_what_is_best_in_each_context():
     for context in (0.2, 0.5, 0.8):
         rows = np.column_stack([np.full(len(anywhere), context), anywhere])
         best = optimizer.recommend(context=context)
-        # Of so many random points the best is about 0.005 from the top, whose height is 1.
+        # The best of this many random points is about 0.005 below the maximum, which is 1.
         assert optimizer.predict(best.points)[0] > optimizer.predict(rows).max() - 1e-4
 
 

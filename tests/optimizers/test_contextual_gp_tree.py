@@ -17,7 +17,7 @@ from skgpb.kernels import Columns
 from skgpb.optimizers import ContextualGPTreeOptimizer
 
 ALPHA = 0.01
-#: Contexts and actions with unequal sides; the number is that of dimensions of each.
+#: Contexts and actions with unequal sides, by the number of dimensions of each.
 CONTEXTS = {1: [(-1.0, 1.0)], 2: [(-1.0, 1.0), (0.0, 0.5)]}
 ACTIONS = {1: [(0.0, 2.0)], 2: [(0.0, 2.0), (1.0, 1.7)]}
 

@@ -35,7 +35,7 @@ def search(least=30):
 
 
 def counts_told(opt):
-    """What was counted, in its order, as a naive reader of the events has it."""
+    """Return the counts in their order, by a naive reading of the events."""
     return [(query, rest[0]) for kind, query, *rest in opt.events_ if kind == "rows"]
 
 

@@ -1,4 +1,4 @@
-"""What a run does where its answers contradict its model."""
+"""Runs whose answers contradict the model."""
 
 from __future__ import annotations
 

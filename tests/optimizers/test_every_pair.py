@@ -58,7 +58,7 @@ def of_boxes(lower, side):
     return np.hstack([lower, lower + side])
 
 
-#: What is asked and found; how many prices there are; the kernel where there are d_c contexts.
+#: Queries and targets; number of costs; kernel for d_c contexts.
 SETS = {
     "arms": ({"arms": X}, 12, lambda n: RBF([0.4] * (n + 2))),
     "box": ({"bounds": BOX}, 0, lambda n: RBF([0.4] * (n + 2))),

@@ -1,4 +1,4 @@
-"""A function and cheaper likenesses of it: what is asked, priced, told, kept and found."""
+"""Multi-fidelity search: queries, costs, answers, files and results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def made(**settings):
     return KGOptimizer(bounds=BOX, **settings)
 
 
-def test_likenesses_are_asked_where_they_are_cheap_and_the_truth_is_found():
+def test_cheap_low_fidelities_are_queried_and_the_optimum_is_found():
     opt = made()
     opt.run(answer, max_cost=9.0)
     tasks = opt.history_["task"]
@@ -46,7 +46,7 @@ def test_likenesses_are_asked_where_they_are_cheap_and_the_truth_is_found():
     assert_allclose(opt.predict_query(asked), [0.0, 0.1 * 2.3 - 1.0], atol=0.03)
 
 
-def test_a_likeness_as_dear_as_the_truth_is_hardly_asked():
+def test_a_low_fidelity_of_equal_cost_is_hardly_queried():
     opt = made(cost=[1.0, 1.0], n_initial=6)
     opt.run(answer, budget=14)
     later = opt.history_["task"][6:]
@@ -120,7 +120,7 @@ def test_named_sides_and_the_fidelity_are_shown():
 def test_a_given_kernel_is_that_of_the_truth_or_says_all():
     opt = made(kernel=2.0 * RBF(0.3), alpha=1e-4).start()
     assert_allclose(opt.predict([[2.5]], return_std=True)[1], np.sqrt(2.0))
-    assert opt.surrogate_.kernel_.n_dims == 2  # how likenesses resemble it is not learned
+    assert opt.surrogate_.kernel_.n_dims == 2  # similarity of the low fidelities is not learned
     kernel = Tasks(CellAverage(RBF(0.3), 3))
     opt = made(kernel=kernel, targets=Cells(0.1), alpha=1e-4)
     assert len(opt.ask().points) == 1 and opt.surrogate_.kernel_ == kernel
@@ -146,7 +146,7 @@ def smooth_pair(seed, noise=0.0):
     return opt.tell(X, y + noise * y.std() * rng.standard_normal(38)), y.std()
 
 
-def test_a_smooth_likeness_says_where_a_smooth_truth_is_large():
+def test_a_smooth_low_fidelity_shows_where_a_smooth_function_is_large():
     # Without a trend that both have, the likeness was explained by what is its own, and the truth
     # was predicted no better than by its mean.
     opt, _ = smooth_pair(3)

@@ -33,7 +33,7 @@ def play(optimizer, n):
 
 
 def by_rule(optimizer):
-    """Whether the next arm is the one of the largest score."""
+    """Return whether the next arm has the largest score."""
     optimizer.start()
     rows, scores = optimizer.arms_, optimizer.scores()
     best = np.flatnonzero(scores >= scores.max() - 1e-9)[0]

@@ -38,7 +38,7 @@ def play(optimizer, n):
 
 
 def fills(rows):
-    """Whether ten rows are in every quarter of either side, as those of a Sobol sequence are."""
+    """Return whether ten rows are in every quarter of both sides, like Sobol points."""
     sides = (rows - BOX[:, 0]) / (BOX[:, 1] - BOX[:, 0])
     return all(len(np.unique(np.minimum(np.floor(4 * x), 3))) == 4 for x in sides.T)
 

@@ -1,4 +1,4 @@
-"""What optimizers with a Gaussian process share: units, noise, what is learned and from where."""
+"""Optimizers with a Gaussian process: units, noise, learning and its starts."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_units_are_those_of_distinct_answers(alpha):
     distinct = np.array([3.0, 7.0, -2.0])  # each once, however often it was asked
     assert process.offset == pytest.approx(distinct.mean(), rel=1e-12)
     assert process.scale == pytest.approx(distinct.std(), rel=1e-12)
-    # With one distinct query nothing is known of the spread: at least that of the noise.
+    # One distinct query gives no standard deviation; at least that of the noise is used.
     single = GPUCBOptimizer(arms=ARMS, alpha=alpha, relearn=1).tell(ARMS[0], -4.0)
     process = single.surrogate_.process_
     assert (process.offset, process.scale) == (-4.0, 4.0 if alpha is None else 0.3)
@@ -362,7 +362,7 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
     settings = {"arms": ARMS, "alpha": 0.1, "kernel": KERNEL, "beta": 4.0}
     run, other = GPUCBOptimizer(**settings), GPUCBOptimizer(**settings | {"beta": 0.01})
     surprises = n_events = 0
-    # What is asked last is a surprise, too.
+    # The last answer is a surprise, too.
     while n_events < 18 or run.ask() == other.ask():
         query = run.ask()
         surprises += other.ask() != query

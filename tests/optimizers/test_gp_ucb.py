@@ -1,4 +1,4 @@
-"""What GP-UCB does where nothing is said about its exploration."""
+"""GP-UCB with the default exploration."""
 
 from __future__ import annotations
 

@@ -376,7 +376,7 @@ def test_the_moments_of_a_query_are_those_of_the_average_over_its_points():
         each, cov = opt.predict(cell.points, return_cov=True)
         assert mean[i] == pytest.approx(each.mean(), abs=1e-10)
         assert std[i] == pytest.approx(np.sqrt(cov.mean()), abs=1e-6)
-        # Points stand for the query of which they are the average.
+        # Points stand for the query that averages over them.
         assert_allclose(opt.predict_query([cell.points]), mean[i], atol=1e-9)
     assert_allclose(opt.predict_query(cells[0]), mean[:1], rtol=1e-14)
     other = GPOOOptimizer(bounds=[(0, 2)] * 2, n_representatives=3).ask()

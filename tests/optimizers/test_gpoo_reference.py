@@ -81,7 +81,7 @@ def settings(rng, seed):
 
 
 def ours(settings):
-    """What the reference takes as a number, as the optimizer has it."""
+    """Convert a number of the reference to the form of the optimizer."""
     others = {name: value for name, value in settings.items() if name != "failure_probability"}
     return others | {"guarantee": Guarantee(failure_probability=settings["failure_probability"])}
 
@@ -173,7 +173,7 @@ def test_center_and_average_feedback_follow_algorithm_1(d, n_children, S, expans
 )
 @pytest.mark.parametrize("d", [1, 2])
 def test_leaves_that_follow_later_keep_to_the_algorithm(d, expansion, many, n_seeds, monkeypatch):
-    """With many leaves a few rows are looked at; what is asked is what all rows would say.
+    """With many leaves only a few rows are completed; the query is as with all rows.
 
     Cells are split ahead while there is room: there is as much as they take, or all leaves lag.
     """

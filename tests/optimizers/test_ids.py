@@ -1,4 +1,4 @@
-"""Information-directed sampling round by round, and what is asked and found by it."""
+"""Information-directed sampling: each round, its queries and its results."""
 
 from __future__ import annotations
 

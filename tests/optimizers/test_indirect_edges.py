@@ -52,7 +52,7 @@ def play(optimizer, n=4):
 
 
 def view(optimizer, points=((0.4, 1.1), (1.9, 0.2))):
-    """What was told, what follows from it, and what is asked next."""
+    """Return the answers, the posterior and the next query."""
     optimizer = copy.deepcopy(optimizer)
     mean, std = optimizer.predict(np.array(points), return_std=True)
     return repr(

@@ -49,7 +49,7 @@ def test_a_late_answer_to_a_failed_query_costs_what_any_answer_costs(name):
     ids=["queries", "tree"],
 )
 def test_no_query_is_twice_in_a_batch_even_where_few_are_left(optimizer):
-    """What failed lately comes again before anything is pending twice."""
+    """A query that failed recently is asked again before any query is pending twice."""
     optimizer.tell(optimizer.ask(), None)
     batch = optimizer.ask(3)
     assert len({query.points.tobytes() for query in batch}) == 3

@@ -1,4 +1,4 @@
-"""The knowledge gradient round by round, and what is asked and found by it."""
+"""The knowledge gradient: each round, its queries and its results."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def average(query):
 
 
 def columns(setting):
-    """What tells settings apart: quantiles of the first two, a corner for each category."""
+    """Return features of settings: quantiles of the first two, a corner for each category."""
     soap = np.eye(3)["abc".index(setting["soap"])] / np.sqrt(2.0)
     return [setting["heat"], (setting["washes"] - 0.5) / 8, *soap]
 

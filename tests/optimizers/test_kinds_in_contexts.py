@@ -1,4 +1,4 @@
-"""Fidelities, districts, discs and blocks in contexts, beside sums over points written out."""
+"""Fidelities, districts, discs and blocks in contexts, compared with explicit sums over points."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_query_knows_its_context_and_what_its_kind_knows(name, known):
         stranger.tell(query, 1.0)
 
 
-def test_a_likeness_says_where_the_truth_is_best_in_each_context():
+def test_a_low_fidelity_shows_the_best_action_in_each_context():
     optimizer = made(KGOptimizer, "fidelities", kernel=None, alpha=None, n_candidates=60)
     contexts = np.random.default_rng(0).uniform(size=24)
     optimizer.run(answer, contexts=contexts)

@@ -1,4 +1,4 @@
-"""What optimizers learn from answers, when, and what they do where it fails."""
+"""Learning of hyperparameters: from which answers, when, and after failures."""
 
 import warnings
 from contextlib import nullcontext
@@ -145,7 +145,7 @@ def test_parameters_that_change_in_mid_run_do_not_corrupt_it(name, before, after
 
 
 def test_of_many_answers_a_share_says_which_starts_are_searched_from(monkeypatch):
-    """The same is found with all starts, in fewer evaluations of all answers."""
+    """All starts give the same result, with fewer evaluations over all answers."""
     rng = np.random.default_rng(3)
     points = rng.random((420, 2))
     values = np.sin(5.0 * points).sum(axis=1) + 0.1 * rng.normal(size=420)
@@ -347,7 +347,7 @@ def test_an_answer_is_not_taken_where_learning_is_interrupted(name):
     )
 
     def insisted(function):
-        """What a function returns once it is not interrupted: what is lost is learned again."""
+        """Return the result of the first uninterrupted call; interrupted learning is repeated."""
         while True:
             n = learner.n
             try:

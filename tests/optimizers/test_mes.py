@@ -1,4 +1,4 @@
-"""Max-value entropy search over queries and targets, beside that over arms."""
+"""Max-value entropy search over queries and targets, compared with the search over arms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found by those who leave out all that has a default, where a confident model was wrong.
+"""Searches with all defaults, on functions where an overconfident model failed.
 
 A few seeds are played by default, all that a claim is about in the slow tests.
 """
@@ -43,7 +43,7 @@ def humps(seed, rounds=30):
 
 
 def clicks(costs):
-    """Clicks of three campaigns, the third of which responds from 4 on."""
+    """Clicks of three campaigns; the third responds from 4 on."""
     return -CLICKS * np.expm1(-RATES * np.maximum(costs - THRESHOLDS, 0.0))
 
 
@@ -74,9 +74,9 @@ def peak(seed, max_cost, noise=0.02):
 
 
 def hump(seed, told, rounds=40):
-    """Distance of the recommendation from a hump beside a wide hill, in widths of the hump.
+    """Distance of the recommendation from a narrow hump next to a wide hill, in hump widths.
 
-    Before the run so many points are told that lie in a quarter of the interval, away from it.
+    ``n`` points in a quarter of the interval away from the hump are told before the run.
     """
     rng = np.random.default_rng([seed, 1])
     hill, narrow = 0.5, 0.5

@@ -1,4 +1,4 @@
-"""What is asked of cells where nothing is known of f."""
+"""Queries over cells when nothing is known about f."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def sides(query):
 
 
 def asked(optimizer, answer, n):
-    """Sides of what is asked first."""
+    """Return the sides of the first queries."""
     found = []
     for _ in range(n):
         query = optimizer.ask()

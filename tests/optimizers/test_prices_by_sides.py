@@ -71,7 +71,7 @@ def test_prices_and_noise_are_functions_of_the_sides(cls):
 
 
 def test_relative_noise_by_a_function_is_learned_in_proportion():
-    """The same run as with a number for each of the sizes."""
+    """Costs by a function give the same run as one number for each size."""
     settings = {"kernel": RBF(0.3), "n_initial": 4}
     one, asked = told(made(relative_noise=by_volume, cost=price, **settings), 9)
     sizes = one.domain_.sizes

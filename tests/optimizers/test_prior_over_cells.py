@@ -1,4 +1,4 @@
-"""What is believed of f where cells are asked and nothing is known, and what candidates follow."""
+"""The default prior over cells, and the model that candidates follow."""
 
 import numpy as np
 import pytest

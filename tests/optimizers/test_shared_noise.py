@@ -1,4 +1,4 @@
-"""Answers of several numbers whose errors have something in common, beside dense algebra."""
+"""Answers of several numbers with correlated errors, compared with dense algebra."""
 
 from __future__ import annotations
 

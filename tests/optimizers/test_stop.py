@@ -79,7 +79,7 @@ def test_every_family_says_how_far_it_may_be(name):
 
 @pytest.mark.parametrize("stop", [None, Stop(1e-6, 0.05), Stop(1e-6, 0.2), Stop(1e-6, 0.4)])
 def test_gap_of_a_run_is_exceeded_in_a_share_delta_of_draws(stop):
-    """Delta is that of the stop, 0.05 without one; the draws are others, of all arms."""
+    """Delta comes from ``stop``, 0.05 without one; the draws are new and of all arms."""
     opt = MAKERS["arms"]()
     result = opt.run(noisy(), budget=6, stop=stop)
     delta, n = 0.05 if stop is None else stop.delta, 40_000

@@ -1,4 +1,4 @@
-"""Neither a constant factor of all answers nor a constant added to them changes what is asked."""
+"""Scaling or shifting all answers does not change the queries."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ GIVEN = {
 
 
 def play(optimizer, factor=1.0, offset=0.0, n=8):
-    """Descriptors of what is asked and of what is recommended."""
+    """Return the descriptors of the queries and of the recommendation."""
     asked = []
     for i in range(n):
         query = optimizer.ask()

@@ -47,7 +47,7 @@ def ends_its_process(query):
 
 
 class Failing(Executor):
-    """An executor of which the given futures end in an exception that is not the objective's."""
+    """An executor whose given futures end in an exception that is not the objective's."""
 
     num_workers = 1
 
@@ -65,7 +65,7 @@ class Failing(Executor):
 
 
 class Remembering(InOrder):
-    """What dask does: the same task has the same answer."""
+    """An executor that, like dask, returns the same answer for the same task."""
 
     def __init__(self, n):
         super().__init__(range(n), 1)

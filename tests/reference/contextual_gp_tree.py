@@ -50,7 +50,7 @@ class Posterior:
 
 
 def active(node, context, root):
-    """Whether a cell contains a context: half open, closed at the domain's upper face."""
+    """Return whether a cell contains a context: half open, closed at the domain's upper face."""
     return all(
         low <= c and (c < up or (c == up == top))
         for low, up, top, c in zip(node.lower, node.upper, root.upper, context, strict=False)
@@ -58,7 +58,7 @@ def active(node, context, root):
 
 
 def candidate(node, context, per_axis):
-    """The context beside the centres of a sub-grid of the cell's actions."""
+    """Return rows of the context and the centres of a sub-grid of the cell's actions."""
     n = len(context)
     axes = [
         low + (np.arange(s) + 0.5) / s * (up - low)

@@ -11,7 +11,7 @@ from reference.tree import Node, best, children_of, quadrature, representatives,
 
 @dataclass
 class Round:
-    """What one round did. mean, std and b are those the choice was made with."""
+    """Record of one round. mean, std and b are the values at the time of the choice."""
 
     t: int
     node: Node

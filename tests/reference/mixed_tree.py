@@ -8,7 +8,7 @@ import numpy as np
 
 
 def columns(setting, sides):
-    """What a kernel sees of a setting: categories are at distance 1 from each other."""
+    """Return the coordinates of a setting for a kernel; categories are at distance 1."""
     out = []
     for name, side in sides.items():
         value = setting[name]

@@ -11,7 +11,7 @@ from reference.tree import Node, best, children_of, root_of
 
 @dataclass
 class Round:
-    """What one round did. b is the value the choice was made with, mean that of its leaf."""
+    """Record of one round: the value b at the time of the choice, and the mean of its leaf."""
 
     t: int
     node: Node

@@ -1,4 +1,4 @@
-"""Whether answers are exact, against functions of which it is known."""
+"""Detection of exact answers, on functions with known noise."""
 
 from __future__ import annotations
 

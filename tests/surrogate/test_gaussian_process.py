@@ -18,7 +18,7 @@ from skgpb.surrogate import GaussianProcess
 
 KERNEL = 1.5 * RBF([0.4, 0.7])
 RNG = np.random.default_rng(0)
-#: Points, and means over two and three of them; then what is asked about them.
+#: Points, and means over two and three of them; then the functionals to predict.
 BLOCKS = [RNG.random((n, 2)) for n in (1, 1, 2, 3, 1, 2)]
 OTHERS = [RNG.random((n, 2)) for n in (1, 3, 2, 1)]
 #: Which functional each answer belongs to: some are repeated.
@@ -323,7 +323,7 @@ def test_the_smallest_jitter_that_helps_is_added_or_nothing_changes():
 
 
 class Rounded(RBF):
-    """Covariances of three points, of which the last has a variance of -5e-10 given the others."""
+    """Covariances of three points; the last has a variance of -5e-10 given the others."""
 
     TABLE = np.eye(3)
     TABLE[0, 1:] = TABLE[1:, 0] = np.sqrt([1.0 - 1e-6, 1.0 - 2e-6])

@@ -158,7 +158,7 @@ def test_learning_holds_one_matrix_whatever_the_number_of_hyperparameters(monkey
     tracemalloc.start()
     try:
         regressor.log_marginal_likelihood(kernel.theta, eval_gradient=True)
-        # Beside the matrix there are at most some dozen blocks; derivatives would take eight more.
+        # Besides the matrix there are about a dozen blocks; derivatives would take eight more.
         assert tracemalloc.get_traced_memory()[1] < 2 * 8 * 600**2
     finally:
         tracemalloc.stop()

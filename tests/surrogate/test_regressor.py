@@ -317,7 +317,7 @@ def test_a_prior_without_variance_refuses_exact_answers_and_ignores_others(cls):
 
 
 class Broken(RBF):
-    """Not a covariance: positive on the diagonal and negative beside it."""
+    """Not a covariance: positive on the diagonal, negative elsewhere."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         return -super().__call__(X, Y)
@@ -491,7 +491,7 @@ def test_inputs_far_from_zero_are_regressed_like_those_near_it(kernel):
     np.testing.assert_allclose(results(0.0, True), results(2.0**30, True), rtol=1e-4, atol=1e-5)
 
 
-#: Of which f is told at 0 and asked for at 0.1, where less than nothing of its variance is left.
+#: An answer at 0 leaves a negative posterior variance at 0.1.
 ASKED = {
     "predict": lambda gpr: gpr.predict([[0.1]], return_std=True)[1],
     "moments": lambda gpr: gpr.process_.moments(np.array([[0.1]]), std=True)[1],
@@ -522,7 +522,7 @@ def test_variances_that_rounding_makes_negative_are_clipped_in_silence():
 
 
 def test_a_fit_holds_one_gram_matrix():
-    """What is evaluated at once is little, and factors replace covariances where they are."""
+    """Kernels are evaluated in small parts, and factors replace covariances if available."""
     X, y, _ = make(n=1000)
     gpr = OnlineGaussianProcessRegressor(1.5 * Matern(0.5, nu=2.5), alpha=0.1, optimizer=None)
     tracemalloc.start()

@@ -98,7 +98,7 @@ def test_decision_is_that_of_the_exact_probability(epsilon):
     exact = 1.0 - np.prod(norm([0.0, 0.2, -1.0], [1.0, 0.5, 2.0]).cdf(epsilon))
     found = gap.is_within(epsilon, 0.08, 1e-4, np.random.default_rng(1))
     assert found == (exact <= 0.08)
-    assert abs(exact - 0.08) > 0.005  # of which 2^14 draws can tell
+    assert abs(exact - 0.08) > 0.005  # more than the error of 2^14 draws
 
 
 def test_bound_is_clopper_and_pearson():

@@ -39,7 +39,7 @@ def test_its_length_scales_are_in_units_of_the_sides():
 
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_averages_over_wanted_cells_vary_as_answers_do(d):
-    # Variances of averages over 40 midpoints a side, within 1e-3 of those over all of a cell.
+    # Variances of averages over 40 midpoints a side differ from those over a cell by 1e-3.
     sides = np.full((2, d), [[0.2], [0.4]])
     sides[1, 1:] = 0.0
     kernel = trend_and_rough(np.tile([0.0, 1.0], (d, 1)), sides)

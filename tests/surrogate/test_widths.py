@@ -111,7 +111,7 @@ def test_nothing_is_known_but_the_norm_before_the_first_answer():
 
 
 def test_the_dual_ends_are_extremes_under_both_constraints():
-    # f is a combination of what was observed and of what is asked for: all else has norm only.
+    # The optimal f is a combination of observed and predicted functionals; other parts add norm.
     *_, (gp, blocks, noises, y) = observed(3, n=6)
     asked = [np.array([[0.5]]), np.array([[0.1], [0.3]])]
     lower, upper = norm_ends(gp, asked, 2.0, 1.0, DELTA)

@@ -82,7 +82,7 @@ def test_what_is_foretold_is_what_all_other_answers_foretell():
 
 def test_features_that_tell_something_are_told_from_others():
     rng = np.random.default_rng(0)
-    X = rng.random((3000, 15))  # more than those of which all pairs are looked at
+    X = rng.random((3000, 15))  # too many to examine all pairs
     y = 3.0 * X[:, 4] + rng.normal(size=3000)
     table = MemoryTable(X, np.zeros(3000))
     found = search_by_asking(table, NoisyAverages(y, 0.05), 60, 120)

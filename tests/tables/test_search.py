@@ -1,4 +1,4 @@
-"""What a search finds, and that it asks every table for the same."""
+"""Results of a search, and equal questions to every kind of table."""
 
 from __future__ import annotations
 
