@@ -400,7 +400,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Array
     with open(os.fspath(path), "rb") as file:  # a number would be a file that is open already
         try:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError("it is no regular file")
+                raise ValueError("it is not a regular file")
             with zipfile.ZipFile(file) as archive:
                 yield _document(archive), Arrays(archive)
         except MemoryError:

@@ -197,7 +197,7 @@ def check_rows(X: Any, y: Any) -> None:
 def check_unmasked(values: Any, name: str) -> None:
     """Raise ValueError for masked entries, whose values NumPy and scikit-learn would take."""
     if np.ma.is_masked(values):
-        raise ValueError(f"{name} has masked entries, and a masked number is none: {values!r}")
+        raise ValueError(f"{name} must have no masked entries, got {values!r}")
 
 
 def check_count(n: Any) -> int:

@@ -232,9 +232,15 @@ def test_census(epsilon, tmp_path):
         ({"epsilon": "nan"}, "finite number > 0"),
         ({"delta": 1}, "--delta must be a number > 0 and < 1, got 1.0"),
         ({"delta": 0}, "--delta: must be a finite number > 0"),
-        ({"noise": 3}, "--noise does not go with --epsilon: the noise follows from --epsilon"),
-        ({"alpha": 3}, "--alpha does not go with --epsilon"),
-        ({"save-rows": "rows.csv"}, "--save-rows does not go with --epsilon: it writes the values"),
+        (
+            {"noise": 3},
+            "--noise cannot be combined with --epsilon: the noise follows from --epsilon",
+        ),
+        ({"alpha": 3}, "--alpha cannot be combined with --epsilon"),
+        (
+            {"save-rows": "rows.csv"},
+            "--save-rows cannot be combined with --epsilon: it writes the values",
+        ),
         ({"epsilon": None}, "--target-range is for --epsilon"),
         ({"epsilon": None, "target-range": None, "delta": 1e-6}, "--delta is for --epsilon"),
         ({"epsilon": None, "target-range": None, "noise": 1}, "--noise needs --budget"),
@@ -410,12 +416,12 @@ def test_what_goes_wrong_with_the_ledger_is_one_line(table, tmp_path, monkeypatc
     text = tmp_path / "notes"
     text.write_text("of mine")
     path = tmp_path / "value.ledger"
-    assert "no ledger of privacy, or damaged at byte 0" in said("--ledger", text)
+    assert "not a privacy ledger, or damaged at byte 0" in said("--ledger", text)
     assert text.read_text() == "of mine"
     assert "--ledger is for --epsilon" in said(
         "--ledger", path, epsilon=None, **{"target-range": None}
     )
-    assert "--seed does not go with --ledger" in said("--ledger", path, seed=1)
+    assert "--seed cannot be combined with --ledger" in said("--ledger", path, seed=1)
     assert "would overwrite" in said("--ledger", table)
     assert "--report" in said("--ledger", path, "--report", path)
     monkeypatch.setattr("skgpb.file_lock.PATIENCE", 0.1)

@@ -201,7 +201,7 @@ def test_files_of_others_are_refused(tmp_path):
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no such device")
 def test_devices_are_refused_before_they_are_read():
     # One that never ends, such as /dev/zero, would fill the memory.
-    with pytest.raises(LoadError, match=r"'/dev/null' cannot be loaded .*: it is no regular"):
+    with pytest.raises(LoadError, match=r"'/dev/null' cannot be loaded .*: it is not a regular"):
         GPOOOptimizer.load("/dev/null")
 
 

@@ -228,8 +228,8 @@ def memory_of(features: Sequence[Column], neighbours: Sequence[str] = ()) -> Mem
         if column.kind == "texts" and n > MOST_CATEGORIES:
             raise UsageError(
                 f"column {column.name!r} has {n:,} different texts, such as {column.labels[0]!r}: "
-                f"more than {MOST_CATEGORIES} are no categories, unless --groups {column.name} "
-                "makes groups of neighbours in the alphabet"
+                f"at most {MOST_CATEGORIES} are accepted as categories. --groups {column.name} "
+                "forms groups of neighbours in alphabetical order"
             )
         columns[column.name] = values_of(column)
     return MemoryTable(columns, np.zeros(len(features[0].values)))
@@ -276,7 +276,7 @@ def search_asked(
             confidence=confidence,
         )
     except np.linalg.LinAlgError as error:
-        raise UsageError(f"the model broke down, try a larger --alpha: {error}") from error
+        raise UsageError(f"the model failed numerically, try a larger --alpha: {error}") from error
     except ValueError as error:
         raise UsageError(str(error)) from error
     enough = None

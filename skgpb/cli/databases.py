@@ -71,7 +71,7 @@ def check_database(arguments: argparse.Namespace, parser: argparse.ArgumentParse
         raise UsageError(f"give either a file, {arguments.data}, or --sql, not both")
     for option, value in vars(arguments).items():
         if option not in GOES and value != parser.get_default(option):
-            raise UsageError(f"--{option.replace('_', '-')} does not go with --sql")
+            raise UsageError(f"--{option.replace('_', '-')} cannot be combined with --sql")
     arguments.data = arguments.sql
     check_table(arguments)
     check_outputs({"--output": arguments.output})

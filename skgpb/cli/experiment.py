@@ -251,7 +251,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     experiment = Experiment(arguments.run_file)
     if arguments.repeat is not None:
         if arguments.another or arguments.number != 1:
-            raise UsageError("--repeat N goes without --another and --number")
+            raise UsageError("--repeat N cannot be combined with --another or --number")
         queries = [experiment.repeat(arguments.repeat)]
     else:
         queries = experiment.ask(arguments.number, another=arguments.another)
@@ -291,8 +291,8 @@ def _tell(arguments: argparse.Namespace) -> Said:
         if expected is not None:
             low, high = map(shown, expected)
             warnings.warn(
-                f"{arguments.answer}? The expected range is {low} to {high}. It is taken; undo "
-                "takes it back",
+                f"{arguments.answer} is unusual. The expected range is {low} to {high}. The answer "
+                "is saved; `undo` removes it",
                 UserWarning,
                 stacklevel=2,
             )
@@ -314,14 +314,14 @@ def _record(arguments: argparse.Namespace) -> dict[str, Any]:
 def _note(arguments: argparse.Namespace) -> Said:
     record = _record(arguments)
     if not record:
-        raise UsageError("note takes --note, --operator, --date or --measured")
+        raise UsageError("note needs --note, --operator, --date or --measured")
     entry = Experiment(arguments.run_file).annotate(arguments.query, **record)
     return {"noted": entry}, [f"query {entry['query']}: {_outcome(entry)}", *_written(entry)]
 
 
 def _change(arguments: argparse.Namespace) -> Said:
     if not arguments.bounds and arguments.constraint is None:
-        raise UsageError("change takes --bounds, --constraint or both")
+        raise UsageError("change needs --bounds, --constraint or both")
     experiment = Experiment(arguments.run_file)
     texts = arguments.constraint
     experiment.change(
@@ -380,15 +380,17 @@ def _check_what_is_told(arguments: argparse.Namespace) -> None:
         )
     _check_skip(arguments)
     if arguments.correct and (arguments.query is None or arguments.at or arguments.data):
-        raise UsageError("--correct goes with --query N, and with an ANSWER or --failed")
+        raise UsageError("--correct needs --query N, and an ANSWER or --failed")
     if arguments.data and (arguments.query or arguments.at or arguments.noise):
-        raise UsageError("--data goes without --query, --at and --noise")
+        raise UsageError("--data cannot be combined with --query, --at or --noise")
     if arguments.skip and (arguments.at or arguments.noise or arguments.correct):
-        raise UsageError("--skip goes with --query N, and without --at, --noise and --correct")
+        raise UsageError(
+            "--skip needs --query N, and cannot be combined with --at, --noise or --correct"
+        )
     if arguments.data and _record(arguments):
-        raise UsageError("--data goes without --note, --operator, --date and --measured")
+        raise UsageError("--data cannot be combined with --note, --operator, --date or --measured")
     if arguments.failed and arguments.noise:
-        raise UsageError("--noise is of an answer, not of a failure")
+        raise UsageError("--noise needs an answer, and a failure has none")
 
 
 def _check_skip(arguments: argparse.Namespace) -> None:

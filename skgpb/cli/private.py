@@ -88,11 +88,13 @@ def check_private(arguments: argparse.Namespace) -> None:
                 "save_rows": "it writes the values of the target, which --epsilon protects; "
                 "--output has the numbers of the rows",
             }.get(option, "the noise follows from --epsilon")
-            raise UsageError(f"--{option.replace('_', '-')} does not go with --epsilon: {reason}")
+            raise UsageError(
+                f"--{option.replace('_', '-')} cannot be combined with --epsilon: {reason}"
+            )
     if arguments.ledger is not None and arguments.seed is not None:
         raise UsageError(
-            "--seed does not go with --ledger: the next search would draw the same noise again, "
-            "and the difference of two answers would have none"
+            "--seed cannot be combined with --ledger: the next search would draw the same noise "
+            "again, and the difference of two answers would have none"
         )
     try:
         check_range(arguments.target_range)

@@ -54,12 +54,12 @@ def _iso(texts: Sequence[str]) -> list[str]:
     last = [_DAY_FIRST.fullmatch(text) for text in texts]
     if any(last):
         if not all(last):
-            raise ValueError("some have the year last")
+            raise ValueError("some dates have the year last")
         parts = [match.groups() for match in last if match is not None]
         return _day_and_month(parts, texts)
     years = [_YEAR_FIRST.fullmatch(text) for text in texts]
     if any(text.isdigit() for text in texts):
-        raise ValueError("numbers are no dates")
+        raise ValueError("numbers are not dates")
     return [
         text if match is None else _joined(match[1], match[3], match[4], match[5])
         for text, match in zip(texts, years, strict=True)

@@ -244,7 +244,7 @@ class PrivacyLedger:
         bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
         rows = np.flatnonzero(bits)
         if not len(rows) or rows[-1] >= self.n_rows:
-            raise ValueError("it names no rows, or rows that are not there")
+            raise ValueError("it names no rows, or rows that do not exist")
         return rows
 
 
@@ -269,7 +269,7 @@ def _head(path: Path) -> tuple[dict[str, Any] | None, int]:
     """Return what the first line of a ledger says, None where there is none, and its length."""
     try:
         if path.exists() and not path.is_file():
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         with open(path, "rb") as file:
             line = file.readline(LARGEST_HEAD + 1)
     except FileNotFoundError:
@@ -293,7 +293,7 @@ def _head(path: Path) -> tuple[dict[str, Any] | None, int]:
 def _damaged(path: Path, place: int, error: Exception) -> NoReturn:
     what = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     raise LoadError(
-        f"{str(path)!r} is no ledger of privacy, or damaged at byte {place}: {what}"
+        f"{str(path)!r} is not a privacy ledger, or damaged at byte {place}: {what}"
     ) from error
 
 

@@ -280,7 +280,7 @@ class PrivateAverages:
         if len(rows) and (rows[0] < 0 or rows[-1] >= n):
             raise ValueError(f"rows must be from 0 to {n - 1}, got {rows[0]} to {rows[-1]}")
         if (rows[1:] == rows[:-1]).any():
-            raise ValueError("a group must not hold a row twice")
+            raise ValueError("a group must not contain a row twice")
         if len(rows) < self.min_members:
             raise ValueError(
                 f"a group must have at least min_members={self.min_members} rows, got {len(rows)}"

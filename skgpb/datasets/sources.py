@@ -51,7 +51,7 @@ class Source:
     Parameters
     ----------
     path : str or Path
-        A file, or "-" for standard input. What is no regular file, such as a pipe, is read once
+        A file, or "-" for standard input. Anything but a regular file, such as a pipe, is read once
         and kept.
 
     Attributes

@@ -375,7 +375,7 @@ class ArmSet:
         labels = self.names or []
         if name not in labels:
             shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
-            raise ValueError(f"there is no query named {name!r}: they are {shown}")
+            raise ValueError(f"there is no query named {name!r}; the names are {shown}")
         return self.arm(labels.index(name))
 
     def told(self, values: np.ndarray) -> Arm | None:

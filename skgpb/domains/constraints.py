@@ -75,7 +75,7 @@ class FeasibleSet:
             for name, _ in each.coefficients:
                 numeric = axes[name].ordered if name in axes else _is_number(constants[name])
                 if not numeric:
-                    raise ValueError(f"constraint {each.text!r}: {name} is no number")
+                    raise ValueError(f"constraint {each.text!r}: {name} is not a number")
         fixed = {name: float(value) for name, value in constants.items() if _is_number(value)}
         #: All linear constraints, and the sides in them.
         self.linear: list[Linear] = [without_constants(each, fixed) for each in given]

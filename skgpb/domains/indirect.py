@@ -208,7 +208,7 @@ class QuerySet:
                     f"queries; got shape {costs.shape}"
                 )
         if not (costs > 0.0).all():
-            raise ValueError("cost must be positive for every query")
+            raise ValueError(f"cost must be > 0 for every query, got {float(costs.min())!r}")
         return costs
 
     @property

@@ -376,7 +376,9 @@ class Experiment(KeptRun):
             names = [side.name for side in self._sides]
             unknown = [name for name in changed if name not in names]
             if unknown:
-                raise ValueError(f"there is no side {unknown[0]!r}: they are {', '.join(names)}")
+                raise ValueError(
+                    f"there is no side {unknown[0]!r}; the sides are {', '.join(names)}"
+                )
             if constraints is None:
                 constraints = self._constraints
             elif isinstance(constraints, str):

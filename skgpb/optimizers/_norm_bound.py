@@ -104,8 +104,8 @@ class Intervals(LearningOptimizer[Q]):
     def _warn_if_unfounded(self) -> None:
         if self._unfounded is not None:
             warn(
-                f"widths of an f of norm at most {self._guaranteed.norm_bound!r} are no guarantee "
-                f"here: {self._unfounded}",
+                f"widths for functions of norm at most {self._guaranteed.norm_bound!r} are not "
+                f"guaranteed here: {self._unfounded}",
                 GuaranteeWarning,
             )
 

@@ -71,8 +71,8 @@ class NamedSides:
         if self.space_ is None or all(isinstance(axis, Span) for _, axis in self.space_.axes):
             return ""
         return (
-            ". Arrays hold coordinates, from 0 to 1 along every side that is no pair: give values "
-            f"by name, as dicts or as a DataFrame with the columns {self.space_.names}"
+            ". Arrays hold coordinates, from 0 to 1 along every side that is not a pair: give "
+            f"values by name, as dicts or as a DataFrame with the columns {self.space_.names}"
         )
 
     def _checked_points_of(self, X: Any) -> np.ndarray:

@@ -389,8 +389,8 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
     def _begin_checks(self, d: int) -> None:
         if self._resolved_n_context() >= d:
             raise ValueError(
-                f"X has {d} feature(s), of which n_context={self._resolved_n_context()} are "
-                "contexts: at least one action must be left"
+                f"n_context must be below the number of features of X, {d}, so that at least one "
+                f"is an action; got {self._resolved_n_context()}"
             )
         checked_depth(self.max_depth, self.n_children)
         check_diameter(self.diameter)

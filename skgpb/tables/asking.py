@@ -324,7 +324,7 @@ class _Asking:
         self._ask_first(max(round(FIRST * self.budget), min(FEW, self.budget)) - 1)
         if not self.groups:
             raise ValueError(
-                "no group of the table has anything to tell: the budget was spent before"
+                "no group of the table could answer a question: the budget was already spent"
             )
         self.learn()
         earned = self.model is not None and self.model.foretold > EARNS

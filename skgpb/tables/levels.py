@@ -113,7 +113,7 @@ class Levels:
         if isinstance(side, Categories):
             inside[[self.labels.index(label) for label in side.among]] = True
         elif self.kind == "category" or side.closed != "left":
-            raise ValueError(f"{side} is no side of {self.name!r}, a {self.kind}")
+            raise ValueError(f"{side} is not a side of {self.name!r}, a {self.kind}")
         else:
             start = 0 if side.low is None else self.edges.index(side.low) + 1
             stop = self.n_values if side.high is None else self.edges.index(side.high) + 1

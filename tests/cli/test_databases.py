@@ -113,15 +113,27 @@ def test_a_sample_is_searched_where_that_is_asked_for(database, capsys):
         (["--sql", "sold.parquet"], "there is no Parquet file sold.parquet"),
         (["--sql", "oracel://x"], "cannot open oracel://x: Don't know how to connect"),
         (["--sql", "duckdb:///sales.db", "--table", "sold"], "there is no table 'sold'"),
-        (["--sql", "duckdb:///sales.db", "--where", "hour >"], "where is no condition: 'hour >'"),
+        (
+            ["--sql", "duckdb:///sales.db", "--where", "hour >"],
+            "where must be a condition, got 'hour >'",
+        ),
         (["--sql", "duckdb:///sales.db", "--where", "hour > 99"], "where selects no rows: hour > "),
         (["--sql", "duckdb:///sales.db", "--where", "our > 1"], "the database did not answer: "),
         (["--sql", "duckdb:///sales.db", "--max-scans", "3"], "--max-scans 3 is too few: the tab"),
         (["--sql", "duckdb:///sales.db", "--min-rows", "60%"], "--min-rows 2400 leaves no choice"),
         (["--sql", "duckdb:///sales.db", "sales.csv"], "give either a file, sales.csv, or --sql"),
-        (["--sql", "duckdb:///sales.db", "--epsilon", "1"], "--epsilon does not go with --sql"),
-        (["--sql", "duckdb:///sales.db", "--budget", "9"], "--budget does not go with --sql"),
-        (["--sql", "duckdb:///sales.db", "--report", "r.html"], "--report does not go with --sql"),
+        (
+            ["--sql", "duckdb:///sales.db", "--epsilon", "1"],
+            "--epsilon cannot be combined with --sql",
+        ),
+        (
+            ["--sql", "duckdb:///sales.db", "--budget", "9"],
+            "--budget cannot be combined with --sql",
+        ),
+        (
+            ["--sql", "duckdb:///sales.db", "--report", "r.html"],
+            "--report cannot be combined with --sql",
+        ),
         (["sales.csv", "--table", "sales"], "--table is for --sql"),
         (["sales.csv", "--max-scans", "3"], "--max-scans is for --sql"),
     ],
@@ -132,7 +144,7 @@ def test_a_mistake_is_one_line(database, capsys, arguments, why):
 
 def test_a_column_that_is_missing_is_named(database, capsys):
     err = refused(capsys, "--sql", "sales.parquet", "--features", "our", "--target", "price")
-    assert "there is no column 'our': hour, town, price, id" in err
+    assert "there is no column 'our'; the columns are hour, town, price, id" in err
 
 
 def test_no_table_and_a_table_without_rows(database, capsys):

@@ -261,7 +261,7 @@ def test_sides_that_cannot_be_are_refused(tmp_path, capsys, side, message):
         (["tell", "1", "--query", "9"], "there is no query 9; queries have the numbers 1 to 2"),
         (["tell", "1", "--query", "0"], "must be a whole number >= 1, got '0'"),
         (["tell", "1", "--query", "1", "--correct"], "query 1 has no answer yet"),
-        (["tell", "1", "--correct"], "--correct goes with --query N"),
+        (["tell", "1", "--correct"], "--correct needs --query N"),
         (["tell", "1", "--at", "temperature=30"], "no value for 'salt'"),
         (["tell", "1", "--at", "x=1"], "no side 'x': a setting has a value for each of"),
         (
@@ -375,7 +375,7 @@ def test_a_page_of_the_notebook_by_commands(path, call, tmp_path, capsys):
         )
     call("ask", path)
     assert main(["tell", str(path), "1e6", "--note", "odd", "--measured", "pH=7.5"]) == 0
-    assert "1e6? The expected range is" in capsys.readouterr().err
+    assert "1e6 is unusual. The expected range is" in capsys.readouterr().err
     call("undo", path)
     skipped = call("tell", path, "--skip", "--note", "no time")["told"][0]
     assert (skipped["status"], skipped["note"]) == ("skipped", "no time")

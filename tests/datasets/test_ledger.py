@@ -309,7 +309,7 @@ def test_damage_is_found_and_counts_as_nothing_unspent(path, place):
         lines[line][:-20] + b"\n",
     ):
         path.write_bytes(b"".join([*lines[:line], damaged, *lines[line + 1 :]]))
-        with pytest.raises(LoadError, match="no ledger of privacy, or damaged at byte"):
+        with pytest.raises(LoadError, match="not a privacy ledger, or damaged at byte"):
             office(path)
 
 
@@ -320,7 +320,7 @@ def test_damage_is_found_and_counts_as_nothing_unspent(path, place):
         ({"spend": True}, "it spends True"),
         ({"spend": float("nan")}, "it spends nan"),
         ({"rows": base64.b64encode(zlib.compress(bytes(8))).decode()}, "no rows"),
-        ({"rows": base64.b64encode(zlib.compress(b"\xff" * 8)).decode()}, "rows that are not"),
+        ({"rows": base64.b64encode(zlib.compress(b"\xff" * 8)).decode()}, "rows that do not"),
         ({"rows": base64.b64encode(zlib.compress(bytes(2**20))).decode()}, "of another table"),
     ],
 )
@@ -358,10 +358,10 @@ def test_a_file_that_is_gone_or_shorter_is_not_begun_anew(path):
 def test_other_files_are_left_alone(path):
     for data in (b"", b"mine", b'{"format": "mine"}\n'):
         path.write_bytes(data)
-        with pytest.raises(LoadError, match="no ledger of privacy"):
+        with pytest.raises(LoadError, match="not a privacy ledger"):
             PrivacyLedger(path, TABLE)
         assert path.read_bytes() == data
-    with pytest.raises(LoadError, match="no regular file"):
+    with pytest.raises(LoadError, match="not a regular file"):
         PrivacyLedger(path.parent, TABLE)
     with pytest.raises(FileNotFoundError, match="missing"):
         PrivacyLedger(path.parent / "missing" / "a.ledger", TABLE)

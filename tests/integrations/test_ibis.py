@@ -210,9 +210,9 @@ def test_where_chooses_the_rows(parquet):
 @pytest.mark.parametrize(
     ("where", "why"),
     [
-        ("town = ", "where is no condition"),
-        ("1=1; DROP TABLE t", "where is no condition"),
-        ("1=1 GROUP BY town", "where is no condition"),
+        ("town = ", "where must be a condition"),
+        ("1=1; DROP TABLE t", "where must be a condition"),
+        ("1=1 GROUP BY town", "where must be a condition"),
         ("age > 200", "where selects no rows: age > 200"),
     ],
 )
@@ -268,7 +268,7 @@ def test_yes_and_no_can_be_the_target(parquet):
 @pytest.mark.parametrize(
     ("features", "target", "why"),
     [
-        (["x", "z"], "y", "there is no column 'z': x, y, list, text, none, huge"),
+        (["x", "z"], "y", "there is no column 'z'; the columns are x, y, list, text, none, huge"),
         (["x"], "w", "there is no column 'w'"),
         (["list"], "y", "the feature 'list' is of type array<int64>: numbers, dates"),
         (["x"], "text", "the target 'text' is of type string: numbers and booleans are accepted"),

@@ -128,7 +128,7 @@ def test_answers_are_told_by_name_and_at_points():
     found = optimizer.predict_query(["west", "north"])
     np.testing.assert_array_equal(found, twin.predict_query([arms["west"], arms["north"]]))
     assert optimizer.predict(TOWNS[4:5])[0] > 0.8
-    with pytest.raises(ValueError, match="there is no query named 'up': they are 'sou"):
+    with pytest.raises(ValueError, match="there is no query named 'up'; the names are 'sou"):
         optimizer.tell("up", 1.0)
 
 

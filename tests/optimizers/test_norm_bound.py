@@ -181,7 +181,7 @@ def test_functions_of_bounded_norm_vary_by_no_more_within_a_region(cls):
 )
 def test_what_is_learned_is_no_guarantee(settings, reason):
     opt = make(GPUCBOptimizer, **settings)
-    with pytest.warns(GuaranteeWarning, match=f"no guarantee here: .*{reason}"):
+    with pytest.warns(GuaranteeWarning, match=f"not guaranteed here: .*{reason}"):
         opt.start()
     assert not opt.widths_hold_
     opt.tell([0.2], 0.3)

@@ -176,7 +176,7 @@ class Queries:
     def _answer(self, query: Callable[[], Any]) -> Any:
         if self.max_scans is not None and self.n_scans >= self.max_scans:
             raise ScansSpentError(
-                f"the table was read {self.n_scans} times, which is as often as it may be"
+                f"the table was read {self.n_scans} times, the largest number allowed"
             )
         self.n_scans += 1
         try:
@@ -219,11 +219,13 @@ class Queries:
         try:
             found = sqlglot.parse(f"SELECT 1 WHERE {where}", read=self.connection.dialect)
         except sqlglot.errors.SqlglotError as error:
-            raise ValueError(f"where is no condition: {where!r} ({said(error, ())})") from None
+            raise ValueError(
+                f"where must be a condition, got {where!r} ({said(error, ())})"
+            ) from None
         query = found[0]
         parts = set() if query is None else {name for name, part in query.args.items() if part}
         if query is None or len(found) > 1 or parts != {"expressions", "where"}:
-            raise ValueError(f"where is no condition: {where!r}")
+            raise ValueError(f"where must be a condition, got {where!r}")
         return f"({query.args['where'].this.sql(OURS)})"
 
     def sample(self, table: Any, n_rows: int, n: int, seed: int) -> Any:

@@ -132,7 +132,9 @@ class IbisTable:
         schema = table.schema()
         for name in (*features, target):
             if name not in schema:
-                raise ValueError(f"there is no column {name!r}: {', '.join(schema.names)}")
+                raise ValueError(
+                    f"there is no column {name!r}; the columns are {', '.join(schema.names)}"
+                )
         self._types = {name: schema[name] for name in (*features, target)}
         for name in features:
             _check_feature(name, self._types[name])
