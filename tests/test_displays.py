@@ -103,6 +103,20 @@ def test_runs_are_compared_on_the_same_axes():
     assert one.ax_.lines[1].get_color() == "k"
 
 
+def test_the_legend_of_regrets_is_outside_the_axes_if_there_is_room():
+    # Without a free corner, so that no place inside the axes would do.
+    display = RegretDisplay(regret=np.tile([0.0, 1.0], 200), kind="instant", name="run").plot()
+    display.plot_bound(np.full(400, 0.5))
+    display.figure_.draw_without_rendering()
+    inside, legend = display.ax_.bbox, display.ax_.get_legend().get_window_extent()
+    label = display.ax_.xaxis.label.get_window_extent()
+    assert display.figure_.bbox.y0 <= legend.y0 < legend.y1 <= label.y0 < inside.y0
+    # Figures without a layout engine would cut it off.
+    plain = RegretDisplay(regret=np.ones(3), kind="instant", name="run").plot(plt.subplots()[1])
+    plain.figure_.draw_without_rendering()
+    assert plain.ax_.get_legend().get_window_extent().y0 > plain.ax_.bbox.y0
+
+
 def test_without_an_optimum_the_estimate_is_used_and_named():
     opt = arms_search()
     display = RegretDisplay.from_optimizer(opt)

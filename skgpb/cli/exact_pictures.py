@@ -21,7 +21,7 @@ from skgpb.cli.pictures import (
 )
 from skgpb.cli.words import count
 from skgpb.datasets import Column
-from skgpb.plotting._axes import RECOMMENDED, ink_of
+from skgpb.plotting._axes import ABOVE, RECOMMENDED, ink_of
 
 
 def panels_of(found: ExactFound) -> list[Panel]:
@@ -112,7 +112,7 @@ def _profile(found: ExactFound, limit: Limits) -> Panel:
         ax.axhline(found.finding.table_average, color=ink_of(ax), lw=0.8, ls=":")
         label_axis(column, ax.xaxis)
         ax.set(xlabel=column.name, ylabel=f"average {found.target}")
-        ax.legend()
+        ax.legend(**ABOVE, ncols=3, frameon=False)
 
     others = " of the rows on the other sides" if len(found.finding.box) > 1 else ""
     return Panel(

@@ -14,7 +14,7 @@ from skgpb.cli.asked import QUANTILE_95, Found
 from skgpb.cli.features import Limits
 from skgpb.cli.words import count, named
 from skgpb.datasets import Column
-from skgpb.plotting._axes import RECOMMENDED, ink_of, mark_recommended, outlined
+from skgpb.plotting._axes import ABOVE, RECOMMENDED, ink_of, mark_recommended, outlined
 
 PIXELS = ["column (pixels)", "row (pixels)"]
 # Inches of a panel; maximum number of panels in a row.
@@ -188,7 +188,7 @@ def _profile(found: Found, name: str) -> Panel:
             _draw_profile(ax, limit, values, mean)
         label_axis(column, ax.xaxis)
         ax.set(xlabel=name, ylabel=f"posterior mean of {found.target}")
-        ax.legend()
+        ax.legend(**ABOVE, ncols=2, frameon=False)
 
     caption = f"{name}: what the answers tell of {found.target} along it"
     others = ", whatever the others are" if len(found.features) > 1 else ""

@@ -29,6 +29,10 @@ DECADES, APART = 100.0, 0.1
 PANELS_PER_ROW = 3
 # A legend below the axes covers no data.
 BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
+# Below the label of the x axis, whatever the height of the axes: the pad is in font sizes.
+BELOW_LABEL = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": 3.6}
+# Above axes without a title, where tick labels may be long.
+ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
 
 
 def check_has_cells(optimizer: Any, what: str, *, posterior: bool = False) -> None:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb.inspection import check_is_single
 from skgpb.metrics import cumulative_regret, instant_regret
-from skgpb.plotting._axes import ink_of, make_axes, of_truth
+from skgpb.plotting._axes import BELOW_LABEL, ink_of, make_axes, of_truth
 from skgpb.utils import check_numbers, check_real, in_contexts
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class RegretDisplay:
         ax.set(xlabel="round", ylabel=what + against)
         ax.xaxis.get_major_locator().set_params(integer=True)
         if style["label"] is not None:
-            ax.legend()
+            _draw_legend(ax)
         return self
 
     def plot_bound(self, bound: Any, *, name: str = "bound", **kwargs: Any) -> Self:
@@ -232,7 +232,9 @@ class RegretDisplay:
         if not hasattr(self, "ax_"):
             self.plot()
         if self.kind == "best":
-            raise ValueError("kind='best' is no regret: there is no bound on it")
+            raise ValueError(
+                "a bound needs a kind of regret, and kind='best' draws the best answer"
+            )
         ax, rounds = self.ax_, np.arange(1, len(self.regret) + 1)
         values = check_numbers(
             bound(rounds) if callable(bound) else bound, "bound", ensure_2d=False
@@ -245,8 +247,16 @@ class RegretDisplay:
         style = {"label": name, "linestyle": "--", "color": ink_of(ax), "linewidth": 1.0} | kwargs
         self.bound_line_: Line2D = ax.plot(rounds, values, **style)[0]
         ax.set_yscale("log")
-        ax.legend()
+        _draw_legend(ax)
         return self
+
+
+def _draw_legend(ax: Any) -> None:
+    """Draw the legend below the axes; inside them if no layout engine makes room for it."""
+    if ax.figure.get_layout_engine() is None:
+        ax.legend()
+    else:
+        ax.legend(**BELOW_LABEL, ncols=3, frameon=False)
 
 
 def _estimated_optimum(optimizer: Any) -> float:
