@@ -1,4 +1,4 @@
-"""Calls that are interrupted at any line of the library, for tests of what they leave behind."""
+"""Interrupt calls at any line of the library, to test the state that they leave."""
 
 from __future__ import annotations
 

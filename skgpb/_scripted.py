@@ -24,7 +24,7 @@ class OffAt:
 
 
 class InOrder(Executor):
-    """Workers whose answers arrive in a given order: numbers of what was submitted, from 0.
+    """Workers whose answers arrive in a given order of the submissions, counted from 0.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class InOrder(Executor):
 
 
 class _Awaited(Future):
-    """A future that says when somebody waits for it: none arrives unheard."""
+    """A future that records when somebody waits for it, so that it arrives only then."""
 
     def __init__(self, awaited: Callable) -> None:
         super().__init__()

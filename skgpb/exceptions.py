@@ -42,7 +42,7 @@ class LearningWarning(UserWarning):
 
 
 class ModelWarning(UserWarning):
-    """Answers contradict the model of f; the message says how, and what is done."""
+    """Answers contradict the model of f. The message says how, and what skgpb does about it."""
 
 
 class PendingWarning(UserWarning):
@@ -54,7 +54,7 @@ class ReplayWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """An approximation is less accurate than it was asked to be; the message says by how much."""
+    """An approximation is less accurate than requested. The message says by how much."""
 
 
 class GuaranteeWarning(UserWarning):

@@ -1,4 +1,4 @@
-r"""Answers that are counts: what to tell of them, and how to read what comes of it.
+r"""Answers that are counts: conversion to a reward and its variance, and back.
 
 Of n people k are ill, of 300 visitors 12 click, in 40 days 7 machines fail. The noise of such an
 answer depends on what is sought: a proportion near one half is noisier than one near zero. A
@@ -296,5 +296,5 @@ def _pair(first: Any, name: str, second: Any, other: str) -> tuple[np.ndarray, n
 
 
 def _plain(values: np.ndarray) -> Any:
-    """A float where there is one value, the array where there are several."""
+    """Return a float for a single value, and an array for several."""
     return float(values) if np.ndim(values) == 0 else values

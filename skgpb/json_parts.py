@@ -181,7 +181,7 @@ class Parts:
 
 
 def _item(window: str, begin: int) -> tuple[Any, int, bool] | None:
-    """Return an item, where what follows it begins, and whether it is the last of its list.
+    """Return an item, the position after it, and whether it is the last of its list.
 
     None where the window ends before it does, or it is no JSON.
     """
@@ -201,7 +201,7 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _expect(text: str, at: int, mark: str) -> int:
-    """Return where what follows a mark begins."""
+    """Return the position after a mark."""
     at = _after_space(text, at)
     if not text.startswith(mark, at):
         raise ValueError(f"not JSON: {mark!r} is missing at character {at}")

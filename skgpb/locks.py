@@ -57,7 +57,7 @@ class Guarded:
         return self
 
     def _share_lock(self, part: Guarded) -> None:
-        """Let an object that is part of this one hold the same lock."""
+        """Give an object that is part of this one the same lock."""
         vars(part)["_lock"] = self._lock
 
     def _mended(self) -> Self:

@@ -214,7 +214,7 @@ def _rounds(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _real(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return values as a finite float array, or say what is wrong with them."""
+    """Return values as a finite float array, or raise an error."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must be real numbers; got {values!r}.")

@@ -46,7 +46,7 @@ _KERNELS: dict[str, type[Kernel]] = {}
 
 
 def register_kernel(cls: type[Kernel]) -> type[Kernel]:
-    """Let runs with a kernel of your own be saved; load them where it is registered as well.
+    """Register a kernel class, so that runs with it can be saved and loaded.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class Reader:
 
 
 def _distribution(name: Any) -> Any:
-    """Return the distribution of ``scipy.stats`` with a name, None where there is none."""
+    """Return the distribution of ``scipy.stats`` with a name, or None."""
     from scipy import stats  # here, because importing it takes long and few runs need it
 
     found = getattr(stats, name, None) if isinstance(name, str) else None
@@ -265,7 +265,7 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
 def write(
     path: str | os.PathLike[str], document: dict[str, Any], arrays: dict[str, np.ndarray]
 ) -> None:
-    """Write a file so that at every moment, whatever fails, a whole one is there.
+    """Write a file atomically: a complete file exists at every moment.
 
     It is written to a temporary file in the same folder, synced, and renamed. Links are
     followed, and the permissions are those of the file replaced, or else the usual ones.
@@ -288,7 +288,7 @@ def write(
 
 
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Let a file hold these bytes, so that at every moment there is a whole one.
+    """Write bytes to a file atomically, so that a complete file exists at every moment.
 
     Parameters
     ----------
@@ -487,7 +487,7 @@ class Arrays:
 
 
 def _array_from(data: bytes) -> np.ndarray:
-    """Array of an .npy member, over its bytes; NumPy would allocate whatever the header says."""
+    """Return the array of an .npy member over its bytes, without trusting its header."""
     file = io.BytesIO(data)
     headers = np.lib.format
     read = {(1, 0): headers.read_array_header_1_0, (2, 0): headers.read_array_header_2_0}

@@ -84,7 +84,7 @@ class Progress:
         logger.info("%s %s after %d evaluations, %d failed", self._name, how, self._n, self._failed)
 
     def told(self, reward: Any, error: str | None = None) -> None:
-        """Take one answer, or None and what went wrong.
+        """Record one answer, or None and the reason of the failure.
 
         Parameters
         ----------

@@ -177,7 +177,7 @@ def sharp_maximum(
 
 
 def uphill(B: np.ndarray, U: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Steps (k, d) to where slopes vanish if they fall by B; none through a face."""
+    """Return steps (k, d) to where slopes vanish if they fall by B; no step crosses a face."""
     held = ((U <= 0.0) & (slopes < 0.0)) | ((U >= 1.0) & (slopes > 0.0))
     free = ~(held[:, :, None] | held[:, None, :])
     slopes = np.where(held, 0.0, slopes)

@@ -1,4 +1,4 @@
-"""Forms: what was typed, what is wrong with it, and what it stands for."""
+"""Forms: the typed text, its errors, and the values that it stands for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCALES = {"range": "", "integer": "int", "log": "log"}
 
 
 class Mistyped(ValueError):
-    """Something in a form is wrong; the form says what."""
+    """A form has errors; the form describes them."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Form:
             raise Mistyped
 
     def take(self, name: str, convert: Any, *arguments: Any) -> Any:
-        """Convert what was typed; where that cannot be done note why, and return None."""
+        """Convert the typed text; if that fails, record the reason and return None."""
         try:
             return convert(self.text(name), *arguments)
         except ValueError as error:
@@ -72,7 +72,7 @@ class Form:
             return None
 
     def number(self, name: str, what: str, required: bool = True) -> float | None:
-        """Return the number that was typed; None where there is none."""
+        """Return the typed number; None if the field is empty."""
         if not self.text(name):
             if required:
                 self.errors[name] = f"Please give {what}."
@@ -96,7 +96,7 @@ def read_count(form: Form, most: int) -> int:
 
 
 def read_outcome(form: Form, what: str) -> tuple[float | None, float | None]:
-    """Return the answer that was typed and its standard error; None for a failure, and for none."""
+    """Return the typed answer and its standard error; None for a failure or no answer."""
     if form.text("outcome") == "failed":
         if form.text("value"):
             form.errors["value"] = (
@@ -154,7 +154,7 @@ def check_surprise(form: Form, expected: list[float] | None) -> None:
 
 
 def read_other_settings(form: Form, sides: list[Side], asked: dict[str, Any]) -> Any:
-    """Return the settings that were really set, None where nobody said that they were others."""
+    """Return the settings really used, None unless the form says that they differed."""
     if not any(form.text(f"side{i}") for i in range(len(sides))):
         return None
     settings = dict(asked)
@@ -252,7 +252,7 @@ def count_sides(form: Form) -> int:
 
 
 def _read_side(form: Form, i: int, name: str) -> Side | None:
-    """Return one side of a new experiment, None where something is wrong with it."""
+    """Return one side of a new experiment, None if its fields have errors."""
     kind = form.text(f"kind{i}")
     if kind == "choice":
         if form.text(f"values{i}"):

@@ -1,4 +1,4 @@
-"""The pages: what a browser may ask for, and what each form does."""
+"""The pages: the addresses that a browser may request, and the actions of each form."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ class Pages:
     def _submitted(
         self, form: Form, change: Change, number: int | None = None, *, show: Any = None
     ) -> Any:
-        """Do what a form is for while nobody else changes the file, or show it again.
+        """Run the action of a form while the file is locked, or show the form again.
 
         ``change`` returns what the next page says. With a number the form is the one that corrects
         the result of this experiment; ``show`` is another page with the form.
@@ -516,7 +516,7 @@ class Pages:
         return self._submitted(form, change, show=show)
 
     def expect(self) -> Any:
-        """Say what result is expected at settings."""
+        """Show the result expected at some settings."""
         experiment = self._existing()
         form, run, found = Form.of("expect", request.args), RunView(experiment), None
         status, values = 200, {}
@@ -534,7 +534,7 @@ class Pages:
         return self._page("expect.html", status, run=run, form=form, found=found, **values)
 
     def undo(self) -> Any:
-        """Take back what was told last."""
+        """Undo the last answer."""
         form = Form.of("undo", request.form)
 
         def change(experiment: Experiment) -> Said:
@@ -559,7 +559,7 @@ class Pages:
         return Response(svg, mimetype="image/svg+xml")
 
     def _draw(self, kind: str, theme: str, revision: str) -> bytes:
-        """Draw a picture; the revision tells what is kept from what is to be drawn anew."""
+        """Draw a picture; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
         return draw(kind, theme, experiment.optimizer, outcome_of(experiment.status()))
 
@@ -599,13 +599,13 @@ class Pages:
         return Response(self._mapped(x, y, theme, run.revision), mimetype="image/svg+xml")
 
     def _draw_map(self, x: int, y: int, theme: str, revision: str) -> bytes:
-        """Draw a map; the revision tells what is kept from what is to be drawn anew."""
+        """Draw a map; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
         outcome = outcome_of(experiment.status())
         return draw_map(experiment.optimizer, x, y, theme, outcome)
 
     def report(self) -> Any:
-        """The experiment as one page that needs nothing else, for somebody without this app."""
+        """Return the experiment as one self-contained page, readable without this app."""
         run = RunView(self._existing())
 
         def inlined(kind: str, theme: str) -> str:
@@ -681,7 +681,7 @@ def _table_of(form: Form) -> Iterator[Path | None]:
 
 
 def _about_table(error: Exception, table: Path) -> str:
-    """Say what is wrong with a table; the name of the file that it was put into says nothing."""
+    """Describe the errors of a table, without the name of its temporary file."""
     text = str(error).replace(f"{table.parent}{os.sep}", "")
     text = text.split(" (--skip-outside")[0]
     return sentence(f"{text}. {LEAVE_OUT}" if "cannot be taken" in text else text)

@@ -22,7 +22,7 @@ DRAWING = Lock()
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture: what it is called in addresses, what it says, and how large it is."""
+    """One picture: its name in addresses, its caption, and its size."""
 
     kind: str
     caption: str

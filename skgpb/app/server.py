@@ -1,4 +1,4 @@
-"""The process behind the pages: where it listens, and how it ends."""
+"""The server process: the address that it listens on, and its shutdown."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _local_address(host: str, port: int) -> str:
 
 
 def _listening(host: str, port: int | None) -> socket.socket:
-    """Listen; where no port was asked for and the usual one is taken, at any that is free."""
+    """Listen on ``port``; None is the usual port, or any free port if it is in use."""
     usual = PORT if port is None else port
     family, *_, address = socket.getaddrinfo(host, usual, type=socket.SOCK_STREAM)[0]
     try:

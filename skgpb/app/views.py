@@ -70,7 +70,7 @@ def digest(what: Any) -> str:
 
 
 def digest_of_results(entries: list[dict[str, Any]]) -> str:
-    """Return a digest of what was told, whatever else is asked."""
+    """Return a digest of the answers, which further queries do not change."""
     return digest([entry for entry in entries if entry["status"] != "pending"])
 
 
@@ -97,7 +97,7 @@ class SideView:
 
 
 def _side_view(i: int, side: Side) -> SideView:
-    """Return what a side is called and what its values are."""
+    """Return the name and the values of a side."""
     values = side.bounds if side.kind == "choice" else []
     choices = [(str(value), shown(value)) for value in values]
     if side.kind == "choice":

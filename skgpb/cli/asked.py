@@ -236,7 +236,7 @@ def memory_of(features: Sequence[Column], neighbours: Sequence[str] = ()) -> Mem
 
 
 def fewest_asked(arguments: argparse.Namespace, n: int) -> int:
-    """Return how many of n rows a group has to have at least where averages are asked for."""
+    """Return the minimum size of a group of a table with n rows."""
     least = rows_of(arguments.min_rows, n)
     if least is None:
         return max(FEWEST, n // GROUPS)

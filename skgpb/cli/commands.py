@@ -98,7 +98,7 @@ def _run_command(argv: list[str]) -> int:
 
 
 def _complain(what: str) -> None:
-    """Say on stderr what is wrong; where that cannot be written to, the exit status has to do."""
+    """Print an error to stderr; if that fails, only the exit status reports it."""
     if sys.stderr is None:
         return
     try:

@@ -29,7 +29,7 @@ SMALLEST_P = 1e-6
 
 
 def add_database(parser: argparse.ArgumentParser) -> None:
-    """Add what says which table of a database is searched."""
+    """Add the options that choose a table of a database."""
     database = parser.add_argument_group(
         "database",
         "The database counts and averages; no row leaves it. Needs pip install skgpb[sql]. "
@@ -176,7 +176,7 @@ def _written(value: Any) -> str:
 
 
 def summary_of(result: dict[str, Any], sides: dict[str, str]) -> list[str]:
-    """Lines that say what was found."""
+    """Return lines that describe the result."""
     n, whole_table = result["n_members"], number(result["true_average_of_table"], 4)
     left_out = result["n_rows_without_target"]
     rows = count(result["n_rows"], "row")

@@ -203,7 +203,7 @@ def _runner_up(found: ExactFound) -> dict[str, Any] | None:
 
 
 def summary_of(found: ExactFound, result: dict[str, Any], source: str) -> list[str]:
-    """Lines that say what was found."""
+    """Return lines that describe the result."""
     rows = rows_said(found, result)
     width = max(len(name) for name, _ in rows)
     return [
@@ -217,7 +217,7 @@ def summary_of(found: ExactFound, result: dict[str, Any], source: str) -> list[s
 
 
 def headline(found: ExactFound, result: dict[str, Any]) -> list[str]:
-    """Say in plain sentences whether there is a group, and what new rows of it average."""
+    """Describe in sentences whether there is a group, and the expected average of new rows."""
     if found.is_whole:
         word = "lower" if found.finding.minimizes else "higher"
         return [f"No group has a {word} average than the whole table."]
@@ -283,7 +283,7 @@ def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]
 
 
 def _matters(found: ExactFound) -> str:
-    """Say what each side adds."""
+    """Describe the contribution of each side."""
     word = "higher" if found.finding.minimizes else "lower"
     effects = list(found.finding.effects().items())
     said = [f"{name} ({number(abs(gain), 3)} {word} without it)" for name, gain in effects[:LISTED]]

@@ -196,7 +196,7 @@ def _add_skip(parser: argparse.ArgumentParser) -> None:
 
 
 def _in_words(command: Callable[[argparse.Namespace], Said]) -> Callable:
-    """Let a command print what it says, and report what is wrong as every command does."""
+    """Let a command print its output, and report errors like every command."""
 
     def run(arguments: argparse.Namespace) -> None:
         try:
@@ -522,7 +522,7 @@ def _columns(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows whose cells stand below each other."""
+    """Return rows with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

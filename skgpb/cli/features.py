@@ -1,4 +1,4 @@
-"""From columns of a table to what a search walks in, and back to words that tell a group."""
+"""Conversion of table columns to the features of a search, and of groups back to words."""
 
 from __future__ import annotations
 

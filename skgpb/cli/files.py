@@ -34,7 +34,7 @@ def check_outputs(named: Mapping[str, str | None], table: str | None = None) -> 
 
 
 def _obstacle(path: Path) -> str | None:
-    """Say what would keep a file from being written."""
+    """Return the reason why a file could not be written, or None."""
     there = path
     try:
         if stat.S_ISDIR(path.stat().st_mode):

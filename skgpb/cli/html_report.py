@@ -207,7 +207,7 @@ def _value(text: str) -> str:
 
 
 def _method(result: dict[str, Any]) -> str:
-    """Say what the search did and what it never saw."""
+    """Describe what the search did, and which data it did not see."""
     if result["engine"] == "model":
         how = (
             "A Gaussian process learned from the answers and proposed boxes. The best boxes "

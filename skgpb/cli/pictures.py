@@ -1,4 +1,4 @@
-"""Pictures of a search: where averages are high, what was found, and which features matter."""
+"""Pictures of a search: a map of averages, the group found, and the features that matter."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class PrivateOffice:
 
 
 def ledger_of(table: SearchTable, arguments: argparse.Namespace) -> PrivacyLedger | None:
-    """Return the account of all searches of a table, None where there is none.
+    """Return the account of all searches of a table, None without a ledger.
 
     It knows the table by the columns that were features of the first search.
     """
@@ -226,7 +226,7 @@ def private_office(
     ledger: PrivacyLedger | None = None,
     rows: np.ndarray | None = None,
 ) -> PrivateOffice:
-    """Return what answers a private search, and resolve what depends on the number of rows."""
+    """Return the source of private answers, and resolve options that depend on the table size."""
     n = len(values)
     if arguments.least is None:
         rho = rho_of(arguments.epsilon, delta_of(arguments))
@@ -240,7 +240,7 @@ def private_office(
 def privacy_entry(
     office: PrivateOffice, arguments: argparse.Namespace, found: Found
 ) -> dict[str, Any]:
-    """Return what the report says of privacy, for other programs."""
+    """Return the privacy part of the report, for other programs."""
     averages = office.averages
     spent = averages.epsilon_spent_
     return {
@@ -273,7 +273,7 @@ def _end_of_range(found: Found, low: float, high: float) -> float | None:
 
 
 def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
-    """Lines that say what is protected, what is not, and what was spent."""
+    """Return lines that say what is protected, what is not, and what was spent."""
     if not privacy["holds"]:
         return [
             "NOT PRIVATE: with --seed the noise can be repeated and taken off by whoever knows "

@@ -13,7 +13,7 @@ MATTERS = 0.1
 
 
 def summary_of(found: Found, result: dict[str, Any], source: str) -> list[str]:
-    """Lines that say what was found."""
+    """Return lines that describe the result."""
     rows = rows_of(found, result)
     width = max(len(name) for name, _ in rows)
     return [
@@ -148,7 +148,7 @@ def _noise_of(result: dict[str, Any]) -> str:
 
 
 def remarks_of(found: Found, result: dict[str, Any]) -> list[list[str]]:
-    """Say what the numbers do not."""
+    """Return warnings about the limits of the numbers."""
     remarks = []
     if found.is_whole and len(found.search.groups) > 1:
         remarks.append(["No group that was asked for is better than the whole table."])

@@ -224,7 +224,7 @@ def run_search(
 
 
 def _progress_bar(total: int) -> Any:
-    """Return a bar on a terminal where tqdm is installed, else None."""
+    """Return a progress bar on a terminal if tqdm is installed, else None."""
     if sys.stderr is None or not sys.stderr.isatty() or find_spec("tqdm") is None:
         return None
     from tqdm import tqdm

@@ -67,7 +67,7 @@ class SearchTable:
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
-    """Add what says how a table is written and which rows count."""
+    """Add the options for the format of a table and the choice of rows."""
     table = parser.add_argument_group(
         "table", "The format of the table is detected unless these options give it."
     )

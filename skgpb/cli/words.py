@@ -13,7 +13,7 @@ LISTED = 5
 
 
 def named(limits: list[Limits]) -> str:
-    """Name what tells a group from other rows."""
+    """Name the conditions that define a group."""
     said = [f"{limit.column.name} {limit.said}" for limit in limits if limit.conditions]
     return ", ".join(said) or "the whole table"
 

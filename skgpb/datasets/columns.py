@@ -147,7 +147,7 @@ def column_of_texts(
     n_rows = np.bincount(codes, minlength=len(texts))[there]
 
     def complain(wrong: dict[int, str]) -> None:
-        """Most rows are alike: say which is the first that is not."""
+        """Raise a CellError for the first row that differs from most rows."""
         for row in np.flatnonzero(np.isin(codes, list(wrong)))[:1]:
             raise CellError(row, name, wrong[codes[row]])
 

@@ -17,7 +17,7 @@ _YEAR_FIRST = re.compile(r"(\d{4})([./])(\d{1,2})\2(\d{1,2})(?:[ T]+(\d{1,2}:\d{
 
 
 def dates_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray | None:
-    """Convert texts to days since 1970 (n,); None where some are no dates.
+    """Convert texts to days since 1970 (n,); None if some are not dates.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "sp
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How a table is written; what is None is found out.
+    """Format of a table; None stands for automatic detection.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class FrameTable:
         return [str(name).strip() for name in frame.columns]
 
     def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
-        """Read columns, those in ``texts`` as texts whatever they are."""
+        """Read columns; columns named in ``texts`` are always read as texts."""
         with self.source.damage_told():
             frame = self._parquet(columns) if self.source.kind == "parquet" else self._sheet()
         names = [str(name).strip() for name in frame.columns]
@@ -113,7 +113,7 @@ class FrameTable:
 
 
 def _numbers_or_dates(name: str, series: Any) -> Column | None:
-    """Convert what pandas knows to be numbers or dates; None for everything else."""
+    """Convert columns that pandas recognises as numbers or dates; None for all others."""
     import pandas as pd
 
     if series.dtype == object:

@@ -148,7 +148,7 @@ class PrivacyLedger:
                 )
 
     def _forget(self) -> None:
-        """Know nothing of what was told, so that all of it is read again."""
+        """Forget all records, so that the whole file is read again."""
         self.spent: np.ndarray = np.zeros(self.n_rows)
         self.answers: dict[Question, PrivateAnswer] = {}
         self._questions: list[Question] = []
@@ -218,7 +218,7 @@ class PrivacyLedger:
                 self._read += len(line)
 
     def _take(self, line: bytes) -> None:
-        """Count what a line says."""
+        """Add the record of a line to the account."""
         entry = json.loads(line)
         if "spend" in entry:
             rho, (low, high) = entry["spend"], entry["range"]

@@ -89,7 +89,7 @@ def number_of(cell: str, decimal: Decimal | None) -> float:
 
 
 def numbers_of(cells: Sequence[str], decimal: Decimal | None) -> np.ndarray | None:
-    """Convert cells to numbers (n,), NaN for missing ones; None where some are no numbers."""
+    """Convert cells to numbers (n,), NaN for missing ones; None if some are not numbers."""
     try:
         if decimal != "comma":
             return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))

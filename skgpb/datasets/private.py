@@ -288,7 +288,7 @@ class PrivateAverages:
         return rows
 
     def _sigma(self, rows: np.ndarray, share: float | None = None) -> int | None:
-        """Noise of the next answer on the sum of steps, or None where too little is left."""
+        """Return the noise of the next answer on the sum of steps, None without enough budget."""
         left = self.rho - float(self._account.spent[rows].max())
         rho = left * (1.0 / (len(rows) // self.min_members) ** 2 if share is None else share)
         if left <= SPENT * self.rho or rho * WIDEST**2 < 1.0:

@@ -92,7 +92,7 @@ class TableFile:
         return self._table.names(likely)
 
     def said(self, error: CellError) -> str:
-        """Say where something is wrong, and what."""
+        """Return a message with the place and the reason of an error."""
         return f"{self._table.place(error.row)}, column {error.column!r}: {error}"
 
     def copy_rows(self, rows: Collection[int], to: str | Path) -> None:

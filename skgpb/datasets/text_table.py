@@ -103,7 +103,7 @@ class TextTable:
         return {column: mark or common for column, mark in marks.items()}
 
     def _check_title(self, columns: Sequence[str], sample: str, header: Sequence[str]) -> None:
-        """Say so where the header comes after lines that are none."""
+        """Raise ValueError if other lines precede the header."""
         for separator in SEPARATORS:
             for row in _parsed(sample, separator)[1][:MOST_TITLES]:
                 if set(columns) <= {cell.strip() for cell in row}:
@@ -138,7 +138,7 @@ class TextTable:
             return [name.strip() for name in next(lines, [])]
 
     def read(self, columns: Sequence[str], texts: Collection[str] = ()) -> list[Column]:
-        """Read columns, those in ``texts`` as texts whatever they are."""
+        """Read columns; columns named in ``texts`` are always read as texts."""
         decimals = self._sniffed(columns)
         parts = [_Part(name, decimals[name], name in texts) for name in columns]
         self._fill(parts)

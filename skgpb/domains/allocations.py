@@ -112,7 +112,7 @@ class AllocationSet:
         seed: int,
         best: Callable[[np.ndarray], np.ndarray],
     ) -> Allocation | None:
-        """Of n allocations that spread over what can be afforded the one farthest from the known.
+        """Return, of n random affordable allocations, the one farthest from the known ones.
 
         They are those nearest to points that fill the space of all arms, whatever these cost.
 
@@ -166,7 +166,7 @@ class AllocationSet:
             arms.resolve(arm)
 
     def slots_of(self, query: Allocation | PointsQuery) -> NDArray[np.intp]:
-        """Numbers of the arms, -1 for what is none of them, shape (n_campaigns,)."""
+        """Return the indices of the arms, -1 for unknown arms, shape (n_campaigns,)."""
         pairs = zip(self.campaigns, self.parts_of(query), strict=True)
         return np.array([arms.slot_of(part) for arms, part in pairs], dtype=np.intp)
 

@@ -1,4 +1,4 @@
-"""Sets of linear functionals of f, what can be asked or what is to be found, and queries from them.
+"""Sets of linear functionals of f, as queries or as targets, and the queries made from them.
 
 A set is rows of descriptors with a :class:`~skgpb.domains.layout.Layout`. Points, boxes, discs,
 weighted averages over points, values of several functions, and queries that are answered with
@@ -155,7 +155,7 @@ class Arm(Query):
 
     @property
     def counts(self) -> tuple[int, ...] | None:
-        """Representatives of a box along each axis; None where the query is no box."""
+        """Number of representatives along each axis; None if the query is not a box."""
         return self.layout.counts_of_all
 
     @property
@@ -167,7 +167,7 @@ class Arm(Query):
 
     @property
     def n_context(self) -> int:
-        """Sides of the context, 0 where there is none."""
+        """Number of sides of the context, 0 without contexts."""
         return self.layout.n_context
 
     @property
@@ -318,7 +318,7 @@ class ArmSet:
 
     @property
     def counts(self) -> tuple[int, ...] | None:
-        """Representatives of a box along each side; None where rows are points."""
+        """Number of representatives of a box along each side; None if rows are points."""
         return self.layout.counts
 
     # -- contexts ---------------------------------------------------------------------------
@@ -379,11 +379,11 @@ class ArmSet:
         return self.arm(labels.index(name))
 
     def told(self, values: np.ndarray) -> Arm | None:
-        """Return the query that the numbers in addition to points stand for, or None."""
+        """Return the query that points with further columns stand for, or None."""
         return None
 
     def found(self, points: Any) -> Arm | None:
-        """Return the query of exactly these rows, one for each number of its answer, or None."""
+        """Return the query with exactly these rows, one for each number of its answer, or None."""
         rows = np.asarray(points)
         if self.starts is None or rows.ndim != 2 or rows.shape[1] != self.rows.shape[1]:
             return None
@@ -398,14 +398,14 @@ class ArmSet:
         return None
 
     def slot_of(self, query: Arm | PointsQuery) -> int:
-        """Number of a query, -1 where it is none of these in the present context."""
+        """Return the index of a query, -1 if it is not in the set in the present context."""
         if isinstance(query, Arm) and query.index >= 0:
             here = self.context is None or np.array_equal(query.context, self.context)
             return query.index if here else -1
         return self.slot_of_row(self.block_of(query))
 
     def slot_of_row(self, block: np.ndarray) -> int:
-        """Number of the query that one row (1, n_columns) describes, -1 where it is none."""
+        """Return the index of the query of one row (1, n_columns), -1 if there is none."""
         if len(block) != 1 or self.starts is not None:
             return -1
         equal = np.flatnonzero((self.rows == block).all(axis=1))
@@ -468,7 +468,7 @@ class ArmSet:
         return self.layout.places(rows)
 
     def every_place(self) -> np.ndarray:
-        """Where the queries lie, whatever the context, shape (n_queries, d)."""
+        """Return the points of the queries without contexts, shape (n_queries, d)."""
         places = self.layout.of_actions.places(self.plain)
         if self.starts is None:
             return places
@@ -476,7 +476,7 @@ class ArmSet:
         return np.add.reduceat(places, self.starts[:-1]) / counts
 
     def every_row(self) -> np.ndarray:
-        """Rows of all that can be asked, or of some that stand for it, in contexts that do."""
+        """Return the rows of all queries, or of representatives, in representative contexts."""
         n = self.layout.n_context
         if not n:
             return self.rows

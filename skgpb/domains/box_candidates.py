@@ -1,4 +1,4 @@
-"""Points that stand for a box: first a grid, then a set that follows what is known.
+"""Candidate points in a box: first a grid, then a set that follows the posterior.
 
 References
 ----------
@@ -89,7 +89,7 @@ class BoxCandidates(ArmSet):
 
     @property
     def follows(self) -> bool:
-        """True if there are more points than candidates, so that some follow what is known."""
+        """True if there are more points than candidates, and some follow the posterior."""
         return self.adaptive
 
     def arm(self, slot: int) -> Arm:
@@ -269,7 +269,7 @@ class BoxCandidates(ArmSet):
         return self.space is None or self.space.is_possible(point)
 
     def _possible(self, points: np.ndarray) -> np.ndarray:
-        """Points (n, d) that others may follow: what was told need not be possible."""
+        """Return the feasible points of (n, d), which other candidates may follow."""
         if self.space is None or self.space.feasible is None:
             return points
         possible = self.space.feasible.usable(points)

@@ -121,7 +121,7 @@ class FeasibleSet:
             raise ValueError(f"the constraints leave no setting: {texts} {what}{steps}")
 
     def _check_alone(self, each: Linear) -> None:
-        """Raise ValueError where a constraint holds nowhere within the sides."""
+        """Raise ValueError if a constraint holds nowhere in the box."""
         c = np.zeros(len(self.sides))
         for name, factor in each.coefficients:
             c[self._column[name]] += factor
@@ -250,7 +250,7 @@ class FeasibleSet:
 
     @cached_property
     def every_point(self) -> np.ndarray | None:
-        """A point of every possible setting; None where there are too many."""
+        """Return a point of every feasible setting; None if there are too many."""
         if self.space.n_settings > MOST_LISTED:
             return None
         points = self.space.every_point()
@@ -297,7 +297,7 @@ class FeasibleSet:
         return found[np.resize(np.arange(len(found)), n)]
 
     def _sieved(self, n: int, shift: np.ndarray) -> np.ndarray | None:
-        """Points that fill the box, those that are possible; None where they are too few."""
+        """Return feasible points that fill the box; None if too few are found."""
         most = n if self.function is not None else 4 * n
         while True:
             points = self.space.settable(spread_points(self.space.bounds, most, shift))
@@ -491,7 +491,7 @@ class FeasibleSet:
     # -- around what is good ----------------------------------------------------------------
 
     def usable(self, points: np.ndarray) -> np.ndarray:
-        """Of points (n, d) those that are possible once they are moved to what can be set."""
+        """Return the points (n, d) that are feasible after rounding to possible settings."""
         settable = self.space.settable(points)
         return settable[self.keeps(settable)]
 

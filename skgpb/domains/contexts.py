@@ -86,7 +86,7 @@ class ContextPartition:
         return self.containing(self.tree.leaves, context)
 
     def containing(self, nodes: np.ndarray, context: np.ndarray) -> np.ndarray:
-        """Those nodes whose cell, half open but at the top of the domain, contains a context."""
+        """Return the nodes whose cell contains a context; half open, except at the top."""
         d, tree = self.n_context, self.tree
         boxes = tree.box(0, tree.n_nodes)[nodes]
         lower, upper = boxes[:, :d], boxes[:, tree.n_features :][:, :d]
@@ -106,7 +106,7 @@ class ContextPartition:
         return self.joint.block_beside(node, context)
 
     def node_of(self, query: Cell | PointsQuery) -> int:
-        """Node of a query, -1 where the tree has none for it."""
+        """Return the node of a query, -1 if the tree has none."""
         return self.joint.node_of(query)
 
     def rows_of(self, points: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-r"""Balls that cover the unit cube, and the oracle that says where they do not.
+r"""Coverings of the unit cube by balls, and the search for uncovered points.
 
 A covering starts as one ball, the centre of the cube with a radius of its diameter. Balls only
 ever shrink, to half their radius; a shrink that uncovers something adds a ball of the first
@@ -80,7 +80,7 @@ class Covering(ABC):
 
     @property
     def effort(self) -> int:
-        """Number of boxes that describe the uncovered region, where such a list is kept."""
+        """Number of boxes of the uncovered region, if they are kept."""
         return 0
 
     def shrink(self, ball: int) -> int | None:
@@ -125,7 +125,7 @@ class Covering(ABC):
 
     @abstractmethod
     def _uncovered_after(self, ball: int) -> np.ndarray | None:
-        """Point that lost its cover when ``ball`` was halved just now, None if there is none."""
+        """Return a point that halving ``ball`` uncovered, None if there is none."""
 
 
 class ChebyshevCovering(Covering):

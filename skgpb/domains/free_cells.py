@@ -154,7 +154,7 @@ class FreeCells(ArmSet):
         return self.layout.of_actions.places(self.placed(centers, number))
 
     def follow_anew(self) -> None:
-        """Let all cells that follow what is known move when cells move next."""
+        """Mark all cells that follow the posterior to be moved at the next move."""
         self._next = -1
 
     def move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -258,7 +258,7 @@ class FreeCells(ArmSet):
     # -- sizes ------------------------------------------------------------------------------
 
     def sides_of(self, query: Arm | PointsQuery) -> np.ndarray | None:
-        """Return the sides (d,) of a query, None if it is of none of the sizes."""
+        """Return the sides (d,) of a query, None if it has none of the sizes."""
         number = self.number_of_size(query)
         return None if number < 0 else self.sizes[number]
 
@@ -267,7 +267,7 @@ class FreeCells(ArmSet):
         return np.flatnonzero(are_among(self.sizes, sizes, self.bounds))
 
     def number_of_size(self, query: Arm | PointsQuery) -> int:
-        """Return the number of the function and size of a query, -1 if there is none such."""
+        """Return the index of the function and size of a query, -1 if there is none."""
         alike = np.arange(len(self.sizes))
         if self.layout.tail is not None:
             alike = np.flatnonzero(self.tasks == (query.task if isinstance(query, Arm) else 0))
@@ -287,7 +287,7 @@ class FreeCells(ArmSet):
         return nearest if away[nearest] <= SAME_SIZE else -1
 
     def _sides_in(self, query: Arm | PointsQuery) -> np.ndarray:
-        """Sides (d,) of a query, whatever they are: numbers of values where these are separate."""
+        """Return the sides (d,) of a query; the number of values for integers and categories."""
         lower, upper = (each[self.layout.n_context :] for each in np.split(query.box, 2))
         sides = upper - lower
         for i, axis in self._separate.items():

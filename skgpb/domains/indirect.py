@@ -132,7 +132,7 @@ class IndirectCell(IndirectQuery):
 
 
 class QuerySet:
-    """Rows that can be asked, or a box of rows that finitely many of them stand for.
+    """The possible queries: rows, or a box of rows represented by finitely many.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class QuerySet:
 
     @property
     def least_cost(self) -> float:
-        """A lower bound on the cost of a query, 0 where none is known."""
+        """Return a lower bound on the cost of a query, 0 if none is known."""
         return 0.0 if self.box is not None and callable(self.cost) else float(self.costs.min())
 
     def query(self, i: int) -> IndirectQuery:

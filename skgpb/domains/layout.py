@@ -87,7 +87,7 @@ class Layout:
         return rows[:, :n], rows[:, n : 2 * n] if self.boxes else rows[:, :n]
 
     def behind(self, rows: np.ndarray) -> np.ndarray:
-        """Columns (n, 0 or 1) that stand behind points and boxes."""
+        """Return the columns (n, 0 or 1) after points and boxes."""
         return rows[:, self.n_sides * (2 if self.boxes else 1) :]
 
     def beside(self, contexts: np.ndarray, rows: np.ndarray) -> np.ndarray:

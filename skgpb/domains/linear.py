@@ -50,7 +50,7 @@ class Linear:
 
 
 def read_constraints(texts: Iterable[str], names: Sequence[str]) -> list[Linear]:
-    """Return what some texts say of sides.
+    """Return the linear constraints written in some texts.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class _Reader:
                 return total
 
     def _sign(self) -> float:
-        """The sign that stands here, 0 where there is none."""
+        """Return the sign at the present position, 0 if there is none."""
         found = 0.0
         while (here := self._peek()) in ("+", "-", "−"):  # the last is a typographer's minus
             self.place += 1
@@ -194,7 +194,7 @@ class _Reader:
         return not self._peek()
 
     def _name(self) -> str | None:
-        """The name that stands here, the longest; None where there is none."""
+        """Return the longest name at the present position; None if there is none."""
         self._peek()
         for name in self.names:
             end = self.place + len(name)

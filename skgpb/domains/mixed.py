@@ -125,7 +125,7 @@ class MixedPartition(BoxPartition):
         return list(sample.values())
 
     def _boxes_at(self, depth: int) -> list[np.ndarray]:
-        """Boxes of the cells of a depth at some places; none where they are not split so often."""
+        """Return the boxes of the cells of a depth at some points; none below unsplit cells."""
         if not self._lines:
             (low, high), d = self.space.bounds.T, self.tree.n_features
             self._places = low + (high - low) * sample_places(d)

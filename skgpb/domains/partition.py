@@ -189,13 +189,13 @@ class Partition(ABC):
         return cell
 
     def node_of(self, query: Cell | PointsQuery) -> int:
-        """Node of a query, -1 where the tree has none for it."""
+        """Return the node of a query, -1 if the tree has none."""
         if isinstance(query, PointsQuery):
             return -1
         return self.tree.find(query.depth, query.index)
 
     def asked(self, queries: Iterable[Cell | PointsQuery]) -> np.ndarray | None:
-        """Mark the nodes (n_nodes,) of queries; None where there are no queries."""
+        """Mark the nodes (n_nodes,) of queries; None without queries."""
         nodes = [node for node in map(self.node_of, queries) if node >= 0]
         if not nodes:
             return None
@@ -226,7 +226,7 @@ class Partition(ABC):
         return nodes[np.argsort(self.tree.index[nodes])]
 
     def front(self, finest: int) -> list[int]:
-        """Leaves down to a depth; split nodes of that depth stand for what lies below them."""
+        """Return the leaves down to a depth, and the split nodes of that depth."""
         depth, leaves, expanded = self.tree.depth, self.tree.leaves, self.expanded
         nodes = leaves[depth[leaves] <= finest], expanded[depth[expanded] == finest]
         return np.concatenate(nodes).tolist()
@@ -264,7 +264,7 @@ class Partition(ABC):
             raise self.refusal(query)
 
     def refusal(self, query: Cell) -> ValueError:
-        """Error that says what this partition is, and that a query is no cell of it."""
+        """Return the error for a query that is not a cell of this partition."""
         bounds = np.stack(np.split(self.tree.box(0, 1)[0], 2), axis=1)
         return ValueError(
             f"{query} is not a cell of this optimizer's partition (bounds {bounds.tolist()}, "

@@ -54,13 +54,13 @@ class Query(ABC):
         put(self, "_space", None)
 
     def named(self, space: ParameterSpace | None) -> Self:
-        """Let the query know what its sides are called; the query itself."""
+        """Attach the names of the sides, and return the query."""
         object.__setattr__(self, "_space", space)
         return self
 
     @abstractmethod
     def find_points(self) -> np.ndarray:
-        """Return :attr:`points`, which is asked for once."""
+        """Compute :attr:`points`; the result is cached."""
 
     def spread(self, lower: np.ndarray, upper: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
         """Return points (S, d) that represent a box: ``counts`` along the sides, or all values."""

@@ -146,7 +146,7 @@ class Span(Axis):
         return np.asarray(u, dtype=np.float64)
 
     def placed(self, values: np.ndarray) -> np.ndarray:
-        """Coordinates (n,) of numbers (n,): the same, within the ends."""
+        """Return the coordinates (n,) of numbers (n,), clipped to the ends."""
         return np.clip(values, *self.ends)
 
     def coordinate(self, value: Any) -> float:
@@ -290,7 +290,7 @@ class Quantile(Axis):
         return self._values(np.asarray(u, dtype=np.float64))
 
     def placed(self, values: np.ndarray) -> np.ndarray:
-        """Coordinates (n,) of numbers (n,), of the nearest integers where there are only these."""
+        """Return the coordinates (n,) of numbers (n,), rounded for integer sides."""
         values = np.clip(values, *self.limits)
         return self._middle(np.rint(values)) if self.discrete else self.distribution.cdf(values)
 
@@ -335,7 +335,7 @@ class Quantile(Axis):
 
     @cached_property
     def _table(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """Where each integer begins, its middle, and the first; empty where there are too many.
+        """Lower ends and middles of the intervals, and the first integer; empty if too many.
 
         A distribution takes a hundred times as long to look one up.
         """
@@ -351,7 +351,7 @@ class Quantile(Axis):
         return self._middle(np.asarray(numbers, dtype=np.float64))
 
     def edge(self, number: int) -> float:
-        """Coordinate at which those that stand for an integer begin."""
+        """Return the lower end of the interval of an integer."""
         begins, _, least = self._table
         known = 0 <= number - least < len(begins)
         return float(begins[number - least] if known else self.distribution.cdf(number - 1))
@@ -560,7 +560,7 @@ class ParameterSpace:
 
     @property
     def discrete(self) -> bool:
-        """True if different points may stand for the same setting."""
+        """True if several points may stand for one setting."""
         return any(axis.discrete for _, axis in self.axes)
 
     @property
@@ -662,13 +662,13 @@ class ParameterSpace:
 
     @property
     def has_settings(self) -> bool:
-        """True if some points cannot be set, so that candidates are chosen among those that can."""
+        """True if some points are infeasible, so that candidates are drawn from the others."""
         return (
             self.discrete or self.feasible is not None or any(axis.stepped for _, axis in self.axes)
         )
 
     def settable(self, points: np.ndarray) -> np.ndarray:
-        """Points (n, d), each moved to what can be set, whatever constraints say."""
+        """Return points (n, d), rounded to possible settings regardless of constraints."""
         return np.column_stack(
             [axis.settable(u) for (_, axis), u in zip(self.axes, points.T, strict=True)]
         )

@@ -42,7 +42,7 @@ def reach(axis: Axis, low: float, high: float) -> tuple[float, float]:
 
 
 def cut(axis: Axis, low: float, high: float, n: int) -> list[tuple[float, float]]:
-    """Ends of n parts that are as equal as can be; of fewer where there are fewer values."""
+    """Return the ends of n parts of nearly equal size; fewer parts if there are fewer values."""
     ends = [low + j * ((high - low) / n) for j in range(n)]
     if axis.discrete:
         first, last = axis.run(low, high)

@@ -1,4 +1,4 @@
-"""Experiments kept in files: what several windows and programs ask, tell and correct together."""
+"""Experiments in files that several windows and programs may use together."""
 
 from skgpb.experiments.experiment import Experiment
 from skgpb.experiments.sides import Side

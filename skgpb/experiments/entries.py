@@ -18,7 +18,7 @@ LEARNING = ("learned", "unlearned")
 
 @dataclass
 class Entry:
-    """One query: what was asked, or told without being asked, and what became of it.
+    """One query: how it was asked or added, and its result.
 
     Attributes
     ----------

@@ -511,7 +511,7 @@ class Experiment(KeptRun):
             return self._entry(query).as_dict()
 
     def undo(self) -> dict[str, Any]:
-        """Take back what was told last, an answer or a failure.
+        """Undo the last answer or failure.
 
         Its query is pending again; what was told of another setting than was asked is gone.
 
@@ -666,7 +666,7 @@ class Experiment(KeptRun):
             return surprise(answers, expected(self._optimizer, dict(setting)), value)
 
     def _entry_of(self, query: int | None) -> Entry:
-        """Return an entry, the pending one where no number says which."""
+        """Return an entry; without a number, the pending one."""
         return self._pending_entry(None) if query is None else self._entry(query)
 
     def replicates(self) -> list[dict[str, Any]]:
@@ -719,7 +719,7 @@ class Experiment(KeptRun):
 
     @property
     def optimizer(self) -> Any:
-        """The optimizer behind it, for pictures; what is told to it is not written."""
+        """The optimizer, for pictures; answers told to it directly are not saved."""
         with self._reading():
             return self._optimizer
 
@@ -787,7 +787,7 @@ class Experiment(KeptRun):
         return self._entry(number).as_dict()
 
     def _withdraw(self, entry: Entry) -> int:
-        """Let a query not have been asked; its number, which is free."""
+        """Delete a query, and return its number, which becomes free."""
         if self._lost.pop(entry.number, None) is None:
             events = self._optimizer.events_
             events[entry.began] = None

@@ -36,7 +36,7 @@ def expected(optimizer: Any, setting: dict[str, Any]) -> dict[str, Any]:
 
 
 def surprise(answers: Sequence[float], belief: dict[str, Any], answer: float) -> list[float] | None:
-    """Return the range in which an answer was expected, if it is far beyond that; else None.
+    """Return the expected range of an answer that is far outside it; else None.
 
     The range covers all answers so far and the interval that contains this one with 95 %
     probability, its noise included. Far is more than twice its width away.

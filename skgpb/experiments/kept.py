@@ -78,7 +78,7 @@ class KeptRun:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Change the file, while nobody else can."""
+        """Change the file while holding its lock."""
         with self._threads, FileLock(self.path):
             self._read()
             try:
@@ -119,7 +119,7 @@ class KeptRun:
             self._seen = before
 
     def _take_notes(self, notes: dict[str, Any]) -> None:
-        """Take what a file says besides the run; one that was saved in Python says nothing."""
+        """Read the data of a file besides the run; a run saved from Python has none."""
         self._labels = {name: str(notes.get(name, "")) for name in LABELS}
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))

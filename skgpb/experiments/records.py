@@ -48,7 +48,7 @@ class Record:
         date: str | None = None,
         measured: Mapping[str, Any] | None = None,
     ) -> None:
-        """Replace what is given, None being what stays; nothing if anything is wrong with it."""
+        """Replace the given fields, None keeping a field; change nothing after an error."""
         texts = {"note": note, "operator": operator}
         for name, text in texts.items():
             if text is not None and not (isinstance(text, str) and len(text) <= LONGEST):
@@ -77,7 +77,7 @@ class Record:
         }
 
     def kept(self) -> dict[str, Any]:
-        """Return what a file holds: what there is to say."""
+        """Return the fields to write to a file, without empty ones."""
         every = {**self.as_dict(), "skipped": self.skipped}
         return {name: value for name, value in every.items() if value}
 

@@ -204,7 +204,7 @@ class Side:
         return cls.between(name, low, high, scale[kind] if step is None else f"{step!r}")
 
     def settable(self) -> Side:
-        """Return the side with steps that suit its range, where it has none and wants some."""
+        """Return the side with steps that suit its range, if it has none and allows them."""
         if self.exact or isinstance(self.bounds, Steps) or self.kind not in ("range", "log"):
             return self
         return Side(self.name, self.kind, Steps(*self.ends, log=self.kind == "log"))
@@ -261,7 +261,7 @@ class Side:
         return f"{low} to {high}{kinds.get(self.kind, '')}"
 
     def value(self, given: Any) -> Any:
-        """Return a value of this side, of the right kind, from what somebody typed or sent.
+        """Convert typed or sent data to a value of this side, of the right type.
 
         Parameters
         ----------

@@ -179,7 +179,7 @@ class CellKernel(WrapperKernel):
         return self._generic_noise_diag(boxes)
 
     def evaluator(self, n_columns: int) -> Evaluator | None:
-        """Return the fast evaluation for the current hyperparameters, None where there is none.
+        """Return the fast evaluation for the current hyperparameters, or None.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class CellKernel(WrapperKernel):
         return kind(self, cells)
 
     def feature_map(self, n_columns: int) -> BoxFeatures | None:
-        """Return the features of means over boxes, None where the base has infinitely many.
+        """Return the features of means over boxes, None if the base has infinitely many.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class CellKernel(WrapperKernel):
         return self._products(boxes.shape[1] // 2)
 
     def _products(self, d: int) -> Products | None:
-        """Return the base in a form whose means over boxes are compiled, None for the others."""
+        """Return the base in a form with compiled means over boxes, or None."""
         self._counts(d)  # a wrong parameter is an error on both paths
         return compile_gaussian_products(self._checked_base(), d)
 

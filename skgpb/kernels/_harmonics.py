@@ -118,7 +118,7 @@ def _harmonics_of(kernel: Kernel) -> Harmonics | None:
 
 
 def fourier_series(leaf: ExpSineSquared, power: int = 1) -> tuple[np.ndarray, np.ndarray] | None:
-    """Coefficients and frequencies (k,) of a power of a periodic kernel; None where they are many.
+    """Coefficients and frequencies (k,) of a power of a periodic kernel; None if too many.
 
     Examples
     --------

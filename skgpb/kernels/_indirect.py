@@ -83,7 +83,7 @@ class IndirectKernel(WrapperKernel):
         return self.rows_of_queries(as_points(A, "A"))
 
     def check_related(self, A: ArrayLike, X: ArrayLike) -> None:
-        """Raise ValueError where queries A (n, q) do not average over points such as X (n, d)."""
+        """Raise ValueError if queries A (n, q) do not average over points like X (n, d)."""
         if self.queries(A).shape[1] != self.points(X).shape[1]:
             raise ValueError(
                 f"the domain has {np.shape(X)[1]} dimensions, but queries lead to points with "
@@ -163,7 +163,7 @@ class IndirectKernel(WrapperKernel):
         return K
 
     def _gradient(self, X: np.ndarray, evaluator: Evaluator) -> np.ndarray:
-        """Derivatives (n, n, p); five-point differences where there is nothing better."""
+        """Return the derivatives (n, n, p); by default from five-point differences."""
         theta = self.theta
         if hasattr(evaluator, "gradient"):
             gradient = evaluator.gradient(evaluator.embed(X))

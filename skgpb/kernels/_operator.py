@@ -68,7 +68,7 @@ SCALE_BOUNDS = (1e-2, 1e2)
 
 
 def cross(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return noiseless covariances (n, m), even where A and B are the same array."""
+    """Return noiseless covariances (n, m), even if A and B are the same array."""
     return kernel(A, B.copy() if A is B else B)
 
 

@@ -1,4 +1,4 @@
-"""Kernels that wrap another one, and whose hyperparameters are those of the other."""
+"""Kernels that wrap another kernel and have its hyperparameters."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def unit_ball(d: int) -> np.ndarray:
 
 
 def points_in_balls(boxes: np.ndarray, n_context: int = 0) -> PointSet:
-    """Points that stand for the balls inscribed in boxes (n, 2 d); one where there is no extent.
+    """Return the quadrature points of balls inscribed in boxes (n, 2 d); one for a point.
 
     The first ``n_context`` coordinates are no axes of the balls.
     """

@@ -137,7 +137,7 @@ class CellIntegral(CellKernel):
 
 
 class BoxWindow(WindowMean):
-    """A window whose base never changes, and whose evaluators are kept therefore."""
+    """A window with a fixed base, so that its evaluators can be cached."""
 
     def evaluator(self, n_columns: int) -> WindowEvaluator:
         """Return the evaluation of rows with a given number of columns."""

@@ -134,7 +134,7 @@ class Derivative(WrapperKernel):
         return curvatures[axes + 1]
 
     def evaluator(self, n_columns: int) -> Evaluator | None:
-        """Return the evaluation of slopes over cells by that of cells, None for those at points.
+        """Return the evaluation of slopes over cells, by differences of cells; None at points.
 
         Parameters
         ----------

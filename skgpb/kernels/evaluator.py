@@ -253,13 +253,13 @@ class Functionals:
 
     @property
     def offsets(self) -> np.ndarray | None:
-        """Where each functional's rows begin, or None where each has one."""
+        """First row of each functional, or None if each has one row."""
         if self._blocks is None:
             return None
         return np.concatenate([[0], np.cumsum([len(block) for block in self._blocks])])
 
     def embedding(self, evaluator: Evaluator) -> Any:
-        """Embedding of all functionals, remembered where the evaluator says that it is worth it."""
+        """Return the embedding of all functionals, cached if the evaluator asks for that."""
         if evaluator.memory == "none":
             return self.rows
         if self._memory is None or self._memory.evaluator is not evaluator:
@@ -362,7 +362,7 @@ class Functionals:
         return out
 
     def remembered(self, i: int, evaluator: Evaluator) -> np.ndarray | None:
-        """Embedding (1, r) of functional i by an evaluator, None where it was not found yet."""
+        """Return the embedding (1, r) of functional i, None if it is not computed yet."""
         memory = self._memory
         if not isinstance(memory, _ByRow) or memory.evaluator is not evaluator:
             return None

@@ -85,7 +85,7 @@ class PolicyMean(IndirectKernel):
 
     @property
     def arms_(self) -> np.ndarray:
-        """Features (K, d) of the arms, their numbers where they have none."""
+        """Return the features (K, d) of the arms, or their indices if they have none."""
         return self._arms(None)
 
     def rows_of_points(self, X: np.ndarray) -> np.ndarray:

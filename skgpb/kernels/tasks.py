@@ -278,7 +278,7 @@ class Tasks(WrapperKernel):
         return self.B[t, t] * evaluator.noise(evaluator.embed(x))
 
     def evaluator(self, n_columns: int) -> Evaluator:
-        """Return the two-step evaluation, that of the base with the tasks beside it.
+        """Return the two-step evaluation: the evaluation of the base, and the tasks.
 
         Parameters
         ----------
@@ -373,7 +373,7 @@ def _first_weights(n: int, rank: int) -> np.ndarray:
 
 
 def _numbers(values: Any) -> np.ndarray:
-    """Return values as floats, NaN for what is none."""
+    """Return values as floats, NaN if they are not numbers."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

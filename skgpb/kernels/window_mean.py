@@ -374,7 +374,7 @@ class WindowEvaluator:
         return out
 
     def noise(self, E: WindowRows) -> np.ndarray:
-        """Return the white noise: that of f at a point, none over a window, shape (n,)."""
+        """Return the white noise (n,): the noise of f at a point, zero over a window."""
         out = np.zeros(len(E))
         flat = (E.rows[:, self.d :] == 0.0).all(axis=1)
         if flat.any():
@@ -465,7 +465,7 @@ class WindowEvaluator:
         return self.counts[key]
 
     def _search(self, scale: np.ndarray) -> int:
-        """Try numbers of nodes until a variance settles; warn where none is enough."""
+        """Increase the number of nodes until a variance settles; warn if it does not."""
         wide = int((scale > 0.0).sum())
         if self.way == "axes":
             return self._search_axes(scale)

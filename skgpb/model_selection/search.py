@@ -483,7 +483,7 @@ class Scores:
         return bool(self._waiting)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return nothing: the search goes to the workers, which need none of this."""
+        """Return an empty state: the search is sent to workers, which need none of this."""
         return {}
 
     def evaluate(self, queries: list[Any]) -> int:
@@ -580,7 +580,7 @@ class Scores:
                 print(line)
 
     def tell_waiting(self) -> None:
-        """Tell the engine what has been evaluated, once a score is finite."""
+        """Tell the engine the evaluated settings, once a score is finite."""
         finite = self._mean[np.isfinite(self._mean)]
         if not len(finite):
             return
@@ -595,7 +595,7 @@ class Scores:
             self._engine.tell(query, float(means.mean()), alpha=self._noise_of(rows, finite))
 
     def _noise_of(self, rows: list[int], finite: np.ndarray) -> float | None:
-        """Noise variance of the average over settings, None where one fold says nothing of it."""
+        """Return the mean noise variance over settings, None for a single fold."""
         if self._noise is None:
             return None
         size = float(np.abs(finite).max()) or 1.0
@@ -613,7 +613,7 @@ class Scores:
         return expected
 
     def unknown(self, rng: np.random.RandomState) -> list[np.ndarray]:
-        """Draw a point whose setting has not been evaluated; an empty list if none is found."""
+        """Draw a point with a new setting; an empty list if none is found."""
         for _ in range(MOST_DRAWS // 1000):
             points = rng.uniform(size=(1000, self._space.n_axes))
             for point, row in zip(points, self._space.columns(points), strict=True):

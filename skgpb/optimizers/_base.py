@@ -62,7 +62,7 @@ class BaseBanditOptimizer(
     ABC,
     Generic[Q],
 ):
-    """Fit and tell; what a subclass knows of rewards it maximises.
+    """Base of fit and tell; subclasses always maximise.
 
     A subclass implements the algorithm in ``_begin`` and ``_update``, and asks and recommends, as
     :class:`FreeChoice` does by ``_choose`` and ``_best``. None of these has to validate anything.
@@ -90,7 +90,7 @@ class BaseBanditOptimizer(
     _parameter_constraints: dict[str, Any] = {"direction": [StrOptions({"maximize", "minimize"})]}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let a class name the constraints of its own parameters, and inherit the others."""
+        """Merge the parameter constraints of a class with the inherited ones."""
         super().__init_subclass__(**kwargs)
         constraints: dict[str, Any] = {}
         for each in reversed(cls.__mro__):
@@ -156,7 +156,7 @@ class BaseBanditOptimizer(
         return validate_data(self, X, y, dtype=np.float64, y_numeric=True)
 
     def _domain(self) -> np.ndarray | None:
-        """Bounds (d, 2) from the parameters, or None where they give no domain."""
+        """Return bounds (d, 2) from the parameters, or None without a domain."""
         if self.space_ is not None:
             return self.space_.bounds
         return None if self.bounds is None else check_bounds(self.bounds)
@@ -192,7 +192,7 @@ class BaseBanditOptimizer(
         self._begin()
 
     def _begin_loop(self) -> None:
-        """Forget what was asked and told."""
+        """Forget all queries and answers."""
         self._minimizes = self.direction == "minimize"
         self._round = 0
         # Evaluations that were given to fit.
@@ -214,7 +214,7 @@ class BaseBanditOptimizer(
         self._parameters_set: list[tuple[int, dict[str, Any]]] = [(0, self.get_params(deep=False))]
 
     def _signed(self, values: Any) -> Any:
-        """Turn rewards into what the algorithm maximises, or back: the same change of sign."""
+        """Convert rewards to the maximised values, or back: both change the sign."""
         return -values if self._minimizes else values
 
     def _signed_moments(self, moments: Any) -> Any:
@@ -300,7 +300,7 @@ class BaseBanditOptimizer(
 
     @holds_warnings
     def _commit(self, change: Callable[..., Any], *arguments: Any) -> Any:
-        """Change the run: wholly, or, whatever is raised meanwhile, not at all (decision D-H34).
+        """Apply a change of the run completely, or not at all after an error (decision D-H34).
 
         The log of events is the truth, and all else follows from it. A change that comes to its end
         has appended its events. Of one that does not it is noted how many events there were, by
@@ -373,7 +373,7 @@ class BaseBanditOptimizer(
         return asked[0] if n is None else asked
 
     def _without_context(self, context: Any) -> bool:
-        """Return whether there are no contexts, and so none is given."""
+        """Return whether there are no contexts; raise ValueError if one is given anyway."""
         if context is not None:
             raise ValueError(
                 f"context is for optimizers with context_bounds, and {type(self).__name__} has "
@@ -382,7 +382,7 @@ class BaseBanditOptimizer(
         return True
 
     def _ask_in(self, context: Any, n: int | None, another: bool = False) -> Any:
-        """Ask in a context, where there are contexts."""
+        """Ask in a context, if there are contexts."""
         raise NotImplementedError
 
     def _choose(self) -> Any:
@@ -401,7 +401,7 @@ class BaseBanditOptimizer(
         return self._asked[first : first + count]
 
     def _ask_for(self, choose: Callable, *arguments: Any) -> Any:
-        """Choose a query and remember that it was asked, or that there is none."""
+        """Choose a query and record it, or record that there is none."""
         pending = self._pending
         try:
             query = choose(*arguments)
@@ -425,7 +425,7 @@ class BaseBanditOptimizer(
         return query
 
     def _ask_more(self, n: int, choose: Callable, *arguments: Any) -> list[Any]:
-        """Choose n queries more; where there are not as many, none of them."""
+        """Choose n further queries, or none if there are fewer than n."""
         return [self._ask_for(choose, *arguments) for _ in range(n)]
 
     @locked
@@ -564,7 +564,7 @@ class BaseBanditOptimizer(
         self._told()
 
     def _told(self) -> None:
-        """Forget what was asked, and let those that failed long ago be asked again."""
+        """Forget which queries to return again, and release queries that failed long ago."""
         self._asked = []
         now = len(self._history) + len(self._failures)
         due = [each for each, until in self._pending.items() if until is not None and until <= now]
@@ -657,7 +657,7 @@ class BaseBanditOptimizer(
         return None
 
     def _gap_by_intervals(self, comparison: Comparison) -> float:
-        """The gap for every f of a bounded norm, NaN where there are no intervals."""
+        """Return the gap for every f of bounded norm, NaN without intervals."""
         return nan
 
     def _check_failures(self, delta: float, name: str) -> None:
@@ -781,7 +781,7 @@ class BaseBanditOptimizer(
     @property
     @locked
     def pending_(self) -> list[Q]:
-        """Queries that were asked for and are neither told nor given up, in the order of asking."""
+        """Queries that were asked and neither answered nor given up, in order."""
         check_is_fitted(self, "bounds_")
         return [query for query, until in self._pending.items() if until is None]
 

@@ -35,7 +35,7 @@ else:
 
 
 class RunTask:
-    """The task of a run; where nobody follows it nothing happens.
+    """The task of a run; without callbacks nothing happens.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class RunTask:
             self._out[query] = task.call_on_fit_task_begin(estimator=self._estimator)
 
     def end(self, query: Any, reward: Any) -> bool:
-        """Say that a query was answered, and told; return whether a callback ends the run."""
+        """Report an answered query; return whether a callback ends the run."""
         if self._context is None:
             return False
         return self._out.pop(query).call_on_fit_task_end(

@@ -1,4 +1,4 @@
-"""Contexts, which one does not choose: what optimizers share that are asked what to do in one.
+"""Support for contexts, which the environment chooses, shared by several optimizers.
 
 A context comes before the question and changes from round to round. The model is over rows
 [context, action], so that an answer in one context says something of others. With GP-UCB this is
@@ -40,7 +40,7 @@ class InContexts(NamedSides):
     _batch: list[Any]
 
     def _without_context(self, context: Any) -> bool:
-        """Return whether there are no contexts, and so none is given."""
+        """Return whether there are no contexts; raise ValueError if one is given anyway."""
         if self.context_bounds is None and context is not None:
             raise ValueError(
                 f"context is for optimizers with context_bounds, and these are None: {context!r}"
@@ -51,7 +51,7 @@ class InContexts(NamedSides):
 
     @locked
     def _ask_in(self: Any, context: Any, n: int | None, another: bool = False) -> Any:
-        """One query in a context, or a list of n; the same again until something is told."""
+        """Return a query in a context, or n; repeated calls agree until an answer is told."""
         count = 1 if n is None else check_count(n)
         self._ensure_started()
         context = self._checked_context(context)

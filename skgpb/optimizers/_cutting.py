@@ -1,4 +1,4 @@
-"""How a box or a pool is cut into cells, and how much f varies within them, as users say it."""
+"""Parameters for cutting a box or a pool into cells, and the variation of f in cells."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Cutting:
     min_members: int
 
     def box(self, bounds: Any) -> np.ndarray | None:
-        """Box (d, 2) of the domain, given ``bounds``; None where neither is given."""
+        """Return the box (d, 2) of the domain, given ``bounds``; None if nothing is given."""
         if self.pool is None:
             if self.space is not None:
                 return self.space.bounds
@@ -88,7 +88,7 @@ class Cutting:
             self.counts(d)
 
     def given_depth(self) -> int | None:
-        """Return ``max_depth``, or the depth of a pool; None where neither is given."""
+        """Return ``max_depth``, or the depth of a pool; None if neither is given."""
         given = checked_depth(self.max_depth, self.n_children)
         if given is not None or self.pool is None:
             return given

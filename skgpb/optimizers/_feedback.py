@@ -50,7 +50,7 @@ def takes_boxes(kernel: Any, behind: bool = False) -> bool:
 
 
 def representatives_of(kernel: Kernel, d: int) -> tuple[int, ...]:
-    """Representatives of a box: those of the kernel's average, else as many as GPOO takes."""
+    """Return the representatives of a box from the kernel's average, or GPOO's default."""
     for part in [kernel, *kernel.get_params(deep=True).values()]:
         if isinstance(part, CellAverage):
             return axis_counts(part.n_representatives, d, "n_representatives")
@@ -109,7 +109,7 @@ class Feedback:
 
     @property
     def n_tasks(self) -> int:
-        """Number of functions; 0 where there is one alone."""
+        """Number of fidelities; 0 if there is only one function."""
         return self.queries.n if isinstance(self.queries, Fidelities) else 0
 
     @property
@@ -244,7 +244,7 @@ class Feedback:
 
     @cached_property
     def _counts(self) -> tuple[int, ...] | None:
-        """Representatives of a box along each side; None where rows are points."""
+        """Number of representatives of a box along each side; None if rows are points."""
         if not self.over_cells:
             return None
         n, d = self.n_context, self.d
@@ -332,7 +332,7 @@ class Feedback:
         return self.layout.in_contexts(self.n_context).n_columns
 
     def sets(self, seed: int) -> tuple[ArmSet, ArmSet]:
-        """Return queries and targets, in contexts where there are any; ``seed`` spreads them."""
+        """Return queries and targets, in contexts if there are any; ``seed`` places them."""
         if self.pulls:
             arms = self._in_contexts(self._arm_set(seed))
             return arms, arms
@@ -403,7 +403,7 @@ class Feedback:
     # -- sizes of cells ---------------------------------------------------------------------
 
     def _asked_sides(self) -> np.ndarray:
-        """Sides (k, n_sides) of what is asked first, wanted cells if they can be; 0 of contexts."""
+        """Return the sides (k, n_sides) of the first queries, wanted cells if possible."""
         queries, targets = (self.given[name] for name in ("queries", "targets"))
         sides = self._sides("queries", queries)
         if is_free(queries) and is_free(targets):
@@ -471,7 +471,7 @@ def box_of_arms(kernel: Any, arms: Any) -> np.ndarray:
 def box_of_sets(
     kernel: Any, given: Mapping[str, Any], bounds: np.ndarray | None, named: Any
 ) -> np.ndarray | None:
-    """Box around queries and targets, or that which is given; None where nobody knows.
+    """Return the box around queries and targets, or the given box; None if unknown.
 
     ``named`` is ``bounds`` as the user gave them.
     """

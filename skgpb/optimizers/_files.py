@@ -370,7 +370,7 @@ class SavedRuns:
     @property
     @locked
     def seed_(self) -> Any:
-        """Seed of everything random in this run; None where nothing is."""
+        """Seed of all random numbers of this run; None if there are none."""
         check_is_fitted(self, "bounds_")
         return getattr(self, "_seed", None)
 
@@ -406,7 +406,7 @@ class SavedRuns:
         return False
 
     def _ask_as_told(self: Any, query: Any) -> bool:
-        """Ask what a log says was asked; whether that is no query of this optimizer."""
+        """Repeat a query of a log; return whether it is not a query of this optimizer."""
         try:
             self._resolve(query)
         except ValueError:
@@ -419,7 +419,7 @@ class SavedRuns:
         return False
 
     def _checked_again(self: Any, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        """Check what was told in a saved run."""
+        """Check the answers of a saved run."""
         if isinstance(query, self._query_type):
             try:
                 return self._checked(query, reward, alpha)
@@ -449,7 +449,7 @@ def _decoded(reader: Reader, kind: str, *rest: Any) -> tuple[Any, ...]:
 
 
 def _none_for_nan(alpha: Any) -> Any:
-    """Noise variances as they are told: None, not NaN, for one that is learned."""
+    """Return noise variances as told: None, not NaN, for learned ones."""
     if isinstance(alpha, list):
         return [_none_for_nan(each) for each in alpha]
     return None if alpha is None or np.isnan(alpha).all() else alpha

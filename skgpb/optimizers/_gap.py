@@ -1,4 +1,4 @@
-"""How far a recommendation may be from the best there is, given what it is compared with.
+"""The suboptimality gap of a recommendation against given rivals.
 
 The recommendation is one of several functionals of f; its rivals are the others. If there are too
 many rivals to list, a finite sample represents them.
@@ -45,7 +45,7 @@ class Gap:
         self._later, self._delta, self._rng, self._known = later, delta, rng, known
 
     def __call__(self) -> float:
-        """Compute it, NaN where nobody can say."""
+        """Compute the gap, NaN if it is not defined."""
         if self._known is not None:
             return self._known
         if self._later is None or self._rng is None:
@@ -66,7 +66,7 @@ class Comparison(ABC):
         """Compute how far the recommendation is below the best."""
 
     def averaged(self) -> SuboptimalityGap | None:
-        """Compute the same on average over the models that the answers leave, if there are any."""
+        """Compute the gap averaged over the models that fit the answers, if there are any."""
         return None
 
     def is_refuted(self, epsilon: float, delta: float) -> bool:

@@ -298,7 +298,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         return default_kernel(np.tile([0.0, 1.0], (d, 1)) if bounds is None else bounds, smooth)
 
     def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
-        """Begin without observations; ``seed`` is that of everything random, None draws it."""
+        """Begin without observations; ``seed`` is for all random numbers, None draws one."""
         self._seed = self._draw_seed() if seed is None else seed
         alpha = 1e-10 if self._known_noise is None else self._known_noise
         regressor = OnlineGaussianProcessRegressor(alpha=alpha, random_state=self._seed)
@@ -550,7 +550,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         return found
 
     def _possible_models(self, gp: GaussianProcess) -> Callable[[], Models] | None:
-        """Return what makes the models that the answers leave; None where the kernel is given.
+        """Return the factory of models that fit the answers; None with a given kernel.
 
         ``gp`` is a copy of the process; nothing else that is told from now on changes it.
         """
@@ -600,7 +600,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             warn(self._contradicted, ModelWarning)
 
     def _contradiction(self, found: Criticism) -> str:
-        """Say how the answers contradict the model, and what can be done."""
+        """Describe how the answers contradict the model, and what can be done."""
         noise = f"a noise variance of {self._default_noise():.3g}"
         if not found.repeats_fit:
             said = (
@@ -731,7 +731,7 @@ def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:
 
 
 def origin_of_rows(kernel: Kernel, bounds: np.ndarray) -> np.ndarray | None:
-    """Where descriptors lie, if far from zero: that of points, once per corner of boxes."""
+    """Return the origin of descriptors far from zero, repeated for the corners of boxes."""
     if not isinstance(kernel, CellKernel):
         return origin_of(kernel, bounds)
     origin = origin_of(kernel.base, bounds)

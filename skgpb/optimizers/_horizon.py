@@ -32,7 +32,7 @@ class Horizon:
     overdrawn: bool = False
 
     def at(self, t: int, anytime: bool, name: str) -> Horizon:
-        """Return what holds for evaluation t: with ``anytime`` n doubles (D-B7), else it warns."""
+        """Return the constants for evaluation t; ``anytime`` doubles n (D-B7), else it warns."""
         if t <= self.n:
             return self
         if anytime:

@@ -246,7 +246,7 @@ class BaseIndirectOptimizer(
         self._find_noises()
 
     def _find_noises(self) -> None:
-        """Noise variances of the answers to all queries, where they are not the same."""
+        """Return the noise variances of the answers to all queries, if they differ."""
         self._noises = None
         if callable(self.alpha):
             arguments = self._queries.arguments
@@ -356,7 +356,7 @@ class BaseIndirectOptimizer(
         return self._best_by_rule() if first is None else first
 
     def _first_query(self) -> Asked | None:
-        """Query of the first design, None once enough is known or where there are no more."""
+        """Return a query of the initial design, None once the design is complete."""
         n_initial = self.n_initial
         if n_initial is None:
             # Only the acquisition function can tell which expensive queries are worth their cost.

@@ -34,7 +34,7 @@ class TellInputs:
     _reward_ndim: ClassVar[int] = 0
 
     def _rows_told(self, query: Any, rewards: Any) -> list[Any] | None:
-        """Return points, each with a reward of its own; None for one query."""
+        """Return points that have one reward each; None for a single query."""
         reward = rewards
         for _ in range(self._reward_ndim):
             reward = next(iter(reward), None) if is_sequence(reward) else None
@@ -85,7 +85,7 @@ class TellInputs:
 
 
 def check_unnamed(query: Any) -> None:
-    """Raise ValueError for a query by names where the sides have none."""
+    """Raise ValueError for a query by names if the sides have no names."""
     if isinstance(query, Mapping):
         raise ValueError(
             f"a query must be points where the sides have no names, got {dict(query)!r}: pass "

@@ -20,7 +20,7 @@ COST_TOLERANCE = 1e-9
 def knapsack(
     values: Sequence[ArrayLike], costs: Sequence[ArrayLike], budget: float
 ) -> NDArray[np.intp]:
-    """Choose one arm of each campaign so that the values add up to most within the budget.
+    """Choose one arm of each campaign with the largest total value within the budget.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class CostTable:
     def best_but(
         self, values: NDArray[np.float64], excluded: set[tuple[int, ...]]
     ) -> NDArray[np.intp] | None:
-        """Best choice for values (n_arms,) that is not excluded; None where none is left.
+        """Return the best choice for values (n_arms,) that is not excluded, or None.
 
         The best of what remains is found by Lawler's partition: the choices other than a given
         one are those that agree with it on the first i campaigns and differ on the next.

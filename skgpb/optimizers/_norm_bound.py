@@ -82,7 +82,7 @@ class Intervals(LearningOptimizer[Q]):
 
     @property
     def _unfounded(self) -> str | None:
-        """Why the widths of a bounded norm are no guarantee, None where they are one."""
+        """Reason why the widths of a bounded norm are not guaranteed, None if they are."""
         if self._standardizes:
             return "the answers are scaled by their own spread"
         learned = self.optimizer is not None and not self._is_consistent
@@ -214,7 +214,7 @@ class NormBounded(Intervals[Q]):
     }
 
     def _norm_beta(self) -> float:
-        """Factor of the variance that ``beta="rkhs"`` stands for, after what was told."""
+        """Return the factor of the variance for ``beta="rkhs"``, given the answers."""
         return norm_beta(self._process(), *self._norm_bound())
 
 

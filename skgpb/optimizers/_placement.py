@@ -67,7 +67,7 @@ def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -
 
 
 def _by_name(side: Mapping, space: ParameterSpace | None, values: np.ndarray) -> list[Any]:
-    """Return the sides of a dict, single values where it has none of separate ones."""
+    """Return the sides of a dict; integer and categorical sides default to single values."""
     names = [] if space is None else space.names
     needed = [name for name, n in zip(names, values, strict=False) if not n]
     if not set(needed) <= set(side) <= set(names):

@@ -86,7 +86,7 @@ class Prices:
 
     @property
     def typical_noise(self) -> float | None:
-        """A typical one of the noise variances that are given; None where there is only one."""
+        """Return a typical noise variance; None if only one is given."""
         return None if self._alphas is None else float(np.median(self._alphas))
 
     def costs(self) -> np.ndarray:
@@ -153,7 +153,7 @@ class Prices:
         return self._shares[self.queries.slots(query.index)]
 
     def _of(self, query: Arm | PointsQuery, name: str, numbers: np.ndarray) -> float | None:
-        """Return the number of a query from the numbers of the kinds; None if it is no query."""
+        """Return the index of a query, given the numbers of the kinds; None if there is none."""
         queries, function = self.queries, getattr(self, name)
         if isinstance(queries, FreeCells):
             if callable(function):
@@ -197,7 +197,7 @@ class Prices:
         return numbers.astype(np.float64)
 
     def _by_sides(self, name: str, function: Callable, sides: np.ndarray) -> np.ndarray:
-        """Return what a function says of sides (n, d), or raise ValueError."""
+        """Return the values of a function of sides (n, d), or raise ValueError."""
         found, default = function(sides.copy()), DEFAULTS[name]
         numbers, least = np.asarray(found), "above 0" if default else ">= 0"
         if numbers.shape != (len(sides),) or numbers.dtype.kind not in "fiu":
@@ -249,7 +249,7 @@ class Prices:
 
 
 def covariances_given(name: str, given: Any, queries: Any) -> np.ndarray | None:
-    """Covariances (n or 1, k, k) that a parameter has; None where it has variances."""
+    """Return the covariances (n or 1, k, k) of a parameter; None if it has variances."""
     if not isinstance(queries, Blocks) or np.ndim(given) not in (2, 3):
         return None
     numbers, sizes = np.asarray(given), {len(block) for block in queries.rows}

@@ -83,7 +83,7 @@ def deviations_within(beta: Any, guarantee: Guarantee, log_regions: float) -> fl
 
 
 class RegionSearch(NormBoundedOptimizer[Q], FreeChoice[Q]):
-    """A search by a Gaussian process for the best region, which may be finer than what was asked.
+    """A Gaussian-process search for the best region, possibly finer than the queries.
 
     The domain lists the regions known so far (``front``), and those inside some (``finer``).
     """

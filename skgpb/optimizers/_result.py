@@ -54,7 +54,7 @@ class RunResult(OptimizeResult):
         return type(self), (dict(self),)
 
     def __repr__(self) -> str:
-        """Lines that say what was found, what it rests on and why the run ended."""
+        """Return lines with the result, its basis, and the reason why the run ended."""
         rewards = np.asarray(self.history["reward"], dtype=np.float64)
         lines = [("recommended", repr(self.x)), ("estimated mean", f"{self.fun:.6g}")]
         if "compute" in vars(self) or "gap" in self:

@@ -74,7 +74,7 @@ class Evaluated:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """An answer that has arrived and is not told: to a query that was asked after n events."""
+    """An answer that has arrived but is not told, to a query asked after n events."""
 
     query: Any
     outcome: tuple[Any, Any]
@@ -221,7 +221,7 @@ class Loop(FollowedRuns):
 
     @locked
     def _join(self: Any, mine: Evaluated, most: int) -> list[Answer]:
-        """Let a run begin beside others; answers of runs that have ended, which it is to tell."""
+        """Begin a run next to others; return untold answers of runs that have ended."""
         self._lock.runs = [*(run for run in self._lock.runs if run.going_on.locked()), mine]
         answers = self._answers_left(mine)[:most]
         mine.queries.update({answer.query: answer.n_events for answer in answers})
@@ -243,7 +243,7 @@ class Loop(FollowedRuns):
         return [answer for answer in left if answer in self._arrived]
 
     def _arrive(self: Any, mine: Evaluated, query: Any, outcome: tuple[Any, Any]) -> None:
-        """Keep an answer, which is told next, in this run or in another one."""
+        """Store an answer, to be told next, in this run or in another."""
         if all(answer.query != query for answer in self._answers_of(mine)):
             self._arrived.append(Answer(query, outcome, mine.queries[query]))
 
@@ -252,13 +252,13 @@ class Loop(FollowedRuns):
         return [answer for answer in self._arrived if answer.query in mine.queries]
 
     def _leave_out(self: Any, answer: Answer, mine: Evaluated) -> None:
-        """Forget an answer, which was told or is none."""
+        """Forget an answer that was told or is not valid."""
         self._arrived.remove(answer)
         del mine.queries[answer.query]
 
     @locked
     def _leave_batch(self: Any) -> None:
-        """Evaluate nothing of what runs that have ended left; tell what they evaluated."""
+        """Skip unevaluated queries of runs that have ended, and tell their answers."""
         for answer in self._answers_left():
             reward, error = self._judged(answer.query, *answer.outcome, False)
             if error is None:
@@ -271,7 +271,7 @@ class Loop(FollowedRuns):
 
     @locked
     def _judged(self: Any, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
-        """An answer and None, or None and why there is none: a text, or an exception to raise.
+        """Return an answer and None, or None and the reason: a text, or an exception to raise.
 
         What ``tell`` would refuse as the reward of this query is a failure of the evaluation.
         """
@@ -496,7 +496,7 @@ class Runner(Loop):
 
 
 class PricedRunner(Runner):
-    """An optimizer whose queries have costs, and which knows what was spent."""
+    """An optimizer whose queries have costs, and which adds them up."""
 
     _has_prices = True
 

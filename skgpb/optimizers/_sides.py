@@ -25,7 +25,7 @@ class NamedSides:
     _keeps_settings: ClassVar[bool] = False
 
     def _make_space(self) -> ParameterSpace | None:
-        """Return the settings of the box that the parameters give; None where it has no names."""
+        """Return the settings space of the box of the parameters; None if sides have no names."""
         return self._checked_space(self.bounds, "bounds")
 
     def _checked_space(self, bounds: Any, name: str) -> ParameterSpace | None:
@@ -55,7 +55,7 @@ class NamedSides:
             )
 
     def _points_of(self, X: Any) -> Any:
-        """Points of the box that settings stand for; what has no names is returned as it is."""
+        """Convert settings to points of the box; inputs without names are returned unchanged."""
         return X if self.space_ is None else self.space_.points(X)
 
     def _rows_asked(self, X: Any) -> Any:
@@ -98,12 +98,12 @@ class NamedQueries(NamedSides):
 
     @property
     def _box(self) -> np.ndarray | None:
-        """``bounds`` as an array (d, 2), None where there are none."""
+        """Return ``bounds`` as an array (d, 2), or None."""
         return _coordinates(self.bounds, self.space_, "bounds")
 
     @property
     def _query_box(self) -> Any:
-        """``query_bounds`` as an array (q, 2), None where there are none."""
+        """Return ``query_bounds`` as an array (q, 2), or None."""
         return _coordinates(self.query_bounds, self._query_space, "query_bounds")
 
     def _space_of(self, box: np.ndarray | None) -> ParameterSpace | None:

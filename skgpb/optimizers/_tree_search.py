@@ -71,7 +71,7 @@ class PartitionSearch(RegionSearch[Cell]):
 
     @abstractmethod
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        """Leaf node of the largest index that is not excluded, -1 if there is none."""
+        """Return the leaf of largest index that is not excluded, -1 if there is none."""
 
     def _leaf_to_ask(self) -> int:
         """Return the best leaf that is not being evaluated; where all are, one is split early."""
@@ -242,6 +242,6 @@ class PartitionSearch(RegionSearch[Cell]):
 
     @property
     def _stationary(self) -> bool:
-        """True if all cells of a depth have the same prior, as far as kernels say so."""
+        """Return whether all cells of a depth have equal priors, as far as the kernel shows."""
         kernel = self.surrogate_.kernel_
         return isinstance(kernel, CellKernel) and bool(kernel.base.is_stationary())

@@ -89,7 +89,7 @@ class BaseUCBOptimizer(Search):
 
     @locked
     def exploration(self, posterior: Round) -> float:
-        """Return beta_t, the exploration term of the round: given, or what the theory says.
+        """Return beta_t, the exploration term of the round: given, or from the theory.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class NormBoundedUCBOptimizer(NormBoundedOptimizer[Arm], BaseUCBOptimizer):
 
     @locked
     def exploration(self, posterior: Round) -> float:
-        """Return beta_t: given, what the theory says, or a width that holds for bounded norms."""
+        """Return beta_t: given, from the theory, or from a width for bounded norms."""
         if isinstance(self.beta, str) and self.beta == "rkhs":
             return self._norm_beta()
         return super().exploration(posterior)

@@ -1,4 +1,4 @@
-"""Answers that hold whatever f is like: cells of the wanted sizes, where nothing is known of f."""
+"""Answers about wanted cells, which need no assumption about f."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Batches:
             self.arrive(query, outcome)
 
     def evaluated(self) -> None:
-        """Take what else has been evaluated, which is nothing: a batch is answered at once."""
+        """Take further finished evaluations: none, because a batch is answered at once."""
 
 
 class Arrivals:
@@ -128,7 +128,7 @@ class Arrivals:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Cancel what no worker has begun, however the run ends; take what has been evaluated."""
+        """Cancel evaluations that have not begun, and take the finished ones, at any end."""
         for query, future in self.out.items():
             if not future.cancel() and future.done() and future.exception() is None:
                 self.arrive(query, future.result())
@@ -148,7 +148,7 @@ class Arrivals:
             task.add_done_callback(partial(self._done, query))
 
     def _done(self, query: Any, future: Future) -> None:
-        """Hear of an answer, in whatever thread the executor says so."""
+        """Receive an answer, in any thread of the executor."""
         self._arrived.put((query, future))
 
     def answers(self) -> None:
@@ -175,7 +175,7 @@ class Arrivals:
 
 
 def n_workers(executor: Executor) -> int:
-    """Return the number of workers of an executor, or raise ValueError where it does not say."""
+    """Return the number of workers of an executor, or raise ValueError if it is unknown."""
     client: Any = getattr(executor, "_client", None)
     number: Any
     if hasattr(client, "nthreads"):  # dask: threads of all workers
@@ -193,7 +193,7 @@ def n_workers(executor: Executor) -> int:
 def evaluate(
     objective: Callable, query: Any, on_error: str, _unique: Any = None
 ) -> tuple[Any, str | None]:
-    """Reward and None, or None and what went wrong; at module level, to be sent anywhere."""
+    """Return reward and None, or None and the reason; a module-level function for pickling."""
     try:
         return objective(query), None
     except Exception as error:

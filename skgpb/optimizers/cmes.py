@@ -78,7 +78,7 @@ class SamplesMaximum(BaseIndirectOptimizer[Asked]):
     n_max_values: int
 
     def _about_maximum(self) -> MaxValueInformation:
-        """Draw the samples of f* that a round goes by, the same ones if it is repeated."""
+        """Draw the samples of f* of a round; repeated calls return the same samples."""
         return MaxValueInformation(
             self.surrogate_,
             self._targets,

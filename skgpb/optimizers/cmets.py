@@ -231,7 +231,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     # -- Algorithm 1 ------------------------------------------------------------------------
 
     def _best_by_rule(self) -> IndirectCell:
-        """Among L and L', the cell whose answer tells most about f* per unit cost."""
+        """Return the cell of L and L' whose answer has the most information on f* per unit cost."""
         about_maximum = self._about_maximum()
         cells = [self._queries.cell(node) for node in self._active()]
         rows = np.array([cell.a for cell in cells])
@@ -255,7 +255,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         return None if number is None else cells[number]
 
     def _active(self) -> list[tuple[int, int]]:
-        """Cells that can be asked, by depth and index; all that were asked once none is left."""
+        """Return the available cells, by depth and index; asked ones if none is left."""
         nodes = self._leaves | self._next
         pending = {(query.depth, query.index) for query in self._pending}
         free = (nodes - pending) or (self._asked_cells - pending)
@@ -271,7 +271,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self._asked_cells: set[tuple[int, int]] = set()
 
     def _observed(self, query: IndirectCell, reward: float, alpha: float) -> None:
-        """Change the tree where it was asked."""
+        """Update the tree at the queried cell."""
         node = (query.depth, query.index)
         self._asked_cells.add(node)
         if node not in self._leaves and node not in self._next:

@@ -163,7 +163,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     @locked
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Start afresh, with what was spent and received before, if there is any.
+        """Start a new run from past allocations and their rewards, if there are any.
 
         Parameters
         ----------
@@ -315,7 +315,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         return self._best_allocation() if first is None else first
 
     def _first_allocation(self) -> Allocation | None:
-        """Allocation of the first design, None once enough is known or where there are no more."""
+        """Return an allocation of the initial design, None once the design is complete."""
         n_initial = max(optimizer.n_initial_ for optimizer in self.optimizers_)
         if n_initial <= self._filled:
             return None

@@ -133,7 +133,7 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
 
     @locked
     def exploration(self, posterior: Round) -> float:
-        """Return beta_t: given, what the theory says, or where nothing is given what was best."""
+        """Return beta_t: given, from the theory, or the default that measured best."""
         if self.beta is None:
             if self.kernel is not None:
                 return self.theory_beta(posterior.t, posterior.n_arms)

@@ -196,7 +196,7 @@ class IDSOptimizer(Search):
 
     @locked
     def information_gain(self, posterior: Round) -> np.ndarray:
-        """Return what an answer to each query would tell.
+        """Return the information of an answer to each query.
 
         Parameters
         ----------

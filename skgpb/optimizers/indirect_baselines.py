@@ -120,7 +120,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
 
     @abstractmethod
     def _round_state(self) -> Any:
-        """Return what all scores of a round share, such as the incumbent."""
+        """Return the values shared by all scores of a round, such as the incumbent."""
 
     def _best_by_rule(self) -> IndirectQuery:
         """One round: the posterior of g given the answers, the score, its argmax."""

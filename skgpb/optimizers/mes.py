@@ -1,4 +1,4 @@
-r"""MES: the arm that tells most about the largest value, and the same over queries and targets.
+r"""Max-value entropy search over arms, and over queries and targets.
 
 Eq. 6 truncates the value of a query at a sample of f*, which makes sense if the queries are the
 targets. Otherwise :func:`largest_target_information` takes the dependence between an answer and f*,
@@ -188,7 +188,7 @@ class MESOptimizer(Search):
 
 
 def largest_target_information(posterior: Round, n_draws: int = N_MAX_VALUES) -> np.ndarray:
-    """Return what an answer tells linearly of the largest value of a target.
+    """Return the linear part of the information about the largest value of a target.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ RULES: dict[str, Callable[[Round], np.ndarray]] = {
 
 
 def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
-    """Return what a rule says of all queries, or raise ValueError."""
+    """Return the values of a rule for all queries, or raise ValueError."""
     if not callable(rule):
         return RULES[rule](posterior)
     values = np.asarray(rule(posterior))
@@ -176,7 +176,7 @@ class TargetsOptimizer(Search):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return what the rule says of all queries."""
+        """Return the values of the rule for all queries."""
         return values_of(self.rule, posterior)
 
 
@@ -287,7 +287,7 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return what the rule says of all candidates.
+        """Return the values of the rule for all candidates.
 
         Parameters
         ----------

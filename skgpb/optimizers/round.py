@@ -115,7 +115,7 @@ class KnownOfArms(Known):
         return self._pairs.rows(self._expected, np.array([number]))[0]
 
     def draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of all arms, given what was told."""
+        """Joint posterior draws of all arms."""
         return self._pairs.draws(n_draws, rng)
 
     def query_draws(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -343,7 +343,7 @@ class Round:
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """Randomness of this round, the same whenever the round is asked again."""
+        """Random generator of this round; repeated calls return the same state."""
         return self._make_rng()
 
     # -- queries ----------------------------------------------------------------------------

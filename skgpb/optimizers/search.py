@@ -1,4 +1,4 @@
-r"""The search that rules share: what can be asked, and the best of what is to be found.
+r"""The search that all rules share: queries, targets, and the recommendation.
 
 What can be asked, and what is to be found, are two sets of linear functionals of f, or one: points,
 cells of any sizes, rows of whatever the kernel takes. The posterior knows every covariance between
@@ -303,7 +303,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         return self.domain_.arm(int(slots[first_best(values[slots])]))
 
     def _first_arm(self) -> Arm | None:
-        """Query of the first design, None once enough is known or where there are no more."""
+        """Return a query of the initial design, None once the design is complete."""
         n_initial = self.n_initial_
         if n_initial <= self._filled:
             return None
@@ -359,7 +359,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         )
 
     def _rng_of_round(self, n_pending: int) -> np.random.Generator:
-        """Randomness of this round, the same whenever it is asked for."""
+        """Random generator of this round; repeated calls return the same state."""
         return np.random.default_rng([self._seed, self._round, n_pending])
 
     def _known_with(self, pending: list[Any]) -> Known:
@@ -422,7 +422,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         return "posterior"
 
     def _best_seen(self) -> Arm | None:
-        """Return the query of the best answer, None where it could not be recommended."""
+        """Return the query of the best answer, None if it cannot be recommended."""
         gp, domain = self._gp, self.domain_
         for i in np.argsort(-gp.posterior.targets(), kind="stable").tolist():
             block = gp.observed[i]
@@ -516,7 +516,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
     @property
     @locked
     def arms_(self) -> np.ndarray:
-        """Rows of what can be asked, or the present candidates in a box, (n_rows, n_columns)."""
+        """Rows of all queries, or the present candidates in a box, (n_rows, n_columns)."""
         check_is_fitted(self, "bounds_")
         self._refresh_candidates()
         return self.domain_.rows.copy()
@@ -555,7 +555,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
 
     @locked
     def predict_arms(self, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Posterior of every row of what can be asked.
+        """Posterior of every row of the queries.
 
         Parameters
         ----------
@@ -577,7 +577,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
 
     @locked
     def sample_arms(self, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw all rows of what can be asked jointly from the posterior.
+        """Draw all rows of the queries jointly from the posterior.
 
         Parameters
         ----------
@@ -814,7 +814,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         return points, np.concatenate([told, posterior.tracked_mean()])
 
     def _followed_anew(self, places: np.ndarray, means: np.ndarray) -> np.ndarray:
-        """Let all candidates move that follow the best targets, and return what they follow now.
+        """Move all candidates that follow the best targets, and return these targets.
 
         That is the target that would be recommended, and the best that lie apart; ``places`` where
         no targets move. After hyperparameters were learned all that is tracked is evaluated afresh
@@ -873,7 +873,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         return query, target, value, noise
 
     def _found(self, query: Any) -> Any:
-        """Return the query that rows stand for, or what was given."""
+        """Return the query that rows stand for, or the argument itself."""
         if isinstance(self.queries, Blocks) and not isinstance(query, Query):
             return self.domain_.found(query) or query
         return query

@@ -96,7 +96,7 @@ def check_resolution(grid_resolution: Any) -> None:
 
 
 def place_of(optimizer: Any, fixed: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Where features that are not drawn are fixed, and the corners of what is recommended."""
+    """Return the fixed values of undrawn features, and the corners of the recommendation."""
     d, corners = optimizer.n_features_in_, None
     best = recommendation_of(optimizer)
     if best is not None:
@@ -121,7 +121,7 @@ def possible_of(
 
 
 def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Corners (n, 2, d) of what was asked, and the answers; None where it is of another space.
+    """Return the corners (n, 2, d) of queries, and answers; None for another space.
 
     Answers of several numbers are of another space as well. Answers at low fidelity are left out:
     they are values of another function.
@@ -247,7 +247,7 @@ def make_axes(ax: Any, **subplots: Any) -> Any:
 
 
 def make_panels(ax: Any, n: int) -> list[Any]:
-    """Return n axes: those given, those of a new figure, or some in the place of the one given."""
+    """Return n axes: the given ones, axes of a new figure, or axes in place of the given one."""
     n_rows = -(-n // PANELS_PER_ROW)
     n_columns = -(-n // n_rows)
     if ax is None:

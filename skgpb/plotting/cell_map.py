@@ -1,4 +1,4 @@
-"""A map of the cells of a tree search: what it believes, what it asked, what it recommends."""
+"""Map of the cells of a tree search: posterior, queries and recommendation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CellMapDisplay:
-    """Map of the cells or groups of a tree search: where it looked, what it believes.
+    """Map of the cells or groups of a tree search: queries and posterior.
 
     Use :meth:`from_optimizer`. One feature is drawn as steps with a band of 95 %; two as a
     map; of more, the first two are drawn, with high cells above low ones. Where the domain is

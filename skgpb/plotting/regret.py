@@ -96,7 +96,7 @@ class RegretDisplay:
         value_name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the regret of what an optimizer was told.
+        """Draw the regret of the answers of an optimizer.
 
         Parameters
         ----------

@@ -243,7 +243,7 @@ class SliceDisplay:
         return self
 
     def _draw_side(self, ax: Any, i: int) -> None:
-        """One panel: what is believed along a side, what was asked, what is recommended."""
+        """Draw one panel: the posterior along a side, the queries, and the recommendation."""
         x, mean, half = self.grids[i], self.means[i], QUANTILE_95 * self.stds[i]
         side = None if self.sides is None else self.sides[i]
         if self.recommended is not None:

@@ -222,5 +222,5 @@ def _node_around(tree: Any, cell: Cell) -> int:
 
 
 def _estimates(optimizer: Any, tree: Any) -> np.ndarray:
-    """Posterior mean of every node, or the mean of its own rewards where there is no posterior."""
+    """Return the posterior mean of every node, or the mean of its rewards without one."""
     return optimizer.predict_query([optimizer.domain_.cell(i) for i in range(len(tree.depth))])

@@ -33,7 +33,7 @@ def _libraries() -> list[Any]:
 
 @contextmanager
 def one_thread_if_small(n: int) -> Iterator[None]:
-    """Hold BLAS to one thread within the block where matrices have at most SMALL rows.
+    """Limit BLAS to one thread in the block if matrices have at most SMALL rows.
 
     So it is for other threads of the process meanwhile. A block that begins within another one, be
     it in another thread, leaves the number of threads to that.
@@ -60,7 +60,7 @@ def one_thread_if_small(n: int) -> Iterator[None]:
 
 
 def _give_back() -> None:
-    """Restore the numbers of threads, where nobody has said otherwise in the meantime."""
+    """Restore the numbers of threads, unless somebody changed them in the meantime."""
     for each, number in _before:
         if number > 1 and each.num_threads == 1:
             each.set_num_threads(number)

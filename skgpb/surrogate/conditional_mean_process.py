@@ -363,7 +363,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     @property
     @locked
     def alpha_(self) -> float:
-        """Noise variance in use where none is told: ``alpha``, or what was learned."""
+        """Noise variance of answers without their own: ``alpha``, or the learned one."""
         if self.alpha is not None:
             return self.alpha
         self._prepared()
@@ -587,7 +587,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         return alphas + self.model_noise_ * asked
 
     def _ready(self, rows: np.ndarray) -> GaussianProcess:
-        """Return the process, made at the first rows, which say how many columns there are."""
+        """Return the process, created with the first rows, which set the number of columns."""
         if not hasattr(self, "process_"):
             self.process_ = GaussianProcess(self.kernel_, rows.shape[1])
             if self.alpha is None and self._level is None:

@@ -77,7 +77,7 @@ class Criticism:
 
     @property
     def contradicts(self) -> bool:
-        """True if some answers are what the model does not let expect."""
+        """True if the model does not explain some answers."""
         return not self.repeats_fit or bool(len(self.wild))
 
     def size_of(self, number: int) -> float:

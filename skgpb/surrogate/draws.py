@@ -176,7 +176,7 @@ class PosteriorDraws:
         return self.__dict__ | {"_root": None}  # large, and found again to the last bit
 
     def _places(self) -> np.ndarray:
-        """Where each observed functional is among those drawn."""
+        """Position of each observed functional among the drawn ones."""
         observed, n = self._gp.observed, len(self._gp.tracked)
         places = np.empty(len(observed), dtype=np.intp)
         for i in range(len(observed)):

@@ -85,7 +85,7 @@ def exact_model(
     limits: np.ndarray,
     optimizer: Callable | str | None,
 ) -> ExactModel | None:
-    """Return the model of exact answers, or None where noise is believed.
+    """Return the model of exact answers, or None if there is evidence of noise.
 
     Parameters
     ----------

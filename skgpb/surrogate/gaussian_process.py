@@ -583,7 +583,7 @@ class GaussianProcess:
         return i
 
     def _afresh(self, kernel: Kernel, samples: Merged, offset: float, scale: float) -> Self:
-        """Condition a new process on the same functionals, and track the same."""
+        """Condition a new process on the same functionals, with the same tracked ones."""
         out = type(self)(kernel, self.n_columns, self.origin, self.sizes)
         out.offset, out.scale, out.lazily = offset, scale, self.lazily
         out.restore(self.observed, samples)

@@ -102,7 +102,7 @@ def part_of(kernel: Kernel, X: np.ndarray) -> Part:
 
 
 def covariances(kernel: Kernel, X: np.ndarray) -> Callable:
-    """Function of theta that returns what a kernel says of points X (n, c), see :class:`Part`.
+    """Return the function of theta with the values of a kernel for X (n, c), see :class:`Part`.
 
     It takes theta, and whether derivatives are wanted. It returns K (n, n), a new array, and a
     function that contracts a symmetric matrix (n, n) with the derivatives of K to (n_theta,). Above

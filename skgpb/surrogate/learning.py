@@ -69,7 +69,7 @@ class Learning:
         origin: np.ndarray | None = None,
         own_noise: OwnNoise | None = None,
     ) -> tuple[np.ndarray, float | None]:
-        """Return hyperparameters theta and the noise variance, None where that is known.
+        """Return hyperparameters theta and the noise variance, None if that is known.
 
         Parameters
         ----------

@@ -234,7 +234,7 @@ class QueryTargetCovariances:
 
 
 class BlockCovariances:
-    """Posterior covariances within runs of tracked functionals, one run behind the other.
+    """Posterior covariances within consecutive runs of tracked functionals.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class SharedNoise:
         return SharedNoise(self.numbers, self.covariance * factor)
 
     def counted_from(self, first: int) -> SharedNoise:
-        """Return the same for observations whose numbers are larger by ``first``."""
+        """Return a copy whose observation indices are larger by ``first``."""
         return SharedNoise(self.numbers + first, self.covariance)
 
     def add_to(self, K: np.ndarray) -> None:

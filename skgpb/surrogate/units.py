@@ -1,4 +1,4 @@
-"""Units of answers: what they have in common, and how far they spread (decision D-H35).
+"""Units of answers: their offset and their scale (decision D-H35).
 
 Where hyperparameters are learned, or answers normalised, a surrogate sees them in units of their
 own spread, from their centre: neither a constant factor nor a constant added to all of them
@@ -22,7 +22,7 @@ FOUR_DIGITS = 1e4 * np.finfo(np.float64).eps
 
 
 def units_of(values: np.ndarray, noise: float | None = None) -> tuple[float, float]:
-    """Centre and unit of answers, with a warning where too few digits tell them apart.
+    """Return centre and unit of answers, with a warning if too few digits distinguish them.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def units_of(values: np.ndarray, noise: float | None = None) -> tuple[float, flo
 
 
 def warn_of_digits(spread: float, largest: float) -> None:
-    """Warn where answers of this size leave too few digits for this spread."""
+    """Warn if the size of answers leaves too few digits for their differences."""
     if spread <= SMALLEST_UNIT:
         warn(
             f"the answers differ by {spread:.1e} only, and the squares of differences below "

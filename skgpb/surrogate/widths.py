@@ -1,4 +1,4 @@
-r"""Widths within which every linear functional of f lies, at once and at all times.
+r"""Confidence widths for every linear functional of f, at all times simultaneously.
 
 f has norm at most B in the reproducing kernel Hilbert space of the prior covariance k. Answers are
 y_i = phi_i(f) + eps_i with phi_i and a variance alpha_i chosen before the answer comes, in whatever
@@ -214,7 +214,7 @@ def norm_ends(
 
 
 def noise_factor(gp: GaussianProcess) -> np.ndarray | None:
-    """Cholesky factor (t, t) of the covariance of the noise; None where it is singular."""
+    """Return the Cholesky factor (t, t) of the noise covariance; None if it is singular."""
     noise = gp.noise_covariance()
     values = np.linalg.eigvalsh(noise)
     return np.linalg.cholesky(noise) if values[0] > NOISELESS * values[-1] else None
@@ -248,7 +248,7 @@ def dual_ends(
     norm2: float,
     excess: float,
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Ends of :func:`norm_ends` from covariances alone, None where nothing fits the answers.
+    """Compute :func:`norm_ends` from covariances alone; None if no function fits.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The search where averages have to be asked for: few, noisy, private or costly ones.
+"""Search with questions about averages, if these are few, noisy, private or costly.
 
 The target is not read. The search asks for averages over groups of rows, each with its noise:
 
@@ -210,7 +210,7 @@ class _Asking:
         return sum(self.ask(group, part) for group in groups) > 0
 
     def group_of(self, inside: np.ndarray) -> AskedGroup:
-        """Return the group with some levels, the one that was asked where there is one."""
+        """Return the group with some levels, the asked one if there is one."""
         for group in self.groups:
             if np.array_equal(group.inside, inside):
                 return group
@@ -258,7 +258,7 @@ class _Asking:
     def _halved(
         self, inside: np.ndarray, rows: np.ndarray, codes: np.ndarray, least: int
     ) -> list[tuple[np.ndarray, np.ndarray]] | None:
-        """Part a group by one of the features, taken at random; None where none can."""
+        """Split a group by a random feature; None if no feature can split it."""
         if len(rows) < 2 * least:
             return None
         shape = self.table.shape

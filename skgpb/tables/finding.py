@@ -17,7 +17,7 @@ IN_COMMON = 0.1
 
 @dataclass(frozen=True)
 class Finding:
-    """The group that was found in a table, and what it says about new rows.
+    """The group found in a table, and the verdict about new rows.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def find_and_judge(
 
 
 def _runner_up(table: MemoryTable, found: Found, rows: np.ndarray) -> Box | None:
-    """Return the next best group with few rows in common with the best, None if there is none."""
+    """Return the next best group with few rows in common with the best, or None."""
     for i in np.argsort(-found.believed, kind="stable"):
         if found.believed[i] <= 0.0:
             break

@@ -110,7 +110,7 @@ class MemoryTable:
         return inside
 
     def tidied(self, box: Box) -> Box:
-        """Return a box with the same rows, whose ends have as few digits as they can."""
+        """Return a box with the same rows and ends with as few digits as possible."""
         sides = {}
         for name in box:
             side = box[name]
@@ -161,7 +161,7 @@ class MemoryTable:
 
 
 def column_of(values: Any) -> np.ndarray:
-    """Numbers as floats, anything else as objects with None where one is missing."""
+    """Return numbers as floats, and other values as objects with None for missing ones."""
     values = np.asarray(values)
     if values.dtype.kind in "fiu":
         return values.astype(np.float64)

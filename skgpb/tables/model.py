@@ -184,7 +184,7 @@ class GroupModel:
         self.foretold: float = 1.0 - float(left_out @ left_out) / n / (spread or 1.0)
 
     def _variances(self, theta: np.ndarray) -> tuple[np.ndarray, float]:
-        """Variances of all functions, single ones first, and of what none of them explains."""
+        """Return the variances of all functions, single ones first, and the residual variance."""
         d = len(theta) - 2
         single = np.exp(theta[:d])
         paired = np.exp(theta[d]) * single[self._first] * single[self._second]

@@ -141,7 +141,7 @@ class Found:
 
     @property
     def best(self) -> int:
-        """The recommended box: where none is believed, the one with the most evidence."""
+        """The recommended box; if no box is significant, the one with the most evidence."""
         return int((self.believed if self.believed.max() > 0.0 else self.evidence).argmax())
 
     @property
@@ -355,7 +355,7 @@ def _beyond(inside: np.ndarray, shape: Shape) -> Iterator[np.ndarray]:
 
 
 class AskedSides:
-    """A box in a table that has to be asked for marginals, whose sides move.
+    """A box in a table that must be queried for marginals; its sides move.
 
     Sides of several features move at once; where that turns out to have been too much, only the
     best of them does.

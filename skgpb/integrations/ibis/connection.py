@@ -249,7 +249,7 @@ def _compared_with_nan(node: exp.Expression) -> exp.Expression:
 
 
 def said(error: Exception, secrets: Sequence[str]) -> str:
-    """Return what an error says in one line without secrets."""
+    """Return the message of an error in one line, without secrets."""
     text = str(error).strip() or type(error).__name__
     for secret in secrets:
         text = text.replace(secret, "***")

@@ -514,7 +514,7 @@ class IbisTable:
         return labels
 
     def _read_facts(self, found: Sequence[Levels]) -> None:
-        """Read all rows: how many, their average, what is missing, and what has no level."""
+        """Read all rows: their number, their average, and counts of missing values."""
         value = self._number
         columns = ["COUNT(*) AS n", f"MIN({value}) AS low", f"MAX({value}) AS high"]
         columns.append(f"AVG({value}) AS mean")
