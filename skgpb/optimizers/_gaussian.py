@@ -567,7 +567,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     @locked
     def criticism(self) -> Criticism:
-        """Compare every answer with what the model lets expect given all the others.
+        """Compare every answer with the model's prediction from all the others.
 
         Returns
         -------
@@ -604,8 +604,8 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         noise = f"a noise variance of {self._default_noise():.3g}"
         if not found.repeats_fit:
             said = (
-                f"answers to the same query vary {found.repeats:.3g} times as much as {noise} lets "
-                "expect"
+                f"the variance of answers to the same query is {found.repeats:.3g} times as large "
+                f"as expected under {noise}"
             )
             if self.alpha is not None:
                 return f"the answers contradict the model: {said}; alpha=None learns it"
@@ -613,17 +613,17 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             wild = found.wild
             some = "one answer differs" if len(wild) == 1 else f"{len(wild)} answers differ"
             said = (
-                f"{some} from what all others let expect, {self._answered(int(wild[0]))} by "
-                f"{found.size_of(int(wild[0])):.3g} standard deviations, under kernel "
+                f"{some} from the prediction that all others give, {self._answered(int(wild[0]))} "
+                f"by {found.size_of(int(wild[0])):.3g} standard deviations, under kernel "
                 f"{self._gp.kernel} and {noise}"
             )
         free = self._prior is not None or self.optimizer is not None
         return f"the answers contradict the model: {said}; " + (
-            "all of it was learned, so that f may have jumps, the noise may not be the same "
-            "everywhere, or these answers may be wrong"
+            "kernel and noise were learned, so f may have jumps, the noise may differ between "
+            "queries, or these answers may be wrong"
             if free
-            else "predictions may be wrong by more than they say, unless the kernel is learned "
-            "(kernel=None)"
+            else "predictions may have larger errors than their standard deviations say; "
+            "kernel=None learns the kernel"
         )
 
     def _answered(self, number: int) -> str:
@@ -632,7 +632,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         place = self._samples.functional.index(number) - self._n_fitted
         if place >= 0 and len(told) == len(self._samples) - self._n_fitted:
             return repr(told[place])
-        return f"that at {self._gp.observed[number].mean(axis=0).tolist()}"
+        return f"the answer at {self._gp.observed[number].mean(axis=0).tolist()}"
 
     # -- predicting -------------------------------------------------------------------------
 

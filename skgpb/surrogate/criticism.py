@@ -1,8 +1,8 @@
-r"""Model criticism: how far each answer is from its prediction, given all others.
+r"""Model criticism: compare each answer with its prediction from all other answers.
 
-The factor that predictions are made from also says what they would be without one of the answers.
-With the covariance Q of the answers and w = Q^-1 y the i-th is expected, from all others, with the
-error w_i / Q^-1_ii and the variance 1 / Q^-1_ii, [RW2006]_ equations 5.10 to 5.12.
+The Cholesky factor behind the predictions also gives the leave-one-out predictions. Let Q be the
+covariance of the answers and w = Q^-1 y. Predicted from all others, answer i has the error
+w_i / Q^-1_ii and the variance 1 / Q^-1_ii ([RW2006]_, equations 5.10 to 5.12).
 
 References
 ----------
@@ -24,18 +24,18 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 
 # Probability that a correct model is reported as contradicted, over all checks of a run.
 RISK = 1e-3
-# Distinct queries that are answered before the first check, with given and with learned
-# hyperparameters; the next check follows when their number has doubled.
+# Number of distinct answered queries before the first check, with given and with learned
+# hyperparameters; the next check follows when it has doubled.
 FEWEST, FEWEST_LEARNED = 3, 10
-# Number of the distinct queries, answered last, that are checked.
+# Number of most recent distinct queries that are checked.
 LAST = 500
-# Errors below this share of the spread of the answers are no contradiction, however certain the
-# model is: rounding makes them.
+# Errors below this fraction of the range of the answers never contradict a model, however certain
+# it is, because they may be rounding.
 HARMLESS = 1e-3
 
 
 def risk_of_check(number: int) -> float:
-    """Share of the risk that a check may spend, counted from 1; the sum is at most the risk."""
+    """Return the part of the risk for check ``number``, from 1; they add up to at most RISK."""
     return RISK * 6.0 / (pi * number) ** 2
 
 
@@ -46,20 +46,20 @@ class Criticism:
     Attributes
     ----------
     residuals : ndarray of shape (n,)
-        Standardized leave-one-out residuals of the distinct queries that were answered last, 500 at
-        most: the answer minus its prediction from all others, in standard deviations of that
-        prediction, noise included. They are standard normal if the model is right. The mean counts
-        if a query was answered several times.
+        Standardized leave-one-out residuals of the most recent distinct queries, 500 at most: the
+        answer minus its prediction from all others, divided by the standard deviation of that
+        prediction, noise included. They are standard normal if the model is right. The mean answer
+        counts if a query was answered several times.
     first : int
-        Number of the first of them among all distinct queries.
+        Index of the first residual among all distinct queries.
     most : float
-        No residual of a right model is larger in absolute value, but for the risk of the check.
-        Infinite where a scale was learned from fewer than ten distinct queries.
+        Largest absolute residual of a right model, except with the probability ``risk``. Infinite
+        if a scale was learned from fewer than ten distinct queries.
     repeats : float
-        Variance of the answers to one query, as a multiple of what the noise lets expect; NaN where
-        nothing was asked twice.
+        Variance of the answers to one query, divided by the noise variance; NaN if no query was
+        answered twice.
     repeats_fit : bool
-        Whether that is possible.
+        Whether ``repeats`` is plausible under the model.
     """
 
     residuals: np.ndarray
@@ -70,7 +70,7 @@ class Criticism:
 
     @property
     def wild(self) -> np.ndarray:
-        """Numbers of the distinct queries whose residuals are too large, the largest first."""
+        """Indices of the distinct queries whose residuals are too large, the largest first."""
         size = np.abs(self.residuals)
         order = np.argsort(-size, kind="stable")
         return self.first + order[size[order] > self.most]
@@ -86,18 +86,18 @@ class Criticism:
 
     @classmethod
     def of(cls, gp: GaussianProcess, risk: float = RISK, learned: bool = False) -> Criticism:
-        """Return that of a process and all that it has observed.
+        """Compare a process with all its observations.
 
         Parameters
         ----------
         gp : GaussianProcess
             The model, and the answers.
         risk : float, default=0.001
-            Probability with which a right model may be called contradicted.
+            Probability that a right model is reported as contradicted.
         learned : bool, default=False
-            Whether the scale of f or of the noise was learned from these answers. One wild answer
-            then makes all deviations larger, its own among them, and the bound is that of
-            studentised residuals.
+            Whether the scale of f or of the noise was learned from these answers. A single outlier
+            then increases all standard deviations, including its own, so the bound for studentised
+            residuals applies.
 
         Examples
         --------
@@ -112,7 +112,7 @@ class Criticism:
         """
         posterior, n = gp.posterior, len(gp.observed)
         first = max(0, n - LAST)
-        # L^-1 e_i is zero above i: the last columns of the inverse need the last rows alone.
+        # L^-1 e_i is zero above i, so the last columns of the inverse need only the last rows.
         with one_thread_if_small(n - first):
             inverse, _ = dtrtri(posterior.factor()[first:, first:].T, lower=0)
         precision = np.einsum("ij,ij->i", inverse, inverse)
@@ -120,10 +120,10 @@ class Criticism:
         least = HARMLESS * float(np.ptp(targets)) if n else 0.0
         errors = posterior.weights()[first:] / precision
         residuals = errors / np.sqrt(1.0 / precision + least**2)
-        # Half of the risk is for either kind; of the residuals for all together.
+        # Half of the risk is for the repeats, half for all residuals together.
         each = 0.25 * risk / max(n - first, 1)
         if learned and n < FEWEST_LEARNED:
-            most = inf  # the scale was learned from too few to judge one of them by the others
+            most = inf  # too few answers to judge one by a scale learned from the others
         elif learned:
             t = float(stdtrit(n - 2, 1.0 - each))
             most = t * sqrt((n - 1) / (n - 2 + t**2))

@@ -1,11 +1,11 @@
 r"""Several models of the same answers, weighted by their evidence.
 
-What is learned is uncertain. A posterior under the most probable hyperparameters alone is too sure
-of itself as long as answers are few, or where f is rougher than its kernel. Here Matérn kernels of
-several smoothnesses share the answers, each at its most probable hyperparameters and around these:
-on either side along a factor of all length scales and along the noise variance, the nodes of a rule
-of Gauss and Hermite for the Laplace approximation, weighted by the density that the hyperparameters
-have there [Rue2009]_.
+Learned hyperparameters are uncertain. A posterior under the most probable ones alone is
+overconfident if there are few answers, or if f is rougher than its kernel. This module averages
+over Matérn kernels of several smoothnesses. Each is taken at its most probable hyperparameters and
+at points on either side: one pair scales all length scales, another the noise variance. The points
+are Gauss-Hermite nodes of the Laplace approximation, weighted by the density of the hyperparameters
+there [Rue2009]_.
 
 References
 ----------
@@ -30,17 +30,17 @@ from skgpb.surrogate.likelihood import SHARE, Likelihood, Prior
 from skgpb.surrogate.samples import ScaledSamples
 from skgpb.surrogate.suboptimality_gap import MixedSuboptimalityGap, SuboptimalityGap
 
-# Distance of the nodes of the rule from its middle, in standard deviations, and their weight.
+# Distance of the outer nodes from the mode, in standard deviations, and their weight.
 DISTANCE, WEIGHT = sqrt(3.0), 1.0 / 6.0
-# Step by which curvatures are found, and limits of the deviations that they stand for.
+# Step of the differences for curvatures, and limits of the resulting standard deviations.
 STEP, DEVIATIONS = 0.2, (0.05, 1.0)
-# Models of less than this share of the weight are left out.
+# Models with less than this fraction of the total weight are left out.
 NEGLIGIBLE = 0.01
 
 
 @dataclass(frozen=True)
 class Models:
-    """Processes that have observed the same, and how probable each of them is.
+    """Processes with the same observations, and their probabilities.
 
     Attributes
     ----------
@@ -64,21 +64,21 @@ class Models:
         noise: float,
         optimizer: Callable | str | None,
     ) -> Models:
-        """Return the models of one smoothness each, and around these.
+        """Return the most probable model of each smoothness, and models around it.
 
         Parameters
         ----------
         gp : GaussianProcess
-            What was observed, under a Matérn kernel times a constant.
+            The process with all observations, under a Matérn kernel times a constant.
         samples : ScaledSamples
             The answers, in the units of the process.
         prior, of_noise : Prior
-            On the hyperparameters of the kernel, and on the logarithm of the noise variance; None
-            where that is known.
+            Priors on the hyperparameters of the kernel and on the logarithm of the noise variance;
+            ``of_noise`` is None if the noise is known.
         limits : ndarray of shape (1, 2) or None
-            Of the latter.
+            Bounds of the logarithm of the noise variance.
         noise : float
-            Its variance, from which the search begins.
+            Noise variance at which the search starts.
         optimizer : "fmin_l_bfgs_b" or callable
             Finds the most probable hyperparameters.
         """
@@ -110,7 +110,7 @@ class Models:
         return cls(processes, weights[kept] / weights[kept].sum())
 
     def suboptimality_gap(self, blocks: list[np.ndarray]) -> SuboptimalityGap:
-        """How far the last of some functionals may be below the best of them, on average."""
+        """Return the gap of the last of some functionals to the best, averaged over models."""
         each = [SuboptimalityGap.of_process(gp, blocks) for gp in self.processes]
         return MixedSuboptimalityGap(each, self.weights)
 
@@ -118,7 +118,7 @@ class Models:
 def _conditioned(
     gp: GaussianProcess, samples: ScaledSamples, kernel: Kernel, noise: float
 ) -> GaussianProcess:
-    """Return a process that has observed the same under another model, and tracks nothing."""
+    """Return a process with the same observations under another model, tracking nothing."""
     out = type(gp)(kernel, gp.n_columns, gp.origin, gp.sizes)
     out.offset, out.scale = gp.offset, gp.scale
     out.restore(gp.observed, samples.merged(noise))
@@ -128,14 +128,14 @@ def _conditioned(
 def _design(
     density: Likelihood, mode: np.ndarray, bounds: np.ndarray, along: np.ndarray
 ) -> list[tuple[float, np.ndarray]]:
-    """Points around the mode (n,) in directions (k, n), with the logarithms of their weights."""
+    """Return points around the mode (n,) in directions (k, n), and their log weights."""
     deviations = [_deviation(density, mode, each, bounds) for each in along]
     volume = sum(map(log, deviations))
     out = [(density(mode)[0] + volume + log(1.0 - 2.0 * WEIGHT * len(along)), mode)]
     for direction, deviation in zip(along, deviations, strict=True):
         for sign in (-1.0, 1.0):
             x = np.clip(mode + sign * DISTANCE * deviation * direction, *bounds.T)
-            # The density over that which the rule is made for.
+            # The ratio of the density to the normal density of the rule.
             out.append((density(x)[0] + 0.5 * DISTANCE**2 + volume + log(WEIGHT), x))
     return out
 
@@ -143,7 +143,7 @@ def _design(
 def _deviation(
     density: Likelihood, mode: np.ndarray, along: np.ndarray, bounds: np.ndarray
 ) -> float:
-    """Standard deviation along a direction, from the fall of the density on both sides."""
+    """Return the standard deviation along a direction, from the second difference there."""
     sides = [density(np.clip(mode + h * along, *bounds.T))[0] for h in (-STEP, STEP)]
     fall = max(2.0 * density(mode)[0] - sum(sides), 0.0)
     return float(np.clip(STEP / sqrt(fall) if fall > 0.0 else np.inf, *DEVIATIONS))
