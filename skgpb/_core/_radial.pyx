@@ -2,25 +2,37 @@ r"""Covariances between means over grids in boxes, for kernels of scaled distanc
 
 The kernel is a sum of terms w prod_l g_l(s_l) of *leaves* g_l, each a function of its own scaled
 squared distance s_l = sum_a q_la (x_a - x'_a)^2: Matern, rational quadratic, Gaussian. Unlike a
-Gaussian such a kernel does not factorise over the axes. Two things make a pair of boxes cheap.
+Gaussian such a kernel does not factorise over the axes. Three things make a pair of boxes cheap.
 
 - The kernel sees differences alone. Between grids of s points and one spacing there are 2 s - 1
   differences along an axis, of which m occurs s - |m| times; where one spacing is r times the
   other, as between the cells of a tree, (s - 1) (r + 1) + 1; and where the centres agree half of
   them. With (2 s - 1)^d values a pair is summed that has s^(2 d) pairs of points.
+- Where the kernel is smooth, Gaussian rules with few nodes replace the differences along an axis:
+  between boxes that are apart, and between parts of boxes that are not. The larger box is cut until
+  its parts are far from the other box or have few points.
 - A covariance depends on the widths of both boxes and on how far apart their centres are. In a
   partition the same of these occur over and over: what was computed last is remembered.
 
 Distances and widths are read to 48 bits of the coordinates, so that the same ones in different
 places are recognised, unless that would move a point by more than 1e-13 length scales. What is
 remembered depends on these numbers only: no bit of a result depends on what was computed before.
+
+How many nodes are enough. The leaves are mixtures of Gaussians, so that |g(s)| <= g(Re s) <= 1 for
+complex s with Re s >= 0. Let differences along an axis lie within L of c, and let those along the
+others contribute at least G to s. Then t -> g(q t^2 + G) is bounded by 1 in the ellipse with foci
+c - L and c + L in which Re q t^2 + G >= 0. With rho the sum of its half axes over L, a rule with n
+nodes errs by at most 4 rho^(1 - 2 n) / (rho - 1). Gaussian and rational quadratic leaves are
+bounded beyond Re s = 0 as well, by e and by 4; then this times the bound.
 """
 
-from libc.math cimport INFINITY, fabs, frexp, ldexp, pow, rint, sqrt, tgamma
+from libc.math cimport INFINITY, ceil, copysign, fabs, frexp, ldexp, log, pow, rint, sqrt, tgamma
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 import threading
+
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 import numpy as np
 
@@ -40,6 +52,13 @@ cdef extern from *:
     #define VECTORIZED __attribute__((target_clones("avx2", "default")))
     #else
     #define VECTORIZED
+    #endif
+
+    /* Have the memory there when it is read. */
+    #if defined(__GNUC__)
+    #define PREFETCH(address) __builtin_prefetch(address)
+    #else
+    #define PREFETCH(address) ((void) (address))
     #endif
 
     /* exp(x) for x <= 0, to 2 units in the last place; 0 below -708. */
@@ -162,6 +181,7 @@ cdef extern from *:
                                    const double* value, double* slope,
                                    double* by_shape) noexcept nogil
     double sum_products(const double* x, const double* y, Py_ssize_t n) noexcept nogil
+    void PREFETCH(const double* address) noexcept nogil
 
 # Kinds of leaves.
 cdef enum:
@@ -179,12 +199,27 @@ cdef enum:
 cdef Py_ssize_t IN_A_ROW = 1024
 # More points along an axis than this are left to the generic evaluation: tables take s^2 numbers.
 MOST_POINTS = 512
+# Grids with a higher ratio of spacings are not taken for lattices.
+cdef double HIGHEST_RATIO = 1e9
 # Reading coordinates to BITS moves no point by more than this, in length scales.
 cdef double SAME_PLACE = 1e-13
+# Rules agree with all differences to this share of the largest value of a term.
+cdef double AGREED = 1e-13
+# Nodes of a rule along an axis at most.
+cdef enum:
+    MOST_NODES = 24
+# Boxes are cut into at most so many parts, and none that takes fewer evaluations than the second.
+cdef Py_ssize_t MOST_PARTS = 512
+cdef Py_ssize_t FEW = 200
+# Evaluations that a part costs beside its own.
+cdef Py_ssize_t PER_PART = 40
 # Entries of the memory at first and at most, and places at which each key is looked for.
 cdef Py_ssize_t FIRST_ENTRIES = 2 ** 8
 cdef Py_ssize_t MOST_ENTRIES = 2 ** 17
 cdef Py_ssize_t PLACES = 8
+# So many pairs are looked for at a time: most of the time the processor waits for memory.
+cdef enum:
+    AT_A_TIME = 8
 # Handing the interpreter's lock to another thread costs tens of microseconds: released from here.
 cdef Py_ssize_t RELEASED = 16
 
@@ -193,13 +228,13 @@ cdef Py_ssize_t RELEASED = 16
 
 
 cdef double bessel_factor(double nu) noexcept nogil:
-    """2^(1 - nu) / Gamma(nu)."""
+    """Return 2^(1 - nu) / Gamma(nu)."""
     return pow(2.0, 1.0 - nu) / tgamma(nu)
 
 
 cdef void fill(int kind, double shape, double base, const double* s, Py_ssize_t n,
                double* value) noexcept nogil:
-    """Values of a leaf at the scaled squared distances base + s."""
+    """Evaluate a leaf at the scaled squared distances base + s."""
     cdef Py_ssize_t k
     cdef double factor, r
     if kind == GAUSSIAN:
@@ -221,7 +256,7 @@ cdef void fill(int kind, double shape, double base, const double* s, Py_ssize_t 
 
 cdef void fill_slopes(int kind, double shape, double base, const double* s, Py_ssize_t n,
                       const double* value, double* slope, double* by_shape) noexcept nogil:
-    """Derivatives of these values by s, and of a rational quadratic by the logarithm of alpha.
+    """Differentiate these values by s, and those of a rational quadratic by the logarithm of alpha.
 
     At s = 0, where an exponential has no derivative, 0: it multiplies a difference that is 0.
     """
@@ -255,47 +290,179 @@ cdef void fill_slopes(int kind, double shape, double base, const double* s, Py_s
 # ---- differences along an axis ----
 
 
-cdef Py_ssize_t differences(double x, double wa, double wb, Py_ssize_t s, double same,
-                            double* square, double* share) noexcept nogil:
-    """Squared differences between grids in intervals of widths wa <= wb, centres x apart.
+cdef struct Axis:
+    Py_ssize_t n_small, n_large  # points of the two grids
+    double small, large  # and their spacings
+    Py_ssize_t ratio  # large over small where that is an integer, 0 otherwise
+    double unit  # spacing of the smaller grid that has two points
 
-    Each is taken ``share`` times among all pairs. Return how many there are.
-    """
-    cdef Py_ssize_t i, j, k, n, m = 0, both, first, sa = s if wa > 0.0 else 1, sb = s if wb > 0.0 else 1
-    cdef double ha = wa / sa, hb = wb / sb, y, ratio, all_pairs = sa * <double> sb
-    if sa > 1 and wb < s * wa:
+
+cdef Axis axis_between(double wa, double wb, Py_ssize_t s, double same) noexcept nogil:
+    """Return the grids in intervals of widths wa <= wb."""
+    cdef Axis axis
+    cdef double ratio
+    axis.n_small, axis.n_large = s if wa > 0.0 else 1, s if wb > 0.0 else 1
+    axis.small, axis.large = wa / axis.n_small, wb / axis.n_large
+    axis.ratio, axis.unit = 1, axis.large
+    if axis.n_small > 1:
         ratio = rint(wb / wa)
-        if fabs(wb - ratio * wa) <= same:
-            m = <Py_ssize_t> ratio
-    if m:
-        # hb = m ha: the difference of points i and j is (i - m j) ha, up to where the first are.
-        n = (s - 1) * (m + 1) + 1
-        for k in range(n):
-            share[k] = 0.0
-        for j in range(s):
+        axis.unit = axis.small
+        axis.ratio = 0
+        if ratio < HIGHEST_RATIO and fabs(wb - ratio * wa) <= same:
+            axis.ratio = <Py_ssize_t> ratio
+    return axis
+
+
+cdef Py_ssize_t n_differences(const Axis* axis, double x, Py_ssize_t k, double same,
+                              Py_ssize_t* mirrored) noexcept nogil:
+    """Count the differences to k neighbours in the larger grid, with x between the centres.
+
+    On a lattice differences i and mirrored - i are one another's negative, for i <= mirrored, and
+    count once. Where there are none, ``mirrored`` is -1.
+    """
+    cdef Py_ssize_t n, both
+    cdef double ratio
+    mirrored[0] = -1
+    if axis.n_small == 1 or not 0 < axis.ratio < axis.n_small:
+        return axis.n_small * k
+    n = axis.n_small + axis.ratio * (k - 1)
+    ratio = rint(2.0 * x / axis.small) if 2.0 * x < n * axis.small else n
+    both = n - 1 - <Py_ssize_t> ratio
+    if both > 0 and fabs(2.0 * x - ratio * axis.small) <= same:
+        mirrored[0] = both
+        return n - (both + 1) // 2
+    return n
+
+
+cdef Py_ssize_t differences(const Axis* axis, double x, Py_ssize_t k, double same,
+                            double* square, double* share) noexcept nogil:
+    """Square the differences to k neighbours in the larger grid, with x between the centres.
+
+    Each is taken ``share`` times among all pairs of the two grids. Return how many there are.
+    """
+    cdef Py_ssize_t i, j, n, both, first, m = axis.ratio, s = axis.n_small
+    cdef double y, all_pairs = s * <double> axis.n_large
+    n = n_differences(axis, x, k, same, &both)
+    if s > 1 and 0 < m < s:
+        # The difference of points i and j is (i - m j) spacings, up to where the first are.
+        first = (both + 1) // 2
+        n += first
+        for i in range(n):
+            share[i] = 0.0
+        for j in range(k):
             for i in range(s):
-                share[i + m * (s - 1 - j)] += 1.0
-        # Differences k and both - k are one another's negative, where there is such a number.
-        ratio = rint(2.0 * x / ha) if 2.0 * x < n * ha else n
-        both = n - 1 - <Py_ssize_t> ratio
-        first = 0
-        if both > 0 and fabs(2.0 * x - ratio * ha) <= same:
-            first = (both + 1) // 2
-            for k in range(first):
-                share[both - k] += share[k]
-        for k in range(first, n):
-            y = x + (k - 0.5 * (n - 1)) * ha
-            square[k - first] = y * y
-            share[k - first] = share[k] / all_pairs
+                share[i + m * (k - 1 - j)] += 1.0
+        for i in range(first):
+            share[both - i] += share[i]
+        for i in range(first, n):
+            y = x + (i - 0.5 * (n - 1)) * axis.small
+            square[i - first] = y * y
+            share[i - first] = share[i] / all_pairs
         return n - first
     n = 0
-    for i in range(sa):
-        for j in range(sb):
-            y = x + (i - 0.5 * (sa - 1)) * ha - (j - 0.5 * (sb - 1)) * hb
+    for i in range(s):
+        for j in range(k):
+            y = x + (i - 0.5 * (s - 1)) * axis.small - (j - 0.5 * (k - 1)) * axis.large
             square[n] = y * y
             share[n] = 1.0 / all_pairs
             n += 1
     return n
+
+
+# ---- Gaussian rules for differences ----
+
+
+cdef void find_rule(Py_ssize_t s, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, double* node,
+                    double* weight, double* at, double* share, double* p, double* q) noexcept nogil:
+    """Find the Gaussian rule with n nodes for i - m j, all i < s and j < k, around their mean.
+
+    The last four arguments are room for a number for each difference.
+    """
+    cdef Py_ssize_t i, j, N
+    cdef double y, size
+    cdef double[MOST_NODES] off
+    if m < s:
+        N = s + m * (k - 1)
+        for i in range(N):
+            at[i], share[i] = i - 0.5 * (N - 1), 0.0
+        for j in range(k):
+            for i in range(s):
+                share[i + m * j] += 1.0 / (s * <double> k)
+    else:
+        N = 0
+        for i in range(s):
+            for j in range(k):
+                at[N] = (i - 0.5 * (s - 1)) - m * (j - 0.5 * (k - 1))
+                share[N] = 1.0 / (s * <double> k)
+                N += 1
+    # Orthonormal polynomials at the differences, by their recurrence: p_(-1) = 0, p_0 = 1.
+    for i in range(N):
+        p[i], q[i] = 0.0, 1.0
+    for j in range(n):
+        size = 0.0
+        for i in range(N):
+            y = at[i] * q[i] - (off[j - 1] * p[i] if j else 0.0)
+            p[i] = q[i]
+            q[i] = y
+            size += share[i] * y * y
+        off[j] = sqrt(size)
+        for i in range(N):
+            q[i] /= off[j]
+    decompose(n, off, node, weight)
+
+
+cdef void decompose(Py_ssize_t n, double* off, double* node, double* weight) noexcept nogil:
+    """Find the eigenvalues and squared first components of eigenvectors of a Jacobi matrix.
+
+    Its diagonal is 0, ``off`` is next to it. Implicit QL steps [1]_; LAPACK's may differ between
+    machines.
+
+    References
+    ----------
+    .. [1] G. H. Golub, J. H. Welsch, "Calculation of Gauss quadrature rules", 1969.
+    """
+    cdef Py_ssize_t i, l, m, step
+    cdef double b, c, f, g, p, r, s, small = 0.0
+    for i in range(n):
+        node[i], weight[i] = 0.0, 0.0
+        if i < n - 1:
+            small = max(small, 1e-17 * off[i])
+    weight[0] = 1.0
+    off[n - 1] = 0.0
+    for l in range(n):
+        for step in range(100):
+            m = l
+            while m < n - 1 and fabs(off[m]) > small:
+                m += 1
+            if m == l:
+                break
+            g = (node[l + 1] - node[l]) / (2.0 * off[l])
+            g = node[m] - node[l] + off[l] / (g + copysign(sqrt(g * g + 1.0), g))
+            s = c = 1.0
+            p = 0.0
+            for i in range(m - 1, l - 1, -1):
+                f, b = s * off[i], c * off[i]
+                r = sqrt(f * f + g * g)
+                off[i + 1] = r
+                if r == 0.0:
+                    node[i + 1] -= p
+                    off[m] = 0.0
+                    break
+                s, c = f / r, g / r
+                g = node[i + 1] - p
+                r = (node[i] - g) * s + 2.0 * c * b
+                p = s * r
+                node[i + 1] = g + p
+                g = c * r - b
+                f = weight[i + 1]
+                weight[i + 1] = s * weight[i] + c * f
+                weight[i] = c * weight[i] - s * f
+            else:
+                node[l] -= p
+                off[l] = g
+                off[m] = 0.0
+    for i in range(n):
+        weight[i] *= weight[i]
 
 
 # ---- what was computed last ----
@@ -328,25 +495,36 @@ cdef class Memory:
         self.n_used = 0
         for i in range(old.shape[0]):
             if old[i, 0] == old[i, 0]:
-                entry = self.entry(&old[i, 0])
+                entry = self.entry(&old[i, 0], self.mixed(&old[i, 0]))
                 self.n_used += entry[0] != entry[0]
                 for j in range(self.n_keys + self.n_values):
                     entry[j] = old[i, j]
 
-    cdef double* entry(self, const double* key) noexcept nogil:
-        """Where the numbers of a key are, or will be."""
+    cdef uint64_t mixed(self, const double* key) noexcept nogil:
+        """Return a number whose lowest bits depend on all of a key."""
         cdef uint64_t mixed = 0x9E3779B97F4A7C15, word
-        cdef Py_ssize_t j, k
-        cdef double* entry
+        cdef Py_ssize_t j
         for j in range(self.n_keys):
             memcpy(&word, key + j, sizeof(double))
             mixed = (mixed ^ word) * <uint64_t> 0xFF51AFD7ED558CCD
             mixed ^= mixed >> 32
+        # The last number has few digits often: its bits have to reach the lowest ones as well.
+        mixed *= <uint64_t> 0xFF51AFD7ED558CCD
+        return mixed ^ (mixed >> 32)
+
+    cdef double* place(self, uint64_t mixed) noexcept nogil:
+        """Return the first place where the numbers of a key may be."""
+        return &self.kept[<Py_ssize_t> (mixed & <uint64_t> (self.n_entries - 1)), 0]
+
+    cdef double* entry(self, const double* key, uint64_t mixed) noexcept nogil:
+        """Return the place where the numbers of a key are, or will be."""
+        cdef Py_ssize_t k
+        cdef double* entry
         for k in range(PLACES):
-            entry = &self.kept[<Py_ssize_t> ((mixed + k) & <uint64_t> (self.n_entries - 1)), 0]
+            entry = self.place(mixed + k)
             if entry[0] != entry[0] or self.holds(entry, key):
                 return entry
-        return &self.kept[<Py_ssize_t> (mixed & <uint64_t> (self.n_entries - 1)), 0]
+        return self.place(mixed)
 
     cdef bint holds(self, const double* entry, const double* key) noexcept nogil:
         cdef Py_ssize_t j
@@ -379,13 +557,15 @@ cdef class RadialCells:
 
     Notes
     -----
-    Boxes are rows [lower_1..lower_d, upper_1..upper_d]. A pair of boxes of one size costs
-    (2 s - 1)^d evaluations of every leaf unless it is remembered, any pair at most s^(2 d). Results
-    for (a, b) and (b, a) are the same to the last bit.
+    Boxes are rows [lower_1..lower_d, upper_1..upper_d]. A pair of boxes of one size costs at most
+    (2 s - 1)^d evaluations of every leaf unless it is remembered, any pair at most s^(2 d). A pair
+    that is apart, in widths that are multiples of one another, costs tens in two dimensions.
+    Results for (a, b) and (b, a) are the same to the last bit.
     """
 
     cdef readonly Py_ssize_t n_features  # d
     cdef readonly Py_ssize_t n_terms, n_leaves
+    cdef readonly Py_ssize_t n_evaluations  # of every leaf, so far
     cdef double[::1] weights, shapes
     cdef Py_ssize_t[:, ::1] powers
     cdef Py_ssize_t[::1] kinds, counts
@@ -398,7 +578,15 @@ cdef class RadialCells:
     cdef double[::1] by_term  # (n_terms,) means of the products of the leaves
     cdef double[:, ::1] by_precision  # (n_leaves, d)
     cdef double[::1] by_alpha  # (n_leaves,)
-    cdef Memory memory
+    cdef Axis* axes  # (d,), the grids of a pair
+    cdef double same  # numbers that are as close are one
+    cdef Py_ssize_t[:, ::1] part_start, part_size  # (parts, d), points of the larger grids
+    cdef Py_ssize_t[:, ::1] part_nodes  # of the rules, 0 where all differences are taken
+    cdef double[::1] centre, half, near  # (d,), differences: middle, half width, smallest squared
+    cdef double[::1] beyond  # (n_leaves,): Re s from which on leaves are bounded
+    cdef double[::1] fineness  # (d,), roots of the largest precisions
+    cdef double log_bound  # of what a rule may err by, over the least it has to be
+    cdef Memory memory, rules
     cdef object lock
     cdef tuple arguments
 
@@ -426,8 +614,37 @@ cdef class RadialCells:
         self.distance, self.inner, self.ones = np.empty(width), np.empty(width), np.ones(width)
         self.by_term = np.empty(T + 1)
         self.by_precision, self.by_alpha = np.empty((l + 1, d)), np.empty(l + 1)
+        self.same = SAME_PLACE / self.sharpest if self.sharpest > 0.0 else INFINITY
+        self.axes = <Axis*> PyMem_Malloc(d * sizeof(Axis))
+        if self.axes is NULL:
+            raise MemoryError
+        self.part_start, self.part_size, self.part_nodes = (
+            np.empty((MOST_PARTS, d), dtype=np.intp) for _ in range(3)
+        )
+        self.centre, self.half, self.near = (np.empty(d) for _ in range(3))
+        self.fineness = np.sqrt(np.asarray(self.precisions).max(axis=0, initial=0.0))
+        self.set_bounds()
         self.memory = Memory(3 * d, 1)
+        self.rules = Memory(4, 2 * MOST_NODES)
         self.lock = threading.Lock()
+
+    def __dealloc__(self):
+        PyMem_Free(self.axes)
+
+    cdef set_bounds(self):
+        """Find how large the leaves get where rules need them to be bounded."""
+        cdef Py_ssize_t l
+        log_largest = np.zeros(self.n_leaves)
+        self.beyond = np.zeros(self.n_leaves)
+        for l in range(self.n_leaves):
+            if self.kinds[l] == GAUSSIAN:
+                self.beyond[l], log_largest[l] = 2.0, 1.0
+            elif self.kinds[l] == RATIONAL_QUADRATIC:
+                alpha = self.shapes[l]
+                self.beyond[l] = min(alpha, 2.0)
+                log_largest[l] = -alpha * np.log1p(-0.5 * self.beyond[l] / alpha)
+        of_terms = np.asarray(self.powers) @ log_largest
+        self.log_bound = np.log(4.0 * self.n_features / AGREED) + of_terms.max(initial=0.0)
 
     def __reduce__(self):
         return type(self), self.arguments
@@ -456,13 +673,126 @@ cdef class RadialCells:
             key[d + j] = min(wa, wb) + 0.0
             key[2 * d + j] = max(wa, wb) + 0.0
 
-    cdef Py_ssize_t lay_out(self, const double* key, Py_ssize_t* first) noexcept nogil:
-        """Find the differences, and lay those along the axes from ``first`` on out in a row."""
+    cdef Py_ssize_t n_nodes(self, Py_ssize_t axis) noexcept nogil:
+        """Return how many nodes along an axis are enough, MOST_NODES + 1 if none are."""
+        cdef Py_ssize_t l, a
+        cdef double g, p, v, rho, u = INFINITY, c = self.centre[axis], L = self.half[axis]
+        if L == 0.0:
+            return 1
+        for l in range(self.n_leaves):
+            if self.precisions[l, axis] == 0.0:
+                continue
+            g = self.beyond[l]
+            for a in range(self.n_features):
+                if a != axis:
+                    g += self.precisions[l, a] * self.near[a]
+            g /= self.precisions[l, axis]
+            # the squared half axis for which the smallest Re t^2 in the ellipse is -g
+            p = c * c + 2.0 * g - L * L
+            v = 0.25 * (p + sqrt(p * p + 8.0 * g * L * L))
+            if not v >= u:
+                u = v
+        rho = min((sqrt(u) + sqrt(L * L + u)) / L, 1e10)
+        if not rho > 1.01:
+            return MOST_NODES + 1
+        p = 0.5 * (1.0 + (self.log_bound - log(rho - 1.0)) / log(rho))
+        return max(1, <Py_ssize_t> ceil(p)) if p < MOST_NODES else MOST_NODES + 1
+
+    cdef Py_ssize_t look_at(self, Py_ssize_t i, const double* key,
+                            Py_ssize_t* widest) noexcept nogil:
+        """Choose the nodes for a part. Return how many evaluations it takes.
+
+        ``widest`` is the axis along which to cut it, or -1.
+        """
+        cdef Py_ssize_t a, k, n, N, mirrored, total = 1
+        cdef double width, largest = 0.0
+        cdef Axis* axis
+        for a in range(self.n_features):
+            axis = &self.axes[a]
+            k = self.part_size[i, a]
+            self.centre[a] = fabs(
+                key[a] - axis.large * (self.part_start[i, a] + 0.5 * (k - axis.n_large))
+            )
+            self.half[a] = 0.5 * ((axis.n_small - 1) * axis.small + (k - 1) * axis.large)
+            self.near[a] = max(0.0, self.centre[a] - self.half[a]) ** 2
+        widest[0] = -1
+        for a in range(self.n_features):
+            axis = &self.axes[a]
+            k = self.part_size[i, a]
+            N = n_differences(axis, self.centre[a], k, self.same, &mirrored)
+            self.part_nodes[i, a] = 0
+            if axis.ratio and N > 1:
+                n = self.n_nodes(a)
+                if n < N and n <= MOST_NODES:
+                    N = self.part_nodes[i, a] = n
+                width = self.half[a] * self.fineness[a]
+                if k > 1 and width > largest:
+                    widest[0], largest = a, width
+            total *= N
+        return total
+
+    cdef Py_ssize_t cut(self, const double* key) noexcept nogil:
+        """Cut a pair of boxes into parts that are cheap together. Return how many."""
+        cdef Py_ssize_t d = self.n_features, a, k, i = 0, n, whole, total = 0, n_parts = 1, widest
+        for a in range(d):
+            self.axes[a] = axis_between(key[d + a], key[2 * d + a], self.counts[a], self.same)
+            self.part_start[0, a], self.part_size[0, a] = 0, self.axes[a].n_large
+        n = whole = self.look_at(0, key, &widest)
+        while True:
+            if n > FEW and widest >= 0 and n_parts < MOST_PARTS:
+                for a in range(d):
+                    self.part_start[n_parts, a] = self.part_start[i, a]
+                    self.part_size[n_parts, a] = self.part_size[i, a]
+                k = self.part_size[i, widest] // 2
+                self.part_size[i, widest] = k
+                self.part_start[n_parts, widest] += k
+                self.part_size[n_parts, widest] -= k
+                n_parts += 1
+            else:
+                total += n + PER_PART
+                i += 1
+                if i == n_parts:
+                    return n_parts
+            if total > whole:
+                break
+            n = self.look_at(i, key, &widest)
+        for a in range(d):
+            self.part_start[0, a], self.part_size[0, a] = 0, self.axes[a].n_large
+        self.look_at(0, key, &widest)
+        return 1
+
+    cdef void take(self, Py_ssize_t i, const double* key) noexcept nogil:
+        """Find the squared differences of a part along every axis, and their shares."""
+        cdef Py_ssize_t a, j, k, n
+        cdef double t, c
+        cdef double[4] of
+        cdef double* rule
+        cdef Axis* axis
+        for a in range(self.n_features):
+            axis = &self.axes[a]
+            k, n = self.part_size[i, a], self.part_nodes[i, a]
+            c = fabs(key[a] - axis.large * (self.part_start[i, a] + 0.5 * (k - axis.n_large)))
+            if n == 0:
+                self.length[a] = differences(axis, c, k, self.same, &self.square[a, 0],
+                                             &self.share[a, 0])
+                continue
+            of[0], of[1], of[2], of[3] = axis.n_small, axis.ratio, k, n
+            rule = self.rules.entry(of, self.rules.mixed(of))
+            if not self.rules.holds(rule, of):
+                self.rules.n_used += rule[0] != rule[0]
+                for j in range(4):
+                    rule[j] = of[j]
+                find_rule(axis.n_small, axis.ratio, k, n, rule + 4, rule + 4 + MOST_NODES,
+                          &self.distance[0], &self.inner[0], &self.value[0, 0], &self.slope[0, 0])
+            for j in range(n):
+                t = c + axis.unit * rule[4 + j]
+                self.square[a, j] = t * t
+                self.share[a, j] = rule[4 + MOST_NODES + j] * k / axis.n_large
+            self.length[a] = n
+
+    cdef Py_ssize_t lay_out(self, Py_ssize_t* first) noexcept nogil:
+        """Lay the differences along the axes from ``first`` on out in a row."""
         cdef Py_ssize_t d = self.n_features, j, a, i, k, n
-        cdef double same = SAME_PLACE / self.sharpest if self.sharpest > 0.0 else INFINITY
-        for j in range(d):
-            self.length[j] = differences(key[j], key[d + j], key[2 * d + j], self.counts[j], same,
-                                         &self.square[j, 0], &self.share[j, 0])
         j = d - 1
         n = self.length[j]
         for k in range(n):
@@ -483,21 +813,34 @@ cdef class RadialCells:
         return n
 
     cdef double sum_pair(self, const double* key, bint slopes) noexcept nogil:
-        """Covariance of a pair; with ``slopes`` leaves derivatives in by_term, by_precision ..."""
-        cdef Py_ssize_t d = self.n_features, T = self.n_terms, first, n, l, t, a
-        cdef double total = 0.0, outer, base
-        cdef Py_ssize_t* at = &self.place[0]
-        n = self.lay_out(key, &first)
+        """Return the covariance of a pair; ``slopes`` leaves derivatives in by_precision, ..."""
+        cdef Py_ssize_t T = self.n_terms, l, t, a, i, n_parts
+        cdef double total = 0.0
         for t in range(T):
             self.by_term[t] = 0.0
         if slopes:
             for l in range(self.n_leaves):
                 self.by_alpha[l] = 0.0
-                for a in range(d):
+                for a in range(self.n_features):
                     self.by_precision[l, a] = 0.0
+        n_parts = self.cut(key)
+        for i in range(n_parts):
+            self.take(i, key)
+            self.add_part(slopes)
+        for t in range(T):
+            total += self.weights[t] * self.by_term[t]
+        return total
+
+    cdef void add_part(self, bint slopes) noexcept nogil:
+        """Add what the differences along the axes that were taken add to a pair."""
+        cdef Py_ssize_t T = self.n_terms, first, n, l, t, a
+        cdef double outer, base
+        cdef Py_ssize_t* at = &self.place[0]
+        n = self.lay_out(&first)
         for a in range(first):
             at[a] = 0
         while True:
+            self.n_evaluations += n
             outer = 1.0
             for a in range(first):
                 outer *= self.share[a, at[a]]
@@ -520,9 +863,6 @@ cdef class RadialCells:
                 a -= 1
             if a < 0:
                 break
-        for t in range(T):
-            total += self.weights[t] * self.by_term[t]
-        return total
 
     cdef void evaluate(self, Py_ssize_t l, Py_ssize_t first, double base, Py_ssize_t n,
                        bint slopes) noexcept nogil:
@@ -543,7 +883,7 @@ cdef class RadialCells:
                         &self.slope[l, 0], &self.by_shape[l, 0])
 
     cdef double product(self, Py_ssize_t t, Py_ssize_t left_out, Py_ssize_t n) noexcept nogil:
-        """Mean over the row of the product of a term's leaves, one of one leaf left out.
+        """Average over the row the product of a term's leaves, one of one leaf left out.
 
         What is left of the products, times their shares, is in ``inner``.
         """
@@ -591,12 +931,10 @@ cdef class RadialCells:
 
     # -- many pairs -------------------------------------------------------------------------
 
-    cdef double recall(self, const double* a, const double* b, double* key) noexcept nogil:
-        """Covariance of a pair, computed unless it is remembered."""
-        cdef double* entry
+    cdef double recall(self, const double* key, uint64_t mixed) noexcept nogil:
+        """Return the covariance of a pair, computed unless it is remembered."""
+        cdef double* entry = self.memory.entry(key, mixed)
         cdef Py_ssize_t j
-        self.read(a, b, key)
-        entry = self.memory.entry(key)
         if not self.memory.holds(entry, key):
             self.memory.n_used += entry[0] != entry[0]
             for j in range(3 * self.n_features):
@@ -605,11 +943,23 @@ cdef class RadialCells:
         return entry[3 * self.n_features]
 
     cdef void fill_cross(self, const double[:, ::1] a, const double[:, ::1] b, double[:, ::1] out,
-                         double* key) noexcept nogil:
-        cdef Py_ssize_t i, j
+                         double* keys) noexcept nogil:
+        cdef Py_ssize_t i, j, k, n, n_keys = 3 * self.n_features
+        cdef uint64_t[AT_A_TIME] mixed
+        cdef double* place
         for i in range(a.shape[0]):
-            for j in range(b.shape[0]):
-                out[i, j] = self.recall(&a[i, 0], &b[j, 0], key)
+            j = 0
+            while j < b.shape[0]:
+                n = min(<Py_ssize_t> AT_A_TIME, b.shape[0] - j)
+                for k in range(n):
+                    self.read(&a[i, 0], &b[j + k, 0], keys + k * n_keys)
+                    mixed[k] = self.memory.mixed(keys + k * n_keys)
+                    place = self.memory.place(mixed[k])
+                    PREFETCH(place)
+                    PREFETCH(place + n_keys)
+                for k in range(n):
+                    out[i, j + k] = self.recall(keys + k * n_keys, mixed[k])
+                j += n
 
     def cross(self, A, B):
         """Return the covariances (n, m) between boxes A (n, 2 d) and B (m, 2 d)."""
@@ -617,16 +967,17 @@ cdef class RadialCells:
         cdef const double[:, ::1] b = self.boxes(B, "B")
         out = np.empty((a.shape[0], b.shape[0]))
         cdef double[:, ::1] view = out
-        cdef double[::1] key = np.empty(3 * self.n_features)
+        cdef double[::1] keys = np.empty(AT_A_TIME * 3 * self.n_features)
         if not out.size:
             return out
         with self.lock:
             self.memory.expect(out.size)
+            self.rules.expect(self.rules.n_used)
             if out.size >= RELEASED:
                 with nogil:
-                    self.fill_cross(a, b, view, &key[0])
+                    self.fill_cross(a, b, view, &keys[0])
             else:
-                self.fill_cross(a, b, view, &key[0])
+                self.fill_cross(a, b, view, &keys[0])
         return out
 
     def gram(self, A):
@@ -642,8 +993,10 @@ cdef class RadialCells:
         cdef double[::1] key = np.empty(3 * self.n_features)
         with self.lock:
             self.memory.expect(len(out))
+            self.rules.expect(self.rules.n_used)
             for i in range(a.shape[0]):
-                view[i] = self.recall(&a[i, 0], &a[i, 0], &key[0])
+                self.read(&a[i, 0], &a[i, 0], &key[0])
+                view[i] = self.recall(&key[0], self.memory.mixed(&key[0]))
         return out
 
     def gram_gradient(self, A, weights_jacobian, precisions_jacobian, shapes_jacobian):
@@ -691,6 +1044,7 @@ cdef class RadialCells:
         cdef Memory memory = Memory(3 * self.n_features, 1 + p)
         with self.lock:
             memory.expect(n * (n + 1) // 2)
+            self.rules.expect(self.rules.n_used)
             with nogil:
                 self.fill_gradient(a, by_weight, by_precision, by_shape, memory, &key[0], view,
                                    slopes)
@@ -705,7 +1059,7 @@ cdef class RadialCells:
         for i in range(a.shape[0]):
             for j in range(i + 1):
                 self.read(&a[i, 0], &a[j, 0], key)
-                entry = memory.entry(key)
+                entry = memory.entry(key, memory.mixed(key))
                 if not memory.holds(entry, key):
                     for k in range(n_keys):
                         entry[k] = key[k]

@@ -41,11 +41,12 @@ class CellAverage(CellKernel):
     -----
     Sums, products and integer powers of ``RBF``, ``ConstantKernel`` and ``WhiteKernel`` cost
     O(d s^2) for a pair of cells. With ``Matern`` and ``RationalQuadratic`` among them as well, a
-    pair of cells of one size costs (2 s - 1)^d evaluations, once for all pairs that are as far
-    apart, and cells of other sizes O(s^(2 d)) at most. Sums and products of
-    :class:`~skgpb.kernels.Columns` cost what their parts cost, every other base O(s^(2 d))
-    evaluations of a scikit-learn kernel: wrap it in :class:`~skgpb.kernels.LowRank` where cells
-    have hundreds of points.
+    pair of cells of one size costs at most (2 s - 1)^d evaluations, once for all pairs that are as
+    far apart, and cells of other sizes O(s^(2 d)) at most. Cells of a tree that are apart need
+    fewer, often 20 to 100 in two dimensions whatever s: Gaussian rules agree with all evaluations
+    to 1e-13 of the variance. Sums and products of :class:`~skgpb.kernels.Columns` cost what their
+    parts cost, every other base O(s^(2 d)) evaluations of a scikit-learn kernel: wrap it in
+    :class:`~skgpb.kernels.LowRank` where cells have hundreds of points.
 
     White noise in ``base`` is noise of f at each representative: it adds ``noise_level / S`` to
     the diagonal of ``K(X)``.

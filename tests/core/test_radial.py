@@ -83,7 +83,7 @@ def test_averages_equal_double_loops(counts, kind, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("counts", [(10,), (4, 3), (2, 3, 2)])
+@pytest.mark.parametrize("counts", [(10,), (4, 3), (6, 5), (2, 3, 2)])
 def test_derivatives_are_those_of_double_loops(counts, kind):
     """By every weight, precision and logarithm of alpha at once: unit Jacobians."""
     rng, d = np.random.default_rng(kind), len(counts)
@@ -107,6 +107,55 @@ def test_derivatives_are_those_of_double_loops(counts, kind):
         step = 1e-5 * np.eye(p)[j]
         slope = (values(step) - values(-step)) / 2e-5
         assert_allclose(gradient[:, :, j], slope, rtol=0, atol=2e-9, err_msg=str(j))
+
+
+def pair_of_cells(rng, d, arity):
+    """Two cells of a tree: apart, one in the other, side by side or the same."""
+    depth = rng.integers(0, 5, (2, d))
+    if rng.random() < 0.5:
+        depth[1] = np.maximum(depth[0] - rng.integers(0, 5, d), 0)
+    width = float(arity) ** -depth
+    lower = np.floor(rng.uniform(size=(2, d)) / width) * width
+    within = np.floor((lower[0] + width[0] / 2) / width[1]) * width[1]
+    how = rng.integers(4)
+    if how == 1:
+        lower[1] = within
+    elif how == 2:
+        lower[1] = np.where(rng.random(d) < 0.5, lower[0] + width[0], within)
+    elif how == 3:
+        lower[1], width[1] = lower[0], width[0]
+    return np.hstack([lower, lower + width])
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rules_equal_double_loops_at_any_distance_and_scale(kind, d, seed):
+    """Also where the kernel has a kink between the cells, and from 0.01 to 10 length scales."""
+    rng = np.random.default_rng([seed, kind, d])
+    for _ in range(100):
+        counts = tuple(rng.integers(1, [60, 14, 7, 4][d - 1], d).tolist())
+        scales = 10.0 ** (rng.uniform(-2, 1) + 0.5 * rng.uniform(-1, 1, d) * rng.integers(2))
+        of = [1.0], [[1]], [kind], [scales**-2], [rng.uniform(0.5, 5.0)]
+        a, b = pair_of_cells(rng, d, rng.integers(2, 4))
+        got = RadialCells(*of, counts).cross([a], [b])
+        message = f"{counts}, length scales {scales}, {a}, {b}"
+        assert_allclose(got, twin(*of, counts, a, b), rtol=0, atol=1e-12, err_msg=message)
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3, 5])
+def test_pairs_take_a_small_share_of_the_differences(kind):
+    """Of cells of a tree, a quarter of them in one another, and of two that are apart."""
+    lower = np.stack(np.meshgrid(*[np.arange(16) / 16] * 2), axis=-1).reshape(-1, 2)
+    small, large = np.hstack([lower, lower + 1 / 16]), [[0.0, 0.0, 0.5, 0.5]]
+    cells = RadialCells([1.0], [[1]], [kind], np.full((1, 2), 11.0), [1.0], (10, 10))
+    cells.cross(small, large)
+    n_distances = 12 * 12  # mirror images are one
+    # (s - 1) (r + 1) + 1 differences along an axis where spacings are r to 1
+    assert cells.n_evaluations < 0.1 * n_distances * (9 * (8 + 1) + 1) ** 2
+    before = cells.n_evaluations
+    cells.cross([[0.0, 0.0, 0.125, 0.125]], [[0.5, 0.5, 1.0, 1.0]])
+    assert cells.n_evaluations - before < 0.1 * (9 * (4 + 1) + 1) ** 2
 
 
 def make(counts=(5, 5), kind=3):
