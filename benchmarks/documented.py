@@ -99,7 +99,8 @@ def select(table: Table, quoted: Quoted) -> Table:
 
 def as_rst(table: Table) -> str:
     """Render a table for Sphinx."""
-    rows = [["\\", *table.header], *table.rows]
+    # A lone hyphen would begin a list.
+    rows = [["\\", *table.header], *([c if c != "-" else "\\-" for c in row] for row in table.rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rule = ["=" * width for width in widths]
     lines = [

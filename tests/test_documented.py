@@ -75,6 +75,13 @@ def test_rewrites_what_is_quoted_and_nothing_else(documented: ModuleType, page: 
     assert "stale" not in lines and "0.50" not in page.read_text()
 
 
+def test_a_missing_number_is_not_the_bullet_of_a_list(documented: ModuleType) -> None:
+    table = documented.Table("Title", ["share"], [["learned", "-"], ["given", "-0.1"]])
+    lines = [line.split() for line in documented.as_rst(table).splitlines()]
+    assert ["learned", "\\-"] in lines and ["given", "-0.1"] in lines
+    assert documented.as_markdown(table).count("| - |") == 1
+
+
 def test_titles_may_hold_bars(documented: ModuleType, page: Path, monkeypatch) -> None:
     printed = PRINTED.replace("First table", "p(x | a)").replace("-----------\n ", "--------\n ")
     monkeypatch.setattr(documented, "run", lambda command, output: printed)
