@@ -389,6 +389,10 @@ class BaseBanditOptimizer(
         """Return the next query, different from the keys of ``_pending``."""
         raise NotImplementedError
 
+    def _to_repeat(self) -> Any:
+        """Return a query whose answer is doubted and asked for again; None if there is none."""
+        return None
+
     def _asked_or_new(self, count: int, another: bool = False) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""
         n_asked = len(self._asked)
@@ -404,7 +408,8 @@ class BaseBanditOptimizer(
         """Choose a query and record it, or record that there is none."""
         pending = self._pending
         try:
-            query = choose(*arguments)
+            again = None if arguments else self._to_repeat()
+            query = choose(*arguments) if again is None else again
         except AllPendingError:
             evaluated: dict[Any, int | None]
             evaluated = {each: None for each, until in pending.items() if until is None}

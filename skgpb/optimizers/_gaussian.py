@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from copy import copy
+from copy import copy, deepcopy
 from functools import partial
 from math import inf, isnan, log, sqrt
 from typing import Any, Literal, overload
@@ -60,6 +60,7 @@ from skgpb.surrogate.units import (
     usable,
     warn_of_digits,
 )
+from skgpb.surrogate.wild import LEAST, LEAST_SPREAD, wild_answers
 from skgpb.utils import (
     MOST_RESTARTS,
     Integral,
@@ -76,6 +77,8 @@ BEAM = 16
 NODES_OF_SETTINGS = 8
 # Smoothness of the kernel of ours where answers have noise.
 SMOOTHEST = SMOOTHNESS[-1]
+# Wild answers that are recognised at one time of learning, at most.
+MOST_WILD_AT_ONCE = 4
 
 
 class LearningOptimizer(BaseBanditOptimizer[Q]):
@@ -409,6 +412,16 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             before = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
             number = gp.observe(block, reward, noise)
         self._samples.append(number, reward, alpha, share)
+        error = (reward - gp.offset) / gp.scale - before[0]
+        if (
+            error * error > LEAST * LEAST * (before[1] + noise / gp.scale**2)
+            and isnan(alpha)
+            and len(gp.observed) >= FEWEST_LEARNED
+            and self._learning_due < inf
+            and abs(error) > LEAST_SPREAD * np.std(gp.posterior.targets()[:-1])
+        ):
+            # Whether it is wild is known once the model was learned without it.
+            self._learning_due = min(self._learning_due, self._learned_at + 1)
         return before
 
     def _noise_of(self, alpha: float, share: float = 1.0) -> float:
@@ -474,18 +487,83 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         if not self._learns:
             return
         self._schedule(self._round + self._n_fitted)
+        before = self._samples.factors
         replayed = self.__dict__.get("_replayed_learning")
-        learned = checked_learned(replayed.pop()) if replayed else self._most_probable()
-        center, scale, noise = learned["center"], learned["scale"], learned["noise"]
-        merged = self._samples.scaled(center, scale).merged(noise)
+        learned = checked_learned(replayed.pop()) if replayed else self._robustly()
+        self._samples = self._samples.with_factors(dict(learned.get("wild", ())))
         surrogate = copy(self.surrogate_)
-        kernel, theta = self._gp.kernel, learned["theta"]
-        if "smoothness" in learned:
-            kernel = of_smoothness(kernel, learned["smoothness"])
-        surrogate.process_ = self._gp.relearned(theta, merged, center, scale, kernel)
-        self.surrogate_, self._noise = surrogate, noise
+        surrogate.process_ = self._process_of(learned)
+        self.surrogate_, self._noise = surrogate, learned["noise"]
+        if self._samples.factors.keys() - before.keys():
+            # The answer that is told next may be to the same query, and decide.
+            self._learning_due = min(self._learning_due, self._learned_at + 1)
+            self._check_due = self._learned_at
         self._relearned()
         self._log.append(("learned", learned))
+
+    def _robustly(self) -> dict[str, Any]:
+        """Learn, and again without answers that are wild under what was learned."""
+        cleared: set[int] = set()
+        if self._samples.factors:
+            # Answers that turn out to be exact are all believed.
+            known, self._samples = self._samples, self._samples.with_factors({})
+            learned = self._most_probable()
+            if not self._judges(learned):
+                return learned
+            self._samples = known
+        for _ in range(MOST_WILD_AT_ONCE):
+            learned, factors = self._most_probable(), self._samples.factors
+            learned["wild"] = list(factors.items())
+            if not self._judges(learned):
+                break
+            samples = self._samples.with_factors({}).scaled(learned["center"], learned["scale"])
+            process = self._process_of(learned)
+            wild = wild_answers(process, samples, learned["noise"], factors, cleared)
+            if wild.keys() == factors.keys():
+                learned["wild"] = list(wild.items())
+                break
+            cleared |= factors.keys() - wild.keys()
+            self._samples = self._samples.with_factors(wild)
+        if not learned["wild"]:
+            del learned["wild"]
+        return learned
+
+    def _judges(self, learned: dict[str, Any]) -> bool:
+        """Return whether answers may be wild: noise was learned, and there is some."""
+        samples = self._samples.scaled(learned["center"], learned["scale"])
+        return (
+            self._learned_at >= FIRST_LEARNING
+            and bool(samples.unknown.any())
+            and learned["noise"] > EXACT * self._unit()
+        )
+
+    def _process_of(self, learned: dict[str, Any]) -> GaussianProcess:
+        """Return the process of all answers with what was learned."""
+        center, scale = learned["center"], learned["scale"]
+        merged = self._samples.scaled(center, scale).merged(learned["noise"])
+        kernel = self._gp.kernel
+        if "smoothness" in learned:
+            kernel = of_smoothness(kernel, learned["smoothness"])
+        return self._gp.relearned(learned["theta"], merged, center, scale, kernel)
+
+    def _to_repeat(self) -> Any:
+        """Return a query whose only answer is wild and higher than expected; None if there is none.
+
+        One that is lower hides nothing once it counts little; one that is higher may be the top of
+        a narrow peak.
+        """
+        if not self._samples.factors:
+            return None
+        told = [event[1] for event in self._log if event[0] == "tell"]
+        for s in self._samples.factors:
+            place, i = s - self._n_fitted, self._samples.functional[s]
+            if not 0 <= place < len(told) or self._samples.functional.count(i) > 1:
+                continue
+            query = told[place]
+            expected = float(self._gp.moments([self._gp.observed[i]])[0])
+            if query not in self._pending and self._samples.reward[s] > expected:
+                return query
+        return None
 
     def _spread_of(self, rewards: np.ndarray) -> tuple[float, float]:
         """Centre and scale of the rewards."""
@@ -501,7 +579,11 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         center, scale = gp.offset, gp.scale
         if self._standardizes:
             # Of every distinct query once: those near the maximum are asked again and again.
-            center, scale = self._spread_of(gp.posterior.targets() * scale + center)
+            targets = gp.posterior.targets() * scale + center
+            if samples.factors:
+                wild = [samples.functional[s] for s in samples.factors]
+                targets = np.delete(targets, wild)
+            center, scale = self._spread_of(targets)
         found: dict[str, Any] = {
             "center": center,
             "scale": scale,
@@ -595,7 +677,9 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             self._check_due = max(self._check_due, self._learning_due)
         found = Criticism.of(self._gp, risk_of_check(self._n_checks), self._learns)
         before = self._contradicted
-        self._contradicted = self._contradiction(found) if found.contradicts else ""
+        self._contradicted = self._about_wild()
+        if found.contradicts:
+            self._contradicted = self._contradiction(found)
         if self._contradicted and not before:
             warn(self._contradicted, ModelWarning)
 
@@ -625,6 +709,23 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             else "predictions may have larger errors than their standard deviations say; "
             "kernel=None learns the kernel"
         )
+
+    def _about_wild(self) -> str:
+        """Say which answers count little, if there are any."""
+        factors = self._samples.factors
+        if not factors:
+            return ""
+        worst = max(factors, key=lambda s: factors[s])
+        some = "one answer is" if len(factors) == 1 else f"{len(factors)} answers are"
+        deviation = sqrt(factors[worst] * self._default_noise())
+        return (
+            f"{some} far from what all others let expect, {self._answered_at(worst)} by "
+            f"{deviation:.3g}; unless an answer to the same query confirms it, it counts little: "
+            f"its noise variance is taken to be {deviation**2:.3g}"
+        )
+
+    def _answered_at(self, place: int) -> str:
+        return self._answered(self._samples.functional[place])
 
     def _answered(self, number: int) -> str:
         """Name the distinct query of a number."""
@@ -689,6 +790,8 @@ class Samples:
     shared : list of SharedNoise
         Covariances of noise between answers, in the units of ``alpha``, or of ``share`` where it is
         to be learned.
+    factors : dict
+        Numbers of the wild answers, and what their noise variances are multiplied by.
     """
 
     def __init__(self) -> None:
@@ -697,6 +800,7 @@ class Samples:
         self.alpha: list[float] = []
         self.share: list[float] = []
         self.shared: list[SharedNoise] = []
+        self.factors: dict[int, float] = {}
 
     def __len__(self) -> int:
         return len(self.reward)
@@ -712,17 +816,28 @@ class Samples:
         """Return the samples in units in which learning takes place."""
         reward, alpha = np.array(self.reward), np.array(self.alpha)
         functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
+        for s, factor in self.factors.items():
+            share[s] *= factor
         shared = [
             each if np.isnan(alpha[each.numbers[0]]) else each.times(scale**-2)
             for each in self.shared
         ]
         return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share, shared)
 
+    def with_factors(self, factors: dict[int, float]) -> Samples:
+        """Return the same answers, with other factors."""
+        if factors == self.factors:
+            return self
+        same = deepcopy(self)
+        same.factors = factors
+        return same
+
 
 def checked_learned(learned: dict[str, Any]) -> dict[str, Any]:
     """Return what a saved run has learned, if that can be."""
     scale, noise = learned["scale"], learned["noise"]
-    numbers = np.array([learned["center"], scale, noise, *learned["theta"]])
+    wild = dict(learned.get("wild", ()))
+    numbers = np.array([learned["center"], scale, noise, *learned["theta"], *wild.values()])
     if learned.get("smoothness", SMOOTHEST) not in SMOOTHNESS:
         raise ValueError(f"the smoothness must be one of {SMOOTHNESS}: {learned}")
     if numbers.dtype.kind not in "fi" or not (np.isfinite(numbers).all() and scale > 0 <= noise):

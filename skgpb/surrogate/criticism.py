@@ -39,6 +39,40 @@ def risk_of_check(number: int) -> float:
     return RISK * 6.0 / (pi * number) ** 2
 
 
+def largest_expected(
+    n_residuals: int, risk: float, learned: bool, n_answered: int | None = None
+) -> float:
+    """Return what no standardised residual of a right model exceeds in absolute value.
+
+    Parameters
+    ----------
+    n_residuals : int
+        Number of the residuals.
+    risk : float
+        Probability with which one of them may.
+    learned : bool
+        Whether the scale of f or of the noise was learned from these answers. One wild answer then
+        makes all deviations larger, its own among them, and the bound is that of studentised
+        residuals.
+    n_answered : int, default=None
+        Number of distinct queries that the scale was learned from; None for that of the residuals.
+
+    Returns
+    -------
+    most : float
+        Infinite where a scale was learned from fewer than ten queries, which is too few to judge
+        one of them by the others.
+    """
+    n = n_residuals if n_answered is None else n_answered
+    each = 0.5 * risk / max(n_residuals, 1)
+    if not learned:
+        return -float(ndtri(each))
+    if n < FEWEST_LEARNED:
+        return inf
+    t = float(stdtrit(n - 2, 1.0 - each))
+    return t * sqrt((n - 1) / (n - 2 + t**2))
+
+
 @dataclass(frozen=True)
 class Criticism:
     """Comparison of the answers with the model that predicts them.
@@ -121,14 +155,7 @@ class Criticism:
         errors = posterior.weights()[first:] / precision
         residuals = errors / np.sqrt(1.0 / precision + least**2)
         # Half of the risk is for the repeats, half for all residuals together.
-        each = 0.25 * risk / max(n - first, 1)
-        if learned and n < FEWEST_LEARNED:
-            most = inf  # too few answers to judge one by a scale learned from the others
-        elif learned:
-            t = float(stdtrit(n - 2, 1.0 - each))
-            most = t * sqrt((n - 1) / (n - 2 + t**2))
-        else:
-            most = -float(ndtri(each))
+        most = largest_expected(n - first, 0.5 * risk, learned, n)
         square, _ = posterior.repeat_terms()
         more = int(posterior.counts().sum()) - n
         if not more:
