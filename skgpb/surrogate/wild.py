@@ -13,6 +13,7 @@ An answer that a second one about the same query confirms is never wild: the mod
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -29,6 +30,71 @@ LEAST = 6.0
 LEAST_SPREAD = 2.0
 # Factor with which an answer counts for nothing, until the model was learned without it.
 LEFT_OUT = 1e12
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Comparison of some answers with what all other answers let expect.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (k,)
+        The answers, as numbers of samples.
+    error : ndarray of shape (k,)
+        Answer minus its expectation, given every other answer.
+    deviation : ndarray of shape (k,)
+        The same in standard deviations of that prediction, the usual noise included.
+    confirmed : ndarray of shape (k,)
+        Whether other answers about the same query agree with it.
+    """
+
+    numbers: np.ndarray
+    error: np.ndarray
+    deviation: np.ndarray
+    confirmed: np.ndarray
+
+    @classmethod
+    def of(
+        cls, gp: GaussianProcess, samples: ScaledSamples, noise: float, factors: dict[int, float]
+    ) -> LeftOut:
+        """Compare those of unknown noise, as :func:`wild_answers` is given them."""
+        posterior, n = gp.posterior, len(gp.observed)
+        first, functional = max(0, n - LAST), samples.functional
+        candidates = samples.unknown & (functional >= first)
+        for each in samples.shared:
+            candidates[each.numbers] = False  # errors in common are no mistake in one answer
+        numbers = np.flatnonzero(candidates)
+        # Functionals, from the answers about all others: equations 5.10 to 5.12 of [RW2006]_.
+        with one_thread_if_small(n - first):
+            inverse, _ = dtrtri(posterior.factor()[first:, first:].T, lower=0)
+        precision = np.einsum("ij,ij->i", inverse, inverse)
+        mean = posterior.targets()[first:] - posterior.weights()[first:] / precision
+        variance = 1.0 / precision - posterior.noises()[first:]
+        by_others = 1.0 / np.maximum(variance, np.finfo(float).tiny)
+        # What further answers there are about the functional of each answer.
+        own = noise * np.broadcast_to(samples.share, candidates.shape)
+        factor = np.ones(len(candidates))
+        factor[list(factors)] = list(factors.values())
+        weight = 1.0 / (own * factor)
+        error, again, apart = (np.zeros(len(numbers)) for _ in range(3))
+        for k, s in enumerate(numbers):
+            i = functional[s]
+            same = np.flatnonzero(candidates & (functional == i))
+            same = same[same != s]
+            again[k] = weight[same].sum()
+            repeats = float(weight[same] @ samples.y[same])
+            at = i - first
+            expected = (by_others[at] * mean[at] + repeats) / (by_others[at] + again[k])
+            error[k] = samples.y[s] - expected
+            if len(same):
+                apart[k] = abs(samples.y[s] - repeats / again[k])
+        of_one = own[numbers]
+        deviation = np.abs(error) / np.sqrt(
+            1.0 / (by_others[functional[numbers] - first] + again) + of_one
+        )
+        with np.errstate(divide="ignore"):
+            confirmed = (again > 0.0) & (apart <= LEAST * np.sqrt(of_one + 1.0 / again))
+        return cls(numbers, error, deviation, confirmed)
 
 
 def wild_answers(
@@ -62,57 +128,26 @@ def wild_answers(
         Those of ``factors`` that still are, and the worst of all others, which is left out until a
         model that was learned without it says how wild it is.
     """
-    posterior, n = gp.posterior, len(gp.observed)
-    candidates = samples.unknown.copy()
-    for each in samples.shared:
-        candidates[each.numbers] = False  # errors in common are no mistake in one answer
-    if n < FEWEST_LEARNED or not candidates.any():
+    n = len(gp.observed)
+    if n < FEWEST_LEARNED:
         return {}
-    first = max(0, n - LAST)
-    with one_thread_if_small(n - first):
-        inverse, _ = dtrtri(posterior.factor()[first:, first:].T, lower=0)
-    precision = np.einsum("ij,ij->i", inverse, inverse)
-    # Prediction of each functional from all answers about others.
-    targets, noises = posterior.targets()[first:], posterior.noises()[first:]
-    mean = targets - posterior.weights()[first:] / precision
-    variance = np.maximum(1.0 / precision - noises, 0.0)
-    # Of each sample from all other samples, those about the same functional included.
-    own = noise * np.broadcast_to(samples.share, candidates.shape)
-    factor = np.ones(len(candidates))
-    factor[list(factors)] = list(factors.values())
-    weight = np.where(candidates, 1.0 / (own * factor), 0.0)
-    i = samples.functional
-    total = np.bincount(i, weight, n)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rest = total[i] - weight
-        alone = rest <= 1e-12 * total[i]
-        others = (np.bincount(i, weight * samples.y, n)[i] - weight * samples.y) / rest
-    known = np.flatnonzero(candidates & (i >= first))
-    at = i[known] - first
-    rest, alone, others = np.where(alone, 0.0, rest)[known], alone[known], others[known]
-    others = np.where(alone, 0.0, others)
-    with np.errstate(divide="ignore"):
-        prior = 1.0 / np.maximum(variance[at], np.finfo(float).tiny)
-    expected = (prior * mean[at] + rest * others) / (prior + rest)
-    error = samples.y[known] - expected
-    deviation = np.abs(error) / np.sqrt(1.0 / (prior + rest) + own[known])
-    # What a second answer confirms is no mistake.
-    gap = np.abs(samples.y[known] - others)
-    with np.errstate(divide="ignore"):
-        confirmed = ~alone & (gap <= LEAST * np.sqrt(own[known] + 1.0 / np.where(alone, 1.0, rest)))
+    found = LeftOut.of(gp, samples, noise, factors)
+    now = np.isin(found.numbers, list(factors))
     most = largest_expected(n, risk, learned=True)
-    now = np.isin(known, list(factors))
     # One that was wild is judged by a model that was learned without it.
-    suspects = ~confirmed & (deviation > np.where(now, LEAST, most))
-    for s in np.flatnonzero(suspects):
-        rest_of_all = np.delete(targets, list({at[s], *at[now]}))
-        suspects[s] = abs(error[s]) > LEAST_SPREAD * float(rest_of_all.std())
-    wild = {
-        int(s): float(max(e**2 / own[s], 1.0))
-        for s, e in zip(known[now & suspects], error[now & suspects], strict=True)
-    }
-    fresh = np.flatnonzero(suspects & ~now & ~np.isin(known, list(cleared)))
-    if len(fresh):
-        wild[int(known[fresh[np.argmax(deviation[fresh])]])] = LEFT_OUT
+    suspects = ~found.confirmed & (found.deviation > np.where(now, LEAST, most))
+    targets, wild, worst = gp.posterior.targets(), {}, -1
+    for k in np.flatnonzero(suspects).tolist():
+        s = int(found.numbers[k])
+        usual = np.delete(targets, samples.functional[[s, *factors]])
+        if abs(found.error[k]) <= LEAST_SPREAD * float(usual.std()):
+            continue
+        if s in factors:
+            own = noise * float(np.broadcast_to(samples.share, samples.y.shape)[s])
+            wild[s] = max(float(found.error[k]) ** 2 / own, 1.0)
+        elif s not in cleared and (worst < 0 or found.deviation[k] > found.deviation[worst]):
+            worst = k
+    if worst >= 0:
+        wild[int(found.numbers[worst])] = LEFT_OUT
     # Older answers than can be looked at stay what they were.
-    return wild | {s: f for s, f in factors.items() if i[s] < first}
+    return wild | {s: f for s, f in factors.items() if samples.functional[s] < n - LAST}
