@@ -206,7 +206,7 @@ def from_rate(events: ArrayLike, exposure: ArrayLike = 1.0, *, stabilize: bool =
 
 
 def to_proportion(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95) -> Estimate:
-    """Turn what is known of an angle into a proportion with an interval.
+    """Convert the posterior of an angle to a proportion with an interval.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def to_proportion(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95)
 
 
 def to_rate(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95) -> Estimate:
-    """Turn what is known of the square root of a rate into a rate with an interval.
+    """Convert the posterior of the square root of a rate to a rate with an interval.
 
     Parameters
     ----------

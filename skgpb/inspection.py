@@ -124,7 +124,7 @@ def check_is_single(optimizer: Any) -> None:
 
 
 def _pairs(optimizer: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, d) and others, independent of them, that are spread over the domain."""
+    """Return two independent samples of points (n, d) that fill the domain evenly."""
     d = optimizer.n_features_in_
     for table in ("pool", "arms"):
         rows = getattr(optimizer, table, None)

@@ -91,7 +91,7 @@ class Progress:
         reward : float, array-like of floats or None
             The answer; of several campaigns the sum counts.
         error : str, default=None
-            Why there is none.
+            Why there is no answer.
         """
         self._n += 1
         if reward is None:
@@ -120,7 +120,7 @@ class Progress:
         return self._n if self._spent is None else self._spent()
 
     def _times(self) -> str:
-        """Time that has passed, and what is left at this pace."""
+        """Return the elapsed time, and the remaining time at this pace."""
         passed, done = monotonic() - self._began, self._done
         if not 0.0 < done < self._total:
             return clock(passed)

@@ -38,7 +38,7 @@ BAD_REWARDS: list[Any] = [
 BAD_ALPHAS: list[Any] = [
     -1.0, np.nan, np.inf, "0.1", 1j, [0.1] * 5, object(), -1e-300, np.ma.masked,
 ]  # fmt: skip
-#: Nor a query; it is points that lie far away, or are none.
+#: Invalid queries: points far away, or not points at all.
 BAD_QUERIES: list[Any] = [
     None, "cell", 3.5j, object(), {}, np.nan, [], np.empty((0, 2)), np.zeros((2, 9)),
     np.zeros((2, 2, 2)), [np.inf], [[1e300]], np.array(["0"]), np.array([None, None]),
@@ -97,7 +97,7 @@ class OptimizerContract:
         return optimizer.recommend()
 
     def run(self, optimizer: Any, objective: Any, n: int, **options: Any) -> Any:
-        """Let the optimizer play ``n`` rounds, or as many as so much budget allows."""
+        """Run ``n`` rounds of the optimizer, or as many as the budget allows."""
         return optimizer.run(objective, n, **options)
 
     def save(self, optimizer: Any, path: Path) -> None:
@@ -109,7 +109,7 @@ class OptimizerContract:
         return cls.load(path)
 
     def where(self, optimizer: Any) -> np.ndarray:
-        """Return points, shape (n, d), at which what is known is compared."""
+        """Return points, shape (n, d), at which posteriors are compared."""
         lower, upper = optimizer.bounds_.T
         return lower + np.linspace(0.0, 1.0, 5)[:, None] * (upper - lower)
 
@@ -131,7 +131,7 @@ class OptimizerContract:
         return []
 
     def outside(self, optimizer: Any) -> np.ndarray | None:
-        """Return points, shape (n, d), that may be told unasked; None where none may."""
+        """Return points, shape (n, d), that may be told without being asked; None if none may."""
         return None
 
     # -- what the laws are put in terms of ----------------------------------------------------
@@ -523,7 +523,7 @@ class OptimizerContract:
             assert found == [expected], f"interrupted at line {line} of {lines}"
 
     def after_a_round(self, optimizer: Any) -> list[Any]:
-        """Return what was told, what is known, and the next query, to be compared."""
+        """Return answers, posterior and next query, to compare two runs."""
         return [repr([self.told(optimizer), self.known(optimizer)]), self.ask(optimizer)]
 
     # -- run --------------------------------------------------------------------------------

@@ -455,7 +455,7 @@ def dimension_bound(
               m_h \le |I_h| q_h \Bigr\}, \quad
               q_h = \lceil \beta_n \sigma^2 / V_h^2 \rceil,
 
-    and as many as are left at the last depth. The paper has :math:`C r_h^{-D}` for the count, which
+    and all the others at the last depth. The paper has :math:`C r_h^{-D}` for the count, which
     :func:`near_optimality_dimension` fits, and sums to a depth that depends on n. In print (D.5)
     halves q for balls; the variance after m answers, :math:`\sigma^2 / m` at most, does not allow
     that. For contexts q rests on the second half of Proposition 3, whose proof in print orders

@@ -44,7 +44,7 @@ __all__ = ["Integral", "Interval", "Real", "StrOptions"]
 
 
 class Interval(_Interval):
-    """Numbers between two limits; True and False are none, though Python has them as integers."""
+    """Numbers between two limits; True and False are rejected, although they are int."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is one of these numbers."""

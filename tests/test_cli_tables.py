@@ -138,7 +138,7 @@ REFUSED = {
     "a title": (text(head="My table\n\n"), "has lines above its header, the first of which begins"),
     "a row of totals": (
         text() + "Total,,99999\n",
-        "row 64 (line 66), column 'x': 'Total' is not a number: a row of totals is none",
+        "row 64 (line 66), column 'x': 'Total' is not a number: a row of totals does not",
     ),
     "empty": (b"", "is empty"),
     "blank lines alone": (b"\n\n \n", "is empty"),

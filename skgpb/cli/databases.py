@@ -207,7 +207,7 @@ def summary_of(result: dict[str, Any], sides: dict[str, str]) -> list[str]:
     headline = (
         "The group is real. That holds for tables like this one, and says nothing about causes."
         if real
-        else "The group may be chance: so good a group is found where there is none as well."
+        else "The group may be chance: a search finds groups as good in tables without any."
     )
     return [
         f"{sought} in {result['source']}, {rows}",

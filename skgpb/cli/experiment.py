@@ -78,7 +78,7 @@ def add_parser(commands: Any) -> None:
     every.set_defaults(run=_in_words(_list))
     every.add_argument("run_file", nargs="?", default=".", metavar="FOLDER", help="(default: .)")
     every.add_argument("--json", action="store_true", help="print one JSON object instead")
-    plot = _add(commands, "plot", _plot, "draw what is known along every side, and the progress")
+    plot = _add(commands, "plot", _plot, "draw the posterior along every side, and the progress")
     plot.add_argument(
         "--output", metavar="FILE", help="where to draw it (default: RUN with the ending .png)"
     )
@@ -152,7 +152,7 @@ def _add_ask(commands: Any) -> None:
 
 
 def _add_tell(commands: Any) -> None:
-    tell = _add(commands, "tell", _tell, "report an answer, or that there is none")
+    tell = _add(commands, "tell", _tell, "report an answer or a failure")
     add = tell.add_argument
     add(
         "answer",

@@ -30,7 +30,7 @@ class Limits:
     among : tuple of str or None
         The texts that the rows have; None where they have all there are.
     missing : bool or None
-        Whether rows in which the value is missing are among them; None where none is missing.
+        Whether rows with a missing value are included; None if no value is missing.
     """
 
     column: Column

@@ -196,7 +196,7 @@ def _profile(found: Found, name: str) -> Panel:
 
 
 def _draw_profile(ax: Any, limit: Limits, values: np.ndarray, mean: np.ndarray) -> None:
-    """Draw average and spread over parts with equally many rows."""
+    """Draw the average and an 80 % interval over parts with equally many rows."""
     n = max(1, min(PARTS, len(values) // ROWS_OF_PART))
     parts = np.array_split(np.argsort(values, kind="stable"), n)
     x = [values[part].mean() for part in parts]

@@ -56,14 +56,14 @@ def add_private(parser: argparse.ArgumentParser) -> None:
         type=float,
         nargs=2,
         metavar=("LOW", "HIGH"),
-        help="between what values of the target may lie, from what is known without the table; "
+        help="range of possible values of the target, known independently of the table; "
         "values beyond count as LOW or HIGH",
     )
     add(
         "--ledger",
         metavar="FILE",
-        help="the account of all searches of this table, made where there is none: --epsilon is "
-        "then the budget for all of them together, and what was answered once is answered again",
+        help="file with the account of all searches of this table, created if missing. --epsilon "
+        "is then the budget for all of them together, and a repeated question gets the same answer",
     )
     # The operating system's random numbers, unless a seed is given.
     parser.set_defaults(seed=None)
@@ -193,7 +193,7 @@ def ledger_of(table: SearchTable, arguments: argparse.Namespace) -> PrivacyLedge
     file, features = table.file, arguments.features
     try:
         named = set(columns_of(arguments.ledger))
-        # Where none of them is there it is another table, as the ledger will find.
+        # If none of them exists, it is another table, as the ledger will detect.
         known_by = [name for name in file.names(features) if name in named] or features
         # As texts, so that it does not matter what each search takes them for.
         public = {column.name: _cells_of(column) for column in file.read(known_by, known_by)}
@@ -263,7 +263,7 @@ def privacy_entry(
 
 
 def _end_of_range(found: Found, low: float, high: float) -> float | None:
-    """The end of the range that the average found cannot be told from, None where there is none."""
+    """Return the end of the range that the noisy average may equal, or None."""
     near, far = NEAR_END * (high - low), QUANTILE_95 * found.std
     if found.mean > high - near and found.mean + far >= high:
         return high
@@ -287,7 +287,7 @@ def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
         weak.append(
             f"The average found lies at the end of --target-range: values {beyond} {end:,.6g} "
             f"count as {end:,.6g}, and where there are many the true average lies beyond. Take a "
-            "wider range, from what is known without the table."
+            "wider range, known independently of the table."
         )
     if privacy["delta"] > LARGEST_DELTA / n_rows:
         weak.append(

@@ -88,8 +88,8 @@ def add_parser(commands: Any) -> None:
         "--alpha",
         type=not_negative,
         metavar="VARIANCE",
-        help="noise variance that the model assumes (default: SD**2, but at least a hundredth "
-        "of the spread of the answers, squared)",
+        help="noise variance that the model assumes (default: SD**2, but at least the "
+        "square of a hundredth of the standard deviation of the answers)",
     )
     add(
         "--min-rows",

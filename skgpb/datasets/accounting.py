@@ -122,7 +122,7 @@ def rho_of(epsilon: float, delta: float) -> float:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a real number; True and False are none."""
+    """Return whether a value is a real number; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

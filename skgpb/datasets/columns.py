@@ -19,7 +19,7 @@ YES_OR_NO = {"yes": 1.0, "no": 0.0}
 TOTALS = {"total", "totals", "grand total", "sum", "all", "gesamt", "summe"}
 
 
-TOTAL = ": a row of totals is none of the table, take it out"
+TOTAL = ": a row of totals does not belong to the table, remove it"
 
 
 class CellError(ValueError):

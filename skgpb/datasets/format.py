@@ -1,4 +1,4 @@
-"""How a table is written, and what is said of its header."""
+"""Formats of tables, and messages about their headers."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class PrivacyLedger:
     Parameters
     ----------
     path : path
-        The file. It is made where there is none; remove it, and what was told is forgotten.
+        The file, created if missing. If you delete it, the record of all answers is lost.
     table : dict, DataFrame or array-like of shape (n_rows,) or (n_rows, n_columns)
         What is public of every row of the table, such as features: by these columns, and by the
         order of the rows, the ledger knows its table. All rows, also where fewer are searched.
@@ -266,7 +266,7 @@ def columns_of(path: str | os.PathLike[str]) -> list[str]:
 
 
 def _head(path: Path) -> tuple[dict[str, Any] | None, int]:
-    """Return what the first line of a ledger says, None where there is none, and its length."""
+    """Return the first line of a ledger, None if it is empty, and its length."""
     try:
         if path.exists() and not path.is_file():
             raise ValueError("it is not a regular file")

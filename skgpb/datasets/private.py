@@ -50,7 +50,7 @@ class PrivateAverages:
     values : array-like of shape (n,)
         The column to protect.
     target_range : (low, high)
-        Between what values may lie. It is published, so it must come from what is known without
+        Range of possible values. It is published, so it must be known independently of
         the column, never from its smallest and largest value. Values beyond are taken to be at
         its ends.
     epsilon, delta : float
@@ -188,7 +188,7 @@ class PrivateAverages:
         group : Cell or array-like of int, shape (m,)
             A group of a pool, or the numbers of its rows.
         share : float, default=None
-            How much of what is left to its rows may be spent, > 0 and <= 1. It must not depend
+            Fraction of the remaining budget of its rows to spend, > 0 and <= 1. It must not depend
             on values that were not told. None for what the size of the group suggests, see Notes.
 
         Returns
@@ -198,7 +198,7 @@ class PrivateAverages:
         Raises
         ------
         PrivacyBudgetError
-            Where what is left to one of the rows does not allow it. Nothing is spent.
+            If the remaining budget of a row is too small. Nothing is spent.
         RuntimeError
             In a process that was forked, without a ledger.
         OSError

@@ -131,7 +131,7 @@ class AllocationSet:
         Returns
         -------
         allocation : Allocation or None
-            None if what is known is spread as well.
+            None if the known allocations already fill the space.
         """
         bounds = np.concatenate([arms.bounds for arms in self.campaigns])
         targets = self.columns(in_sides(first_points(bounds, n, seed, len(failed)), bounds))

@@ -347,7 +347,7 @@ class ArmSet:
 
     @property
     def follows(self) -> bool:
-        """True if some of its members follow what is known."""
+        """True if some of its members follow the posterior."""
         return False
 
     # -- queries ----------------------------------------------------------------------------
@@ -491,7 +491,7 @@ class ArmSet:
     # -- first design -----------------------------------------------------------------------
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Of n queries that fill the domain evenly the one farthest from what is known.
+        """Return, of n queries that fill the domain evenly, the one farthest from known queries.
 
         Parameters
         ----------
@@ -507,7 +507,7 @@ class ArmSet:
         Returns
         -------
         arm : Arm or None
-            None if what is known is spread as well.
+            None if the known queries already fill the space.
         """
         places, more = self.every_place(), len(failed)
         if len(self._first) < min(n + more, len(self)):

@@ -97,7 +97,7 @@ class BoxCandidates(ArmSet):
         return self.query_of(-1, self.rows[slot].copy())
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Of n points that fill the box evenly the one farthest from what is known."""
+        """Return, of n points that fill the box evenly, the one farthest from known points."""
         of = n, seed, len(failed)
         if self._places is None or self._places[0] != of:
             if self.space is not None and self.space.feasible is not None:

@@ -266,7 +266,7 @@ class FeasibleSet:
         )
 
     def sample(self, n: int, shift: np.ndarray) -> np.ndarray:
-        """Points (n, d) of possible settings, spread over all of them.
+        """Return points (n, d) of feasible settings that fill the feasible set evenly.
 
         ``shift`` (d,), in [0, 1), makes them random.
         """

@@ -114,7 +114,7 @@ class FreeCells(ArmSet):
 
     @property
     def follows(self) -> bool:
-        """True if some of its members follow what is known."""
+        """True if some of its members follow the posterior."""
         return True
 
     # -- where they lie ---------------------------------------------------------------------

@@ -238,7 +238,7 @@ class QuerySet:
     ) -> IndirectQuery | None:
         """Of n queries that fill the space evenly the one farthest from the rows that were tried.
 
-        None if those that are ``known`` are spread as well.
+        None if the queries ``known`` already fill the space.
         """
         box = box_around(self.rows) if self.box is None else self.box
         if self.box is None:

@@ -302,8 +302,9 @@ def sample_cells(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Corners of the cell in the middle at a depth, and of cells ``everywhere`` if so.
 
-    All cells of a depth are translates of one, so that one is enough for what is stationary.
-    Otherwise those at the ends of two diagonals are looked at too, and some that are spread.
+    All cells of a depth are translates of one another, so one cell is enough for a stationary
+    kernel. Otherwise the list also has the cells at the ends of two diagonals, and some scattered
+    ones.
     """
     d, side = len(bounds), bounds[:, 1] - bounds[:, 0]
     cuts = (depth - np.arange(d) + d - 1) // d  # axis a is cut at depths a, a + d, a + 2 d, ...
@@ -315,7 +316,7 @@ def sample_cells(
 
 
 def sample_places(d: int) -> np.ndarray:
-    """Places (n, d) in the unit cube: its middle, the ends of two diagonals, some that spread."""
+    """Return points (n, d) of the unit cube: middle, ends of two diagonals, scattered ones."""
     middle, unit = np.full((1, d), 0.5), np.tile([0.0, 1.0], (d, 1))
     diagonals = np.stack([np.ones(d), np.arange(d) % 2.0])
     spread = spread_points(unit, SPREAD_CELLS, middle[0])
@@ -446,7 +447,7 @@ class BoxPartition(Partition):
 class PoolPartition(Partition):
     """K-ary partition of the rows of a pool.
 
-    A cell is cut along the axis on which its members spread the most, relative to the whole
+    A cell is cut along the axis on which its members have the largest range, relative to the whole
     pool, at the K-quantiles (stable sort, ties between axes to the lowest). Every child keeps at
     least ``min_members`` members.
 

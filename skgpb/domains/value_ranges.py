@@ -14,7 +14,7 @@ import numpy as np
 
 from skgpb.domains.space import SAME, Axis, ParameterSpace
 
-# As many points as a cell gets where nobody says how many: per axis, and in all.
+# Default number of points of a cell: per axis, and in all.
 DEFAULT_POINTS = 10, 100
 # Points along each continuous side by which cells of one size are compared.
 FEW = 4

@@ -24,7 +24,7 @@ def read_answer(given: Any, noise: Any) -> tuple[float, float | None]:
     Raises
     ------
     ValueError
-        Where either is none.
+        If the answer or its noise is invalid.
     """
     counts = _COUNTS.fullmatch(given) if isinstance(given, str) else None
     if counts is None:

@@ -35,7 +35,7 @@ class Entry:
     reason : str or None
         Why it failed.
     began, ended : int
-        Events by which it came in and by which it was answered, -1 where there is none.
+        Indices of the events that added and answered it, -1 if there is none.
     row : int
         Which row of the answers of the past, -1 for others.
     record : Record

@@ -51,7 +51,7 @@ def surprise(answers: Sequence[float], belief: dict[str, Any], answer: float) ->
 
 
 def replicates(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return settings that were measured several times, with mean and spread of their answers."""
+    """Return repeated settings, with mean and standard deviation of their answers."""
     groups: dict[bytes, list[Entry]] = {}
     for entry in entries:
         if entry.answer is not None:

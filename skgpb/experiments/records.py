@@ -20,7 +20,7 @@ class Record:
     note, operator : str
         Free texts.
     date : str
-        Of the answer, as YYYY-MM-DD; empty where nobody said.
+        Date of the answer, as YYYY-MM-DD; empty if unknown.
     measured : dict
         What else was measured: numbers or texts by the names of their columns.
     skipped : bool

@@ -67,7 +67,7 @@ class Side:
         Raises
         ------
         ValueError
-            Where it is none of these.
+            If the text has none of these forms.
         """
         name, equals, form = (part.strip() for part in text.rpartition("="))
         if not (equals and name and form):
@@ -275,7 +275,7 @@ class Side:
         Raises
         ------
         ValueError
-            Where it is none of the values.
+            If the text is not one of the values.
         """
         if self.kind != "choice":
             value = number(given, self.name)
@@ -317,7 +317,7 @@ def number(given: Any, what: str) -> float:
     Raises
     ------
     ValueError
-        Where it is none: with a decimal comma, NaN, infinite.
+        If the text is not a finite number, or has a decimal comma.
     """
     if _is_number(given):
         value = float(given)

@@ -42,7 +42,7 @@ except ImportError as _error:
 
 # Number of search spaces for which learned hyperparameters are kept.
 REMEMBERED = 16
-# Noise variance is at least this, in units of the values' spread.
+# Lower bound of the noise variance, in units of the variance of the values.
 LEAST_NOISE = 1e-8
 # Candidates that fill the cube, candidates around the best trials, and number of these trials.
 N_EVERYWHERE, N_NEAR, N_CENTERS = 400, 200, 5

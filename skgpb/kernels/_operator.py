@@ -63,7 +63,7 @@ FORM_PAIRS = 1500
 #: Bounds of log lambda, and where the search starts.
 LOG_LAMBDA = (np.log(1e-9), np.log(10.0))
 START_LAMBDA = 1e-3
-#: Length scales are searched within these multiples of the spread of a column.
+#: Bounds of the length scales, as multiples of the standard deviation of a column.
 SCALE_BOUNDS = (1e-2, 1e2)
 
 

@@ -41,7 +41,7 @@ class CellIntegral(CellKernel):
         ``sklearn.gaussian_process.kernels``. Its hyperparameters are this kernel's.
     n_nodes : int, sequence of d ints or None, default=None
         Gauss-Legendre nodes along each axis of a box, for bases without a closed form. None takes
-        as many as ``tolerance`` asks for, at most 64.
+        the number that ``tolerance`` needs, at most 64.
     tolerance : float, default=1e-6
         Largest error of a covariance that comes from quadrature, as a share of the variance of f,
         with ``n_nodes=None``.

@@ -30,7 +30,7 @@ from skgpb.kernels.conditional_mean import ConditionalMean
 from skgpb.kernels.evaluator import relative
 from skgpb.kernels.window_mean import WindowMean
 
-# A column whose spread is below this share of its size counts as constant.
+# A column counts as constant if its standard deviation is below this fraction of its size.
 FLAT = 1e-12
 # Points on a face of their bounding box count as clipped from this number, and this share, on.
 PILED_UP, PILED_SHARE = 3, 0.005

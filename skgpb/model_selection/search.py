@@ -44,11 +44,11 @@ from skgpb.utils import (
     warn_or_raise_about_fit_failures,
 )
 
-# Noise of a score is taken to be at least this share of the spread of all scores.
+# Lower bound of the noise of a score, as a fraction of the standard deviation of all scores.
 LEAST_NOISE = 1e-3
-# After this many queries in a row whose settings are all known, an unknown one is drawn,
+# After this many successive queries without a new setting, a new one is drawn at random,
 MOST_REPEATS = 20
-# with at most this many draws until one is unknown.
+# in at most this many attempts.
 MOST_DRAWS = 10_000
 # Minimum number of settings from which the common part of folds is estimated.
 ENOUGH = 3
@@ -57,12 +57,12 @@ ENOUGH = 3
 TYPICAL = 4
 # A failure is at least this share of the largest score below the worst score.
 FAILURE = 0.01
-# The default engine's bonus is two standard deviations: of the rules that were tried it suffers the
-# least where the folds differ more than the best settings do.
+# The default engine's bonus is two standard deviations: of the tested rules it suffers least if the
+# folds differ more than the best settings.
 BETA = 4.0
 # Scores between two updates of the default engine's hyperparameters.
 RELEARN = 3
-# Units of the default engine are those of the scores' spread, however small that is.
+# The default engine scales scores by their standard deviation, however small.
 DEFAULT_ALPHA = 1e-8
 
 
@@ -104,9 +104,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         two for every parameter but at most a third of ``n_iter``, and 0 for an optimizer without
         a Gaussian process.
     batch_size : int, default=None
-        Settings chosen at a time, to be evaluated side by side. None stands for as many as it
-        takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not
-        on ``n_jobs`` otherwise.
+        Number of settings chosen at a time, to be evaluated in parallel. None stands for as many as
+        it takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not on
+        ``n_jobs`` otherwise.
     stop : Stop or callable, default=None
         When to end before ``n_iter``: :class:`~skgpb.Stop`, where by the engine's model no setting
         scores more than epsilon above the best on these folds; or a function of the engine.

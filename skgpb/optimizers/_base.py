@@ -452,7 +452,7 @@ class BaseBanditOptimizer(
             these: a list, the rows of an array (n, d), or a table with a column for each side. So
             a run takes existing data, before it begins or later; see also :meth:`fit`.
         reward : float or None, or array-like of shape (n,) for n queries
-            The noisy answer; None where there is none, because the evaluation failed.
+            The noisy answer; None if the evaluation failed.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
 

@@ -21,10 +21,11 @@ N_STEPS = 3
 
 
 def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -> np.ndarray:
-    """Where the best targets lie, points or centres (k, d), at most N_FOLLOWED of them.
+    """Return the places of the best targets, points or centres (k, d), at most N_FOLLOWED.
 
-    With deviations ``spread`` those that may well be the best come in turn with them: cells that
-    follow means alone stay on one hill while another is as likely to be higher (decision D-H31).
+    With standard deviations ``spread``, targets of large mean alternate with targets of large upper
+    bound: cells that follow only means stay on one hill, although another may be higher (decision
+    D-H31).
     """
     ranked = [means] if spread is None else [means, means + OPTIMISM * spread]
     best = np.column_stack([largest_first(each, 4 * N_FOLLOWED) for each in ranked]).ravel()

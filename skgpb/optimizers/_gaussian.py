@@ -144,7 +144,7 @@ class LearningOptimizer(BaseBanditOptimizer[Q]):
     @property
     @abstractmethod
     def _standardizes(self) -> bool:
-        """True if the surrogate is in units of the spread of the answers."""
+        """True if the surrogate is in units of the standard deviation of the answers."""
 
     @property
     def _learns(self) -> bool:
@@ -361,14 +361,15 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         return self._noise * self._gp.scale**2
 
     def _first_units(self, reward: float) -> None:
-        """Before anything is known the first reward is the best guess of the centre."""
+        """Set the first units: the first reward is the best guess of the centre."""
         known = self._known_noise
         if self._standardizes:
             if known is None:
-                # No unit is better than another: it is the spread's as soon as there is one.
+                # Any unit will do, until there is a standard deviation.
                 scale = abs(reward)
             else:
-                # Its noise is the least spread; a typical share of it where the kernel is ours.
+                # The noise bounds the standard deviation from below; with a default kernel, its
+                # typical fraction of the variance gives a better guess.
                 scale = sqrt(known if self._prior is None else known / NOISE)
             self._gp.set_units(reward, usable(scale))
             self._relearned()
@@ -568,7 +569,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
     def _spread_of(self, rewards: np.ndarray) -> tuple[float, float]:
         """Centre and scale of the rewards."""
         known = self._known_noise
-        # One distinct query says nothing of the spread: rewards spread at least as their noise.
+        # One distinct query does not determine a scale, but the noise is a lower bound of it.
         return units_of(rewards, None if known is None else sqrt(known))
 
     def _most_probable(self) -> dict[str, Any]:

@@ -291,7 +291,7 @@ class BaseIndirectOptimizer(
 
     @property
     def _standardizes(self) -> bool:
-        """True if the surrogate is in units of the spread of the answers."""
+        """True if the surrogate is in units of the standard deviation of the answers."""
         return self.normalize_y or self._ours
 
     def _follow(self, kernel: Kernel) -> None:
@@ -457,7 +457,7 @@ class BaseIndirectOptimizer(
         noise = None if self.alpha is None else float(np.sqrt(self._least_noise()))
         center, spread = units_of(values, noise)
         if len(values) == 1:
-            # One answer says nothing of the spread but, at best, its order of magnitude.
+            # One answer gives, at best, the order of magnitude of the scale.
             spread = usable(max(spread, abs(center)))
         return center, spread
 

@@ -84,7 +84,7 @@ class Intervals(LearningOptimizer[Q]):
     def _unfounded(self) -> str | None:
         """Reason why the widths of a bounded norm are not guaranteed, None if they are."""
         if self._standardizes:
-            return "the answers are scaled by their own spread"
+            return "the answers are scaled by their standard deviation"
         learned = self.optimizer is not None and not self._is_consistent
         if learned and self.surrogate_.kernel_.n_dims:
             return "hyperparameters are learned from the answers"

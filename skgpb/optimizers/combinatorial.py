@@ -494,7 +494,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
         Fields: ``round`` (from 1), ``descriptor`` (2 n_features,), the box [lower, upper] around
         the arms, a point where they are points, ``choice`` (n_campaigns,), the numbers of the
-        arms, -1 for what is none of them, and ``reward``, ``mean`` and ``std``
+        arms, -1 for unknown arms, and ``reward``, ``mean`` and ``std``
         (n_campaigns,): the answers, NaN where there was none, and the posterior before them.
         """
         check_is_fitted(self, "bounds_")

@@ -72,8 +72,9 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         Prior covariance of f over rows [context, action]. Any kernel of scikit-learn; sums and
         products of a context and an action kernel are written with
         :class:`~skgpb.kernels.Columns`, see Examples. None learns one on
-        every side's own scale: Matern-5/2 where f is observed at points, RBF where cells are
-        averaged, in units of the rewards' spread (:mod:`skgpb.surrogate.likelihood`).
+        every side's own scale: Matern-5/2 if f is observed at points, RBF if cells are
+        averaged, in units of the standard deviation of the rewards
+        (:mod:`skgpb.surrogate.likelihood`).
     context_bounds : array-like of shape (d_c, 2) or dict, default=None
         Where contexts come from.
     bounds : array-like of shape (d_a, 2) or dict, default=None

@@ -76,7 +76,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
     integral does.
 
     No regret bound is claimed (decision D-D5). Theorem 4 rests on Theorem 1, whose proof bounds the
-    variances of all arms by what is known of the arms that were pulled. Theorem 1 would hold for
+    variances of all arms from the posterior of the arms that were pulled. Theorem 1 would hold for
     pure exploitation, too, and fails for it: Theorem 4 is unproved, though not shown to be false.
 
     Ties, boxes, batches and the recommendation are those of

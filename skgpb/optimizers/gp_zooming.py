@@ -118,7 +118,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     optimizer, n_restarts_optimizer, relearn : %(regions)s
     normalize_y : bool, default=False
         Whether to centre and scale the rewards, so that a given ``kernel`` is in units of
-        their spread. ``alpha`` and a given ``variation`` stay in units of the reward.
+        their standard deviation. ``alpha`` and a given ``variation`` stay in units of the reward.
     direction, random_state : %(regions)s
 
     Attributes

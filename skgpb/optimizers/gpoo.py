@@ -199,7 +199,7 @@ class GPOOOptimizer(PartitionSearch):
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
             What was evaluated, see :meth:`GPUCBOptimizer.tell`.
         reward : float or None, or array-like of shape (n,) for n queries
-            The noisy answer; None where there is none, because the evaluation failed.
+            The noisy answer; None if the evaluation failed.
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         count : int, or array-like of shape (n,) of int, default=None

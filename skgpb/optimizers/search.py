@@ -259,7 +259,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         if not self._says_worth:
             if not self._prices.differ:
                 return values
-            # A score counts by as much as it is above what is known best.
+            # Scores are relative to the best known value.
             values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
         return values if self._prices.are_one else values - np.log(round.cost)
 
@@ -277,7 +277,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
     def _look_at_round(self) -> bool:
         if self.context_bounds is not None:
             return False
-        # Candidates follow what is known when an answer comes as well, and a rule changes nothing.
+        # Candidates also move when an answer arrives; a rule does not move them.
         self._check_candidates()
         self._first_arm()
         return True

@@ -126,7 +126,7 @@ class ImportanceDisplay:
         drawn = np.argsort(self.known, kind="stable")[-n_features:]
         places = np.arange(len(drawn))
         self.bars_: BarContainer = ax.barh(
-            places, self.known[drawn], height=0.6, label="by what is known"
+            places, self.known[drawn], height=0.6, label="by the posterior mean"
         )
         color = self.bars_.patches[0].get_facecolor()
         unsure = (self.possible - self.known)[drawn]

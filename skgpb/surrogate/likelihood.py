@@ -52,8 +52,8 @@ LENGTH_SCALE, LENGTH_SPREAD, LENGTH_LIMITS = 0.15, 0.6, (0.02, 50.0)
 AMPLITUDE_SPREAD, AMPLITUDE_LIMITS = 1.0, (0.02, 1e3)
 # The noise variance, in units of the variance of the answers.
 NOISE, NOISE_SPREAD, NOISE_LIMITS = 0.05, 1.5, (1e-6, 3.0)
-# The prior of f where only averages are seen, in units of the sides and of the spread of answers:
-# the length scale at its centre, limits, and deviations of the logarithms.
+# The prior of f if only averages are observed, in units of the sides and of the standard deviation
+# of the answers: central length scale, limits, and standard deviations of the logarithms.
 SMOOTH_LENGTH_SCALE, SMOOTH_LENGTH_LIMITS, SMOOTH_LENGTH_SPREAD = 0.2, (1 / 15, 2.0), 0.75
 SMOOTH_AMPLITUDE_LIMITS, SMOOTH_AMPLITUDE_SPREAD = (0.05, 1e3), 2.0
 # Known noise variances are taken to be at least so large, in units of the variance of the answers.

@@ -6,9 +6,9 @@ small cells that the large cells around them are as good. So f is the sum of a t
 something rougher, whose variances and length scales are learned, both Gaussian, so that averages
 over cells have a closed form.
 
-Answers are in units of their own spread, and an average varies less than f does: the less the
-larger the cell and the more dimensions it has. So variances are those at which averages over the
-wanted cells vary as answers do.
+Answers are in units of their standard deviation, and an average varies less than f: the larger the
+cell and the number of dimensions, the less. The prior variances are therefore set so that averages
+over the wanted cells have the variance of the answers.
 """
 
 from __future__ import annotations

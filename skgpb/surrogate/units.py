@@ -1,9 +1,9 @@
 """Units of answers: their offset and their scale (decision D-H35).
 
-Where hyperparameters are learned, or answers normalised, a surrogate sees them in units of their
-own spread, from their centre: neither a constant factor nor a constant added to all of them
-changes the queries. Doubles have 16 digits. Where what answers have in common leaves fewer than
-four of them, or where the square of a spread is no normal number, a warning says so.
+If hyperparameters are learned, or answers normalised, the surrogate subtracts the mean of the
+answers and divides them by their standard deviation. Neither a constant factor nor a constant added
+to all answers then changes the queries. Doubles have 16 digits. A warning is issued if a common
+offset leaves fewer than four of them, or if the variance underflows or overflows.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from skgpb._warnings import warn
 from skgpb.exceptions import NumericalWarning
 
-# Units whose squares, and shares of these, are no normal numbers are none.
+# Units outside these limits are not used: their squares underflow or overflow.
 SMALLEST_UNIT, LARGEST_UNIT = 1e-153, 1e153
-# A spread below this share of the largest answer is nothing but rounding,
+# A standard deviation below this fraction of the largest answer is only rounding,
 ROUNDING = 4.0 * np.finfo(np.float64).eps
 # and one below this share has fewer than four digits.
 FOUR_DIGITS = 1e4 * np.finfo(np.float64).eps

@@ -47,9 +47,9 @@ AT_ONCE, LAST = 6, 8
 ALIKE = 0.8
 # The model has to foretell so large a share of the variance of answers that it does not know.
 EARNS = 0.05
-# A group is recommended that is better than the whole table with so much probability.
+# A recommended group is better than the whole table with at least this probability.
 KNOWN = 0.9
-# Answers without noise are taken to have so small a share of their spread.
+# Assumed noise of answers without noise, as a fraction of their standard deviation.
 NOISE_FLOOR = 0.01
 # Fewer answers than these teach a model nothing.
 FEWEST_ANSWERS = 6

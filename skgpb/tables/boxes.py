@@ -18,7 +18,7 @@ class Interval:
     Parameters
     ----------
     low, high : scalar or None, default=None
-        The ends; None where there is none.
+        The ends; None for an open end.
     closed : {"left", "right", "both", "neither"}, default="left"
         Which ends belong to it.
     missing : bool, default=False

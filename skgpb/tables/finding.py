@@ -81,7 +81,7 @@ def find_and_judge(
     rng: np.random.Generator | None = None,
     n_permutations: int | None = None,
 ) -> Finding:
-    """Search a table and judge what is found.
+    """Search a table and judge the group found.
 
     Parameters
     ----------

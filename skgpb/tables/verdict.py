@@ -37,7 +37,7 @@ from skgpb.tables.search import Found, recommend, search_rows, standardized
 
 # A group is real where chance does as well in no more than this share of the searches.
 LEVEL = 0.02
-# Searches of tables without a group: as many as take about as long as ten million numbers.
+# Number of searches of tables without a group, limited to about ten million numbers in all.
 FEWEST, MOST, NUMBERS = 49, 199, 10_000_000
 # Of tables with more numbers some rows are drawn for these searches: a second or so is enough.
 MOST_NUMBERS, FEWEST_DRAWN = 400_000, 5_000
@@ -46,10 +46,12 @@ N_FOLDS = 5
 # benchmarks/tables, errors have a standard deviation of 1.15 to 1.25 times the standard error.
 WIDER = 1.3
 CONFIDENCE = 0.95
-# A wild value is as many times the spread of the table from its middle as the smallest group has
-# rows, so that alone it moves the average of a group by the spread; but within these limits.
+# An outlier is further from the middle of the table than the standard deviation times the minimum
+# size of a group, so that alone it moves the average of a group by one standard deviation. The
+# factor has these limits.
 LEAST_WILD, MOST_WILD = 10, 30
-# At least this share, and this number, of the values at each end do not count for the spread.
+# The standard deviation leaves out at least this fraction, and this number, of the values at each
+# end.
 TAIL, FEW = 0.01, 3
 
 

@@ -173,8 +173,8 @@ def test_functions_of_bounded_norm_vary_by_no_more_within_a_region(cls):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"kernel": None}, "scaled by their own spread"),
-        ({"normalize_y": True}, "scaled by their own spread"),
+        ({"kernel": None}, "scaled by their standard deviation"),
+        ({"normalize_y": True}, "scaled by their standard deviation"),
         ({"optimizer": "fmin_l_bfgs_b"}, "hyperparameters are learned"),
         ({"alpha": None}, r"noise is learned from the answers \(pass alpha\)"),
     ],
