@@ -134,7 +134,7 @@ def test_an_answer_is_told_with_its_noise():
         (lambda: from_counts([1, 2], [1, 2, 3]), "shapes that go together"),
         (lambda: from_counts(np.nan, 4), "successes must be finite numbers"),
         (lambda: from_counts("3", 4), "successes must be finite numbers, got '3'"),
-        (lambda: from_counts(1, np.ma.array([4, 5], mask=[0, 1])), "trials has masked"),
+        (lambda: from_counts(1, np.ma.array([4, 5], mask=[0, 1])), "trials must have no masked"),
         (lambda: from_rate(-1), "events must be at least 0, got -1"),
         (lambda: from_rate(1, 0.0), "exposure must be above 0, got 0.0"),
         (lambda: from_rate(0, 5e-324), "exposure is too small for a noise variance, got 5e-324"),
