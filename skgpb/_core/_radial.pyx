@@ -4,26 +4,26 @@ The kernel is a sum of terms w prod_l g_l(s_l) of *leaves* g_l, each a function 
 squared distance s_l = sum_a q_la (x_a - x'_a)^2: Matern, rational quadratic, Gaussian. Unlike a
 Gaussian such a kernel does not factorise over the axes. Three things make a pair of boxes cheap.
 
-- The kernel sees differences alone. Between grids of s points and one spacing there are 2 s - 1
-  differences along an axis, of which m occurs s - |m| times; where one spacing is r times the
-  other, as between the cells of a tree, (s - 1) (r + 1) + 1; and where the centres agree half of
-  them. With (2 s - 1)^d values a pair is summed that has s^(2 d) pairs of points.
-- Where the kernel is smooth, Gaussian rules with few nodes replace the differences along an axis:
-  between boxes that are apart, and between parts of boxes that are not. The larger box is cut until
-  its parts are far from the other box or have few points.
-- A covariance depends on the widths of both boxes and on how far apart their centres are. In a
-  partition the same of these occur over and over: what was computed last is remembered.
+- The kernel depends only on differences. Two grids of s points and equal spacing have 2 s - 1
+  differences along an axis; difference m occurs s - |m| times. If one spacing is r times the other,
+  as between the cells of a tree, there are (s - 1) (r + 1) + 1 differences. If the centres agree,
+  half of them suffice. A pair of boxes has s^(2 d) pairs of points, but only (2 s - 1)^d values.
+- If the kernel is smooth, Gaussian rules with few nodes replace the differences along an axis. They
+  apply to boxes that are apart, and to parts of other boxes: the larger box is cut until its parts
+  are far from the other box or have few points.
+- A covariance depends only on the widths of both boxes and the distance of their centres. A
+  partition repeats the same numbers many times, so recent results are cached.
 
-Distances and widths are read to 48 bits of the coordinates, so that the same ones in different
-places are recognised, unless that would move a point by more than 1e-13 length scales. What is
-remembered depends on these numbers only: no bit of a result depends on what was computed before.
+Distances and widths are rounded to 48 bits of the coordinates, so that equal ones in different
+places are recognised, unless rounding moves a point by more than 1e-13 length scales. Cached values
+depend only on these numbers, so results do not depend on earlier calls, to the last bit.
 
-How many nodes are enough. The leaves are mixtures of Gaussians, so that |g(s)| <= g(Re s) <= 1 for
+*How many nodes are enough.* The leaves are mixtures of Gaussians, so that |g(s)| <= g(Re s) <= 1 for
 complex s with Re s >= 0. Let differences along an axis lie within L of c, and let those along the
 others contribute at least G to s. Then t -> g(q t^2 + G) is bounded by 1 in the ellipse with foci
 c - L and c + L in which Re q t^2 + G >= 0. With rho the sum of its half axes over L, a rule with n
 nodes errs by at most 4 rho^(1 - 2 n) / (rho - 1). Gaussian and rational quadratic leaves are
-bounded beyond Re s = 0 as well, by e and by 4; then this times the bound.
+bounded beyond Re s = 0 as well, by e and by 4, which multiplies the error bound.
 """
 
 from libc.math cimport INFINITY, ceil, copysign, fabs, frexp, ldexp, log, pow, rint, sqrt, tgamma
@@ -38,15 +38,15 @@ import numpy as np
 
 from scipy.special.cython_special cimport kv
 
-# Loops that compilers turn into vector instructions, which they do not with libm's functions, nor
-# with a sum in one accumulator. The same on every machine.
+# Loops that compilers vectorise; they do not vectorise calls of libm or a sum in one accumulator.
+# Results are the same on every machine.
 cdef extern from *:
     """
     #include <math.h>
     #include <stdint.h>
     #include <string.h>
 
-    /* Twice as fast where there is AVX2; no fused operations, so that results are the same. */
+    /* AVX2 is twice as fast; without fused operations results are the same. */
     #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) \\
         && !defined(__SANITIZE_ADDRESS__)
     #define VECTORIZED __attribute__((target_clones("avx2", "default")))
@@ -54,7 +54,7 @@ cdef extern from *:
     #define VECTORIZED
     #endif
 
-    /* Have the memory there when it is read. */
+    /* Load memory into the cache before it is read. */
     #if defined(__GNUC__)
     #define PREFETCH(address) __builtin_prefetch(address)
     #else
@@ -195,32 +195,33 @@ cdef enum:
 cdef enum:
     BITS = 48  # of coordinates that are read
 
-# Differences along several axes are laid out in a row of at most so many.
+# Maximum length of a row with the differences along several axes.
 cdef Py_ssize_t IN_A_ROW = 1024
-# More points along an axis than this are left to the generic evaluation: tables take s^2 numbers.
+# Grids with more points along an axis use the generic evaluation, because tables take s^2 numbers.
 MOST_POINTS = 512
-# Grids with a higher ratio of spacings are not taken for lattices.
+# Grids with a higher ratio of spacings are not treated as lattices.
 cdef double HIGHEST_RATIO = 1e9
-# Reading coordinates to BITS moves no point by more than this, in length scales.
+# Rounding coordinates to BITS may move a point by at most this, in length scales.
 cdef double SAME_PLACE = 1e-13
-# Rules agree with all differences to this share of the largest value of a term.
+# Error of the rules, as a fraction of the largest value of a term.
 cdef double AGREED = 1e-13
-# Nodes of a rule along an axis at most.
+# Maximum number of nodes of a rule along an axis.
 cdef enum:
     MOST_NODES = 24
-# Boxes are cut into at most so many parts, and none that takes fewer evaluations than the second.
+# Maximum number of parts of a box; a part with fewer evaluations than the second number stays
+# whole.
 cdef Py_ssize_t MOST_PARTS = 512
 cdef Py_ssize_t FEW = 200
-# Evaluations that a part costs beside its own.
+# Overhead of a part, in evaluations.
 cdef Py_ssize_t PER_PART = 40
-# Entries of the memory at first and at most, and places at which each key is looked for.
+# Initial and maximum number of cache entries, and number of places where a key may be.
 cdef Py_ssize_t FIRST_ENTRIES = 2 ** 8
 cdef Py_ssize_t MOST_ENTRIES = 2 ** 17
 cdef Py_ssize_t PLACES = 8
-# So many pairs are looked for at a time: most of the time the processor waits for memory.
+# Number of pairs looked up together, because lookups mostly wait for memory.
 cdef enum:
     AT_A_TIME = 8
-# Handing the interpreter's lock to another thread costs tens of microseconds: released from here.
+# Releasing the interpreter's lock takes tens of microseconds: it is released from this number on.
 cdef Py_ssize_t RELEASED = 16
 
 
@@ -256,9 +257,9 @@ cdef void fill(int kind, double shape, double base, const double* s, Py_ssize_t 
 
 cdef void fill_slopes(int kind, double shape, double base, const double* s, Py_ssize_t n,
                       const double* value, double* slope, double* by_shape) noexcept nogil:
-    """Differentiate these values by s, and those of a rational quadratic by the logarithm of alpha.
+    """Differentiate the values by s, and for a rational quadratic also by the logarithm of alpha.
 
-    At s = 0, where an exponential has no derivative, 0: it multiplies a difference that is 0.
+    An exponential has no derivative at s = 0; it is set to 0, since it multiplies a zero difference.
     """
     cdef Py_ssize_t k
     cdef double factor, r
@@ -298,7 +299,7 @@ cdef struct Axis:
 
 
 cdef Axis axis_between(double wa, double wb, Py_ssize_t s, double same) noexcept nogil:
-    """Return the grids in intervals of widths wa <= wb."""
+    """Return the grids of two intervals of widths wa <= wb."""
     cdef Axis axis
     cdef double ratio
     axis.n_small, axis.n_large = s if wa > 0.0 else 1, s if wb > 0.0 else 1
@@ -315,10 +316,10 @@ cdef Axis axis_between(double wa, double wb, Py_ssize_t s, double same) noexcept
 
 cdef Py_ssize_t n_differences(const Axis* axis, double x, Py_ssize_t k, double same,
                               Py_ssize_t* mirrored) noexcept nogil:
-    """Count the differences to k neighbours in the larger grid, with x between the centres.
+    """Count the differences to k neighbours in the larger grid, with centres x apart.
 
-    On a lattice differences i and mirrored - i are one another's negative, for i <= mirrored, and
-    count once. Where there are none, ``mirrored`` is -1.
+    On a lattice, differences i and mirrored - i are negatives of each other for i <= mirrored and
+    count once. Without such pairs ``mirrored`` is -1.
     """
     cdef Py_ssize_t n, both
     cdef double ratio
@@ -336,9 +337,9 @@ cdef Py_ssize_t n_differences(const Axis* axis, double x, Py_ssize_t k, double s
 
 cdef Py_ssize_t differences(const Axis* axis, double x, Py_ssize_t k, double same,
                             double* square, double* share) noexcept nogil:
-    """Square the differences to k neighbours in the larger grid, with x between the centres.
+    """Square the differences to k neighbours in the larger grid, with centres x apart.
 
-    Each is taken ``share`` times among all pairs of the two grids. Return how many there are.
+    ``share`` is the fraction of all pairs with each difference. Return the number of differences.
     """
     cdef Py_ssize_t i, j, n, both, first, m = axis.ratio, s = axis.n_small
     cdef double y, all_pairs = s * <double> axis.n_large
@@ -376,7 +377,7 @@ cdef void find_rule(Py_ssize_t s, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, doub
                     double* weight, double* at, double* share, double* p, double* q) noexcept nogil:
     """Find the Gaussian rule with n nodes for i - m j, all i < s and j < k, around their mean.
 
-    The last four arguments are room for a number for each difference.
+    The last four arguments are scratch space, one number for each difference.
     """
     cdef Py_ssize_t i, j, N
     cdef double y, size
@@ -414,8 +415,8 @@ cdef void find_rule(Py_ssize_t s, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, doub
 cdef void decompose(Py_ssize_t n, double* off, double* node, double* weight) noexcept nogil:
     """Find the eigenvalues and squared first components of eigenvectors of a Jacobi matrix.
 
-    Its diagonal is 0, ``off`` is next to it. Implicit QL steps [1]_; LAPACK's may differ between
-    machines.
+    Its diagonal is 0, and ``off`` is the off-diagonal. Implicit QL steps [1]_ are used because
+    LAPACK's results may differ between machines.
 
     References
     ----------
@@ -469,10 +470,10 @@ cdef void decompose(Py_ssize_t n, double* off, double* node, double* weight) noe
 
 
 cdef class Memory:
-    """Numbers by keys, of which some are forgotten when there are too many."""
+    """Cache of numbers by keys; entries are dropped when it is full."""
 
     cdef Py_ssize_t n_keys, n_values, n_entries, n_used
-    cdef double[:, ::1] kept  # (n_entries, n_keys + n_values); NaN where there is nothing
+    cdef double[:, ::1] kept  # (n_entries, n_keys + n_values); NaN if empty
 
     def __cinit__(self, Py_ssize_t n_keys, Py_ssize_t n_values):
         self.n_keys, self.n_values, self.n_used = n_keys, n_values, 0
@@ -483,7 +484,7 @@ cdef class Memory:
         self.n_entries = n_entries
 
     cdef expect(self, Py_ssize_t n_pairs):
-        """Make room where so many pairs follow, as far as the memory may grow."""
+        """Make room for n_pairs further pairs, up to the maximum size."""
         cdef double[:, ::1] old = self.kept
         cdef Py_ssize_t n_entries = self.n_entries, i, j
         cdef double* entry
@@ -501,23 +502,23 @@ cdef class Memory:
                     entry[j] = old[i, j]
 
     cdef uint64_t mixed(self, const double* key) noexcept nogil:
-        """Return a number whose lowest bits depend on all of a key."""
+        """Return a hash whose lowest bits depend on the whole key."""
         cdef uint64_t mixed = 0x9E3779B97F4A7C15, word
         cdef Py_ssize_t j
         for j in range(self.n_keys):
             memcpy(&word, key + j, sizeof(double))
             mixed = (mixed ^ word) * <uint64_t> 0xFF51AFD7ED558CCD
             mixed ^= mixed >> 32
-        # The last number has few digits often: its bits have to reach the lowest ones as well.
+        # The last number often has few digits, so its high bits must reach the lowest ones.
         mixed *= <uint64_t> 0xFF51AFD7ED558CCD
         return mixed ^ (mixed >> 32)
 
     cdef double* place(self, uint64_t mixed) noexcept nogil:
-        """Return the first place where the numbers of a key may be."""
+        """Return the first place of the entry of a key."""
         return &self.kept[<Py_ssize_t> (mixed & <uint64_t> (self.n_entries - 1)), 0]
 
     cdef double* entry(self, const double* key, uint64_t mixed) noexcept nogil:
-        """Return the place where the numbers of a key are, or will be."""
+        """Return the entry of a key, or the place for a new one."""
         cdef Py_ssize_t k
         cdef double* entry
         for k in range(PLACES):
@@ -538,14 +539,14 @@ cdef class Memory:
 
 
 cdef class RadialCells:
-    """Noiseless covariances between means over grids in boxes.
+    """Compute noiseless covariances between means over grids in boxes.
 
     Parameters
     ----------
     weights : array-like of shape (n_terms,)
         Factor w of each term.
     powers : array-like of shape (n_terms, n_leaves)
-        How often each leaf is a factor of each term.
+        Number of times that each leaf is a factor of each term.
     kinds : array-like of shape (n_leaves,)
         Numbers of the kinds.
     precisions : array-like of shape (n_leaves, d)
@@ -558,8 +559,8 @@ cdef class RadialCells:
     Notes
     -----
     Boxes are rows [lower_1..lower_d, upper_1..upper_d]. A pair of boxes of one size costs at most
-    (2 s - 1)^d evaluations of every leaf unless it is remembered, any pair at most s^(2 d). A pair
-    that is apart, in widths that are multiples of one another, costs tens in two dimensions.
+    (2 s - 1)^d evaluations of every leaf unless it is cached, and any pair at most s^(2 d). A pair
+    of distant boxes whose widths are multiples of one another costs tens of them in two dimensions.
     Results for (a, b) and (b, a) are the same to the last bit.
     """
 
@@ -572,7 +573,7 @@ cdef class RadialCells:
     cdef double[:, ::1] precisions
     cdef double sharpest  # largest root of a precision
     cdef double[:, ::1] square, share  # (d, differences along an axis)
-    cdef Py_ssize_t[::1] length, place  # (d,), how many differences, and which comes next
+    cdef Py_ssize_t[::1] length, place  # (d,), number of differences, and the next one
     cdef double[:, ::1] row_square, value, slope, by_shape  # (n_axes or n_leaves, in a row)
     cdef double[::1] row_share, distance, inner, ones
     cdef double[::1] by_term  # (n_terms,) means of the products of the leaves
@@ -581,7 +582,7 @@ cdef class RadialCells:
     cdef Axis* axes  # (d,), the grids of a pair
     cdef double same  # numbers that are as close are one
     cdef Py_ssize_t[:, ::1] part_start, part_size  # (parts, d), points of the larger grids
-    cdef Py_ssize_t[:, ::1] part_nodes  # of the rules, 0 where all differences are taken
+    cdef Py_ssize_t[:, ::1] part_nodes  # of the rules, 0 if all differences are used
     cdef double[::1] centre, half, near  # (d,), differences: middle, half width, smallest squared
     cdef double[::1] beyond  # (n_leaves,): Re s from which on leaves are bounded
     cdef double[::1] fineness  # (d,), roots of the largest precisions
@@ -632,7 +633,7 @@ cdef class RadialCells:
         PyMem_Free(self.axes)
 
     cdef set_bounds(self):
-        """Find how large the leaves get where rules need them to be bounded."""
+        """Bound the leaves in the region that the error bound of the rules needs."""
         cdef Py_ssize_t l
         log_largest = np.zeros(self.n_leaves)
         self.beyond = np.zeros(self.n_leaves)
@@ -664,7 +665,7 @@ cdef class RadialCells:
             grain = ldexp(1.0, exponent - BITS)
             if grain * self.sharpest <= SAME_PLACE and grain > 0.0:
                 x = rint(x / grain) * grain
-                # What has a width keeps it: it has as many points.
+                # A positive width stays positive, because it has several points.
                 if wa > grain:
                     wa = rint(wa / grain) * grain
                 if wb > grain:
@@ -674,7 +675,7 @@ cdef class RadialCells:
             key[2 * d + j] = max(wa, wb) + 0.0
 
     cdef Py_ssize_t n_nodes(self, Py_ssize_t axis) noexcept nogil:
-        """Return how many nodes along an axis are enough, MOST_NODES + 1 if none are."""
+        """Return the number of nodes that suffices along an axis, MOST_NODES + 1 if none does."""
         cdef Py_ssize_t l, a
         cdef double g, p, v, rho, u = INFINITY, c = self.centre[axis], L = self.half[axis]
         if L == 0.0:
@@ -700,7 +701,7 @@ cdef class RadialCells:
 
     cdef Py_ssize_t look_at(self, Py_ssize_t i, const double* key,
                             Py_ssize_t* widest) noexcept nogil:
-        """Choose the nodes for a part. Return how many evaluations it takes.
+        """Choose the nodes for a part, and return its number of evaluations.
 
         ``widest`` is the axis along which to cut it, or -1.
         """
@@ -732,7 +733,7 @@ cdef class RadialCells:
         return total
 
     cdef Py_ssize_t cut(self, const double* key) noexcept nogil:
-        """Cut a pair of boxes into parts that are cheap together. Return how many."""
+        """Cut a pair of boxes into parts of small total cost, and return their number."""
         cdef Py_ssize_t d = self.n_features, a, k, i = 0, n, whole, total = 0, n_parts = 1, widest
         for a in range(d):
             self.axes[a] = axis_between(key[d + a], key[2 * d + a], self.counts[a], self.same)
@@ -791,7 +792,7 @@ cdef class RadialCells:
             self.length[a] = n
 
     cdef Py_ssize_t lay_out(self, Py_ssize_t* first) noexcept nogil:
-        """Lay the differences along the axes from ``first`` on out in a row."""
+        """Write the differences along the axes from ``first`` on into one row."""
         cdef Py_ssize_t d = self.n_features, j, a, i, k, n
         j = d - 1
         n = self.length[j]
@@ -800,7 +801,7 @@ cdef class RadialCells:
             self.row_share[k] = self.share[j, k]
         while j > 0 and n * self.length[j - 1] <= IN_A_ROW:
             j -= 1
-            # The first copy, of which the others are made, is changed last.
+            # The first copy is changed last, because the others are made from it.
             for i in range(self.length[j] - 1, -1, -1):
                 for k in range(n):
                     self.row_square[j, i * n + k] = self.square[j, i]
@@ -832,7 +833,7 @@ cdef class RadialCells:
         return total
 
     cdef void add_part(self, bint slopes) noexcept nogil:
-        """Add what the differences along the axes that were taken add to a pair."""
+        """Add the contribution of a part, from its differences along every axis."""
         cdef Py_ssize_t T = self.n_terms, first, n, l, t, a
         cdef double outer, base
         cdef Py_ssize_t* at = &self.place[0]
@@ -883,9 +884,9 @@ cdef class RadialCells:
                         &self.slope[l, 0], &self.by_shape[l, 0])
 
     cdef double product(self, Py_ssize_t t, Py_ssize_t left_out, Py_ssize_t n) noexcept nogil:
-        """Average over the row the product of a term's leaves, one of one leaf left out.
+        """Average the product of a term's leaves over the row, with one factor of a leaf left out.
 
-        What is left of the products, times their shares, is in ``inner``.
+        The remaining products, times their shares, are in ``inner``.
         """
         cdef Py_ssize_t l, k, p, power, n_factors = 0
         cdef double* u = &self.inner[0]
@@ -909,7 +910,7 @@ cdef class RadialCells:
 
     cdef void add_slopes(self, Py_ssize_t t, Py_ssize_t first, double outer, Py_ssize_t n,
                          const Py_ssize_t* at) noexcept nogil:
-        """Add what a term adds to the derivatives by the precisions and shapes of its leaves."""
+        """Add the derivatives of a term by the precisions and shapes of its leaves."""
         cdef Py_ssize_t l, k, a
         cdef double factor, total
         cdef double* u = &self.inner[0]
@@ -932,7 +933,7 @@ cdef class RadialCells:
     # -- many pairs -------------------------------------------------------------------------
 
     cdef double recall(self, const double* key, uint64_t mixed) noexcept nogil:
-        """Return the covariance of a pair, computed unless it is remembered."""
+        """Return the covariance of a pair, from the cache if it is there."""
         cdef double* entry = self.memory.entry(key, mixed)
         cdef Py_ssize_t j
         if not self.memory.holds(entry, key):
