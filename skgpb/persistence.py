@@ -7,13 +7,19 @@ hyperparameters, all numbers exactly. Loading replays them, so that a later vers
 The layout, version 1: a zip archive, which ``numpy.load`` opens too, with a member ``run.json``
 and one ``.npy`` member for each array that it refers to as ``{"array": name}``. Nothing else is
 read, and neither is more expanded than a run that ``save`` has written may need: ``LARGEST_*``.
-Events of a long run are parsed one at a time: :mod:`skgpb.json_parts`.
+Events of a long run are parsed one at a time: :mod:`skgpb.json_parts`. A query is written where it
+comes first, and as ``{"query": n}`` afterwards, n being its number among the different ones.
+
+A snapshot may lie beside the log, ``snapshot.json``: what follows from the log, but not at little
+cost. It names the log by the SHA-256 of ``run.json``, and is not read with another one. Programs
+that write files can leave it out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import secrets
 import stat
@@ -29,7 +35,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.exceptions import LoadError
 from skgpb.guarantee import Guarantee
-from skgpb.json_parts import n_values, read_document, written
+from skgpb.json_parts import DECODER, LARGEST_REST, n_values, read_document, written
 
 FORMAT, VERSION = "skgpb run", 1
 # Arrays of at most this many numbers are written into the JSON itself.
@@ -89,6 +95,7 @@ class Writer:
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
         self._names: dict[bytes, str] = {}
+        self._numbers: dict[Any, int] = {}
         _register_known_kernels()
 
     def encode(self, value: Any, where: str) -> Any:
@@ -120,7 +127,7 @@ class Writer:
         if isinstance(value, np.random.Generator):
             return {"Generator": self.encode(value.bit_generator.state, where)}
         if hasattr(value, "arguments"):
-            return self.query(value)
+            return self._by_arguments(value)
         if hasattr(value, "ask") and hasattr(value, "get_params"):
             parameters = value.get_params(deep=False)
             encoded = {key: self.encode(v, f"{where}.{key}") for key, v in parameters.items()}
@@ -160,6 +167,13 @@ class Writer:
         return {"kernel": name, "parameters": encoded}
 
     def query(self, query: Any) -> dict[str, Any]:
+        """Encode a query of the log, as its number where an equal one came before."""
+        if query in self._numbers:
+            return {"query": self._numbers[query]}
+        self._numbers[query] = len(self._numbers)
+        return self._by_arguments(query)
+
+    def _by_arguments(self, query: Any) -> dict[str, Any]:
         """Encode a query by the arguments from which its class rebuilds it."""
         arguments = [getattr(query, name) for name in query.arguments]
         return {"query": type(query).__name__, "arguments": self.encode(arguments, "query")}
@@ -176,6 +190,7 @@ class Reader:
     ) -> None:
         self._arrays = arrays
         self._queries = {each.__name__: each for each in queries}
+        self._known: list[Any] = []
         self._optimizers = {each.__name__: each for each in optimizers}
         _register_known_kernels()
 
@@ -217,7 +232,7 @@ class Reader:
         if "kernel" in value:
             return self._kernel(value)
         if "query" in value:
-            return self.query(value)
+            return self._by_arguments(value)
         if "guarantee" in value:
             return Guarantee(**self.decode(value["guarantee"]))
         if value.get("optimizer") in self._optimizers:
@@ -239,7 +254,14 @@ class Reader:
         return _KERNELS[name](**{k: self.decode(v) for k, v in value["parameters"].items()})
 
     def query(self, value: dict[str, Any]) -> Any:
-        """Inverse of ``Writer.query``."""
+        """Inverse of ``Writer.query``, to be called in the same order."""
+        number = value["query"]
+        if type(number) is int and 0 <= number < len(self._known):
+            return self._known[number]
+        self._known.append(self._by_arguments(value))
+        return self._known[-1]
+
+    def _by_arguments(self, value: dict[str, Any]) -> Any:
         if value["query"] not in self._queries:
             raise ValueError(f"the run has a query of the unknown kind {value['query']!r}")
         return self._queries[value["query"]](*self.decode(value["arguments"]))
@@ -263,7 +285,10 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
 
 
 def write(
-    path: str | os.PathLike[str], document: dict[str, Any], arrays: dict[str, np.ndarray]
+    path: str | os.PathLike[str],
+    document: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    snapshot: Any,
 ) -> None:
     """Write a file atomically: a complete file exists at every moment.
 
@@ -272,6 +297,7 @@ def write(
     """
     text = written(document, "events").encode("ascii")
     _check_size(text)
+    beside = json.dumps({"of": _name_of(text), "state": snapshot}, allow_nan=False)
     if sum(array.nbytes for array in arrays.values()) > LARGEST_ARRAYS:
         raise ValueError(
             f"the arrays of the run are larger than {LARGEST_ARRAYS} bytes, more than a file may "
@@ -280,11 +306,18 @@ def write(
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("run.json", text)
+        if n_values(beside) <= LARGEST_REST:
+            archive.writestr("snapshot.json", beside)
         for name, array in arrays.items():
             member = io.BytesIO()
             np.lib.format.write_array(member, array, allow_pickle=False)
             archive.writestr(f"{name}.npy", member.getvalue())
     replace_file(path, buffer.getvalue())
+
+
+def _name_of(text: bytes) -> str:
+    """Name of a log, by which its snapshot knows it."""
+    return hashlib.sha256(text).hexdigest()
 
 
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
@@ -402,7 +435,10 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Array
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("it is not a regular file")
             with zipfile.ZipFile(file) as archive:
-                yield _document(archive), Arrays(archive)
+                data = _member(archive, "run.json", LARGEST_DOCUMENT)
+                document, log = _document(data), _name_of(data)
+                del data
+                yield document, Arrays(archive, log)
         except MemoryError:
             raise
         except Exception as error:
@@ -449,11 +485,9 @@ def _member(archive: zipfile.ZipFile, name: str, largest: int) -> bytes:
     return archive.read(info)
 
 
-def _document(archive: zipfile.ZipFile) -> dict[str, Any]:
-    data = _member(archive, "run.json", LARGEST_DOCUMENT)
+def _document(data: bytes) -> dict[str, Any]:
     _check_size(data)
     text = data.decode("ascii")
-    del data
     document = read_document(text, "events")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
@@ -471,10 +505,19 @@ def _document(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 
 class Arrays:
-    """Arrays of an archive by name, read-only, each read once, when it is asked for."""
+    """Arrays of an archive by name, read-only, each read once, when it is asked for.
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
+    Parameters
+    ----------
+    archive : ZipFile
+        The file.
+    log : str
+        Name of its log, the hash of ``run.json``.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile, log: str) -> None:
         self._archive = archive
+        self._log = log
         self._known: dict[str, np.ndarray] = {}
         self._room = LARGEST_ARRAYS
 
@@ -484,6 +527,16 @@ class Arrays:
             self._room -= len(data)
             self._known[name] = _array_from(data)
         return self._known[name]
+
+    def snapshot(self) -> Any:
+        """What lies beside the log, encoded; None where nothing does, or it is of another log."""
+        if "snapshot.json" not in self._archive.namelist():
+            return None
+        text = _member(self._archive, "snapshot.json", LARGEST_DOCUMENT).decode("ascii")
+        if n_values(text) > LARGEST_REST:
+            raise ValueError(f"its snapshot has more than {LARGEST_REST} values")
+        beside = DECODER.decode(text)
+        return beside["state"] if beside["of"] == self._log else None
 
 
 def _array_from(data: bytes) -> np.ndarray:

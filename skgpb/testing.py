@@ -44,6 +44,20 @@ BAD_QUERIES: list[Any] = [
     np.zeros((2, 2, 2)), [np.inf], [[1e300]], np.array(["0"]), np.array([None, None]),
 ]  # fmt: skip
 
+#: By how much numbers of a run may differ that a file holds.
+ROUNDING = 1e-8
+
+
+def _has_words(values: list[Any]) -> bool:
+    return any(isinstance(each, str) for each in values)
+
+
+def _flat(values: Any) -> np.ndarray:
+    """Numbers in lists of lists, in their order."""
+    if isinstance(values, list | tuple):
+        return np.concatenate([np.empty(0), *map(_flat, values)])
+    return np.ravel(np.asarray(values, dtype=np.float64))
+
 
 def _with_names(bounds: Any) -> dict[str, Any]:
     return {f"side {i}": tuple(map(float, side)) for i, side in enumerate(bounds)}
@@ -104,9 +118,9 @@ class OptimizerContract:
         """Write the run to a file."""
         optimizer.save(path)
 
-    def load(self, cls: Any, path: Path) -> Any:
+    def load(self, cls: Any, path: Path, **options: Any) -> Any:
         """Return the run of a file."""
-        return cls.load(path)
+        return cls.load(path, **options)
 
     def where(self, optimizer: Any) -> np.ndarray:
         """Return points, shape (n, d), at which posteriors are compared."""
@@ -179,6 +193,24 @@ class OptimizerContract:
         mine, others = self.seen(one), self.seen(other)
         for i, (a, b) in enumerate(zip(mine, others, strict=True)):
             assert a == b, f"they differ in part {i} of what seen() returns"
+
+    def measured(self, optimizer: Any) -> list[np.ndarray]:
+        """Return numbers that can be seen of an optimizer and of its next rounds."""
+        optimizer, seen = copy.deepcopy(optimizer), []
+        for _ in range(2):
+            seen += [part for part in self.told(optimizer) if not _has_words(part)]
+            seen += [self.known(optimizer), self.recommend(optimizer)]
+            seen += [self.ask(optimizer), *self.ask(optimizer, 3), *self.play(optimizer, 3)]
+        return [_flat(each) for each in seen]
+
+    def alike(self, one: Any, other: Any) -> None:
+        """Assert that two optimizers know the same and go on alike, but for rounding.
+
+        So does a run that a file holds: its posterior is factorised in another order.
+        """
+        for i, (a, b) in enumerate(zip(self.measured(one), self.measured(other), strict=True)):
+            which = f"they differ in part {i} of what measured() returns"
+            assert_allclose(a, b, rtol=ROUNDING, atol=ROUNDING, err_msg=which)
 
     def refuses(self, call: Any, *arguments: Any, **options: Any) -> bool:
         """Return whether a call ends in the errors that are documented for wrong arguments."""
@@ -373,7 +405,8 @@ class OptimizerContract:
                     each.tell(asked[0], None if i == 5 else self.answer(asked[0]))
             self.read(read, tmp_path / "run")
         self.same(read, alone)
-        self.same(self.load(type(read), tmp_path / "run"), alone)
+        self.alike(self.load(type(read), tmp_path / "run"), alone)
+        self.same(self.load(type(read), tmp_path / "run", verify=True), alone)
 
     @pytest.mark.parametrize("stage", ["fresh", "midway"])
     def test_refused_answers_leave_no_trace(self, stage: str) -> None:
@@ -443,7 +476,7 @@ class OptimizerContract:
             assert repr(reward) in reason
         self.save(optimizer, tmp_path / "run")
         loaded = self.load(type(optimizer), tmp_path / "run")
-        self.same(loaded, optimizer)
+        self.alike(loaded, optimizer)
         assert loaded.failed_["reason"].tolist() == optimizer.failed_["reason"].tolist()
         self.run(loaded, self.answer, 2)
 
@@ -459,9 +492,13 @@ class OptimizerContract:
         self.same(fresh, optimizer)
         assert_array_equal(np.random.get_state()[1], state)  # type: ignore[index]  # noqa: NPY002
 
-    @pytest.mark.parametrize("how", ["file", "pickle"])
+    @pytest.mark.parametrize("how", ["file", "repeated", "pickle"])
     def test_a_run_that_was_put_away_continues_identically(self, how: str, tmp_path: Path) -> None:
-        """Learning, failures, what is pending and what was asked for are kept."""
+        """Learning, failures, what is pending and what was asked for are kept.
+
+        Bit for bit where it is pickled, or where a file is loaded with ``verify=True``; otherwise
+        but for rounding.
+        """
         optimizer = self.played(5)
         query = self.ask(optimizer)
         optimizer.tell(query, self.answer(query), alpha=0.2)
@@ -472,15 +509,18 @@ class OptimizerContract:
         self.ask(optimizer, 2)
         with warnings.catch_warnings():
             warnings.simplefilter("error", ReplayWarning)
-            if how == "file":
-                self.save(optimizer, tmp_path / "run")
-                resumed = self.load(type(optimizer), tmp_path / "run")
-            else:
+            if how == "pickle":
                 resumed = pickle.loads(pickle.dumps(optimizer))
+            else:
+                self.save(optimizer, tmp_path / "run")
+                verify = how == "repeated"
+                resumed = self.load(type(optimizer), tmp_path / "run", verify=verify)
         assert resumed.failed_["round"].tolist() == [6]
-        self.same(resumed, optimizer)
-        assert self.play(resumed, 6) == self.play(optimizer, 6)
-        self.same(resumed, optimizer)
+        compare = self.alike if how == "file" else self.same
+        compare(resumed, optimizer)
+        for each in (resumed, optimizer):
+            self.play(each, 6)
+        compare(resumed, optimizer)
         for parameter, value in optimizer.get_params(deep=False).items():
             assert repr(getattr(resumed, parameter)) == repr(value)
 

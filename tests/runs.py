@@ -43,16 +43,25 @@ def document_of(path):
         return json.loads(archive.read("run.json"))
 
 
-def with_document(path, change):
-    """Rewrite the JSON of a file."""
+def with_document(path, change, name="run.json"):
+    """Rewrite the JSON of a member of a file."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    document = json.loads(members["run.json"])
+    document = json.loads(members[name])
     change(document)
-    members["run.json"] = json.dumps(document).encode()
+    members[name] = json.dumps(document).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
+
+
+def without_member(path, name):
+    """Take a member out of a file."""
+    with zipfile.ZipFile(path) as archive:
+        members = {each: archive.read(each) for each in archive.namelist() if each != name}
+    with zipfile.ZipFile(path, "w") as archive:
+        for each, data in members.items():
+            archive.writestr(each, data)
 
 
 def with_member(path, name, data, **options):

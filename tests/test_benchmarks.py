@@ -71,6 +71,7 @@ SMALLEST: dict[str, list[str]] = {
     "speed.fit": ["--given 200 --learned 60 --dimensions 2 --threads 1"],
     "speed.gpoo": ["--rounds 50"],
     "speed.limit": [""],
+    "speed.loading": ["--rounds 12"],
     "speed.long_run": ["--rounds 20 --diameter 4,0.7", "--rounds 20"],
     "speed.representatives": ["--rounds 3"],
     "speed.small_rounds": [""],

@@ -149,8 +149,8 @@ class TestIndirect(OptimizerContract):
     def save(self, optimizer, path):
         optimizer.save(path, omit=list(self.functions))
 
-    def load(self, cls, path):
-        return cls.load(path, **self.functions)
+    def load(self, cls, path, **options):
+        return cls.load(path, **self.functions, **options)
 
     def where(self, optimizer):
         if self.name == "CMES-policies":

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from runs import BOUNDS, document_of, optimizer, peak, with_document, with_member
 from scipy import stats
 from scipy.stats import loguniform
@@ -56,9 +56,10 @@ def test_evaluations_given_to_fit_beside_answers_are_kept(cls, tmp_path):
     for _ in range(4):
         run.tell(run.ask(), peak(run.ask()))
     run.save(tmp_path / "run")
-    resumed = cls.load(tmp_path / "run")
-    assert resumed.ask() == run.ask()
-    assert_array_equal(resumed.predict(X), run.predict(X))
+    resumed, repeated = (cls.load(tmp_path / "run", verify=verify) for verify in (False, True))
+    assert resumed.ask() == repeated.ask() == run.ask()
+    assert_allclose(resumed.predict(X), run.predict(X), rtol=1e-12)
+    assert_array_equal(repeated.predict(X), run.predict(X))
 
 
 # The format --------------------------------------------------------------------------------------
@@ -172,10 +173,13 @@ def test_functions_are_omitted_and_given_again(tmp_path):
     run.save(path, omit=["beta"])
     with pytest.raises(ValueError, match="without \\['beta'\\]"):
         GPOOOptimizer.load(path)
-    resumed = GPOOOptimizer.load(path, beta=beta)
-    resumed.run(peak, 6)
+    loaded = [GPOOOptimizer.load(path, beta=beta, verify=verify) for verify in (False, True)]
     run.run(peak, 6)
-    assert_array_equal(resumed.history_, run.history_)
+    for each in loaded:
+        each.run(peak, 6)
+        assert_array_equal(each.history_["descriptor"], run.history_["descriptor"])
+        assert_allclose(each.history_["std"], run.history_["std"], rtol=1e-10)
+    assert_array_equal(loaded[1].history_, run.history_)
 
 
 def test_files_of_others_are_refused(tmp_path):

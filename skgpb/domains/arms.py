@@ -316,6 +316,13 @@ class ArmSet:
         self.plain = plain
         self.rows = plain if self.context is None else self.layout.beside(self.context, plain)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return what has changed since the start; nothing where no members move."""
+        return {}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Let members lie where they did, see :meth:`snapshot`."""
+
     @property
     def counts(self) -> tuple[int, ...] | None:
         """Number of representatives of a box along each side; None if rows are points."""

@@ -155,6 +155,19 @@ class Balls:
         """Return balls that can be refined without changing these: refining changes nothing."""
         return copy(self)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return all that has changed since the start."""
+        of_each = {"parent": self.parent, "n_evaluations": self.n_evaluations}
+        return of_each | {"covering": self.covering.snapshot()}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take the balls of a snapshot."""
+        self.covering.restore(snapshot["covering"])
+        self.depth = self.covering.depth
+        self.parent, self.n_evaluations = list(snapshot["parent"]), list(snapshot["n_evaluations"])
+        if not len(self.parent) == len(self.n_evaluations) == len(self):
+            raise ValueError(f"parents and numbers of evaluations are not of {len(self)} balls")
+
     # -- queries ----------------------------------------------------------------------------
 
     def ball(self, index: int, depth: int | None = None) -> Ball:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, log, sqrt
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from skgpb.domains.candidates import (
     even_grid,
     largest_first,
     points_near,
+    rows_like,
     spread_points,
 )
 from skgpb.domains.first_design import first_points
@@ -91,6 +92,15 @@ class BoxCandidates(ArmSet):
     def follows(self) -> bool:
         """True if there are more points than candidates, and some follow the posterior."""
         return self.adaptive
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return where the candidates lie, and which of them moves next."""
+        return {"plain": self.plain, "adaptive": self.adaptive, "next": self._next}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Let the candidates lie where they did, see :meth:`snapshot`."""
+        self._lie_at(rows_like(self.plain, snapshot["plain"]))
+        self.adaptive, self._next = snapshot["adaptive"], snapshot["next"]
 
     def arm(self, slot: int) -> Arm:
         """Return the query of a row; it has no number, for candidates come and go."""

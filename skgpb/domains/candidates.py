@@ -65,3 +65,13 @@ def points_near(
 def largest_first(values: np.ndarray, n: int) -> np.ndarray:
     """Return the indices of the n largest values, largest first; tied values keep their order."""
     return np.argsort(-levelled(values), kind="stable")[:n]
+
+
+def rows_like(rows: np.ndarray, others: np.ndarray, n: int | None = None) -> np.ndarray:
+    """Return a copy of other rows, n of them if given, which must have the same columns."""
+    others = np.array(others, dtype=np.float64)
+    columns = rows.shape[1]
+    fits = others.ndim == 2 and others.shape[1] == columns and np.isfinite(others).all()
+    if not fits or (n is not None and len(others) != n):
+        raise ValueError(f"these are no rows of {columns} numbers")
+    return others

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from skgpb.domains.arms import Arm, ArmSet
@@ -10,6 +12,7 @@ from skgpb.domains.candidates import (
     LOCAL_SHARE,
     N_CENTERS,
     points_near,
+    rows_like,
     spread_points,
 )
 from skgpb.domains.cells import SAME_SIZE, are_among, runs_around
@@ -203,6 +206,15 @@ class FreeCells(ArmSet):
         plain[slot] = self.block_of(query)[0]
         self._lie_at(plain)
         return slot
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return where the cells lie, and which of them moves next."""
+        return {"plain": self.plain, "next": self._next}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Let the cells lie where they did, see :meth:`snapshot`."""
+        self._lie_at(rows_like(self.plain, snapshot["plain"], len(self.plain)))
+        self._next = snapshot["next"]
 
     # -- queries ----------------------------------------------------------------------------
 

@@ -154,6 +154,28 @@ class Partition(ABC):
     def split(self, node: int) -> int:
         """Turn a leaf into K children; the number of the first."""
 
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return which nodes were split, in their order, and the rewards told about each node."""
+        parent = self.tree.parent[1:]  # nodes are numbered as they are made
+        return {
+            "splits": parent[np.diff(parent, prepend=-1) != 0],
+            "n_evaluations": self.tree.n_evaluations,
+            "reward_sum": self.tree.reward_sum,
+        }
+
+    def restore(self, snapshot: dict[str, np.ndarray], n_told: int) -> None:
+        """Split the same nodes and take the same rewards, at most n_told, right after the start."""
+        for node in snapshot["splits"].tolist():
+            self.split(node)
+        told, total = snapshot["n_evaluations"], snapshot["reward_sum"]
+        same = len(told) == len(total) == self.tree.n_nodes
+        if not (same and (told >= 0).all() and told.sum() <= n_told):
+            raise ValueError(f"these are no {n_told} rewards of {self.tree.n_nodes} nodes")
+        for node in np.flatnonzero(told).tolist():
+            self.tree.record(node, float(total[node]))
+            for _ in range(int(told[node]) - 1):
+                self.tree.record(node, 0.0)
+
     @abstractmethod
     def blocks(self, start: int, stop: int) -> list[np.ndarray]:
         """Descriptor rows of nodes start..stop-1, one block each."""

@@ -86,15 +86,15 @@ class Guard:
     the index is large, at a cost that is bounded by the number of evaluations.
     """
 
-    def __init__(self) -> None:
-        self._warned = False
+    def __init__(self, warned: bool = False) -> None:
+        self.warned = warned
 
     def admits(self, tree: Tree, leaves_before: int, max_active: int, n_told: int) -> bool:
         """Return whether one more leaf may be split, given the leaves before this round."""
         if tree.n_leaves + tree.n_children - 1 <= max_active or tree.n_leaves == leaves_before:
             return True
-        if not self._warned:
-            self._warned = True
+        if not self.warned:
+            self.warned = True
             warn(
                 f"the tree reached max_active={max_active} after {n_told} evaluations: "
                 "from now on at most one cell is refined before each evaluation. Refinement runs "

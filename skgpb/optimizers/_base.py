@@ -25,6 +25,7 @@ from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, TellInputs
 from skgpb.optimizers._run import Answer, Runner
 from skgpb.optimizers._sides import NamedSides
+from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.optimizers._stop import DELTA, Stop, check_share
 from skgpb.utils import (
     LARGEST_REWARD,
@@ -567,6 +568,28 @@ class BaseBanditOptimizer(
             now = len(self._history) + len(self._failures)
             self._pending[query] = now + 2**times
         self._told()
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def _snapshot(self) -> dict[str, Any]:
+        return {
+            "history": columns_of(self._history),
+            "failed_at": [n_told for n_told, _, _ in self._failures],
+            "pending": [[query, until] for query, until in self._pending.items()],
+            "asked": self._asked,
+            "n_fitted": self._n_fitted,
+            "filled": self._filled,
+        }
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        self._history = rows_of(snapshot["history"])
+        self._round = len(self._history)
+        failures = [event[1:] for event in self._log if event[0] == "fail"]
+        pairs = zip(snapshot["failed_at"], failures, strict=True)
+        self._failures = [(int(n_told), *failure) for n_told, failure in pairs]
+        self._pending = {self._named(query): until for query, until in snapshot["pending"]}
+        self._asked = [self._named(query) for query in snapshot["asked"]]
+        self._n_fitted, self._filled = int(snapshot["n_fitted"]), int(snapshot["filled"])
 
     def _told(self) -> None:
         """Forget which queries to return again, and release queries that failed long ago."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
@@ -26,6 +27,9 @@ from skgpb.persistence import (
     opened,
     write,
 )
+
+# Kinds of events that are about a query.
+OF_QUERIES = ("ask", "tell", "fail", "rows")
 
 
 class SavedRuns:
@@ -144,19 +148,19 @@ class SavedRuns:
         }
         if notes is not None:
             document["notes"] = dict(notes)
-        write(path, document, writer.arrays)
+        snapshot = writer.encode(self._snapshot(), "snapshot")
+        write(path, document, writer.arrays, snapshot)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False, **parameters: Any) -> Self:
         """Read a run that was saved, ready to go on as if it had never stopped.
 
         Nothing in the file is executed: it names classes of this library, parameters and
-        numbers. The answers are taken again one by one, with the hyperparameters that were
-        learned (learned anew for indirect queries). Searches over arms, queries or a box without
-        contexts take the queries from the file. Other searches choose the queries again, because
-        choosing a query may change their state, as in trees. So does every search if parameters
-        differ or the file is of another version. Loading therefore takes the time of all calls of
-        ``tell``, or at most the time of the run without its evaluations.
+        numbers. A snapshot in the file says what was decided in the run, so that nothing is chosen
+        or learned again, and the posterior takes one factorisation. Its rounding is another than
+        that of the run, by less than what lets queries tie (decision D-G1). Without a snapshot,
+        with other parameters or in another version of the library the run is repeated round by
+        round, with the hyperparameters that were learned (learned anew for indirect queries).
 
         Parameters
         ----------
@@ -204,14 +208,17 @@ class SavedRuns:
                     f"it was saved without {missing}: pass them to load, as in "
                     f"load(path, {missing[0]}=...)"
                 )
-            changed = bool(set(parameters) - set(document["omitted"]))
-            optimizer, surprises = cls._replayed(
+            again = verify or document["skgpb"] != __version__
+            again = again or bool(set(parameters) - set(document["omitted"]))
+            snapshot = None if again else arrays.snapshot()
+            optimizer, surprises = cls._rebuilt(
                 reader.parameters(document["parameters"]) | parameters,
-                verify or changed or document["skgpb"] != __version__,
+                again,
                 [_decoded(reader, *event) for event in document["events"]],
                 document["seed"],
                 document["feature_names"],
                 [reader.query(each) for each in document["batch"]],
+                snapshot=reader.decode(snapshot),
             )
             steps = f"{surprises} of {len(document['events'])} steps"
             others = f"chose other queries than skgpb {document['skgpb']} did"
@@ -225,17 +232,20 @@ class SavedRuns:
         return optimizer
 
     @classmethod
-    def _replayed(cls, parameters: dict[str, Any], again: bool, *run: Any) -> tuple[Any, int]:
-        """Return an optimizer that has repeated a run, and how many queries came out differently.
+    def _rebuilt(
+        cls, parameters: dict[str, Any], again: bool, *run: Any, snapshot: Any = None
+    ) -> tuple[Any, int]:
+        """Return an optimizer that has come through a run, and how many queries came out otherwise.
 
-        With ``again`` all queries are chosen again, otherwise only if choosing changes the state.
+        It takes the state from the snapshot, or repeats the run. With ``again`` all queries are
+        chosen again then, otherwise only if choosing changes the state.
         """
         optimizer: Any = cls(**parameters)
         optimizer._replay_trusts = not again
         with warnings.catch_warnings():
             # What the algorithm had to say it has said in the run itself.
             warnings.simplefilter("ignore")
-            return optimizer, optimizer._replay(*run)
+            return optimizer, optimizer._replay(*run, snapshot=snapshot)
 
     def _replay(
         self: Any,
@@ -244,12 +254,18 @@ class SavedRuns:
         names: Any = None,
         batch: Sequence[Any] = (),
         given: Sequence[tuple[int, dict[str, Any]]] = (),
+        snapshot: dict[str, Any] | None = None,
     ) -> int:
         """Repeat the events of a run, and return how many queries came out differently.
 
-        ``given`` has pairs: a number of events, and the parameters that were set after them.
+        ``given`` has pairs: a number of events, and the parameters that were set after them. With
+        a snapshot nothing is repeated.
         """
-        surprises = self._repeat_all(events, seed, given)
+        surprises = 0
+        if snapshot is None:
+            surprises = self._repeat_all(events, seed, given)
+        else:
+            self._take_over(events, seed, snapshot)
         if names is not None and events and events[0][0] == "fit":
             strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
             if not strings or len(names) != self.n_features_in_:
@@ -285,6 +301,32 @@ class SavedRuns:
             self.set_params(**parameters)
         self._finish_replay()
         return surprises
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def _snapshot(self) -> dict[str, Any]:
+        """Return the state that follows from the log, but not at little cost."""
+
+    @abstractmethod
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Take the state over from a snapshot, right after the start; the log is there already."""
+
+    def _take_over(self: Any, events: list[tuple[Any, ...]], seed: Any, snapshot: Any) -> None:
+        """Begin as a run with this seed did, and be where it was after these events."""
+        self._prepare_replay(seed)
+        if events and events[0][0] == "fit":
+            _, X, _, *rest = events[0]
+            self._refit(X, None, *rest)
+        else:
+            self._ensure_started()
+        for query in {
+            id(event[1]): event[1] for event in events if event[0] in OF_QUERIES
+        }.values():
+            self._named(query)
+        self._log = events
+        self._restore(snapshot)
+        self._finish_replay()
 
     @property
     @locked
@@ -328,7 +370,7 @@ class SavedRuns:
         array([1. , 2.5])
         """
         names = getattr(self, "feature_names_in_", None)
-        twin, _ = self._replayed(
+        twin, _ = self._rebuilt(
             clone(self).get_params(deep=False),
             True,
             list(events),
@@ -445,7 +487,8 @@ def _decoded(reader: Reader, kind: str, *rest: Any) -> tuple[Any, ...]:
         return kind, *(reader.decode(each) for each in rest)
     if kind == "unlearned":
         return kind, *rest
-    return kind, reader.query(rest[0]), *(reader.decode(each) for each in rest[1:])
+    numbers = (each if type(each) is float else reader.decode(each) for each in rest[1:])
+    return kind, reader.query(rest[0]), *numbers
 
 
 def _none_for_nan(alpha: Any) -> Any:

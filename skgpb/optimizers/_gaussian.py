@@ -75,6 +75,8 @@ from skgpb.utils import (
 BEAM = 16
 # Nodes along each continuous side of a cell of settings, where its mean has no closed form.
 NODES_OF_SETTINGS = 8
+# What there is of each answer.
+SAMPLE = ("functional", "reward", "alpha", "share")
 # Smoothness of the kernel of ours where answers have noise.
 SMOOTHEST = SMOOTHNESS[-1]
 # Wild answers that are recognised at one time of learning, at most.
@@ -440,6 +442,34 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         self._round += 1
         self._history.append((self._descriptor(query), reward, *row, expanded))
 
+    def _snapshot(self) -> dict[str, Any]:
+        return super()._snapshot() | {
+            "process": self._gp.snapshot(),
+            "samples": self._samples.snapshot(),
+            "noise": self._noise,
+            "learned_at": self._learned_at,
+            "learning_due": self._learning_due,
+            "n_checks": self._n_checks,
+            "check_due": self._check_due,
+            "contradicted": self._contradicted,
+        }
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        kernel, wild = self._gp.kernel, ()
+        for event in self._log:
+            if event[0] == "learned":
+                learned = checked_learned(event[1])
+                if "smoothness" in learned:
+                    kernel = of_smoothness(kernel, learned["smoothness"])
+                kernel, wild = kernel.clone_with_theta(learned["theta"]), learned.get("wild", ())
+        self.surrogate_.process_ = gp = self._gp.after(snapshot["process"], kernel)
+        self._samples = Samples.of(snapshot["samples"], len(gp.observed), dict(wild))
+        self._noise = float(snapshot["noise"])
+        self._learned_at, self._learning_due = snapshot["learned_at"], snapshot["learning_due"]
+        self._n_checks, self._check_due = snapshot["n_checks"], snapshot["check_due"]
+        self._contradicted = snapshot["contradicted"]
+
     def _expected(self, pending: Iterable[Any] | None = None) -> GaussianProcess:
         """The process itself, or a copy that has seen what pending queries should answer."""
         pending = list(self._pending if pending is None else pending)
@@ -802,6 +832,26 @@ class Samples:
         self.share: list[float] = []
         self.shared: list[SharedNoise] = []
         self.factors: dict[int, float] = {}
+
+    @classmethod
+    def of(cls, snapshot: dict[str, Any], n_functionals: int, factors: dict[int, float]) -> Samples:
+        """Return the samples of a snapshot, of functionals that are as many."""
+        out, shared = cls(), snapshot["shared"]
+        columns = [np.asarray(snapshot[name]).tolist() for name in SAMPLE]
+        out.functional, out.reward, out.alpha, out.share = columns
+        out.shared = [SharedNoise(np.array(i), np.array(C)) for i, C in shared]
+        out.factors = factors
+        known = set(out.functional) == {*range(n_functionals)}
+        if not (
+            known and {*map(len, columns)} == {len(out)} and factors.keys() <= {*range(len(out))}
+        ):
+            raise ValueError(f"samples are not of {n_functionals} functionals")
+        return out
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all of them as arrays."""
+        out: dict[str, Any] = {name: np.array(getattr(self, name)) for name in SAMPLE}
+        return out | {"shared": [(each.numbers, each.covariance) for each in self.shared]}
 
     def __len__(self) -> int:
         return len(self.reward)

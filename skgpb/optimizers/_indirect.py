@@ -42,6 +42,7 @@ from skgpb.optimizers._inputs import check_unnamed
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._run import PricedRunner
 from skgpb.optimizers._sides import NamedQueries
+from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.optimizers._targets import PointTargets
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 from skgpb.surrogate.likelihood import (
@@ -428,6 +429,25 @@ class BaseIndirectOptimizer(
         self._spent += query.cost
         self._history.append((query.box, reward, float(mean), float(std), query.a, query.cost))
         self._observed(query, reward, alpha)
+
+    def _snapshot(self) -> dict[str, Any]:
+        return super()._snapshot() | {
+            "surrogate": self.surrogate_.snapshot(),
+            "answers": columns_of(self._answers),
+            "points": self._points,
+            "spent": self._spent,
+            "n_learned": self._n_learned,
+            "learned_at": self._learned_at,
+            "learning_due": self._learning_due,
+        }
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        self.surrogate_.restore(snapshot["surrogate"])
+        self._answers, self._points = rows_of(snapshot["answers"]), snapshot["points"]
+        self._spent, self._n_learned = snapshot["spent"], snapshot["n_learned"]
+        self._learned_at, self._learning_due = snapshot["learned_at"], snapshot["learning_due"]
+        self._measure()
 
     def _learn(self) -> None:
         """Learn the units of the answers, the hyperparameters of f's prior, unknown noise."""

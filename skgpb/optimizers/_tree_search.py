@@ -205,7 +205,21 @@ class PartitionSearch(RegionSearch[Cell]):
         self._gp.sizes = self.domain_.sizes
         self._gp.evaluate_afresh()
         self._relearned()
-        self._gp.track(self.domain_.blocks(0, 1))
+        self._track()
+
+    def _snapshot(self) -> dict[str, Any]:
+        return super()._snapshot() | {"partition": self.domain_.snapshot()}
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        self.domain_.restore(snapshot["partition"], self._round)
+        self._track()
+        self._relearned()
+
+    def _track(self) -> None:
+        """Follow every leaf, by its slot."""
+        blocks = self.domain_.blocks(0, self._tree.n_nodes)
+        self._gp.track([blocks[node] for node in self._tree.leaves.tolist()])
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         """Deepest level at which cells are split, for a kernel between answers."""

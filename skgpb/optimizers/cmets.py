@@ -270,6 +270,15 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         self._next = set(self._queries.children((0, 0)))
         self._asked_cells: set[tuple[int, int]] = set()
 
+    def _snapshot(self) -> dict[str, Any]:
+        sets = {"leaves": self._leaves, "next": self._next, "asked_cells": self._asked_cells}
+        return super()._snapshot() | {name: sorted(nodes) for name, nodes in sets.items()}
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        self._leaves, self._next = set(snapshot["leaves"]), set(snapshot["next"])
+        self._asked_cells = set(snapshot["asked_cells"])
+
     def _observed(self, query: IndirectCell, reward: float, alpha: float) -> None:
         """Update the tree at the queried cell."""
         node = (query.depth, query.index)

@@ -238,6 +238,19 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         self._n_fitted, self._played = len(y), [X]
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
+    def _snapshot(self) -> dict[str, Any]:
+        campaigns = [(list(each._log), each._snapshot()) for each in self.optimizers_]
+        return super()._snapshot() | {"campaigns": campaigns}
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        for optimizer, (log, own) in zip(self.optimizers_, snapshot["campaigns"], strict=True):
+            optimizer._log = log
+            optimizer._restore(own)
+        first = [event[1] for event in self._log[:1] if event[0] == "fit" and self._n_fitted]
+        told = [event[1].points for event in self._log if event[0] == "tell"]
+        self._played = [*(first or self._played), *told]
+
     @locked
     def _finish_replay(self) -> None:
         """Let the campaigns go on by themselves as well."""

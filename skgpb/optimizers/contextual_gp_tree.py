@@ -37,6 +37,7 @@ from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import Guarantee
+from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
 from skgpb.optimizers._contexts import InContexts
@@ -423,6 +424,23 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         self._start_surrogate(prior, joint.block(0).shape[1])
         self._relearned()
 
+    def _snapshot(self) -> dict[str, Any]:
+        horizon, guard, bars = vars(self._horizon), vars(self._guard), self._gp.tracked.snapshot()
+        more = {"horizon": horizon, "guard": guard, "refined": self._refined, "bars": bars}
+        return super()._snapshot() | {"partition": self.domain_.joint.snapshot()} | more
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        self._take_horizon(Horizon(**snapshot["horizon"]))
+        super()._restore(snapshot)
+        partition = snapshot["partition"]
+        self.domain_.joint.restore(partition, self._round)
+        self._parent_of = self._tree.parent.tolist()
+        self._bar = {node: i for i, node in enumerate(partition["splits"].tolist())}
+        bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
+        self._gp.track([bars[i] for i in range(len(self._bar))])
+        self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
+        self._relearned()
+
     def _query_kernel(self, d: int) -> Kernel:
         """Covariance between the answers that the oracle returns."""
         box = self.bounds_ if hasattr(self, "bounds_") else np.tile([0.0, 1.0], (d, 1))
@@ -433,11 +451,16 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         before = self._horizon
         if t <= before.n:
             return
-        self._horizon = before.at(t, self.anytime, type(self).__name__)
+        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
         if self._horizon.n != before.n:
-            self._constants = self._constants.renewed(self._horizon.n)
-            self.domain_.max_depth = self._constants.max_depth
             self._relearned()
+
+    def _take_horizon(self, horizon: Horizon) -> None:
+        """Let the constants be those of a horizon."""
+        if horizon.n != self._horizon.n:
+            self._constants = self._constants.renewed(horizon.n)
+            self.domain_.max_depth = self._constants.max_depth
+        self._horizon = horizon
 
     def _has_room(self, leaves: int) -> bool:
         return self._guard.admits(self._tree, leaves, self.max_active, self._round)

@@ -265,6 +265,20 @@ class GPTreeOptimizer(PartitionSearch):
         self._horizon, self._guard, self._refined = Horizon(int(self.horizon)), Guard(), False
         super()._begin()
 
+    def _snapshot(self) -> dict[str, Any]:
+        horizon, guard = vars(self._horizon), vars(self._guard)
+        more = {"horizon": horizon, "guard": guard, "refined": self._refined}
+        return super()._snapshot() | more
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        self._take_horizon(Horizon(**snapshot["horizon"]))
+        super()._restore(snapshot)
+        self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
+
+    def _track(self) -> None:
+        """Follow every cell, by its number."""
+        self._gp.track(self.domain_.blocks(0, self._tree.n_nodes))
+
     @property
     @locked
     def horizon_(self) -> int:
@@ -283,11 +297,16 @@ class GPTreeOptimizer(PartitionSearch):
         before = self._horizon
         if t <= before.n:
             return
-        self._horizon = before.at(t, self.anytime, type(self).__name__)
+        self._take_horizon(before.at(t, self.anytime, type(self).__name__))
         if self._horizon.n != before.n:
-            self._constants = self._constants.renewed(self._horizon.n)
-            self.domain_.max_depth = self._constants.max_depth
             self._relearned()
+
+    def _take_horizon(self, horizon: Horizon) -> None:
+        """Let the constants be those of a horizon."""
+        if horizon.n != self._horizon.n:
+            self._constants = self._constants.renewed(horizon.n)
+            self.domain_.max_depth = self._constants.max_depth
+        self._horizon = horizon
 
     def _theory_beta(self, t: int) -> float:
         return self._constants.beta(self._guaranteed.failure_probability)

@@ -157,3 +157,11 @@ class GPTSOptimizer(BaseUCBOptimizer):
     def _relearned(self) -> None:
         super()._relearned()
         self._gain = information_gain_function(self)
+
+    def _snapshot(self) -> dict[str, Any]:
+        return super()._snapshot() | {"gain": self._gain.snapshot()}
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        self._gain = information_gain_function(self)
+        self._gain.restore(snapshot["gain"])

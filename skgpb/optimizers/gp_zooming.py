@@ -531,10 +531,32 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         prior = self._query_kernel(d)
         of_points = PriorOfPoints(prior, self.space_)
         self._exponent = smoothness_exponent(of_points, self.bounds_)
-        first = self._block(self.domain_.ball(0))
-        self._start_surrogate(prior, first.shape[1])
+        n_columns = self._block(self.domain_.ball(0)).shape[1]
+        self._start_surrogate(prior, n_columns)
         self._find_constants()
-        self._gp.track([first])
+        self._track()
+
+    def _snapshot(self) -> dict[str, Any]:
+        names = ("guarded", "exhausted", "refined", "settled", "following")
+        return (
+            super()._snapshot()
+            | {"balls": self.domain_.snapshot(), "horizon": vars(self._horizon)}
+            | {name: getattr(self, f"_{name}", None) for name in names}
+        )
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        self.domain_.restore(snapshot["balls"])
+        self._guarded, self._exhausted = snapshot["guarded"], snapshot["exhausted"]
+        self._refined, self._settled = snapshot["refined"], np.array(snapshot["settled"])
+        self._following, self._horizon = snapshot["following"], Horizon(**snapshot["horizon"])
+        self._find_constants()
+        self._track()
+
+    def _track(self) -> None:
+        """Follow every ball, by its number."""
+        balls = [self.domain_.ball(i) for i in range(len(self.domain_))]
+        self._gp.track([self._block(ball) for ball in balls])
 
     def _make_balls(self, d: int) -> Balls:
         counts, at_center = self._counts(d), self.feedback == "center"

@@ -263,6 +263,12 @@ class GPOOOptimizer(PartitionSearch):
         self._count_rows(self._checked_again(query, None, None)[0], int(numbers[0]))
         return False
 
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        told = [event[1:] for event in self._log if event[0] == "rows"]
+        self._n_rows = {(q.depth, q.index): n for q, n in told if isinstance(q, Cell)}
+        self._gp.lazily = self._room <= 0
+
     def _is_scarce(self, node: int) -> bool:
         """Return whether a cell is known to have too few rows."""
         cell = int(self._tree.depth[node]), int(self._tree.index[node])

@@ -213,6 +213,19 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
         answers.relearn(center, scale)
         self.answers_ = answers
 
+    def _snapshot(self) -> dict[str, Any]:
+        answers = {"theta": self._gp.kernel.theta, "process": self._gp.snapshot()}
+        return super()._snapshot() | {"of_answers": answers}
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        answers, kernel = snapshot["of_answers"], self._gp.kernel
+        if not np.array_equal(answers["theta"], kernel.theta):
+            kernel = kernel.clone_with_theta(answers["theta"])
+        self.answers_ = self._make_answers(kernel)
+        self.answers_.process_ = self._gp.after(answers["process"])
+        self._gp.track(self._queries.rows)
+
     def _incumbent(self) -> float:
         """Largest posterior mean of g at the queries told so far."""
         if not len(self._gp.observed):

@@ -688,6 +688,31 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         # A kernel that does not take the rows says so before anything is evaluated.
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
 
+    def _snapshot(self) -> dict[str, Any]:
+        sets, more = (self.domain_, self.targets_), {}
+        if self._entered is not None:
+            more = {"context": self.domain_.context, "entered_at": self._entered[1]}
+        return (
+            super()._snapshot()
+            | {"sets": [each.snapshot() for each in sets], "candidates_at": self._candidates_at}
+            | {"spent": self._spent, "spent_on_wanted": self._wanted.spent}
+            | more
+        )
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        if "context" in snapshot:
+            context = np.array(snapshot["context"], dtype=np.float64)
+            queries, targets = (each.within(context) for each in self._sets)
+            self.domain_, self.targets_ = queries, queries if self._pulls else targets
+            self._entered = context.tobytes(), snapshot["entered_at"]
+        for each, kept in zip((self.domain_, self.targets_), snapshot["sets"], strict=True):
+            each.restore(kept)
+        self._candidates_at, self._spent = int(snapshot["candidates_at"]), float(snapshot["spent"])
+        self._wanted.spent = float(snapshot["spent_on_wanted"])
+        self._slope = None
+        self._track()
+
     def _find_prices(self) -> None:
         """Look up prices and noise variances, which may be others from now on."""
         given = self.arms if self.queries is None else self.queries

@@ -38,6 +38,7 @@ from skgpb.optimizers._cutting import (
     tree_arrays,
 )
 from skgpb.optimizers._placement import Sides, best_placed, checked_sides
+from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.utils import Integral, Interval, Real, StrOptions
 
 
@@ -285,6 +286,15 @@ class StoOOOptimizer(FreeChoice[Cell]):
         self._tree = self.domain_.tree
         self._delta = given_diameter(self.diameter, self.max_depth_ + 2)
         self._outside: list[tuple[np.ndarray, float]] = []
+
+    def _snapshot(self) -> dict[str, Any]:
+        more = {"partition": self.domain_.snapshot(), "outside": columns_of(self._outside)}
+        return super()._snapshot() | more
+
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        super()._restore(snapshot)
+        self.domain_.restore(snapshot["partition"], self._round)
+        self._outside = rows_of(snapshot["outside"])
 
     def _default_noise(self) -> float:
         return 0.0  # the width is a worst case over bounded rewards: it knows no variance

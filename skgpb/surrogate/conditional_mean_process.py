@@ -133,6 +133,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     }
 
     process_: GaussianProcess
+    kernel_: Kernel
+    _seen: list[tuple[np.ndarray, ...]]
     _level: float | None  # noise variance to be learned, in units of the scaled targets
 
     def __init__(
@@ -522,6 +524,28 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         out.__dict__["process_"] = self.process_.imagine(list(rows[:, None]), noises)
         return out
 
+    # -- snapshots ----------------------------------------------------------------------------
+
+    @locked
+    def snapshot(self) -> dict[str, Any]:
+        """Return what was observed and learned, as arrays and numbers, for :meth:`restore`."""
+        seen = [np.concatenate(parts) for parts in zip(*self._seen, strict=True)]
+        learned = {"theta": self.kernel_.theta, "level": self._level}
+        return learned | {"seen": seen, "process": self.process_.snapshot()}
+
+    @locked
+    def restore(self, snapshot: dict[str, Any]) -> Self:
+        """Take over what another process of these parameters knows; what is tracked stays so."""
+        kernel, theta = self.kernel_, np.array(snapshot["theta"])
+        if not np.array_equal(theta, kernel.theta):
+            kernel = kernel.clone_with_theta(theta)
+        self.process_ = self.process_.after(snapshot["process"], kernel)
+        self.process_.track(self._tracked_rows)
+        self.kernel_, self._level = kernel, snapshot["level"]
+        self._own_share, self._roots = float(kernel.model_noise()), {}
+        self._seen = [tuple(map(np.array, snapshot["seen"]))] if snapshot["seen"] else []
+        return self
+
     # -- inside -----------------------------------------------------------------------------
 
     def _prepared(self) -> IndirectKernel:
@@ -535,9 +559,9 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
                 kernel.base = ConstantKernel(1.0) * RBF(1.0)
             # The kernel's own error, in units of the scaled targets.
             self._own_share = float(kernel.model_noise())
-            self._seen: list[tuple[np.ndarray, ...]] = []
+            self._seen = []
             self._level = None
-            self.kernel_: Kernel = kernel
+            self.kernel_ = kernel
         return self.kernel_
 
     @property

@@ -452,6 +452,53 @@ class GaussianProcess:
             if i not in apart:
                 self._position.setdefault(key_of(functionals[i]), i)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return what was observed, and the units, as arrays and numbers, for :meth:`after`."""
+        merged = self.merged()
+        return {
+            "observed": self.observed.snapshot(),
+            "units": (self.offset, self.scale),
+            **{name: getattr(merged, name) for name in ("y", "noise", "counts", "square", "log")},
+            "shared": [(each.numbers, each.covariance) for each in merged.shared],
+        }
+
+    def after(self, snapshot: dict[str, Any], kernel: Kernel | None = None) -> Self:
+        """Return a process that has observed what another one had, in one factorisation.
+
+        It tracks nothing.
+
+        Parameters
+        ----------
+        snapshot : dict
+            What :meth:`snapshot` of a process over the same rows has returned.
+        kernel : Kernel, default=None
+            Its kernel; None for that of this process.
+
+        Raises
+        ------
+        ValueError
+            Where these are no observations of such a process.
+        """
+        observed = Functionals.of_snapshot(snapshot["observed"], self.n_columns)
+        out = type(self)(kernel or self.kernel, self.n_columns, self.origin, self.sizes)
+        out.offset, out.scale = map(float, snapshot["units"])
+        y, noise = (np.array(snapshot[name], dtype=np.float64) for name in ("y", "noise"))
+        counts, n = np.array(snapshot["counts"], dtype=np.intp), len(observed)
+        shared = [SharedNoise(np.array(i), np.array(C)) for i, C in snapshot["shared"]]
+        fits = (
+            y.shape == noise.shape == counts.shape == (n,)
+            and np.isfinite([*y, *noise, out.offset, out.scale]).all()
+            and (noise >= 0.0).all()
+            and (counts > 0).all()
+            and out.scale > 0.0
+            and all(((each.numbers >= 0) & (each.numbers < n)).all() for each in shared)
+        )
+        if not fits:
+            raise ValueError(f"these are no answers about {n} functionals")
+        square, log_terms = float(snapshot["square"]), float(snapshot["log"])
+        out.restore(observed, Merged(y, noise, counts, square, log_terms, shared))
+        return out
+
     def merged(self) -> Merged:
         """One merged observation for each distinct functional, in units of the process."""
         posterior = self.posterior

@@ -21,7 +21,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import exp, log, sqrt
 from typing import Any
 
@@ -216,9 +215,9 @@ def _stationary_parts(kernel: Kernel) -> list[Kernel]:
     )
 
 
-def information_gain_function(optimizer: Any) -> Callable[[int], float]:
+def information_gain_function(optimizer: Any) -> GainOfRound:
     """Resolve ``information_gain`` of an optimizer over arms: gamma_t as a function of t."""
-    return _Gain(optimizer)
+    return GainOfRound(optimizer)
 
 
 def norm_bound_beta(B: float, share: float, gain: float, log_odds: float) -> float:
@@ -249,8 +248,14 @@ def norm_bound_beta(B: float, share: float, gain: float, log_odds: float) -> flo
     return width * width
 
 
-class _Gain:
-    """gamma_t, computed from the arms only once it is asked for."""
+class GainOfRound:
+    """gamma_t, computed from the arms only once it is asked for.
+
+    Parameters
+    ----------
+    optimizer : Search
+        Its kernel, arms and noise are those of the moment.
+    """
 
     def __init__(self, optimizer: Any) -> None:
         self._spec = optimizer.information_gain
@@ -262,7 +267,16 @@ class _Gain:
         if isinstance(self._spec, str) and self._spec == "order":
             _stationary_parts(self._kernel)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return what it was made of, which may have changed since."""
+        return {"arms": self._arms, "alpha": self._alpha}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Be made of what another one of the same kernel was made of."""
+        self._arms, self._alpha = snapshot["arms"], float(snapshot["alpha"])
+
     def __call__(self, t: int) -> float:
+        """Return gamma_t."""
         if callable(self._spec):
             return check_callable_value(self._spec, t, "information_gain")
         if self._spec == "order":

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skgpb import EIOptimizer, GPOOOptimizer, GPUCBOptimizer, file_lock
-from skgpb.exceptions import LoadError, ReplayWarning
+from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
 from skgpb.experiments.export import as_csv, as_excel, write_table
 from skgpb.experiments.sides import Side, shown
@@ -182,8 +182,9 @@ def test_regions_lose_no_number_when_an_answer_is_corrected(tmp_path):
     assert Experiment(run.path).history() == after
     for entry in run.pending():
         assert run.tell(0.1, entry["query"])["query"] == entry["query"]
-    with pytest.warns(ReplayWarning):  # after a correction other cells would have been asked
-        assert len(GPOOOptimizer.load(run.path).history_) == 11
+    assert len(GPOOOptimizer.load(run.path).history_) == 11
+    with pytest.raises(LoadError, match="chose other queries"):  # the correction changes them
+        GPOOOptimizer.load(run.path, verify=True)
 
 
 def test_past_data_start_a_run_and_can_be_corrected(tmp_path):

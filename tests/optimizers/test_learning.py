@@ -203,7 +203,8 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
     assert len(searches) == sum(n >= 4 for n in expected)
 
 
-def test_a_loaded_run_does_not_learn_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_loaded_run_does_not_learn_again(verify, tmp_path, monkeypatch):
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, random_state=0)
     play(optimizer, 18)
     optimizer.save(tmp_path / "run")
@@ -213,7 +214,7 @@ def test_a_loaded_run_does_not_learn_again(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(skgpb.surrogate.likelihood, "most_probable", never)
-        resumed = EIOptimizer.load(tmp_path / "run")
+        resumed = EIOptimizer.load(tmp_path / "run", verify=verify)
         assert resumed.alpha_ == optimizer.alpha_
         assert resumed.surrogate_.kernel_ == optimizer.surrogate_.kernel_
     # From here on it does.
@@ -333,8 +334,11 @@ def test_an_answer_is_taken_whole_although_learning_fails(name, tmp_path):
     resumed = type(optimizer).load(tmp_path / "run", **again)
     assert hyperparameters(resumed) == hyperparameters(optimizer)
     corners = optimizer.bounds_.T
-    assert_array_equal(resumed.predict(corners), optimizer.predict(corners))
-    assert resumed.ask() == optimizer.ask()
+    assert_allclose(resumed.predict(corners), optimizer.predict(corners), rtol=1e-10)
+    repeated = type(optimizer).load(tmp_path / "run", verify=True, **again)
+    assert hyperparameters(repeated) == hyperparameters(optimizer)
+    assert_array_equal(repeated.predict(corners), optimizer.predict(corners))
+    assert resumed.ask() == repeated.ask() == optimizer.ask()
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNING if name != "campaigns"])

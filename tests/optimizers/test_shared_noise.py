@@ -185,12 +185,15 @@ def test_a_run_is_saved_and_goes_on(cls, tmp_path):
         optimizer.tell(optimizer.ask(), [0.1, 0.2, 0.3], SHARED)
         optimizer.ask(2)
         optimizer.save(tmp_path / "run")
-        twins = [cls.load(tmp_path / "run"), pickle.loads(pickle.dumps(optimizer))]
-        twins.append(optimizer.repeated(optimizer.events_))
+        twins = [cls.load(tmp_path / "run"), cls.load(tmp_path / "run", verify=True)]
+        twins += [pickle.loads(pickle.dumps(optimizer)), optimizer.repeated(optimizer.events_)]
         for twin in twins:
             np.testing.assert_array_equal(twin.history_, optimizer.history_)
             assert twin.ask(3) == optimizer.ask(3) and twin.recommend() == optimizer.recommend()
-            np.testing.assert_array_equal(twin.predict(TARGETS), optimizer.predict(TARGETS))
+            # A file is factorised in another order.
+            digits = {"rtol": 1e-10, "atol": 1e-12} if twin is twins[0] else {"rtol": 0}
+            predictions = twin.predict(TARGETS), optimizer.predict(TARGETS)
+            np.testing.assert_allclose(*predictions, **digits)
         np.testing.assert_array_equal(clone(optimizer).alpha, optimizer.alpha)
 
 

@@ -1,0 +1,180 @@
+"""Snapshots, which files of runs have beside the log: loading decides nothing again."""
+
+import numpy as np
+import pytest
+from cases import CASES, INDIRECT
+from numpy.testing import assert_allclose, assert_array_equal
+from runs import document_of, optimizer, peak, with_document, without_member
+from sklearn.gaussian_process.kernels import RBF
+from trajectories import NAMES, game, numbers_of
+
+from skgpb import GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer, GPZoomingOptimizer
+from skgpb.exceptions import LoadError
+from skgpb.optimizers._files import SavedRuns
+from skgpb.surrogate import GaussianProcess
+
+# A rule that is a function is in no file.
+SAVED = [name for name in NAMES if "rule-of" not in name and not name.startswith("even")]
+SNAPSHOT = "snapshot.json"
+
+
+def saved(run, path):
+    """Write a run to a file, without its functions; what to load it with."""
+    functions = {}
+    while True:
+        try:
+            run.save(path, omit=list(functions))
+            return functions
+        except TypeError as error:
+            name = str(error).split(".")[0].split(" ")[0]
+            functions[name] = getattr(run, name)
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_loading_chooses_and_learns_nothing_again(name, tmp_path, monkeypatch):
+    run, answer, asked, _ = game(name)
+    for _ in range(12):
+        query = run.ask(**asked)
+        run.tell(query, answer(query))
+    pending = run.ask(**asked)
+    functions = saved(run, tmp_path / "run")
+    with monkeypatch.context() as patched:
+        patched.delattr(SavedRuns, "_repeat")
+        loaded = type(run).load(tmp_path / "run", **functions)
+    for field in run.history_.dtype.names:
+        assert_array_equal(loaded.history_[field], run.history_[field])
+    assert [each[0] for each in loaded.events_] == [each[0] for each in run.events_]
+    assert loaded.pending_ == run.pending_ == [pending]
+    for _ in range(3):
+        asked_for = [each.ask(**asked) for each in (loaded, run)]
+        assert_allclose(*map(numbers_of, asked_for), rtol=1e-9, atol=1e-9)
+        for each, query in zip((loaded, run), asked_for, strict=True):
+            each.tell(query, answer(asked_for[1]))
+    assert_allclose(loaded.history_["std"], run.history_["std"], rtol=1e-9, atol=1e-9)
+
+
+def test_every_class_of_the_cases_is_among_them():
+    assert {name.split(":")[1] for name in SAVED} >= CASES.keys() | INDIRECT.keys()
+
+
+def test_the_posterior_is_factorised_once(tmp_path, monkeypatch):
+    arms = np.random.default_rng(0).random((60, 2))
+    run = GPUCBOptimizer(RBF(0.1), arms=arms, alpha=0.1, random_state=0)
+    run.run(peak, 50)
+    run.save(tmp_path / "run")
+    sizes, append = [], GaussianProcess._append
+
+    def counted(self, new, *arguments):
+        sizes.append(len(new))
+        return append(self, new, *arguments)
+
+    monkeypatch.setattr(GaussianProcess, "_append", counted)
+    GPUCBOptimizer.load(tmp_path / "run")
+    assert sizes == [len(run._gp.observed)]
+    assert sizes[0] > 20
+
+
+def test_a_query_is_written_once(tmp_path):
+    run = GPUCBOptimizer(RBF(0.2), arms=[[0.0], [1.0]], alpha=0.1, random_state=0)
+    run.run(lambda query: float(query.points.sum()), 20)
+    run.save(tmp_path / "run")
+    queries = [event[1]["query"] for event in document_of(tmp_path / "run")["events"]]
+    assert sum(isinstance(each, str) for each in queries) == 2
+    assert [each for each in queries if not isinstance(each, str)] == [
+        int(query.index != run.events_[0][1].index)
+        for i, (_, query, *_) in enumerate(run.events_)
+        if not isinstance(queries[i], str)
+    ]
+
+
+def test_a_log_that_was_changed_is_repeated(tmp_path):
+    path, run = tmp_path / "run", optimizer(alpha=0.01)
+    run.run(peak, 8)
+    run.save(path)
+
+    def corrected(document):
+        told = [event for event in document["events"] if event[0] == "tell"]
+        told[-1][2] += 1.0
+
+    with_document(path, corrected)
+    loaded = GPOOOptimizer.load(path)
+    assert loaded.history_["reward"][-1] == run.history_["reward"][-1] + 1.0
+    changed = abs(loaded.predict([[0.2], [0.8]]) - run.predict([[0.2], [0.8]]))
+    assert changed.max() > 1e-3
+
+
+def test_files_of_others_need_no_snapshot(tmp_path):
+    path, run = tmp_path / "run", optimizer(alpha=0.01)
+    run.run(peak, 8)
+    run.save(path)
+    without_member(path, SNAPSHOT)
+    loaded = GPOOOptimizer.load(path)
+    assert_array_equal(loaded.history_, run.history_)
+    assert_array_equal(loaded.predict([[0.3]]), run.predict([[0.3]]))
+
+
+def _within(state, *names):
+    """Return the value of an entry of a snapshot, and the pair that has it."""
+    for name in names:
+        pair = next(pair for pair in state["dict"] if pair[0] == name)
+        state = pair[1]
+    return pair
+
+
+@pytest.mark.parametrize(
+    ("cls", "settings", "names", "value"),
+    [
+        (GPOOOptimizer, {}, ["process", "observed", "rows"], {"floats": [0.5], "shape": [1, 1]}),
+        (GPOOOptimizer, {}, ["process", "y"], {"floats": [0.5], "shape": [1]}),
+        (GPOOOptimizer, {}, ["process", "noise"], {"floats": [-1.0] * 6, "shape": [6]}),
+        (GPOOOptimizer, {}, ["process", "units"], [0.0, {"float": "nan"}]),
+        (GPOOOptimizer, {}, ["samples", "functional"], {"floats": [7.0] * 6, "shape": [6]}),
+        (GPOOOptimizer, {}, ["partition", "splits"], {"floats": [1e6], "shape": [1]}),
+        (GPOOOptimizer, {}, ["partition", "n_evaluations"], {"floats": [1e9], "shape": [1]}),
+        (GPOOOptimizer, {}, ["history"], []),
+        (GPOOOptimizer, {}, ["pending"], 5),
+        (GPUCBOptimizer, {}, ["sets"], []),
+        (GPUCBOptimizer, {}, ["candidates_at"], None),
+        (GPTreeOptimizer, {"horizon": 9}, ["horizon"], {"dict": [["n", 9], ["m", 9]]}),
+        (
+            GPZoomingOptimizer,
+            {"horizon": 9},
+            ["balls", "covering", "region"],
+            {"floats": [0.1, 0.3], "shape": [1, 2]},
+        ),
+        (GPZoomingOptimizer, {"horizon": 9}, ["balls", "parent"], [-1, 0, 0, 0]),
+    ],
+)
+def test_snapshots_that_cannot_be_are_refused(cls, settings, names, value, tmp_path):
+    path = tmp_path / "run"
+    run = cls(RBF(0.2), bounds=[(0, 1)], alpha=0.01, random_state=0, **settings)
+    run.run(peak, 6)
+    run.save(path)
+
+    def change(document):
+        _within(document["state"], *names)[1] = value
+
+    with_document(path, change, SNAPSHOT)
+    with pytest.raises(LoadError, match="cannot be loaded as a saved run"):
+        cls.load(path)
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
+def test_wild_answers_stay_wild(tmp_path):
+    run = GPUCBOptimizer(bounds=[(0, 1)], n_candidates=60, random_state=0)
+    rng = np.random.default_rng(0)
+    for i in range(40):
+        query = run.ask()
+        reward = float(np.sin(6.0 * query.points).sum() + 0.1 * rng.normal())
+        run.tell(query, reward + 30.0 * (i == 25))
+    assert run._samples.factors
+    run.save(tmp_path / "run")
+    loaded = GPUCBOptimizer.load(tmp_path / "run")
+    assert loaded._samples.factors == run._samples.factors
+    X = np.linspace(0, 1, 7)[:, None]
+    for _ in range(30):
+        query = run.ask()
+        assert loaded.ask() == query
+        for each in (run, loaded):
+            each.tell(query, float(np.sin(6.0 * query.points).sum()))
+        assert_allclose(loaded.predict(X), run.predict(X), rtol=1e-8, atol=1e-8)
