@@ -1,44 +1,45 @@
-"""Every warning and error class that skgpb raises of its own."""
+"""All warning and error classes of skgpb."""
 
 from __future__ import annotations
 
 
 class NumericalWarning(RuntimeWarning):
-    """Digits were lost: jitter was added, a variance clipped, or means are less exact than said.
+    """Digits were lost: jitter was added, a variance was clipped, or means are inaccurate.
 
-    The message says how much. The policy, in one sentence: the smallest of 1e-10, 1e-9, ...,
-    1e-4 times the largest prior variance that makes the factorisation succeed is added to the
-    noise variance of the observations concerned; beyond 1e-4 ``numpy.linalg.LinAlgError`` is
-    raised and nothing is changed. What is too little grows with what rounding did to variances
-    so far. Where the smallest is too little, all observations with less noise take part.
+    The message says how much. If a factorisation fails, the smallest sufficient multiple 1e-10,
+    1e-9, ..., 1e-4 of the largest prior variance is added as jitter to the noise variance of the
+    observations concerned. If 1e-4 is not sufficient, ``numpy.linalg.LinAlgError`` is raised and
+    nothing changes. The threshold grows with the rounding errors of variances so far. If the
+    smallest jitter is not sufficient, it is added to all observations with less noise.
 
-    It covers what the prior knows for certain, as f(0) under ``DotProduct(0.0)``: answers with
-    noise change nothing there, exact ones take jitter, and where no prior variance is above
-    zero, or above what floating-point numbers can divide by, exact answers are refused.
+    The same holds for values that the prior knows for certain, such as f(0) under
+    ``DotProduct(0.0)``: noisy answers change nothing there, and exact answers get jitter. Exact
+    answers raise an error if no prior variance is above zero, or too small to divide by.
 
-    Variances are clipped at zero in silence within 1e-6 of the largest prior variance, and means
-    may be moved by rounding in silence by 1e-6 prior deviations or ten of their own.
+    There is no warning if a variance is clipped at zero by at most 1e-6 of the largest prior
+    variance, or if rounding moves a mean by at most 1e-6 prior standard deviations, or ten
+    standard deviations of the noise.
     """
 
 
 class RefinementWarning(UserWarning):
-    """A partition is refined no further, to keep the tree affordable or because it was told so."""
+    """A partition is not refined further, to limit the cost or because of a parameter."""
 
 
 class BudgetWarning(UserWarning):
-    """More evaluations were asked for than the constants of an algorithm are meant for."""
+    """A run has more evaluations than the constants of its algorithm are valid for."""
 
 
 class AllocationWarning(UserWarning):
-    """An allocation was told that costs more than the budget; its answers were taken."""
+    """A told allocation costs more than the budget. Its answers are used."""
 
 
 class EvaluationWarning(UserWarning):
-    """Some evaluations of an objective failed; the run went on without them."""
+    """Some evaluations of an objective failed. The run continued without them."""
 
 
 class LearningWarning(UserWarning):
-    """Learning hyperparameters failed; the answer was taken and those in use were kept."""
+    """Learning failed. The answer is used, and the hyperparameters stay the same."""
 
 
 class ModelWarning(UserWarning):
@@ -46,11 +47,11 @@ class ModelWarning(UserWarning):
 
 
 class PendingWarning(UserWarning):
-    """A query that ``ask`` returned several times is told several times: workers shared it."""
+    """``tell`` got several answers to a query that ``ask`` had returned to several workers."""
 
 
 class ReplayWarning(UserWarning):
-    """A saved run was loaded whose queries come out otherwise than they did when it was saved."""
+    """Replaying a saved run chose other queries than the file has."""
 
 
 class ApproximationWarning(UserWarning):
@@ -62,25 +63,24 @@ class GuaranteeWarning(UserWarning):
 
 
 class AllPendingError(ValueError):
-    """All possible queries are being evaluated: an answer has to be told first."""
+    """All queries are pending. Tell an answer before the next ``ask``."""
 
 
 class LoadError(ValueError):
-    """A file holds no run that can be continued; the message says why.
+    """A file cannot be loaded as a run. The message says why.
 
-    Whatever is wrong with what a file contains ends in this error: it is damaged, no saved run,
-    one of another class or of a later version, too large, or its parts do not fit together. A file
-    that cannot be opened is an ``OSError``, as everywhere.
+    The file may be damaged, too large, inconsistent, not a saved run, or a run of another class or
+    of a later version. A file that cannot be opened raises an ``OSError``.
     """
 
 
 class PrivacyBudgetError(ValueError):
-    """An answer would spend more privacy than is left; it was not given."""
+    """An answer would exceed the privacy budget, and was not given."""
 
 
 class DatabaseError(RuntimeError):
-    """A database did not answer; the message says why, without any credentials."""
+    """A database did not answer. The message gives the reason without credentials."""
 
 
 class ScansSpentError(RuntimeError):
-    """A query would read a table once more than it may be read; it was not made."""
+    """A query would exceed the allowed number of reads of a table, and was not made."""

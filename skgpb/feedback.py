@@ -110,7 +110,7 @@ class Estimate(NamedTuple):
 
 
 def from_counts(successes: ArrayLike, trials: ArrayLike, *, stabilize: bool = True) -> Answer:
-    r"""Turn k successes in n trials into a reward and its noise variance.
+    r"""Convert k successes in n trials to a reward and its noise variance.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def from_counts(successes: ArrayLike, trials: ArrayLike, *, stabilize: bool = Tr
 
 
 def from_rate(events: ArrayLike, exposure: ArrayLike = 1.0, *, stabilize: bool = True) -> Answer:
-    r"""Turn a number of events into a reward and its noise variance, for a rate.
+    r"""Convert a number of events to a reward and its noise variance, for a rate.
 
     Parameters
     ----------

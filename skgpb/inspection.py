@@ -19,7 +19,7 @@ MOST_PAIRS = 2_000
 
 
 def feature_effects(optimizer: Any, n_samples: int = 200) -> Bunch:
-    r"""Return by how much f varies with each feature alone, in units of the reward.
+    r"""Return the standard deviation of f with each feature alone, in units of the reward.
 
     A feature is changed at random, the others stay: the effect is the root of
 

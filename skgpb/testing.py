@@ -64,7 +64,7 @@ def _with_names(bounds: Any) -> dict[str, Any]:
 
 
 class OptimizerContract:
-    """The laws of ask and tell, on which users of any optimizer may rely.
+    """Tests of the rules of ask and tell that every optimizer has to follow.
 
     Derive a class of tests from it, say in :meth:`make` which optimizer is meant, and let pytest
     run it. The other hooks have defaults that suit optimizers whose queries have ``points`` in a
@@ -695,7 +695,7 @@ class OptimizerContract:
 
 
 class KernelContract:
-    """The laws of a covariance, on which the posterior relies for any kernel of feedback.
+    """Tests of the properties that the posterior needs of any feedback kernel.
 
     Derive a class of tests from it, say in :meth:`make` which kernel is meant and in :meth:`rows`
     of what, and let pytest run it.

@@ -379,7 +379,7 @@ def gp_tree_bound(
 
 
 def gp_tree_gaps(variation: ArrayLike, slack: ArrayLike = 0.0) -> NDArray[np.float64]:
-    r"""How far below the optimum cells that are asked may be, Lemma 1 of [Shekhar2018]_.
+    r"""Bound on the gap between the optimum and queried cells, Lemma 1 of [Shekhar2018]_.
 
     :math:`4 V_{h-1} + V_h`, the inequality (d) of its proof, and :math:`V_0` of the root. In a
     context, where the parent was refined with a slack,
@@ -409,7 +409,7 @@ def gp_tree_gaps(variation: ArrayLike, slack: ArrayLike = 0.0) -> NDArray[np.flo
 
 
 def zooming_gaps(variation: ArrayLike) -> NDArray[np.float64]:
-    r"""How far below the optimum the centres of balls may be, by the radius that they end with.
+    r"""Bound on the gap between the optimum and ball centres, by their final radius.
 
     A ball of radius r_k was shrunk, and the one that is shrunk is at most
     :math:`3 W(r_{k-1})` below the optimum, by the proof of Lemma 2 of [Shekhar2018]_; the first

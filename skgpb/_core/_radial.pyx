@@ -18,7 +18,7 @@ Distances and widths are rounded to 48 bits of the coordinates, so that equal on
 places are recognised, unless rounding moves a point by more than 1e-13 length scales. Cached values
 depend only on these numbers, so results do not depend on earlier calls, to the last bit.
 
-*How many nodes are enough.* The leaves are mixtures of Gaussians, so that |g(s)| <= g(Re s) <= 1 for
+*How many nodes are enough.* The leaves are mixtures of Gaussians, so |g(s)| <= g(Re s) <= 1 for
 complex s with Re s >= 0. Let differences along an axis lie within L of c, and let those along the
 others contribute at least G to s. Then t -> g(q t^2 + G) is bounded by 1 in the ellipse with foci
 c - L and c + L in which Re q t^2 + G >= 0. With rho the sum of its half axes over L, a rule with n
@@ -259,7 +259,7 @@ cdef void fill_slopes(int kind, double shape, double base, const double* s, Py_s
                       const double* value, double* slope, double* by_shape) noexcept nogil:
     """Differentiate the values by s, and for a rational quadratic also by the logarithm of alpha.
 
-    An exponential has no derivative at s = 0; it is set to 0, since it multiplies a zero difference.
+    An exponential has no derivative at s = 0; 0 is used, since it multiplies a zero difference.
     """
     cdef Py_ssize_t k
     cdef double factor, r

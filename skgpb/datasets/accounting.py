@@ -84,7 +84,7 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 
 def rho_of(epsilon: float, delta: float) -> float:
-    """Convert (epsilon, delta)-differential privacy to the most zCDP that keeps it.
+    """Convert (epsilon, delta)-differential privacy to the largest rho of zCDP that implies it.
 
     Parameters
     ----------

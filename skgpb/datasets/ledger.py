@@ -42,7 +42,7 @@ LARGEST_HEAD = 2**20
 
 
 class PrivacyLedger:
-    """The account of a table, in a file that processes, kills and repeated searches share.
+    """The privacy account of a table, in a file shared by processes and searches.
 
     A ledger is of one column of one table, and counts for every row what was told about its value.
     All that is asked with it adds up: in several :class:`PrivateAverages`, at the same time or one

@@ -39,7 +39,7 @@ WIDEST = 1e9
 
 
 class PrivateAverages:
-    r"""Averages over groups of rows, with the noise that differential privacy asks for.
+    r"""Averages over groups of rows with the noise that differential privacy needs.
 
     All that is ever answered is (epsilon, delta)-differentially private with respect to the value
     of one row, whatever is asked, in any order and depending on answers before. A group that was

@@ -73,7 +73,7 @@ class Allocation(Query):
 
 @dataclass(eq=False, repr=False)
 class AllocationSet:
-    """One arm for each campaign: makes allocations, resolves them, tells their parts and costs.
+    """The set of allocations, one arm for each campaign, with their costs.
 
     Parameters
     ----------

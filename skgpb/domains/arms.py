@@ -239,7 +239,7 @@ class Arm(Query):
 
 
 class ArmSet:
-    """Finitely many functionals: makes queries, recognises them, gives their descriptor rows.
+    """A finite set of functionals: it makes queries, finds them, and has their descriptor rows.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ class Ball(Query):
 
 
 class Balls:
-    """Balls that cover a box: it makes them as queries, and tells its own from others.
+    """Balls that cover a box: it makes queries and finds their balls.
 
     Inside, lengths are in units of the domain's sides, so that the domain is the unit cube.
 

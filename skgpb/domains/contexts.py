@@ -50,7 +50,7 @@ class ContextCell(Cell):
 
 
 class ContextPartition:
-    """A partition of contexts and actions together, whose cells are played in a context.
+    """Partition of contexts and actions together; a query is a cell of actions in a context.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ class Covering(ABC):
 
 
 class ChebyshevCovering(Covering):
-    """Covering by balls of the sup norm, which are boxes: an exact oracle in any dimension.
+    """Covering by balls of the sup norm, which are boxes; exact in any dimension.
 
     The oracle returns the centre of the largest uncovered cell (by volume, ties
     lexicographic) of the grid in which the faces of all balls cut the cube. It never forms that

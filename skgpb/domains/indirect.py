@@ -68,7 +68,7 @@ class IndirectQuery(Query):
 
 
 class IndirectCell(IndirectQuery):
-    """A cell of the query space, asked through its centre at the resolution of its depth.
+    """A cell of the query space, evaluated at its centre with the resolution of its depth.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ DIGITS = 9
 
 
 class MixedPartition(BoxPartition):
-    """K-ary partition of a box in which some sides have separate values.
+    """K-ary partition of a box with integer or categorical sides.
 
     A cell holds a run of the values of such a side, which a cut divides; a single value is not cut.
     The side that is cut is the longest as the kernel measures it, in units of the root's: two

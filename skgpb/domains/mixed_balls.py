@@ -15,7 +15,7 @@ from skgpb.domains.value_ranges import ValueRanges, reach
 
 
 class MixedCovering(ChebyshevCovering):
-    """Covering by balls of the sup norm of what a kernel sees of settings.
+    """Covering by balls of the sup norm in the coordinates that a kernel sees.
 
     Lengths are in units of the sides: two integers are as far apart as they are along theirs, and
     any two categories are at distance 1, so that a ball that was ever halved holds one of them. A

@@ -165,7 +165,7 @@ def readable(value: Any, digits: int = 6) -> str:
 
 
 class PointsQuery(Query):
-    """Points told from outside: the reward is their average.
+    """Points told without being asked; the reward is their average.
 
     Attributes
     ----------

@@ -421,7 +421,7 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
 
 
 class ParameterSpace:
-    """The settings that ``param_distributions`` describes, to search them by code of your own.
+    """Search space of ``param_distributions``, for your own search loop.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ PER_DECADE = 200
 
 
 class Steps(Axis):
-    """A side of a box whose numbers can be set in steps, as a thermostat or a pipette can.
+    """A side of a box with equally spaced values, as on a thermostat or a pipette.
 
     Queries and recommendations are at one of the steps. Values that are told may lie between two
     steps: a measured temperature counts at its true value.

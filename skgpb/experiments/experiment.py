@@ -27,7 +27,7 @@ from skgpb.optimizers import GPOOOptimizer, GPUCBOptimizer
 
 
 class Experiment(KeptRun):
-    """An experiment in a file of its own, which every change is written to at once.
+    """An experiment in a file; every change is saved at once.
 
     Several windows, programs and people may have the same file open: one of them at a
     time makes a change, to the present contents of the file, so that nothing is lost. The file has

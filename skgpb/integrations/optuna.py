@@ -107,7 +107,7 @@ def _axis(distribution: Any) -> Choice | Numeric:
 
 
 class GPBanditSampler(optuna.samplers.BaseSampler):
-    """Sampler for studies of Optuna: many workers, restarts, conditional parameters.
+    """Sampler for Optuna studies: many workers, restarts, conditional parameters.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Hyperparameter, Ker
 
 
 class WrapperKernel(Kernel):
-    """A base class of kernels with a parameter ``base``, as ``Exponentiation`` has one.
+    """Base class of kernels with a parameter ``base``, like ``Exponentiation``.
 
     A subclass adds the covariances, ``__call__`` and ``diag``, see :doc:`/development/new_kernel`.
     The subclass may have further parameters; they are not learned.

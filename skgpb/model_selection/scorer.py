@@ -101,7 +101,7 @@ def bandit_scorer(
     recommend: dict[str, Any] | None = None,
     random_state: int = 0,
 ) -> BanditScorer:
-    """Make a scorer with which ``GridSearchCV`` tunes an optimizer.
+    """Return a scorer with which GridSearchCV tunes an optimizer.
 
     By default scikit-learn scores an optimizer as a regressor. This scorer lets it search
     instead: an optimizer with the same parameters plays on the held-out rows as its pool (or

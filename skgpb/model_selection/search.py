@@ -67,7 +67,7 @@ DEFAULT_ALPHA = 1e-8
 
 
 class BanditSearchCV(DocumentedMixin, BaseSearchCV):
-    """Tune an estimator in place of ``RandomizedSearchCV``, with fewer fits.
+    """Tune an estimator like RandomizedSearchCV, with fewer fits.
 
     A drop-in for :class:`~sklearn.model_selection.RandomizedSearchCV`: the same parameters,
     methods and results. Each setting is chosen in view of the scores of all before it. The

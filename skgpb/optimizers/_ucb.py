@@ -19,7 +19,7 @@ from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 
 @with_shared_paragraphs
 class BaseUCBOptimizer(Search):
-    r"""The base of rules of your own that add a bonus to the mean, Algorithm 1 with beta.
+    r"""Base class for your own upper confidence bound: the mean plus a bonus with beta.
 
     A subclass defines the acquisition function, :meth:`acquisition`, with beta_t from
     :meth:`exploration`, and the value of beta="theory", :meth:`theory_beta`. They are given a

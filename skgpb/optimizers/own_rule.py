@@ -56,7 +56,7 @@ def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
 
 @with_shared_paragraphs
 class TargetsOptimizer(Search):
-    r"""An acquisition function of your own, or KG, IDS or MES by name, for queries and targets.
+    r"""Search for targets with your own acquisition function, or with KG, IDS or MES.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class TargetsOptimizer(Search):
 
 @with_shared_paragraphs
 class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
-    r"""An acquisition function of your own, or KG, IDS or MES, for indirect queries.
+    r"""Search by indirect queries with your own acquisition function, or KG, IDS or MES.
 
     A query a is answered with a noisy conditional expectation E[f(X) | A = a]. The target is the
     point x where f itself is largest. :class:`~skgpb.CMESOptimizer` does the same with max-value

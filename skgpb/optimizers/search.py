@@ -97,7 +97,7 @@ LEAST_WORTH = 1e-300
 
 @with_shared_paragraphs
 class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
-    """The base of rules of your own: it scores all queries and asks the best.
+    """Base class for your own acquisition function, a score of all queries.
 
     A subclass implements :meth:`acquisition`.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImportanceDisplay:
-    """Which features matter, by how much f varies with each alone.
+    """Importance of features: the variation of f with each feature alone.
 
     Use :meth:`from_optimizer`. The bars are those of :func:`~skgpb.inspection.feature_effects`,
     in units of the reward: full as far as the posterior mean knows of it, pale as far as f may

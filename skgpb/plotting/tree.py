@@ -23,7 +23,7 @@ SMALLEST, LARGEST, MANY = 8.0, 150.0, 300
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeDisplay:
-    """The tree of a tree search: to see why it looks where it does.
+    """Tree of a tree search, to see where it refines and why.
 
     Use :meth:`from_optimizer`. Leaves stand side by side in the order of the partition and
     parents above the middle of their children. A node is the larger the more often its cell was

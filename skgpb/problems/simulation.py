@@ -26,7 +26,7 @@ def simulate(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Bunch:
-    """Play every policy on every problem, several times, and add up the regrets.
+    """Run every policy on every problem several times, and sum the regrets.
 
     Parameters
     ----------

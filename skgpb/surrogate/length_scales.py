@@ -60,7 +60,7 @@ def consistent(
     share: float,
     failure_probability: float,
 ) -> list[GaussianProcess]:
-    """Processes of the same answers with hyperparameters that do not contradict them.
+    """Return the processes whose length scales the answers do not contradict.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ CLOSED = ("left", "right", "both", "neither")
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Values of a number, or of anything else that has an order, between two ends.
+    """Condition that a number, or another ordered value, lies in an interval.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """Some categories of a text.
+    """Condition that a text is one of some categories.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ Side = Interval | Categories
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A group of rows: those on all of some sides. Immutable, hashable, and it pickles.
+    """A group of rows that satisfy a condition on each of some features.
 
     Parameters
     ----------

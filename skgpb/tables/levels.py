@@ -13,7 +13,7 @@ from skgpb.tables.boxes import Box, Categories, Interval, Side
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The levels of a feature.
+    """The levels of one feature: intervals of numbers, or categories.
 
     Parameters
     ----------

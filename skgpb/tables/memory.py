@@ -20,7 +20,7 @@ MOST_LABELS = 2**16 - 1
 
 
 class MemoryTable:
-    """Rows in memory.
+    """A table in memory, for searches.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from skgpb.tables.levels import Levels, Moments
 
 
 class Table(Protocol):
-    """Answers how many rows a box has, and what the average of their targets is.
+    """Source of a search: it returns the number of rows of a box and the average target.
 
     Attributes
     ----------

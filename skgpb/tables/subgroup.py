@@ -20,7 +20,7 @@ FEWEST_ROWS = 4
 
 
 class BestSubgroup(BaseEstimator):
-    """The group of rows with the highest average of a target, and whether it is real.
+    """Find the group of rows with the highest average of a target, and test it on new rows.
 
     A group is a box: an interval of each number, some categories of each text, missing values in
     or out. See :mod:`skgpb.tables.search` for how it is found, and :mod:`skgpb.tables.verdict` for
