@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from typing import Self
+from collections.abc import Iterator
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from skgpb._core._cells import GaussianCells
-from skgpb.kernels._boxes import PointSet, Rule, corners
-from skgpb.kernels._cell import CellKernel, Products
-from skgpb.kernels._gaussian_products import GaussianProducts
+from skgpb.kernels._boxes import PointSet, corners
+from skgpb.kernels._cell import CellKernel
 from skgpb.utils import check_size
 
 
@@ -110,28 +107,7 @@ class BallAverage(CellKernel):
         for start in range(0, len(boxes), step):
             yield slice(start, min(start + step, len(boxes)))
 
-    def over(self, base: Kernel, columns: Sequence[int], d: int) -> Self:
-        """Return this kernel of another base; a ball is no product over coordinates."""
-        raise NotImplementedError
-
-    def _products(self, d: int) -> Products | None:
-        self._counts(d)
-        return None
-
-    def _in_groups(self) -> bool:
-        return False
-
     def _counts(self, d: int) -> tuple[int, ...]:
         # As many in all: what a pair costs.
         n = self._n_context(d)
         return (1,) * n + (len(unit_ball(d - n)),) + (1,) * (d - n - 1)
-
-    def _rules(self, d: int) -> list[Rule]:
-        raise NotImplementedError
-
-    def _noise_share(self, boxes: np.ndarray) -> np.ndarray:
-        balls = self.point_set(boxes)
-        return balls.weights[balls.starts]
-
-    def _make_cells(self, products: GaussianProducts) -> GaussianCells:
-        raise NotImplementedError
