@@ -65,7 +65,7 @@ def read_document(text: str, long: str) -> Any:
     Raises
     ------
     ValueError
-        Where it is no JSON, or one of its parts is larger than such a part may be.
+        If it is not JSON, or one of its parts is larger than such a part may be.
     """
     if n_values(text) <= AT_ONCE:
         return DECODER.decode(text)
@@ -113,7 +113,7 @@ def written(document: dict[str, Any], long: str) -> str:
     Raises
     ------
     ValueError
-        Where one of its parts is larger than such a part may be.
+        If one of its parts is larger than such a part may be.
     """
     short = {name: value for name, value in document.items() if name != long}
     rest = json.dumps({**short, long: []}, allow_nan=False)

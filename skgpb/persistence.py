@@ -466,7 +466,7 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     skgpb.exceptions.LoadError
         A ``ValueError``: the file is damaged or no saved run.
     OSError
-        Where it cannot be opened.
+        If it cannot be opened.
     """
     with opened(path) as (document, _):
         notes = document.get("notes", {})

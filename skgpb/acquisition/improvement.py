@@ -44,7 +44,7 @@ def log_expected_improvement(mean: np.ndarray, std: np.ndarray, threshold: float
     mean, std : ndarray of shape (n,)
         Posterior of f.
     threshold : float
-        What is to be improved upon.
+        Value to improve upon.
 
     Returns
     -------

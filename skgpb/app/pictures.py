@@ -48,11 +48,11 @@ def draw(kind: str, theme: str, optimizer: Any, outcome: str) -> bytes:
     kind : {"progress", "slices"}
         The best answer after each answer, or the prediction along each side.
     theme : {"light", "dark"}
-        What page it stands on.
+        Colours of the page, light or dark.
     optimizer : BaseBanditOptimizer
         After at least one answer.
     outcome : str
-        What is measured.
+        Name of the answer.
 
     Returns
     -------
@@ -84,9 +84,9 @@ def draw_map(optimizer: Any, x: int, y: int, theme: str, outcome: str) -> bytes:
     x, y : int
         Numbers of the sides.
     theme : {"light", "dark"}
-        What page it stands on.
+        Colours of the page, light or dark.
     outcome : str
-        What is measured.
+        Name of the answer.
 
     Returns
     -------

@@ -38,9 +38,9 @@ def serve(
     Raises
     ------
     ImportError
-        Where Flask or matplotlib is not installed.
+        If Flask or matplotlib is not installed.
     OSError
-        Where it cannot listen there.
+        If it cannot listen there.
     """
     try:
         from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler

@@ -32,7 +32,7 @@ class Row:
     seen : str
         Tells this state of it from any other, for forms that were made before it changed.
     note : str
-        What is written in the notebook.
+        Notes of the notebook.
     """
 
     number: int

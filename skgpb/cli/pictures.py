@@ -41,7 +41,7 @@ class Panel:
     draw : callable
         Draws on axes.
     caption : str
-        What it shows.
+        Caption of the picture.
     """
 
     draw: Callable[[Any], object]

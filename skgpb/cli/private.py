@@ -122,7 +122,7 @@ class PrivateOffice:
     values : ndarray of shape (n,)
         The column.
     arguments : Namespace
-        Of the command line.
+        Arguments of the command line.
     ledger : PrivacyLedger, default=None
         The account of all searches of the table.
     rows : ndarray of shape (n,), default=None

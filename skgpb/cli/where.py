@@ -89,7 +89,7 @@ class Condition:
     Raises
     ------
     ValueError
-        Where it is not written in that language.
+        If it is not written in that language.
     """
 
     def __init__(self, text: str) -> None:

@@ -57,12 +57,12 @@ class Account:
     Parameters
     ----------
     n_rows : int
-        How many rows there are.
+        Number of rows.
 
     Attributes
     ----------
     spent : ndarray of shape (n_rows,)
-        What was spent about each row, in zCDP. To be looked at within :meth:`alone`.
+        Budget spent on each row, in zCDP. To be looked at within :meth:`alone`.
     answers : dict
         What was answered to which question.
     """

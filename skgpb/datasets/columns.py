@@ -120,9 +120,9 @@ def column_of_texts(
     texts : sequence of str
         The different ones.
     decimal : {"point", "comma"}, default=None
-        How numbers are written.
+        Format of numbers.
     pattern : str, default=None
-        How dates are written, for ``datetime.strptime``.
+        Format of dates, for ``datetime.strptime``.
     as_texts : bool, default=False
         Whether they shall be texts whatever they are.
 
@@ -133,7 +133,7 @@ def column_of_texts(
     Raises
     ------
     CellError
-        Where most rows have a number, or most have a date, and some have neither; or where it is
+        If most rows have a number, or most have a date, and some have neither; or where it is
         not clear which number or date is meant.
     """
     there = [i for i, text in enumerate(texts) if not is_missing(text)]

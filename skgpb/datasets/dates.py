@@ -24,13 +24,13 @@ def dates_of(texts: Sequence[str], pattern: str | None = None) -> np.ndarray | N
     texts : sequence of str
         None of them missing.
     pattern : str, default=None
-        How they are written, for ``datetime.strptime``. None for ISO 8601, the year first, and
+        Format of the dates, for ``datetime.strptime``. None for ISO 8601, the year first, and
         the year last where it is clear which number is the day.
 
     Raises
     ------
     ValueError
-        Where the day and the month cannot be told apart.
+        If the day and the month cannot be told apart.
     """
     try:
         if pattern is not None:

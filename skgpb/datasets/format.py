@@ -29,7 +29,7 @@ class TableFormat:
         How dates are written, such as "%d/%m/%Y"; None for the year first, and for the year last
         where it is clear which number is the day.
     sheet : str, default=None
-        Of an Excel file; may be left out where it has one.
+        Sheet of an Excel file; may be left out if there is only one.
     """
 
     separator: str | None = None

@@ -64,20 +64,20 @@ class PrivacyLedger:
     path : Path
         The file.
     n_rows : int
-        How many rows the table has.
+        Number of rows of the table.
     target : str
         The column that is protected.
     spent : ndarray of shape (n_rows,)
-        What was spent about each row when the account was looked at last, in zCDP.
+        Budget spent on each row when the account was last read, in zCDP.
 
     Raises
     ------
     ValueError
-        Where the file is the ledger of another table or column: the message says what differs.
+        If the file is the ledger of another table or column: the message says what differs.
     skgpb.exceptions.LoadError
         A ``ValueError``: it is damaged, or no ledger.
     OSError
-        Where it cannot be read or written, or another program holds it for a minute.
+        If it cannot be read or written, or another program holds it for a minute.
 
     Notes
     -----
@@ -163,7 +163,7 @@ class PrivacyLedger:
         Raises
         ------
         OSError
-            Where the file is gone or cannot be read, or somebody holds it for a minute.
+            If the file is gone or cannot be read, or somebody holds it for a minute.
         skgpb.exceptions.LoadError
             Where it is damaged.
         """

@@ -20,7 +20,7 @@ def load_flower() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Raises
     ------
     ImportError
-        Where Pillow, which decodes it, is not installed.
+        If Pillow, which decodes it, is not installed.
     """
     from sklearn.datasets import load_sample_image
 

@@ -71,12 +71,12 @@ class PrivateAverages:
     rho : float
         The budget in zero-concentrated differential privacy (zCDP).
     spent_ : ndarray of shape (n,)
-        What was spent about every row, in zCDP, at most ``rho``; with a ledger, by all that
+        Budget spent on every row, in zCDP, at most ``rho``; with a ledger, by all that
         share it.
     epsilon_spent_ : float
         The epsilon of what was spent about the row that most was spent about.
     n_answers : int
-        How many different groups were answered; with a ledger, to all that share it.
+        Number of different groups answered; with a ledger, to all that share it.
 
     Notes
     -----
@@ -202,7 +202,7 @@ class PrivateAverages:
         RuntimeError
             In a process that was forked, without a ledger.
         OSError
-            Where the ledger cannot be read or written. It then gave no answer.
+            If the ledger cannot be read or written. It then gave no answer.
         ValueError
             For groups with too few rows, with a row twice, or with rows that do not exist.
         """

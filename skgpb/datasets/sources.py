@@ -151,7 +151,7 @@ class Source:
         Raises
         ------
         ValueError
-            Where the bytes are no text.
+            If the bytes are not text.
         """
         with self.unpacked() as file:
             head = file.read(HEAD)

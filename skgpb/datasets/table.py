@@ -23,16 +23,16 @@ class TableFile:
         Separated values, whose separator, decimal mark, encoding and compression (gz, bz2, xz,
         zip) are found out, or Parquet or Excel, which need pandas. "-" is standard input.
     how : TableFormat, default=None
-        What shall not be found out.
+        Format options that are given instead of detected.
 
     Raises
     ------
     OSError
-        Where the file cannot be read.
+        If the file cannot be read.
     ImportError
-        Where a library is needed that is not installed.
+        If a library is needed that is not installed.
     ValueError
-        Where it is no such table.
+        If it is not such a table.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class TableFile:
         Raises
         ------
         ValueError
-            Where a column does not exist or exists twice, a row has too many cells or too few,
+            If a column does not exist or exists twice, a row has too many cells or too few,
             or a cell is unlike most others of its column. The message names the row, counted
             from 0 without the header and blank lines, and the column.
         """
@@ -126,9 +126,9 @@ def read_table(path: str | Path, columns: Sequence[str]) -> np.ndarray:
     Raises
     ------
     OSError
-        Where the file cannot be read.
+        If the file cannot be read.
     ValueError
-        Where it is not such a table, a column does not exist or exists twice, or a cell is
+        If it is not such a table, a column does not exist or exists twice, or a cell is
         missing or not a finite number. The message names the row, counted from 0 without the
         header, and the column.
 
@@ -162,14 +162,14 @@ def copy_rows(path: str | Path, rows: Collection[int], to: str | Path) -> None:
     path : str or Path
         The file, of any kind that :class:`TableFile` reads.
     rows : collection of int
-        Which rows, counted from 0 without the header and blank lines, as by :func:`read_table`.
+        Rows to copy, counted from 0 without the header and blank lines, as by :func:`read_table`.
     to : str or Path
         The file to write, in UTF-8.
 
     Raises
     ------
     OSError
-        Where a file cannot be read or written.
+        If a file cannot be read or written.
 
     Examples
     --------

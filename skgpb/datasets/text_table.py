@@ -38,7 +38,7 @@ class TextTable:
     source : Source
         Its bytes.
     how : TableFormat
-        What shall not be found out.
+        Format options that are given instead of detected.
     """
 
     source: Source

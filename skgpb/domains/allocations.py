@@ -25,9 +25,9 @@ class Allocation(Query):
     indices : tuple of n_campaigns int
         Their rows in the arms of the campaigns.
     costs : ndarray of shape (n_campaigns,)
-        What each costs.
+        Cost of each arm.
     cost : float
-        What they cost together.
+        Total cost.
     points : ndarray of shape (1, n_features)
         The centres of the arms side by side, a row as ``predict`` takes it; ``np.asarray``
         gives it too.
@@ -80,7 +80,7 @@ class AllocationSet:
     campaigns : sequence of ArmSet
         The arms of each campaign.
     costs : sequence of ndarrays of shape (n_arms_i,)
-        What each arm costs.
+        Cost of each arm.
     priced : bool, default=False
         Whether points cost what they are, so that the cost of points that are no arms is known.
 

@@ -250,7 +250,7 @@ class ArmSet:
     layout : Layout, default=None
         What the columns are, without contexts. None stands for points.
     space : ParameterSpace, default=None
-        What the sides of the box are called and stand for; None where they have no names.
+        Names and scales of the sides of the box; None if the sides have no names.
     starts : ndarray of shape (n_queries + 1,), default=None
         Where the rows of each query begin, of queries that are answered with one number for each of
         their rows. None where each row is a query.

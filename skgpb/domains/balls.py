@@ -26,7 +26,7 @@ class Ball(Query):
     index : int
         Number of the ball, the oldest being 0; -1 for a ball that is not part of the covering.
     depth : int
-        How often its radius was halved.
+        Number of times that its radius was halved.
     center : ndarray of shape (d,)
         The centre.
     radius : float
@@ -118,16 +118,16 @@ class Balls:
     spec : tuple of d ints or None
         Representatives per axis of a ball; None where balls answer at their centres.
     space : ParameterSpace, default=None
-        What the sides of the box are called and stand for; None where they have no names.
+        Names and scales of the sides of the box; None if the sides have no names.
 
     Attributes
     ----------
     depth : ndarray of shape (n_balls,)
-        How often each ball was halved.
+        Number of times that each ball was halved.
     parent : list of int
         The ball whose shrinking made each necessary, -1 for the first.
     n_evaluations : list of int
-        How often each was evaluated.
+        Number of evaluations of each ball.
     """
 
     bounds: np.ndarray

@@ -25,7 +25,7 @@ class Box(Mapping):
     Raises
     ------
     ValueError
-        Where a constraint cannot be read. Whether there are settings that satisfy all of them is
+        If a constraint cannot be read. Whether there are settings that satisfy all of them is
         looked at when an optimizer starts.
 
     Notes

@@ -58,9 +58,9 @@ class Cells:
         bounds : ndarray of shape (d, 2)
             The box.
         space : ParameterSpace or None
-            What its sides are called.
+            Names of its sides.
         name : str, default="Cells"
-            What errors call them.
+            Name of the parameter, for messages.
         """
         sizes = self.sizes if isinstance(self.sizes, list) else [self.sizes]
         return np.array([self._sides_of(size, bounds, space, name) for size in sizes])

@@ -56,7 +56,7 @@ class FeasibleSet:
     Raises
     ------
     ValueError
-        Where no setting satisfies all of them, with the reason.
+        If no setting satisfies all of them, with the reason.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class ContextPartition:
     joint : BoxPartition
         The partition of the box of both.
     bounds : ndarray of shape (d_c, 2)
-        Where contexts come from, the leading sides of that box.
+        Box of the contexts, the leading sides of that box.
     """
 
     joint: BoxPartition

@@ -53,9 +53,9 @@ class Discs(Cells):
         bounds : ndarray of shape (d, 2)
             The box.
         space : ParameterSpace or None
-            What its sides are called.
+            Names of its sides.
         name : str, default="Discs"
-            What errors call them.
+            Name of the parameter, for messages.
         """
         if space is not None and space.discrete:
             raise ValueError(f"{name} must not be Discs if bounds has integer or categorical sides")

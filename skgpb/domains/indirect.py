@@ -23,9 +23,9 @@ class IndirectQuery(Query):
     Attributes
     ----------
     a : ndarray of shape (q,)
-        What is asked: the row that ``conditional`` takes.
+        The query: the row that ``conditional`` takes.
     cost : float
-        What its answer costs.
+        Cost of its answer.
     index : int
         Row of the candidates; -1 for a point of a continuous query space.
     points : ndarray of shape (1, q)
@@ -73,9 +73,9 @@ class IndirectCell(IndirectQuery):
     Attributes
     ----------
     a : ndarray of shape (q,)
-        What is asked: the row that ``conditional`` takes.
+        The query: the row that ``conditional`` takes.
     cost : float
-        What its answer costs.
+        Cost of its answer.
     depth, index : int
         Place in the tree: the children of ``(depth, index)`` are
         ``(depth + 1, K**q * index + j)``.
@@ -143,7 +143,7 @@ class QuerySet:
     box : ndarray of shape (q, 2), default=None
         Box of rows, if all rows in it can be asked. None if only the candidates can be asked.
     space : ParameterSpace, default=None
-        What the sides of the box are called and stand for; None where they have no names.
+        Names and scales of the sides of the box; None if the sides have no names.
 
     Attributes
     ----------
@@ -310,7 +310,7 @@ class QueryTree:
     last_column : callable, default=None
         Takes a depth, returns a number that rows have after the centre. None for rows without.
     space : ParameterSpace, default=None
-        What the sides of the root are called and stand for; None where they have no names.
+        Names and scales of the sides of the root; None if the sides have no names.
     """
 
     #: Rows that are the same in every round: none.

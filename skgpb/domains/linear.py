@@ -66,7 +66,7 @@ def read_constraints(texts: Iterable[str], names: Sequence[str]) -> list[Linear]
     Raises
     ------
     ValueError
-        Where one is no linear relation between these sides; the message says which and why.
+        If one is not a linear relation between these sides; the message says which and why.
     """
     texts = list(texts)
     if len(texts) > MOST_CONSTRAINTS:

@@ -362,7 +362,7 @@ class BoxPartition(Partition):
     max_depth : int, default=None
         Deepest level at which cells are split.
     space : ParameterSpace, default=None
-        What the sides of the box are called and stand for; None where they have no names.
+        Names and scales of the sides of the box; None if the sides have no names.
 
     Attributes
     ----------

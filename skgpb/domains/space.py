@@ -459,7 +459,7 @@ class ParameterSpace:
             Names and sides: a tuple ``(lower, upper)`` for all numbers between two, whose
             coordinates are the numbers themselves, or what ``param_distributions`` may have.
         name : str, default="bounds"
-            Of the parameter, for messages.
+            Name of the parameter, for messages.
 
         Returns
         -------
@@ -611,7 +611,7 @@ class ParameterSpace:
         Raises
         ------
         ValueError
-            Where a name is missing or unknown, or a value is not on its side.
+            If a name is missing or unknown, or a value is not on its side.
         """
         expected, constants = {*self.names, *self._constants[0]}, self._constants[0]
         if set(setting) != expected:

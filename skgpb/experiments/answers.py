@@ -17,7 +17,7 @@ def read_answer(given: Any, noise: Any) -> tuple[float, float | None]:
     Parameters
     ----------
     given : str or number
-        What was measured. A text such as "12 of 300" is a proportion, whose noise follows.
+        The answer. A text such as "12 of 300" is a proportion, whose noise follows.
     noise : str, number or None
         Standard deviation of the noise; None where nothing is said of it.
 

@@ -84,7 +84,7 @@ def entries_of(
     last : int
         The others are counted on from this.
     space : ParameterSpace
-        What the sides are called.
+        Names of the sides.
     alpha : float or None
         Noise variance of answers without their own.
     """

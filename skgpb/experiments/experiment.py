@@ -47,7 +47,7 @@ class Experiment(KeptRun):
     skgpb.exceptions.LoadError
         A ``ValueError``: it is no such file.
     OSError
-        Where it cannot be opened.
+        If it cannot be opened.
 
     Notes
     -----
@@ -219,7 +219,7 @@ class Experiment(KeptRun):
         Parameters
         ----------
         answer : float or str
-            What was measured. A text such as ``"12 of 300"`` is a proportion, whose noise follows
+            The answer. A text such as ``"12 of 300"`` is a proportion, whose noise follows
             from the counts.
         query : int, default=None
             Number of the query, which must be pending. None where only one is, or for what was not
@@ -234,7 +234,7 @@ class Experiment(KeptRun):
         date : str, default=None
             When, as YYYY-MM-DD; None for today.
         measured : dict, default=None
-            What else was measured, numbers or texts by name. It is kept and exported, and nothing
+            Further measurements, numbers or texts by name. They are saved and exported, and nothing
             is learned from it.
 
         Returns
@@ -443,7 +443,7 @@ class Experiment(KeptRun):
         Raises
         ------
         ValueError
-            Where rows are not within the sides, or no table is there: nothing is taken. The
+            If rows are not within the sides, or no table is there: nothing is taken. The
             message names the rows.
         """
         with self._changing():
@@ -472,7 +472,7 @@ class Experiment(KeptRun):
         query : int
             Number of the query.
         answer : float, str or None
-            What is right; None if it failed.
+            The right answer; None if the evaluation failed.
         noise : float, default=None
             Standard deviation of the noise in this answer; None for what it was.
 
@@ -518,7 +518,7 @@ class Experiment(KeptRun):
         Returns
         -------
         entry : dict
-            What was taken back, as it was in :meth:`history`.
+            The entry before the change, as in :meth:`history`.
         """
         with self._changing():
             told = [entry for entry in self._entries if entry.ended >= 0]

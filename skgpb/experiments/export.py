@@ -88,7 +88,7 @@ def as_excel(experiment: Experiment) -> bytes:
     Raises
     ------
     ImportError
-        Where openpyxl is not installed.
+        If openpyxl is not installed.
     """
     try:
         from openpyxl import Workbook

@@ -82,7 +82,7 @@ def verdict(
         By how much another setting may be better.
     n_answers, n_sides : int
     within : float or None
-        What makes no difference to the user.
+        Largest difference that does not matter to the user.
     confidence : float
         Of the gap.
     """

@@ -30,7 +30,7 @@ def experiments_in(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     Raises
     ------
     OSError
-        Where the folder cannot be read.
+        If the folder cannot be read.
     """
     out = []
     for name in sorted(os.listdir(folder)):

@@ -22,7 +22,7 @@ class Record:
     date : str
         Date of the answer, as YYYY-MM-DD; empty if unknown.
     measured : dict
-        What else was measured: numbers or texts by the names of their columns.
+        Further measurements: numbers or texts by the names of their columns.
     skipped : bool
         Whether it was left out for reasons that say nothing of the setting.
     """

@@ -24,7 +24,7 @@ class Side:
     Attributes
     ----------
     name : str
-        What is set: "temperature".
+        Name of the setting, such as "temperature".
     kind : {"range", "log", "integer", "choice", "distribution"}
         Numbers between two, on a logarithmic scale or whole ones; one of several values; or any
         other distribution of ``scipy.stats``, which only Python can give.
@@ -90,7 +90,7 @@ class Side:
         Parameters
         ----------
         name : str
-            What is set.
+            Name of the setting.
         low, high : float
             The ends.
         scale : str, default=""
@@ -132,7 +132,7 @@ class Side:
         Parameters
         ----------
         name : str
-            What is set.
+            Name of the setting.
         values : iterable
             Numbers, which are ordered by size, or anything else, which is not ordered.
 
@@ -154,7 +154,7 @@ class Side:
         Parameters
         ----------
         name : str
-            What is set.
+            Name of the setting.
         side : tuple, list, distribution, dict or str
             As in ``bounds={name: side}``, as :meth:`as_dict` gives it, or a text such as "20:90".
 
@@ -306,7 +306,7 @@ def number(given: Any, what: str) -> float:
     Parameters
     ----------
     given : str or number
-        What was typed.
+        The typed text.
     what : str
         Of what, for messages.
 

@@ -53,17 +53,17 @@ def read_answers(
     Raises
     ------
     OSError
-        Where the file cannot be read.
+        If the file cannot be read.
     ImportError
-        Where a library is needed that is not installed.
+        If a library is needed that is not installed.
     ValueError
-        Where a column is missing, a value is not on its side, or no row is left. The message
+        If a column is missing, a value is not on its side, or no row is left. The message
         names the rows and the columns.
 
     Warns
     -----
     UserWarning
-        Where rows are left out.
+        If rows are left out.
     """
     table = TableFile(Path(path))
     names = [side.name for side in sides]

@@ -49,7 +49,7 @@ class CellIntegral(TensorCellKernel):
     Warns
     -----
     ConvergenceWarning
-        Where quadrature at an affordable number of nodes does not reach the tolerance. The message
+        If quadrature at an affordable number of nodes does not reach the tolerance. The message
         says what it reaches.
 
     Notes

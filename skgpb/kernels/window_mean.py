@@ -95,7 +95,7 @@ class WindowMean(IndirectKernel):
     Warns
     -----
     ConvergenceWarning
-        Where quadrature at an affordable number of nodes does not reach the tolerance. The message
+        If quadrature at an affordable number of nodes does not reach the tolerance. The message
         says what it reaches.
 
     Notes

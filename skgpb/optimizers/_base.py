@@ -447,7 +447,7 @@ class BaseBanditOptimizer(
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            What was evaluated: a query from :meth:`ask` (in any order, also after pickling), or
+            The evaluated query: from :meth:`ask` (in any order, also after pickling), or
             points, if the reward is the average of f over them. If the sides have names, also a
             dict with a value for each of them, or the ``params`` of a query. With n rewards, n of
             these: a list, the rows of an array (n, d), or a table with a column for each side. So
@@ -473,7 +473,7 @@ class BaseBanditOptimizer(
         Warns
         -----
         LearningWarning
-            Where the answer was taken, but learning hyperparameters from it failed: those in use
+            If the answer was taken, but learning hyperparameters from it failed: those in use
             are kept until learning is due again.
         """
         if hasattr(self, "bounds_"):

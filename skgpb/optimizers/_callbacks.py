@@ -40,7 +40,7 @@ class RunTask:
     Parameters
     ----------
     estimator : estimator
-        What runs.
+        The estimator that runs.
     context : sklearn.callback.CallbackContext or None
         Of the run; None where nobody follows.
     """

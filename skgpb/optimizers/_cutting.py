@@ -48,7 +48,7 @@ class Cutting:
     pool : array-like of shape (n, d) or None
         The points, where the domain is no box.
     space : ParameterSpace or None
-        What the sides of the box are called.
+        Names of the sides of the box.
     n_children, feedback, n_representatives, max_depth, min_members
         As given to the search.
     """

@@ -90,7 +90,7 @@ class SavedRuns:
         Parameters
         ----------
         path : path
-            Where to write.
+            Path of the file.
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
         notes : dict, default=None
@@ -183,12 +183,12 @@ class SavedRuns:
             version of the format, or lacks parameters that are not given. With ``verify`` also
             where queries come out otherwise than they did.
         OSError
-            Where it cannot be opened.
+            If it cannot be opened.
 
         Warns
         -----
         ReplayWarning
-            Where queries that are chosen again come out otherwise than they did, which rounding on
+            If queries that are chosen again differ from the saved ones, which rounding on
             another machine or another version of the library may cause. What was told is exact all
             the same.
         """

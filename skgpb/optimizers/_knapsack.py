@@ -40,7 +40,7 @@ def knapsack(
     Raises
     ------
     ValueError
-        Where even the cheapest arms of all campaigns exceed the budget.
+        If even the cheapest arms of all campaigns exceed the budget.
 
     Notes
     -----

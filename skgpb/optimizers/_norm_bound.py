@@ -131,7 +131,7 @@ class Intervals(LearningOptimizer[Q]):
         Warns
         -----
         GuaranteeWarning
-            Where hyperparameters, the noise or the scale are learned from the answers, by which the
+            If hyperparameters, the noise or the scale are learned from the answers, by which the
             guarantee is lost, or where no f of this norm fits the answers.
         """
         check_is_fitted(self, "bounds_")

@@ -103,7 +103,7 @@ def best_placed(
     caution : float
         Number of standard deviations that the mean is lowered by.
     space : ParameterSpace, default=None
-        What the sides of the box are called and stand for.
+        Names and scales of the sides of the box.
     """
     if space is not None and space.discrete:
         return _best_mixed(moments, seen, Placed(space, sides), caution).named(space)

@@ -15,7 +15,7 @@ class RunResult(OptimizeResult):
     Attributes
     ----------
     x : query
-        What is recommended; None where nothing is known.
+        The recommendation; None without any answer.
     fun : float
         Its estimated mean reward, NaN where nothing is known.
     nfev, nfail : int

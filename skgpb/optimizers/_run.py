@@ -405,7 +405,7 @@ class Runner(Loop):
             run begins with what this one left unevaluated; of what was given to an executor,
             evaluations that have not begun are cancelled, and those that have are not waited for.
         checkpoint : path, default=None
-            Where to save the run after every evaluation or batch, see :meth:`save`; also before
+            Path to save the run to after every evaluation or batch, see :meth:`save`; also before
             the first. A process that was killed is resumed by ``run`` on what :meth:`load`
             returns, and goes on as if nothing had happened.
         verbose : int, default=0

@@ -34,14 +34,14 @@ class PointTargets:
     n_points : int
         About how many points stand for it.
     space : ParameterSpace or None
-        What its sides are called.
+        Names of its sides.
     rows : ndarray of shape (n, d) or None, default=None
         The points, where they are finitely many.
 
     Attributes
     ----------
     points : ndarray of shape (n, d)
-        Where f is tracked.
+        Points where f is tracked.
     shape : tuple of ints or None
         Of the grid that these are, if they are one.
     """
@@ -113,7 +113,7 @@ class CellTargets(PointTargets):
     n_points : int
         About how many points there are, of all cells together.
     space : ParameterSpace or None
-        What the sides of the box are called.
+        Names of the sides of the box.
 
     Attributes
     ----------

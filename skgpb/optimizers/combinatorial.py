@@ -76,7 +76,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         One for each campaign. They are cloned, and may differ in everything; those of the third
         kind must be of one class. Without ``arms`` their arms are what ``fit`` finds in X.
     budget : float
-        What an allocation may cost. ``set_params(budget=...)`` between two rounds changes it.
+        Maximum cost of an allocation. ``set_params(budget=...)`` between two rounds changes it.
     costs : float, array-like of shape (n_arms,) or list of n_campaigns of them, default=None
         Cost of every arm, for each campaign or for all alike. None where arms have one column,
         which is what they cost.
@@ -428,7 +428,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         Parameters
         ----------
         query : Allocation, array-like of shape (n_features,), or list of allocations
-            What was played: an allocation from :meth:`ask`, in any order, or any other within
+            The evaluated allocation: from :meth:`ask`, in any order, or any other within
             the bounds of the arms, whatever it cost.
         reward : array-like of shape (n_campaigns,), or (n, n_campaigns) for a list
             The noisy answer of each campaign; None for a campaign that gave none.

@@ -77,9 +77,9 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         averaged, in units of the standard deviation of the rewards
         (:mod:`skgpb.surrogate.likelihood`).
     context_bounds : array-like of shape (d_c, 2) or dict, default=None
-        Where contexts come from.
+        Box of the contexts.
     bounds : array-like of shape (d_a, 2) or dict, default=None
-        Where actions are chosen. Without both kinds of bounds they come from ``fit``. Dicts give
+        Box of the actions. Without both kinds of bounds they come from ``fit``. Dicts give
         the sides names, of every kind as for :class:`GPOOOptimizer`, see :ref:`named-sides`.
     n_context : int, default=1
         Number d_c of leading columns of X that are contexts, where ``context_bounds`` is None.
@@ -123,7 +123,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
     tree_ : Bunch
         The partition of the joint domain, as arrays.
     history_ : structured ndarray
-        What was told; ``expanded`` says whether cells were refined on the way to the query.
+        The answers; ``expanded`` says whether cells were refined on the way to the query.
     bounds_ : ndarray of shape (d_c + d_a, 2)
         The joint domain.
     n_context_ : int

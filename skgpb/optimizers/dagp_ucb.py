@@ -160,7 +160,7 @@ class DAGPUCBOptimizer(BaseUCBOptimizer):
         Parameters
         ----------
         posterior : Round
-            What is known of all arms.
+            Posterior of all arms.
         weights : ndarray of shape (n_targets,), default=None
             w_t, >= 0. None stands for :meth:`maximum_weights`.
 

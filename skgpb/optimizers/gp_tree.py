@@ -95,7 +95,7 @@ class GPTreeOptimizer(PartitionSearch):
         the tree, under the number of its node.
     domain_, tree_ : %(regions)s
     history_ : structured ndarray
-        What was told; ``expanded`` says whether cells were refined on the way to the query.
+        The answers; ``expanded`` says whether cells were refined on the way to the query.
     bounds_, horizon_ : %(regions)s
     max_depth_ : int
         The deepest level at which cells are split, h_max rounded down.

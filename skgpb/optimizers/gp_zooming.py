@@ -132,12 +132,12 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     tree_ : Bunch
         The balls as arrays; the parent of a ball is the one whose shrinking made it necessary.
     history_ : structured ndarray
-        What was told; ``expanded`` says whether balls were shrunk on the way to the query.
+        The answers; ``expanded`` says whether balls were shrunk on the way to the query.
     bounds_, horizon_ : %(regions)s
     r_min_ : float
         The present r_min.
     max_depth_ : int
-        How often a ball may be halved.
+        Maximum number of times that a ball is halved.
     n_features_in_ : %(regions)s
 
     Notes

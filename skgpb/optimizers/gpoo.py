@@ -197,7 +197,7 @@ class GPOOOptimizer(PartitionSearch):
         Parameters
         ----------
         query : query, array-like of shape (d,) or (S, d), dict, list of them, or DataFrame
-            What was evaluated, see :meth:`GPUCBOptimizer.tell`.
+            The evaluated query, see :meth:`GPUCBOptimizer.tell`.
         reward : float or None, or array-like of shape (n,) for n queries
             The noisy answer; None if the evaluation failed.
         alpha : float, or array-like of shape (n,), default=None

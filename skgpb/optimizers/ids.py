@@ -201,7 +201,7 @@ class IDSOptimizer(Search):
         Parameters
         ----------
         posterior : Round
-            What is known of all queries and targets, see :meth:`posterior`.
+            Posterior of all queries and targets, see :meth:`posterior`.
 
         Returns
         -------

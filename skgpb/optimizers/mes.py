@@ -193,7 +193,7 @@ def largest_target_information(posterior: Round, n_draws: int = N_MAX_VALUES) ->
     Parameters
     ----------
     posterior : Round
-        What is known of all queries and targets.
+        Posterior of all queries and targets.
     n_draws : int, default=100
         Samples of the largest value.
 

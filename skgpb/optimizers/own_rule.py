@@ -292,7 +292,7 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
         Parameters
         ----------
         posterior : Round
-            What is known of all candidates and points, see :meth:`posterior`.
+            Posterior of all candidates and points, see :meth:`posterior`.
 
         Returns
         -------

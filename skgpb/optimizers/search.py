@@ -244,7 +244,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         Parameters
         ----------
         posterior : Round
-            What is known of all queries and targets, see :meth:`posterior`.
+            Posterior of all queries and targets, see :meth:`posterior`.
 
         Returns
         -------

@@ -77,7 +77,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
     ----------
     domain_, tree_ : %(regions)s
     history_ : structured ndarray
-        What was told; ``mean`` and ``std`` are the empirical mean and the confidence width
+        The answers; ``mean`` and ``std`` are the empirical mean and the confidence width
         before the reward, NaN where the cell had none.
     bounds_ : %(regions)s
     max_depth_ : int

@@ -45,7 +45,7 @@ class Leaves:
     depth, index : ndarray of shape (n_leaves,) of int
         Place of each in the tree.
     n_evaluations : ndarray of shape (n_leaves,) of int
-        How often each was asked and answered.
+        Number of answers of each leaf.
     asked : ndarray of shape (n_leaves,) of bool
         Which was answered last; none of them before the answer of a round.
     beta : float

@@ -60,9 +60,9 @@ class CellMapDisplay:
     feature_names : sequence of d str, default=None
         Labels of the axes.
     value_name : str, default=None
-        What the rewards measure.
+        Name of the rewards, for labels.
     sides : sequence of Axis, default=None
-        What coordinates along each feature stand for, for the ticks; None for themselves.
+        Scale of each feature, for the ticks; None if coordinates are values.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class CellMapDisplay:
         optimizer : GPOOOptimizer
             Or another tree search with a Gaussian process, after at least one answer.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         recommended : Cell, default=None
             None for ``optimizer.recommend()``, or nothing before any answer; must be given where
             that needs a context.
@@ -128,7 +128,7 @@ class CellMapDisplay:
         feature_names : sequence of d str, default=None
             Labels of the axes; None for the names of the sides, or those seen by ``fit``.
         value_name : str, default=None
-            What the rewards measure.
+            Name of the rewards, for labels.
 
         Returns
         -------
@@ -190,7 +190,7 @@ class CellMapDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         cmap : str, default="viridis"
             Colours of the posterior mean.
         colorbar : bool, default=True
@@ -203,7 +203,7 @@ class CellMapDisplay:
         Raises
         ------
         ImportError
-            Where matplotlib is not installed.
+            If matplotlib is not installed.
         """
         ax = make_axes(ax)
         self.ax_: Axes = ax

@@ -33,7 +33,7 @@ class ImportanceDisplay:
     feature_names : sequence of d str, default=None
         Names of the features.
     value_name : str, default=None
-        What the rewards measure.
+        Name of the rewards, for labels.
 
     Attributes
     ----------
@@ -78,14 +78,14 @@ class ImportanceDisplay:
         optimizer : BaseBanditOptimizer
             After at least one ``ask`` or ``fit``.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         n_samples : int, default=200
             Pairs of points for each feature.
         feature_names : sequence of d str, default=None
             Names of all features; None for those of the sides, or of the columns of a table
             given as ``pool``, ``arms`` or to ``fit``.
         value_name : str, default=None
-            What the rewards measure.
+            Name of the rewards, for labels.
         **kwargs : dict
             For :meth:`plot`.
 
@@ -109,9 +109,9 @@ class ImportanceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         n_features : int, default=20
-            How many of the most important are drawn.
+            Number of most important features to draw.
 
         Returns
         -------

@@ -62,13 +62,13 @@ class PosteriorDisplay:
     recommended : ndarray of shape (2, n_features_drawn), default=None
         Corners of the recommendation.
     feature_names : sequence of str, default=None
-        Of the features drawn.
+        Names of the drawn features.
     value_name : str, default=None
-        What the rewards measure.
+        Name of the rewards, for labels.
     title : str, default=None
         Says where the features that are not drawn are fixed.
     sides : sequence of Axis, default=None
-        What coordinates along the features drawn stand for, for the ticks; None for themselves.
+        Scales of the drawn features, for the ticks; None if coordinates are values.
 
     Attributes
     ----------
@@ -122,9 +122,9 @@ class PosteriorDisplay:
         optimizer : BaseBanditOptimizer
             With a Gaussian process, after at least one ``ask`` or ``fit``.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         features : int, str or sequence of one or two of them, default=None
-            Which features to draw, by number or name; None for the first two, or the only one.
+            Features to draw, by number or name; None for the first two, or the only one.
         fixed : array-like of shape (d,) or dict, default=None
             Point at which the other features are fixed, a dict where sides have names; None for
             the centre of what is recommended.
@@ -133,7 +133,7 @@ class PosteriorDisplay:
         feature_names : sequence of d str, default=None
             Names of all features; None for those of the sides, or those seen by ``fit``.
         value_name : str, default=None
-            What the rewards measure.
+            Name of the rewards, for labels.
         **kwargs : dict
             For :meth:`plot`.
 
@@ -188,9 +188,9 @@ class PosteriorDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         kind : {"mean", "std"}, default="mean"
-            What the colours of a map of two features show; a curve shows both.
+            Quantity that the colours of a map of two features show; a curve shows both.
         cmap : str, default="viridis"
             Colours of a map.
         colorbar : bool, default=True

@@ -47,11 +47,11 @@ class RegretDisplay:
     estimated : bool, default=False
         Whether the optimum is the optimizer's own estimate.
     name : str, default=None
-        Of the run, for the legend.
+        Name of the run, for the legend.
     answers : ndarray of shape (n_rounds,), default=None
-        What the best is the best of, drawn as dots; None for no dots.
+        Answers, drawn as dots; None for no dots.
     value_name : str, default=None
-        What the rewards measure.
+        Name of the rewards, for labels.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class RegretDisplay:
             After at least one ``tell``. Of :class:`~skgpb.domains.Fidelities` only answers of the
             function itself count as rounds.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         optimum : float, default=None
             Best true value of the function, the smallest where it is minimised. None for the
             optimizer's estimate of the mean reward of what it recommends, which the label of the
@@ -118,7 +118,7 @@ class RegretDisplay:
         name : str, default=None
             Name of the run in the legend; None for the class of the optimizer.
         value_name : str, default=None
-            What the rewards measure.
+            Name of the rewards, for labels.
         **kwargs : dict
             For matplotlib's ``plot``.
 
@@ -173,7 +173,7 @@ class RegretDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         name : str, default=None
             Name in the legend; None for the name of the display.
         **kwargs : dict

@@ -63,13 +63,13 @@ class SliceDisplay:
     recommended : ndarray of shape (n_drawn, 2), default=None
         Ends of the recommendation along each side; the same twice for a point.
     feature_names : sequence of str, default=None
-        Of the sides drawn.
+        Names of the drawn sides.
     value_name : str, default=None
-        What the rewards measure.
+        Name of the rewards, for labels.
     title : str, default=None
         Says through which point the slices go.
     sides : sequence of Axis, default=None
-        What coordinates stand for, for the ticks; None for themselves.
+        Scales of the sides, for the ticks; None if coordinates are values.
 
     Attributes
     ----------
@@ -122,10 +122,10 @@ class SliceDisplay:
         optimizer : BaseBanditOptimizer
             With a Gaussian process, after at least one ``ask`` or ``fit``.
         ax : matplotlib Axes or array-like of them, default=None
-            Where to draw: one for each side, or one whose place the panels take; None for a new
+            Axes to draw on: one for each side, or one whose place the panels take; None for a new
             figure.
         features : int, str or sequence of them, default=None
-            Which sides to draw, by number or name; None for all, or of more than twelve for
+            Sides to draw, by number or name; None for all, or of more than twelve for
             those that matter most by :func:`~skgpb.inspection.feature_effects`.
         fixed : array-like of shape (d,) or dict, default=None
             Point through which the slices go, a dict where sides have names; None for the
@@ -137,7 +137,7 @@ class SliceDisplay:
             Names of all features; None for those of the sides, or of the columns of a table
             given as ``pool``, ``arms`` or to ``fit``.
         value_name : str, default=None
-            What the rewards measure.
+            Name of the rewards, for labels.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class SliceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or array-like of them, default=None
-            Where to draw: one for each side, or one whose place the panels take; None for a new
+            Axes to draw on: one for each side, or one whose place the panels take; None for a new
             figure.
 
         Returns

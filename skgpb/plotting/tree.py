@@ -38,13 +38,13 @@ class TreeDisplay:
     children : ndarray of shape (n_nodes, K)
         Nodes below, -1 for leaves.
     n_evaluations : ndarray of shape (n_nodes,)
-        How often each was asked for.
+        Number of queries of each node.
     mean : ndarray of shape (n_nodes,)
         Estimated mean reward; NaN where nothing is known.
     recommended : int, default=-1
         Finest node around the cell recommended; -1 for none.
     value_name : str, default=None
-        What the rewards measure.
+        Name of the rewards, for labels.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ class TreeDisplay:
         optimizer : GPOOOptimizer, GPTreeOptimizer, StoOOOptimizer or another tree search
             After at least one ``ask``.
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         recommended : Cell, default=None
             None for ``optimizer.recommend()``, or nothing where that needs a context or an answer.
         value_name : str, default=None
-            What the rewards measure.
+            Name of the rewards, for labels.
         **kwargs : dict
             For :meth:`plot`.
 
@@ -127,7 +127,7 @@ class TreeDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None for a new figure.
+            Axes to draw on; None for a new figure.
         cmap : str, default="viridis"
             Colours of the estimated mean reward.
         colorbar : bool, default=True

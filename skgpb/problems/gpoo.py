@@ -106,7 +106,7 @@ class GPOOProblem:
     Attributes
     ----------
     number : {1, 2, 3}
-        Which of the paper's functions this is.
+        Number of the function in the paper.
     mirrored : bool
         Whether it is reflected, ``x -> 1 - x``.
     x_given, y_given : ndarray of shape (n_pairs,)

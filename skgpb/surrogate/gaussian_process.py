@@ -73,7 +73,7 @@ class GaussianProcess:
     Warns
     -----
     NumericalWarning
-        Where the Gram matrix is not numerically positive definite. The smallest jitter of
+        If the Gram matrix is not numerically positive definite. The smallest jitter of
         1e-10, 1e-9, ..., 1e-4 times the largest prior variance that helps is added; beyond
         that ``numpy.linalg.LinAlgError`` is raised and the state is left as it was.
 
@@ -477,7 +477,7 @@ class GaussianProcess:
         Raises
         ------
         ValueError
-            Where these are no observations of such a process.
+            If these are not observations of such a process.
         """
         observed = Functionals.of_snapshot(snapshot["observed"], self.n_columns)
         out = type(self)(kernel or self.kernel, self.n_columns, self.origin, self.sizes)

@@ -105,7 +105,7 @@ class OnlineGaussianProcessRegressor(
     Warns
     -----
     NumericalWarning
-        Where the Gram matrix is not numerically positive definite. The smallest jitter of
+        If the Gram matrix is not numerically positive definite. The smallest jitter of
         1e-10, 1e-9, ..., 1e-4 times the largest prior variance that helps is added; beyond
         that ``numpy.linalg.LinAlgError`` is raised and the state is left as it was.
 

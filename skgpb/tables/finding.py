@@ -22,13 +22,13 @@ class Finding:
     Attributes
     ----------
     table : MemoryTable
-        What was searched.
+        The table searched.
     minimizes : bool
         Whether a low average was sought.
     box : Box
-        What tells the group, with ends of few digits.
+        Conditions of the group, with ends of few digits.
     rows : ndarray of shape (n_rows,) of bool
-        Which rows are in it.
+        Indices of its rows.
     average, table_average : float
         Of their targets, and of all.
     limits : Limits
@@ -38,7 +38,7 @@ class Finding:
     runner_up : Box or None
         The next best group that has few rows in common with it.
     n_boxes : int
-        How many different groups were met.
+        Number of different groups that the search visited.
     min_rows : int
         Fewest rows that a group could have.
     """

@@ -460,15 +460,15 @@ class Group:
     Attributes
     ----------
     box : Box
-        What tells it.
+        Conditions of the group.
     n : int
         Number of its rows.
     mean, variance : float
         Of their targets.
     n_boxes : int
-        How many boxes the search has met.
+        Number of boxes that the search visited.
     n_asked : int
-        How often it asked the table for marginals, 0 for rows in memory.
+        Number of queries for marginals, 0 for rows in memory.
     others : tuple of Box
         The next best ones that it has met, at most ten, the best first.
     """

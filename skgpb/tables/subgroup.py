@@ -43,7 +43,7 @@ class BestSubgroup(BaseEstimator):
     Attributes
     ----------
     box_ : Box
-        What tells the group.
+        Conditions of the group.
     where_ : str
         The same as a condition, empty for the whole table.
     n_rows_ : int
@@ -57,7 +57,7 @@ class BestSubgroup(BaseEstimator):
     new_rows_average_ : float
         Expected average of new rows of the group; NaN where too few rows tell.
     new_rows_interval_ : tuple of float
-        Where it lies with 95 % probability.
+        Interval that contains it with 95 % probability.
     flattery_ : float
         By how much ``average_`` is better than new rows are expected to be.
     wild_rows_ : ndarray of int

@@ -112,7 +112,7 @@ class Verdict:
     average : float or None
         Expected average of new rows of the group; None where too few rows tell.
     interval : tuple of float or None
-        Where it lies with 95 % probability.
+        Interval that contains it with 95 % probability.
     """
 
     verdict: Literal["real", "chance"]

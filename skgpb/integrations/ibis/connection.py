@@ -65,7 +65,7 @@ def connect(url: str, table: str | None = None) -> Any:
     Raises
     ------
     DatabaseError
-        Where the database cannot be reached, or has no such table.
+        If the database cannot be reached, or has no such table.
     """
     secrets = secrets_of(url)
     try:
@@ -118,14 +118,14 @@ class Queries:
     connection : ibis.backends.BaseBackend
         A database.
     max_scans : int, default=None
-        How many queries may be made; None for no limit.
+        Maximum number of queries; None for no limit.
     secrets : sequence of str, default=()
         Texts that never appear in an error message.
 
     Attributes
     ----------
     n_scans : int
-        How many queries were made.
+        Number of queries so far.
     """
 
     def __init__(
@@ -149,9 +149,9 @@ class Queries:
         Raises
         ------
         ScansSpentError
-            Where that would be one query too many.
+            If that would be one query too many.
         DatabaseError
-            Where the database does not answer.
+            If the database does not answer.
         """
         return self._answer(lambda: self.expression(query, types).to_pyarrow().to_pydict())
 
@@ -214,7 +214,7 @@ class Queries:
         Raises
         ------
         ValueError
-            Where it is no condition.
+            If it is not a condition.
         """
         try:
             found = sqlglot.parse(f"SELECT 1 WHERE {where}", read=self.connection.dialect)

@@ -42,7 +42,7 @@ class DatabaseGroup:
     Attributes
     ----------
     box : Box
-        What tells it, with ends as people write them.
+        Conditions of the group, with rounded ends.
     where : str
         The condition that selects its rows, in the SQL of the database.
     n, mean : int, float
@@ -55,11 +55,11 @@ class DatabaseGroup:
         Expected average of new rows of the group: from rows that had no part in the choice. None
         where too few rows tell.
     new_rows_interval : tuple of float or None
-        Where it lies with 95 % probability.
+        Interval that contains it with 95 % probability.
     n_sample : int
         Rows of the sample that was searched, or of the table.
     n_asked : int
-        How often the sample was asked.
+        Number of queries to the sample.
     """
 
     box: Box
@@ -138,7 +138,7 @@ class _Search:
     Parameters
     ----------
     table : IbisTable
-        What is searched.
+        The table to search.
     min_rows : int
         Fewest rows of the group.
     sign : {1.0, -1.0}
@@ -208,7 +208,7 @@ class _Search:
         Parameters
         ----------
         box : Box
-            What is recommended.
+            The recommendation.
         seen : list of (int, float, float)
             Number, average and variance of such rows in what was found; one entry for each search.
         means : list of float
@@ -218,7 +218,7 @@ class _Search:
         wider : float
             Factor of the standard error.
         rows : IbisTable
-            What was searched.
+            The table searched.
         """
         p_value, average, interval = 1.0, None, None
         told = [(*each, mean) for each, mean in zip(seen, means, strict=True) if each[0] > 1]

@@ -57,13 +57,13 @@ class IbisTable:
     target : str
         Column whose average is sought: numbers or booleans. Rows without it are left out.
     where : str, default=None
-        Which rows are searched: a condition in the SQL of the database.
+        Rows to search: a condition in the SQL of the database.
     n_bins : int, default=128
         Levels of a number, about.
     n_categories : int, default=60
-        How many categories, the most frequent ones, are a level each; the others are one level.
+        Number of most frequent categories with a level of their own; the others share one.
     max_scans : int, default=None
-        How many queries over all rows may be made, see ``n_scans``; None for no limit.
+        Maximum number of queries over all rows, see ``n_scans``; None for no limit.
     secrets : sequence of str, default=()
         Texts that are never written into an error message, such as a password.
 
@@ -84,11 +84,11 @@ class IbisTable:
     Raises
     ------
     DatabaseError
-        Where the database does not answer.
+        If the database does not answer.
     ScansSpentError
-        Where a query would be one more than ``max_scans``.
+        If a query would be one more than ``max_scans``.
     ValueError
-        Where a column is missing or has a type that cannot be searched, where ``where`` is no
+        If a column is missing or has a type that cannot be searched, where ``where`` is no
         condition, and where no rows are left.
 
     Notes
