@@ -237,6 +237,30 @@ def wheel(session: nox.Session) -> None:
 
 
 @nox.session
+def bare(session: nox.Session) -> None:
+    """The wheel as a laboratory installs it: by pipx, with the app, where nothing is compiled.
+
+    No program is on the path but those of the session, and pip takes wheels only.
+    """
+    _, built, source = distributions(session)
+    away, home = scratch(session, "away"), scratch(session, "home")
+    shutil.copytree(source / "tests", away / "tests")
+    shutil.copy(source / "pyproject.toml", away)
+    session.install("pipx")
+    alone = {"PATH": session.bin, "CC": "false", "PIP_ONLY_BINARY": ":all:", "PIPX_HOME": str(home)}
+    alone |= {"PIPX_BIN_DIR": str(home / "bin")} | dict.fromkeys(BLAS_THREADS, "1")
+    session.run("pipx", "install", f"{built}[app]", env=alone)
+    session.run("pipx", "inject", "skgpb", "pytest>=8", "hypothesis>=6.100", env=alone)
+    session.run(str(home / "bin" / "skgpb"), "--version", external=True, env=alone)
+    environment = home / "venvs" / "skgpb"
+    python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
+    session.chdir(away)
+    rooms = ["tests/app", "tests/cli", "tests/core", "tests/experiments"]
+    command = [str(python), "-P", "-m", "pytest", *rooms, *session.posargs]
+    session.run(*command, external=True, env=alone)
+
+
+@nox.session
 def dist(session: nox.Session) -> None:
     """Check the uploads: metadata, contents, and the documentation built from their sources."""
     session.install("pyroma>=5", "check-wheel-contents>=0.6", "twine>=6.1", "auditwheel>=6")

@@ -121,3 +121,21 @@ def test_the_changelog_of_a_first_version_says_what_there_is():
         return  # released versions exist, so the changelog lists changes
     told = r"as before|earlier|used to|no longer|renamed|instead of|what it took|of the time|is now"
     assert not re.search(told, changelog.partition("##")[2])
+
+
+def test_extras_that_messages_and_pages_name_exist():
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    places = [*ROOT.glob("skgpb/**/*.py"), *ROOT.glob("doc/**/*.rst"), ROOT / "README.md"]
+    named = {
+        extra.strip()
+        for path in places
+        for listed in re.findall(r"skgpb\[([\w, ]+)\]", path.read_text(encoding="utf-8"))
+        for extra in listed.split(",")
+    }
+    assert {"app", "plot", "tables"} <= named <= set(extras)
+
+
+def test_the_app_has_what_it_reads_and_writes_tables_with():
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    names = {re.match(r"[\w-]+", requirement)[0] for requirement in extras["app"]}
+    assert {"flask", "matplotlib", "openpyxl", "pandas"} <= names

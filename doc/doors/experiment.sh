@@ -1,5 +1,5 @@
-python -m skgpb new yield.skgpb --bounds temperature=20:90 salt=1e-4:0.1:log
-python -m skgpb ask yield.skgpb
-python -m skgpb tell yield.skgpb 0.94
-python -m skgpb best yield.skgpb
-python -m skgpb plot yield.skgpb
+skgpb new yield.skgpb --bounds temperature=20:90 salt=1e-4:0.1:log
+skgpb ask yield.skgpb
+skgpb tell yield.skgpb 0.94
+skgpb best yield.skgpb
+skgpb plot yield.skgpb

@@ -11,6 +11,7 @@ import math
 import re
 import runpy
 import shlex
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -58,6 +59,8 @@ def run(name: str) -> Run:
         if script.suffix == ".py":
             runpy.run_path(str(script), run_name="__main__")
         else:
+            for table in HERE.glob("*.csv"):
+                shutil.copy(table, folder)
             type_in(script.read_text(encoding="utf-8"), printed)
     return Run(printed.getvalue(), figures)
 
@@ -66,20 +69,18 @@ def type_in(script: str, printed: io.StringIO) -> None:
     """Do what the lines say; where they ask and tell, do so again and again."""
     ask: list[str] = []
     for line in script.splitlines():
-        _, program, *arguments = shlex.split(line)
-        if program != "-m":
-            runpy.run_path(str(HERE / program), run_name="__main__")
-        elif arguments[1] == "ask":
+        program, *arguments = shlex.split(line)
+        if arguments[0] == "ask":
             ask = arguments
-        elif arguments[1] == "tell":
+        elif arguments[0] == "tell":
             for _ in range(ROUNDS):
-                command(*ask)
-                command(*arguments[:-1], outcome(printed.getvalue()))
+                command(program, *ask)
+                command(program, *arguments[:-1], outcome(printed.getvalue()))
         else:
-            command(*arguments)
+            command(program, *arguments)
 
 
-def command(module: str, *arguments: str) -> None:
-    """``python -m MODULE ARGUMENTS``, in this process."""
-    if module != "skgpb" or main(arguments) != 0:
-        raise RuntimeError(f"{module} {arguments} failed")
+def command(program: str, *arguments: str) -> None:
+    """``skgpb ARGUMENTS``, in this process."""
+    if program != "skgpb" or main(arguments) != 0:
+        raise RuntimeError(f"{program} {arguments} failed")

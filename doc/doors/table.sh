@@ -1,2 +1,1 @@
-python practice_table.py
-python -m skgpb search patients.csv --features bmi s5 --target progression --report report.html
+skgpb search patients.csv --features bmi s5 --target progression --report report.html

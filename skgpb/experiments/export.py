@@ -94,7 +94,7 @@ def as_excel(experiment: Experiment) -> bytes:
         from openpyxl import Workbook
     except ImportError as error:
         raise ImportError(
-            "an Excel file needs openpyxl, which is not installed: pip install skgpb[excel], or "
+            "an Excel file needs openpyxl, which is not installed: pip install skgpb[app], or "
             "write .csv"
         ) from error
     book = Workbook()
