@@ -316,6 +316,24 @@ def test_answers_of_several_numbers_are_not_drawn_as_values():
         RegretDisplay.from_optimizer(opt, optimum=1.0)
 
 
+def test_answers_on_a_slice_are_dots_and_replicates_have_a_bar():
+    opt = GPUCBOptimizer(bounds={"heat": (0, 10), "kind": ["A", "B"]}, alpha=0.01, random_state=0)
+    told = [(2.0, "A", 1.0), (2.0, "A", 1.5), (5.0, "A", 0.5), (2.0, "B", 0.0)]
+    opt.tell([{"heat": heat, "kind": kind} for heat, kind, _ in told], [y for *_, y in told])
+    display = SliceDisplay.from_optimizer(opt, fixed={"heat": 2.0, "kind": "A"})
+    # Along the heat those of kind A, along the kind those at 2 degrees.
+    assert_array_equal(display.here, [[True, True, True, False], [True, True, False, True]])
+    for ax, n, i in zip(display.axes_, (3, 3), (0, 1), strict=True):
+        dots = [line for line in ax.lines if line.get_label() == "answers"]
+        assert_array_equal(dots[0].get_ydata(), display.rewards[display.here[i]])
+        assert len(dots[0].get_ydata()) == n
+        bars = [c.get_segments() for c in ax.collections if hasattr(c, "get_segments")]
+        assert_allclose(
+            bars[-1], [[[bars[-1][0][0][0], 1.25 - s] for s in (0.125**0.5, -(0.125**0.5))]]
+        )
+    assert len(SliceDisplay.from_optimizer(opt, fixed=[7.0, 0.25]).here[1].nonzero()[0]) == 0
+
+
 def test_bad_input_to_the_posterior():
     opt = arms_search(2, budget=3)
     for features in (2, (0, 0), (0, 1, 1), (), (0.5,)):

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import io
-import ipaddress
 import os
-import secrets
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit
 
 from flask import Flask, Response, abort, redirect, render_template, request, send_file, url_for
 from markupsafe import Markup
@@ -37,7 +33,9 @@ from skgpb.app.forms import (
     read_settings,
     sentence,
 )
-from skgpb.app.pictures import Picture, draw, draw_map
+from skgpb.app.guard import Guard
+from skgpb.app.pictures import map_of, progress, replicates, slices
+from skgpb.app.uploads import about_table, table_of
 from skgpb.app.views import (
     RunView,
     digest,
@@ -45,6 +43,7 @@ from skgpb.app.views import (
     digest_of_results,
     outcome_of,
     row_of,
+    whole,
 )
 from skgpb.exceptions import LoadError
 from skgpb.experiments import Experiment
@@ -59,15 +58,7 @@ Change = Callable[[Experiment], Said]
 MOST_AT_ONCE = 20
 # Pictures that are kept until the experiment changes: two kinds on two kinds of page, and before.
 KEPT_PICTURES = 8
-# Bytes of a form.
-LONGEST_FORM = 1_000_000
-# Nothing from elsewhere, no scripts, no frames around the pages, and forms that only lead back.
-POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-LEAVE_OUT = "Mark below that such rows are left out, or change them"
 MISTYPED = "Nothing is saved yet: please look at what is marked below."
 # What was done, by what the address says after it.
 SAID = {
@@ -82,6 +73,8 @@ SAID = {
     "repeated": "Experiment {number} has the same settings once more.",
     "changed": "The limits are changed.",
     "added": "The results from the table are saved, {number} of them.",
+    "some": "The results from the table are saved, {number} of them. Other rows are left out: they "
+    "are listed below.",
 }
 
 
@@ -101,7 +94,13 @@ class Stale(Exception):
         self.number = number
 
 
-def make_app(path: str | os.PathLike[str], hosts: Iterable[str] = ()) -> Flask:
+def make_app(
+    path: str | os.PathLike[str],
+    hosts: Iterable[str] = (),
+    *,
+    guard: Guard | None = None,
+    home: str | None = None,
+) -> Flask:
     """Return the web application of an experiment.
 
     Parameters
@@ -111,17 +110,18 @@ def make_app(path: str | os.PathLike[str], hosts: Iterable[str] = ()) -> Flask:
     hosts : iterable of str, default=()
         Host names that browsers may use, in addition to localhost and any address in
         numbers.
+    guard : Guard, default=None
+        Of this and other experiments; None for one of its own, with these hosts.
+    home : str, default=None
+        Address of the list of all experiments, if there is one.
 
     Returns
     -------
     app : Flask
     """
-    app = Flask(__name__)
-    app.config["MAX_CONTENT_LENGTH"] = LONGEST_FORM
-    app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
-    pages = Pages(Path(path), {"localhost", *hosts})
-    app.before_request(pages.check_sender)
-    app.after_request(pages.protect)
+    guard = guard or Guard(hosts)
+    app = guarded_app(guard)
+    pages = Pages(Path(path), guard, home)
     app.register_error_handler(400, pages.refused)
     app.register_error_handler(403, pages.refused)
     app.register_error_handler(404, pages.refused)
@@ -155,6 +155,15 @@ def make_app(path: str | os.PathLike[str], hosts: Iterable[str] = ()) -> Flask:
     return app
 
 
+def guarded_app(guard: Guard) -> Flask:
+    """Return an application without pages."""
+    app = Flask(__name__)
+    app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
+    app.jinja_env.filters["whole"] = whole
+    guard.watch(app)
+    return app
+
+
 class Pages:
     """The pages of the app: one method for each address, which returns a page or redirects to one.
 
@@ -162,48 +171,21 @@ class Pages:
     ----------
     path : Path
         The file of the experiment.
-    hosts : set of str
-        Names by which browsers may call this computer.
+    guard : Guard
+        Knows the forms that these pages have made.
+    home : str or None
+        Address of the list of all experiments, if there is one.
     """
 
-    def __init__(self, path: Path, hosts: set[str]) -> None:
-        self._path, self._hosts = path, hosts
-        # In every form: pages from elsewhere cannot read it, and so cannot send forms here.
-        self._token = secrets.token_urlsafe(24)
+    def __init__(self, path: Path, guard: Guard, home: str | None) -> None:
+        self._path, self._guard, self._home = path, guard, home
         self._experiment: Experiment | None = None
         self._drawn = lru_cache(KEPT_PICTURES)(self._draw)
         self._mapped = lru_cache(KEPT_PICTURES)(self._draw_map)
 
-    # -- who is asking ------------------------------------------------------------------------
-
-    def check_sender(self) -> None:
-        """Refuse what another site, or a name that points here by fraud, makes a browser send."""
-        host = urlsplit(f"//{request.host}").hostname or ""
-        if host not in self._hosts and not _is_address(host):
-            abort(403, f"This app is not at {request.host}: open the address that it printed.")
-        if request.method == "POST":
-            origin = request.headers.get("Origin")
-            if origin is None:
-                given = request.form.get("token", "")
-                if not secrets.compare_digest(given.encode(), self._token.encode()):
-                    abort(403, "This form does not come from a page of this app.")
-            elif urlsplit(origin).netloc != request.host:
-                abort(403, "This form comes from another site, and nothing was changed.")
-
-    def protect(self, response: Response) -> Response:
-        """Let browsers load nothing from elsewhere, run nothing and keep nothing."""
-        response.headers["Content-Security-Policy"] = POLICY
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Referrer-Policy"] = "same-origin"
-        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
-        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
-        response.headers.setdefault("Cache-Control", "no-store")
-        return response
-
     def _check_token(self) -> None:
         """Refuse a form that was made before the app was started again, with what was typed."""
-        given = request.form.get("token", "")
-        if not secrets.compare_digest(given.encode(), self._token.encode()):
+        if not self._guard.made(request.form.get("token", "")):
             raise Stale(
                 "The app was started again since this page was opened, and nothing was saved yet. "
                 "What you typed is still here: look at it and press the button again."
@@ -266,13 +248,16 @@ class Pages:
             "name": self._path.name,
             "path": str(self._path.absolute()),
             "version": __version__,
-            "token": self._token,
+            "token": self._guard.token,
+            "home": self._home,
         }
         return render_template(template, **common | values), status
 
     def refused(self, error: Any) -> Any:
-        """Say why a request is refused."""
-        return self._page("problem.html", error.code, error=error.description)
+        """Say why a request is refused; to strangers not even what files are called."""
+        hidden = {"name": "skgpb", "path": "", "token": "", "home": None}
+        values = hidden if error.code == 403 else {}
+        return self._page("problem.html", error.code, error=error.description, **values)
 
     def unreadable(self, error: Exception) -> Any:
         """Say why the file cannot be read or written."""
@@ -357,18 +342,18 @@ class Pages:
     def _begin(self, form: Form) -> None:
         """Begin the experiment that a form describes, with the results from before."""
         settings = read_new(form)
-        with _table_of(form) as table:
-            skip = form.text("skip_outside") == "yes"
-            try:
+        skip = form.text("skip_outside") == "yes"
+        table = None
+        try:
+            with table_of(form) as table:
                 Experiment.create(self._path, **settings, data=table, skip_outside=skip)
-            except ValueError as error:
-                if table is None:
-                    where = "constraints" if settings["constraints"] else ""
-                    if not where or "constraint" not in str(error):
-                        raise
-                    form.errors[where] = sentence(error)
-                else:
-                    form.errors["data"] = _about_table(error, table)
+        except ValueError as error:
+            if table is not None or request.files.get("file"):
+                form.errors["data"] = about_table(error, table)
+            elif settings["constraints"] and "constraint" in str(error):
+                form.errors["constraints"] = sentence(error)
+            else:
+                raise
         form.check()
 
     def ask(self) -> Any:
@@ -502,16 +487,17 @@ class Pages:
             return show()
 
         def change(experiment: Experiment) -> Said:
-            with _table_of(form) as table:
-                if table is None:
-                    form.errors["data"] = "Please paste a table, or choose a file."
-                    raise Mistyped
-                skip = form.text("skip_outside") == "yes"
-                try:
-                    return "added", len(experiment.add_table(table, skip_outside=skip))
-                except ValueError as error:
-                    form.errors["data"] = _about_table(error, table)
-                    raise Mistyped from None
+            skip, before = form.text("skip_outside") == "yes", len(experiment.left_out())
+            table = None
+            try:
+                with table_of(form) as table:
+                    if table is None:
+                        raise ValueError("please paste a table, or choose a file")
+                    n = len(experiment.add_table(table, skip_outside=skip))
+            except ValueError as error:
+                form.errors["data"] = about_table(error, table)
+                raise Mistyped from None
+            return "some" if len(experiment.left_out()) > before else "added", n
 
         return self._submitted(form, change, show=show)
 
@@ -555,13 +541,19 @@ class Pages:
         run = None if experiment is None else RunView(experiment)
         if run is None or theme not in THEMES or kind not in [each.kind for each in run.pictures]:
             return abort(404, "There is no such picture.")
-        svg = self._drawn(kind, theme, run.revision)
-        return Response(svg, mimetype="image/svg+xml")
+        return Response(self._drawn(kind, theme, run.revision), mimetype="image/svg+xml")
 
     def _draw(self, kind: str, theme: str, revision: str) -> bytes:
         """Draw a picture; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
-        return draw(kind, theme, experiment.optimizer, outcome_of(experiment.status()))
+        optimizer, outcome = experiment.optimizer, outcome_of(experiment.status())
+        paint = {
+            "progress": progress(optimizer, outcome),
+            "replicates": replicates(experiment.replicates(), outcome),
+            "slices": slices(optimizer, outcome),
+        }
+        picture = next(each for each in RunView(experiment).pictures if each.kind == kind)
+        return picture.draw(paint[kind], theme)
 
     def map(self) -> Any:
         """Two settings at a time."""
@@ -576,16 +568,7 @@ class Pages:
         elif not (x < d and y < d and x != y):
             form.errors["y"] = "Please choose two different settings."
         else:
-            one, two = run.sides[x].label, run.sides[y].label
-            where = ", ".join(f"{name} {value}" for name, value in run.best.settings)
-            picture = Picture(
-                "map",
-                f"The {run.outcome} that is expected for {one} and {two}, the other settings as "
-                f"recommended ({where}). Dots are experiments, each where it was in these two "
-                "settings; where it is hatched the constraints exclude it.",
-                f"Expected {run.outcome} over {one} and {two}; best at {where}.",
-                1,
-            )
+            picture = run.map(x, y)
         values = {"picture": picture, "x": x, "y": y}
         return self._page("map.html", 200, run=run, form=form, **values)
 
@@ -601,8 +584,8 @@ class Pages:
     def _draw_map(self, x: int, y: int, theme: str, revision: str) -> bytes:
         """Draw a map; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
-        outcome = outcome_of(experiment.status())
-        return draw_map(experiment.optimizer, x, y, theme, outcome)
+        paint = map_of(experiment.optimizer, outcome_of(experiment.status()), x, y)
+        return RunView(experiment).map(x, y).draw(paint, theme)
 
     def report(self) -> Any:
         """Return the experiment as one self-contained page, readable without this app."""
@@ -658,42 +641,6 @@ class Pages:
 def _empty(id: str) -> Form:
     """Return a form as it is at first."""
     return Form(id, {"count": "1"} if id == "ask" else {})
-
-
-@contextmanager
-def _table_of(form: Form) -> Iterator[Path | None]:
-    """The table that came with a form, pasted or in a file, as a file; None where there is none."""
-    given = request.files.get("file")
-    with TemporaryDirectory() as folder:
-        if given is not None and given.filename:
-            # What it is called decides how it is read, and nothing else.
-            ending = Path(given.filename).suffix.lower()
-            known = ending if ending in (".csv", ".tsv", ".txt", ".xlsx") else ""
-            table = Path(folder, f"table{known}")
-            given.save(table)
-            yield table
-        elif form.text("data"):
-            table = Path(folder, "results from before")
-            table.write_text(form.text("data"), encoding="utf-8")
-            yield table
-        else:
-            yield None
-
-
-def _about_table(error: Exception, table: Path) -> str:
-    """Describe the errors of a table, without the name of its temporary file."""
-    text = str(error).replace(f"{table.parent}{os.sep}", "")
-    text = text.split(" (--skip-outside")[0]
-    return sentence(f"{text}. {LEAVE_OUT}" if "cannot be taken" in text else text)
-
-
-def _is_address(host: str) -> bool:
-    """Return whether a host is an IP address, which DNS rebinding cannot fake."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _reason(error: Exception) -> str:

@@ -10,14 +10,19 @@ from threading import Lock
 from typing import Any
 
 from skgpb.plotting import PosteriorDisplay, RegretDisplay, SliceDisplay
+from skgpb.plotting._axes import ink_of
 from skgpb.plotting._themes import style_of
 from skgpb.plotting._words import say
 
 # Inches; a column of panels is readable on a telephone.
-WIDTH, HEIGHT = 5.0, 3.0
+WIDTH, HEIGHT = 4.4, 2.8
+# A map has its scale beside it and its legend below.
+MAP_HEIGHT = 3.9
 PIXELS_PER_INCH = 96
 # What matplotlib draws with keeps state in its module.
 DRAWING = Lock()
+# What fills the axes of a picture, one for each panel.
+Paint = Callable[[Sequence[Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,8 @@ class Picture:
     kind: str
     caption: str
     alt: str
-    panels: int
+    panels: int = 1
+    inches: float = HEIGHT
 
     @property
     def width(self) -> int:
@@ -37,88 +43,83 @@ class Picture:
     @property
     def height(self) -> int:
         """In pixels."""
-        return round(HEIGHT * self.panels * PIXELS_PER_INCH)
+        return round(self.inches * self.panels * PIXELS_PER_INCH)
+
+    def draw(self, paint: Paint, theme: str) -> bytes:
+        """Draw it.
+
+        Parameters
+        ----------
+        paint : callable
+            Fills the axes.
+        theme : {"light", "dark"}
+            What page it stands on.
+
+        Returns
+        -------
+        svg : bytes
+        """
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+
+        # Letters that matplotlib does not have the browser may have; what users typed is no
+        # formula.
+        style = {"svg.fonttype": "none", "text.parse_math": False, "hatch.linewidth": 0.4}
+        with DRAWING, rc_context(style_of(theme) | style), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph")
+            size = (WIDTH, self.inches * self.panels)
+            figure = Figure(figsize=size, layout="constrained")
+            paint(figure.subplots(self.panels, squeeze=False)[:, 0].tolist())
+            say(figure)
+            out = io.BytesIO()
+            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        return out.getvalue()
 
 
-def draw(kind: str, theme: str, optimizer: Any, outcome: str) -> bytes:
-    """Draw a picture of what an optimizer knows.
+def progress(optimizer: Any, outcome: str) -> Paint:
+    """Return what draws the answers in their order, and the best so far."""
+    words: dict[str, Any] = {"kind": "best", "name": "best so far", "value_name": outcome}
+    return lambda axes: RegretDisplay.from_optimizer(optimizer, axes[0], **words)
+
+
+def slices(optimizer: Any, outcome: str) -> Paint:
+    """Return what draws the prediction along each side."""
+    return lambda axes: SliceDisplay.from_optimizer(optimizer, axes, value_name=outcome)
+
+
+def map_of(optimizer: Any, outcome: str, x: int, y: int) -> Paint:
+    """Return what draws the prediction over two sides, the others as recommended."""
+    options: dict[str, Any] = {"features": [x, y], "grid_resolution": 60, "value_name": outcome}
+    return lambda axes: PosteriorDisplay.from_optimizer(optimizer, axes[0], **options)
+
+
+def replicates(groups: Sequence[dict[str, Any]], outcome: str) -> Paint:
+    """Return what draws the answers to each setting that was measured several times.
 
     Parameters
     ----------
-    kind : {"progress", "slices"}
-        The best answer after each answer, or the prediction along each side.
-    theme : {"light", "dark"}
-        Colours of the page, light or dark.
-    optimizer : BaseBanditOptimizer
-        After at least one answer.
+    groups : sequence of dicts
+        Of :meth:`~skgpb.experiments.Experiment.replicates`.
     outcome : str
-        Name of the answer.
-
-    Returns
-    -------
-    svg : bytes
+        What is measured.
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
-    # Letters that matplotlib does not have the browser may have; what users typed is no formula.
-    letters = {"svg.fonttype": "none", "text.parse_math": False}
-    with DRAWING, rc_context(style_of(theme) | letters), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")
-        panels = 1 if kind == "progress" else optimizer.n_features_in_
-        figure = Figure(figsize=(WIDTH, HEIGHT * panels), layout="constrained")
-        PAINTERS[kind](figure.subplots(panels, squeeze=False)[:, 0].tolist(), optimizer, outcome)
-        say(figure)
-        out = io.BytesIO()
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return out.getvalue()
+    def paint(axes: Sequence[Any]) -> None:
+        ax = axes[0]
+        dots = {"marker": "o", "ms": 4, "mew": 0, "ls": "none", "color": ink_of(ax), "alpha": 0.55}
+        for i, group in enumerate(groups):
+            answers = group["answers"]
+            ax.plot([i] * len(answers), answers, **dots, label="results" if i == 0 else None)
+        x, bars = range(len(groups)), [group["spread"] for group in groups]
+        means = [group["mean"] for group in groups]
+        said = {"label": "mean ± standard deviation", "fmt": "_", "ms": 12, "capsize": 4}
+        ax.errorbar([i + 0.15 for i in x], means, bars, **said)
+        # Below each other where several groups are beside each other.
+        between = ", " if len(groups) <= 2 else "\n"
+        ax.set_xticks(x, [between.join(map(str, group["queries"])) for group in groups])
+        ax.set_xlim(-0.6, len(groups) - 0.4)
+        ax.set_xlabel("experiments with the same settings")
+        ax.set_ylabel(outcome)
+        ax.figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize="small")
 
-
-def draw_map(optimizer: Any, x: int, y: int, theme: str, outcome: str) -> bytes:
-    """Draw the prediction over two sides, with the recommended values of the others.
-
-    Parameters
-    ----------
-    optimizer : BaseBanditOptimizer
-        After at least one answer.
-    x, y : int
-        Numbers of the sides.
-    theme : {"light", "dark"}
-        Colours of the page, light or dark.
-    outcome : str
-        Name of the answer.
-
-    Returns
-    -------
-    svg : bytes
-    """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    letters = {"svg.fonttype": "none", "text.parse_math": False, "hatch.linewidth": 0.4}
-    with DRAWING, rc_context(style_of(theme) | letters), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")
-        figure = Figure(figsize=(WIDTH, 1.4 * HEIGHT), layout="constrained")
-        PosteriorDisplay.from_optimizer(
-            optimizer, figure.subplots(), features=[x, y], grid_resolution=60, value_name=outcome
-        )
-        say(figure)
-        out = io.BytesIO()
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return out.getvalue()
-
-
-def _progress(axes: Sequence[Any], optimizer: Any, outcome: str) -> None:
-    RegretDisplay.from_optimizer(
-        optimizer, axes[0], kind="best", name="best so far", value_name=outcome
-    )
-
-
-def _slices(axes: Sequence[Any], optimizer: Any, outcome: str) -> None:
-    SliceDisplay.from_optimizer(optimizer, axes, value_name=outcome)
-
-
-PAINTERS: dict[str, Callable[[Sequence[Any], Any, str], None]] = {
-    "progress": _progress,
-    "slices": _slices,
-}
+    return paint

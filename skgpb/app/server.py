@@ -20,12 +20,13 @@ def serve(
     port: int | None = None,
     ready: Callable[[str], Any] = print,
 ) -> None:
-    """Show an experiment to browsers until it is interrupted (Ctrl-C).
+    """Show an experiment, or those of a folder, to browsers until it is interrupted (Ctrl-C).
 
     Parameters
     ----------
     path : path
-        The file of the experiment; where it does not exist a form starts one.
+        The file of the experiment; where it does not exist a form starts one. Or a folder, whose
+        experiments are listed, each with its pages.
     host : str, default="127.0.0.1"
         Name or address to listen at. With the default nobody else in the network can see it.
         There is no password: with any other address, whoever reaches the port can read and change
@@ -45,6 +46,7 @@ def serve(
     try:
         from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
+        from skgpb.app.folder import make_folder_app
         from skgpb.app.pages import make_app
     except ImportError as error:
         if error.name is None or error.name.startswith("skgpb"):
@@ -69,7 +71,8 @@ def serve(
 
     with _listening(host, port) as listener:
         address = _local_address(*listener.getsockname()[:2])
-        app = make_app(path, hosts=_names(host))
+        make = make_folder_app if os.path.isdir(path) else make_app
+        app = make(path, hosts=_names(host))
         number = listener.getsockname()[1]
         server = Server(host, number, app, Quiet, fd=listener.fileno())
         try:

@@ -5,14 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from skgpb.app.pictures import Picture
+from markupsafe import Markup, escape
+
+from skgpb.app.pictures import MAP_HEIGHT, Picture
 from skgpb.experiments import Experiment, Side
 from skgpb.experiments.sides import shown
 
 Settings = list[tuple[str, str]]
+# A number or a date with a hyphen in it, at which browsers break lines: 1e-05, 2026-01-31.
+WITH_HYPHEN = re.compile(r"\d[\w.]*(?:-\d+)+")
+
+
+def whole(text: str) -> Markup:
+    """Return a text in which no number is broken across lines: half of it is another number."""
+    span = '<span class="number">{}</span>'
+    return Markup(WITH_HYPHEN.sub(lambda found: span.format(found[0]), str(escape(text))))
 
 
 @dataclass(frozen=True)
@@ -122,6 +133,16 @@ class Best:
     about: str
 
 
+@dataclass(frozen=True)
+class Replicates:
+    """Results of the same settings: numbers of the experiments with their results, and the rest."""
+
+    results: list[tuple[str, str]]
+    mean: str
+    spread: str
+    settings: Settings
+
+
 class RunView:
     """An experiment as its page shows it.
 
@@ -152,16 +173,38 @@ class RunView:
         self.best: Best | None = _best(status["best"], self.outcome)
         self.constraints: list[str] = status["constraints"]
         self.regions: bool = status["regions"]
+        #: Rows of tables that were left out, and why.
+        self.left_out: list[str] = experiment.left_out()
         #: Settings that were measured several times.
-        self.replicates: list[str] = [
-            f"Experiments {', '.join(map(str, each['queries']))} have the same settings: "
-            f"{shown(each['mean'], 4)} on average, with a standard deviation of "
-            f"{shown(each['spread'], 2)}."
-            for each in experiment.replicates()
-        ]
+        self.replicates: list[Replicates] = [_replicates(each) for each in experiment.replicates()]
         self.pictures: list[Picture] = []
         if self.best is not None:
             self.pictures = _pictures(self, self.best, status["n_answered"])
+
+    def map(self, x: int, y: int) -> Picture:
+        """Return the picture of two of the sides, by their numbers."""
+        one, two = self.sides[x].label, self.sides[y].label
+        settings = [] if self.best is None else self.best.settings
+        where = ", ".join(f"{name} {value}" for name, value in settings)
+        return Picture(
+            "map",
+            f"The {self.outcome} that is expected for {one} and {two}, the other settings as "
+            f"recommended ({where}). Dots are experiments, each where it was in these two "
+            "settings. "
+            + ("Where it is hatched the constraints exclude it." if self.constraints else ""),
+            f"Expected {self.outcome} over {one} and {two}; best at {where}.",
+            inches=MAP_HEIGHT,
+        )
+
+
+def _replicates(group: dict[str, Any]) -> Replicates:
+    """Return results of the same settings as people read them."""
+    results = [
+        (str(number), shown(answer))
+        for number, answer in zip(group["queries"], group["answers"], strict=True)
+    ]
+    settings = [(name, shown(value)) for name, value in group["params"].items()]
+    return Replicates(results, shown(group["mean"], 4), shown(group["spread"], 2), settings)
 
 
 def _counts(status: dict[str, Any]) -> str:
@@ -221,9 +264,19 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
     )
     progress = Picture(
         "progress",
-        "How it went: each result in its order, and the best one so far.",
+        "How it went: each result in its order, failed and skipped experiments left out, and the "
+        "best one so far.",
         f"{run.label} of {n_answered} experiments in their order, and the best so far, which is "
         f"{best.answer}.",
-        1,
     )
-    return [progress, slices] if n_answered else [slices]
+    pictures = [progress, slices] if n_answered else [slices]
+    if run.replicates:
+        said = "; ".join(f"{each.mean} ± {each.spread}" for each in run.replicates)
+        replicates = Picture(
+            "replicates",
+            "Settings that were measured several times. The dots are results, the bar reaches one "
+            "standard deviation to either side of their mean.",
+            f"{run.label} of settings that were measured several times: {said}.",
+        )
+        pictures.insert(-1, replicates)
+    return pictures

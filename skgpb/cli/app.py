@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -24,13 +25,14 @@ def add_parser(commands: Any) -> None:
         help="an experiment in a browser: what to try next, forms for results, pictures",
         description="Show an experiment in a browser on this computer: what to try next, forms "
         "for results and failures, the history, pictures and the recommendation. Where the file "
-        "does not exist a form starts a new experiment. Ctrl-C ends it; everything is saved as it "
-        "is entered. Needs the extra: pip install skgpb[app].",
+        "does not exist a form starts a new experiment; of a folder all experiments are listed. "
+        "Ctrl-C ends it; everything is saved as it is entered. Needs the extra: "
+        "pip install skgpb[app].",
         allow_abbrev=False,
     )
     app.set_defaults(run=_app)
     add = app.add_argument
-    add("file", metavar="RUN.skgpb", help="the experiment's file")
+    add("file", metavar="RUN.skgpb", help="the experiment's file, or a folder of experiments")
     add(
         "--host",
         default=HOST,
@@ -61,7 +63,9 @@ def _app(arguments: argparse.Namespace) -> None:
 
     path = Path(arguments.file)
     try:
-        if path.exists():
+        if path.is_dir():
+            os.listdir(path)
+        elif path.exists():
             Experiment(path)
         else:
             check_outputs({"RUN.skgpb": arguments.file})

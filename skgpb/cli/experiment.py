@@ -355,12 +355,12 @@ def _export(arguments: argparse.Namespace) -> Said:
 
 def _list(arguments: argparse.Namespace) -> Said:
     found = experiments_in(arguments.run_file)
-    rows = [["file", "answers", "to do", "best", "title"]]
+    rows = [["file", "answers", "to do", "best", "last changed", "title"]]
     for each in found:
         best = "" if each["best_answer"] is None else shown(each["best_answer"])
         unit = f" {each['unit']}" if each["unit"] and best else ""
         n, m = str(each["n_answers"]), str(each["n_pending"])
-        rows.append([each["file"], n, m, best + unit, each["title"]])
+        rows.append([each["file"], n, m, best + unit, each["changed"], each["title"]])
     none = [f"no experiment in {arguments.run_file}"]
     return {"experiments": found}, _table(rows) if found else none
 

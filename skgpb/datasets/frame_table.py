@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,21 +89,35 @@ class FrameTable:
         except ArrowException as error:
             raise ValueError(f"{self.source.name} is damaged: {error}") from None
 
+    @contextmanager
+    def _book_told(self) -> Iterator[None]:
+        """Turn whatever the library meets in a damaged book into a ValueError."""
+        try:
+            yield
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # its readers check nothing: any operation may fail first
+            reason = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{self.source.name} is damaged ({reason})") from None
+
     def _sheet(self) -> Any:
         """Read the cells as they are, without what pandas makes of headers and missing values."""
         import pandas as pd
 
         sheet, name = self.how.sheet, self.source.name
-        with self.source.raw() as raw, pd.ExcelFile(raw, engine="openpyxl") as book:
-            names = [str(each) for each in book.sheet_names]
-            shown = ", ".join(map(repr, names))
-            if sheet is None and len(names) > 1:
-                raise ValueError(f"{name} has several sheets: say --sheet, one of {shown}")
-            if sheet is not None and sheet not in names:
-                raise ValueError(f"{name} has no sheet {sheet!r}; it has {shown}")
-            cells = pd.read_excel(
-                book, sheet_name=sheet or names[0], header=None, dtype=object, na_filter=False
-            )
+        with self.source.raw() as raw:
+            with self._book_told():
+                book = pd.ExcelFile(raw, engine="openpyxl")
+            with book:
+                names = [str(each) for each in book.sheet_names]
+                shown = ", ".join(map(repr, names))
+                if sheet is None and len(names) > 1:
+                    raise ValueError(f"{name} has several sheets: say --sheet, one of {shown}")
+                if sheet is not None and sheet not in names:
+                    raise ValueError(f"{name} has no sheet {sheet!r}; it has {shown}")
+                options: dict[str, Any] = {"header": None, "dtype": object, "na_filter": False}
+                with self._book_told():
+                    cells = pd.read_excel(book, sheet_name=sheet or names[0], **options)
         empty = cells.isna() | (cells == "")
         cells = cells[~empty.all(axis=1)]
         if not len(cells):

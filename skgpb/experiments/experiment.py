@@ -148,13 +148,16 @@ class Experiment(KeptRun):
             "random_state": seed,
         }
         optimizer = (GPOOOptimizer if regions else GPUCBOptimizer)(**settings).start()
+        left_out: list[str] = []
         if data is not None:
-            points, answers = read_answers(data, every, answer or None, skip_outside=skip_outside)
-            optimizer.fit(points, answers)
+            past = read_answers(data, every, answer or None, skip_outside=skip_outside)
+            optimizer.fit(past.settings, past.answers)
+            left_out = past.left_out
         self = cls.__new__(cls)
         self.path, self._threads, self._optimizer = Path(path), RLock(), optimizer
         self._labels = {"title": title, "answer": answer, "unit": unit}
         self._numbers, self._last, self._lost, self._records = [], 0, {}, {}
+        self._left_out = [f"{today()}: {text}" for text in left_out]
         self._count()
         with FileLock(self.path):
             if self.path.exists():
@@ -447,14 +450,15 @@ class Experiment(KeptRun):
             message names the rows.
         """
         with self._changing():
-            settings, answers = read_answers(
+            past = read_answers(
                 path,
                 self._sides,
                 answer or self._labels["answer"] or None,
                 skip_outside=skip_outside,
             )
             n = len(self._optimizer.events_)
-            self._optimizer.tell(settings, answers)
+            self._optimizer.tell(past.settings, past.answers)
+            self._left_out += [f"{today()}: {text}" for text in past.left_out]
             self._count()
             told = [entry for entry in self._entries if entry.ended >= n]
             for entry in told:
@@ -675,11 +679,22 @@ class Experiment(KeptRun):
         Returns
         -------
         replicates : list of dicts
-            ``params``; ``queries``, their numbers; ``mean`` of the answers; ``spread``, their
-            standard deviation.
+            ``params``; ``queries``, their numbers; ``answers``, in the same order; their ``mean``;
+            and their ``spread``, the standard deviation.
         """
         with self._reading():
             return replicates(self._entries)
+
+    def left_out(self) -> list[str]:
+        """Return what was wrong with rows of tables that were left out.
+
+        Returns
+        -------
+        left_out : list of str
+            The day, the row and the reason. Beyond a hundred rows of a table only their number.
+        """
+        with self._reading():
+            return list(self._left_out)
 
     def status(self) -> dict[str, Any]:
         """Return what the experiment is and how far it is.

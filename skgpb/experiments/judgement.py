@@ -64,6 +64,7 @@ def replicates(entries: Sequence[Entry]) -> list[dict[str, Any]]:
                 {
                     "params": group[0].as_dict()["params"],
                     "queries": [entry.number for entry in group],
+                    "answers": answers,
                     "mean": float(np.mean(answers)),
                     "spread": float(np.std(answers, ddof=1)),
                 }
@@ -102,12 +103,12 @@ def verdict(
         )
     elif n_answers < least:
         said.append(
-            f"It takes scales and noise, learned from {n_answers} answers, for known; that is "
-            f"relied on from {least} answers on."
+            f"That treats what was learned from {n_answers} answers as certain: rely on it from "
+            f"{least} answers on."
         )
     else:
         said.append(
-            f"It rests on {n_answers} answers, and takes what was learned from them for known."
+            f"That rests on {n_answers} answers, and treats what was learned from them as certain."
         )
     if within is not None:
         if enough:

@@ -53,6 +53,8 @@ class KeptRun:
     _last: int
     # Queries that a tree would not ask after a correction, by their numbers.
     _lost: dict[int, Region]
+    # Rows of tables that were left out, and why.
+    _left_out: list[str]
     # Notes on queries, by the numbers of the queries.
     _records: dict[int, Record]
 
@@ -123,6 +125,7 @@ class KeptRun:
         self._labels = {name: str(notes.get(name, "")) for name in LABELS}
         self._numbers = [int(number) for number in notes.get("numbers", [])]
         self._last = int(notes.get("last", 0))
+        self._left_out = [str(text) for text in notes.get("left_out", [])]
         kept = notes.get("records", {})
         self._records = {int(number): Record.of(each) for number, each in kept.items()}
         self._lost = {}
@@ -144,6 +147,7 @@ class KeptRun:
             "numbers": self._numbers,
             "last": self._last,
             "lost": lost,
+            "left_out": self._left_out,
             "records": {number: each for number, each in kept.items() if each},
         }
         self._optimizer.save(self.path, notes=notes)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,16 @@ from skgpb.experiments.sides import Side
 # A unit behind the name of a column, and columns of a notebook that was exported.
 _UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
 NUMBER, ERROR, STATUS = "number", "standard error", "status"
-# Number of rejected rows that a message names.
-NAMED = 10
+# Number of rejected rows that a message names, and that an experiment keeps of each table.
+NAMED, KEPT = 10, 100
+
+
+class PastAnswers(NamedTuple):
+    """Settings, their answers, and what was said of each row that was left out."""
+
+    settings: list[dict[str, Any]]
+    answers: list[float]
+    left_out: list[str]
 
 
 def read_answers(
@@ -29,7 +37,7 @@ def read_answers(
     answer: str | None = None,
     *,
     skip_outside: bool = False,
-) -> tuple[list[dict[str, Any]], list[float]]:
+) -> PastAnswers:
     """Read settings and the answers they had.
 
     Parameters
@@ -47,8 +55,7 @@ def read_answers(
 
     Returns
     -------
-    settings : list of dict
-    answers : list of float
+    past : PastAnswers
 
     Raises
     ------
@@ -94,20 +101,25 @@ def read_answers(
             outside.append(error)
     if outside:
         _report(table, outside, len(rows), skip_outside)
-    return list(found.values()), answers.values[list(found)].tolist()
+    left_out = _named(table, outside, KEPT)
+    return PastAnswers(list(found.values()), answers.values[list(found)].tolist(), left_out)
 
 
 def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bool) -> None:
     """Name rows that cannot be taken: in a warning if they are skipped, else in an error."""
-    said = [table.said(error) for error in outside[:NAMED]]
-    if len(outside) > NAMED:
-        said.append(f"and {len(outside) - NAMED} more")
+    said = "; ".join(_named(table, outside, NAMED))
     which = f"{len(outside)} of {n_rows} rows of {table.name}"
     if skipped and len(outside) < n_rows:
-        warn(f"{which} are left out: {'; '.join(said)}", UserWarning)
+        warn(f"{which} are left out: {said}", UserWarning)
         return
     hint = "" if skipped else " (--skip-outside, or skip_outside=True, leaves such rows out)"
-    raise ValueError(f"{which} cannot be taken: {'; '.join(said)}{hint}")
+    raise ValueError(f"{which} cannot be taken: {said}{hint}")
+
+
+def _named(table: TableFile, outside: list[CellError], most: int) -> list[str]:
+    """Say what is wrong with rows; beyond so many, only how many there are."""
+    more = [f"and {len(outside) - most} more"] if len(outside) > most else []
+    return [*(table.said(error) for error in outside[:most]), *more]
 
 
 def _columns(table: TableFile, names: list[str], answer: str | None) -> tuple[list[str], str]:

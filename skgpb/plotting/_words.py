@@ -9,6 +9,7 @@ WORDS = {
     "posterior mean, 95 % interval": "expected, 95 % interval",
     "asked": "tried",
     "queried": "tried",
+    "queried in other categories": "tried with other choices",
     "round": "experiment",
     "rounds": "experiments",
 }

@@ -59,7 +59,12 @@ class SliceDisplay:
     asked : list of ndarrays of shape (n_asked, 2), default=None
         Ends [lower, upper] along each side of what was asked; the same twice for points.
     rewards : ndarray of shape (n_asked,), default=None
-        The answers, where the slice shows them: there is one side only.
+        The answers.
+    here : list of ndarrays of shape (n_asked,) of bool, default=None
+        Which answers lie on the slice along each side, and are drawn as dots: all of them where
+        there is one side, else those with the same values of all other sides. Of the others a mark
+        says where they were asked. Several at one place have a bar of one standard deviation to
+        either side of their mean. None for none of them.
     recommended : ndarray of shape (n_drawn, 2), default=None
         Ends of the recommendation along each side; the same twice for a point.
     feature_names : sequence of str, default=None
@@ -97,6 +102,7 @@ class SliceDisplay:
     stds: list[np.ndarray]
     asked: list[np.ndarray] | None = None
     rewards: np.ndarray | None = None
+    here: list[np.ndarray] | None = None
     recommended: np.ndarray | None = None
     feature_names: Sequence[str] | None = None
     value_name: str | None = None
@@ -183,7 +189,8 @@ class SliceDisplay:
             means=means,
             stds=stds,
             asked=None if asked is None else [asked[:, :, i] for i in drawn],
-            rewards=rewards if d == 1 else None,
+            rewards=rewards,
+            here=None if asked is None else [_on_slice(optimizer, point, asked, i) for i in drawn],
             recommended=None if corners is None else corners[:, drawn].T,
             feature_names=[names[i] for i in drawn],
             value_name=value_name,
@@ -261,15 +268,36 @@ class SliceDisplay:
             ax.set_xlim(x[0], x[-1])
         if self.asked is not None and len(self.asked[i]):
             middles = self.asked[i].mean(axis=1)
-            style = {"color": ink_of(ax), "alpha": 0.55, "linestyle": "none", "label": "asked"}
-            if self.rewards is not None:
-                style |= {"marker": "o", "markersize": 3.5, "mew": 0, "label": "answers"}
-                ax.plot(middles, self.rewards, **style)
-            else:
+            none = np.zeros(len(middles), dtype=bool)
+            here = none if self.here is None or self.rewards is None else self.here[i]
+            style = {"color": ink_of(ax), "alpha": 0.55, "linestyle": "none"}
+            if not here.all():
                 # Answers far from the slice would seem to contradict it.
-                where = np.full(len(middles), 0.015)
-                style |= {"marker": "|", "markersize": 8, "transform": ax.get_xaxis_transform()}
-                ax.plot(middles, where, **style)
+                mark = {"marker": "|", "markersize": 8, "transform": ax.get_xaxis_transform()}
+                there = middles[~here]
+                ax.plot(there, np.full(len(there), 0.015), **style, **mark, label="asked")
+            if self.rewards is not None and here.any():
+                dot = {"marker": "o", "markersize": 3.5, "mew": 0, "label": "answers"}
+                ax.plot(middles[here], self.rewards[here], **style, **dot)
+                _draw_replicates(ax, middles[here], self.rewards[here])
+
+
+def _on_slice(optimizer: Any, point: np.ndarray, asked: np.ndarray, i: int) -> np.ndarray:
+    """Return which queries (n, 2, d) were asked at a point, side ``i`` left out."""
+    lower, upper = optimizer.bounds_.T
+    same = np.abs(asked - point) <= 1e-9 * (upper - lower)
+    same[:, :, i] = True
+    return np.asarray(same.all(axis=(1, 2)))
+
+
+def _draw_replicates(ax: Any, x: np.ndarray, rewards: np.ndarray) -> None:
+    """Draw mean and standard deviation of answers at the same place."""
+    places, which, counts = np.unique(x, return_inverse=True, return_counts=True)
+    groups = [rewards[which == k] for k in np.flatnonzero(counts > 1)]
+    if groups:
+        means, stds = [g.mean() for g in groups], [g.std(ddof=1) for g in groups]
+        style = {"fmt": "none", "capsize": 3, "ecolor": ink_of(ax), "elinewidth": 1.0, "alpha": 0.7}
+        ax.errorbar(places[counts > 1], means, stds, **style)
 
 
 def _labelled(ax: Any) -> list[Any]:

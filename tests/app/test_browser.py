@@ -67,6 +67,23 @@ return Math.min(...[...document.body.querySelectorAll("*")]
 """
 
 
+# Numbers that are broken across lines, of all that a page shows but the path of the file.
+BROKEN_NUMBERS = """
+const broken = [], main = document.querySelector("main");
+const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+  for (const found of node.data.matchAll(/[-+]?\\d[\\w.]*(-\\d+)*/g)) {
+    const range = document.createRange();
+    range.setStart(node, found.index);
+    range.setEnd(node, found.index + found[0].length);
+    const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+    if (lines.size > 1) broken.push(found[0]);
+  }
+}
+return broken;
+"""
+
+
 @pytest.fixture(scope="module")
 def driver():
     """Chromium, with JavaScript switched off for the pages."""
@@ -166,8 +183,8 @@ class Browser(Person):
         labels = [
             "Smallest value",
             "Largest value",
-            "Steps of, for a number",
-            "Choices, for a list",
+            "Steps of",
+            "Choices",
         ]
         for box, (name, kind, *texts) in zip(self.all("fieldset"), SIDES, strict=True):
             self.type("Name, with its unit", name, box)
@@ -428,12 +445,13 @@ def test_pages_are_as_wide_as_the_screen_and_legible(driver, run, width, scheme,
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
     report = tmp_path / "report.html"
     try:
-        with Served(run.path) as served, Served(tmp_path / "new.skgpb") as new:
+        opened = Served(run.path), Served(tmp_path / "new.skgpb"), Served(tmp_path)
+        with opened[0] as served, opened[1] as new, opened[2] as folder:
             with urlopen(f"{served.address}report.html", timeout=60) as answer:
                 report.write_bytes(answer.read())
             names = ("", "correct/1", "expect", "change", "add", "map")
             pages = [f"{served.address}{name}" for name in names]
-            pages += [new.address, report.as_uri()]
+            pages += [new.address, folder.address, report.as_uri()]
             for page in pages:
                 person.open(page)
                 assert driver.execute_script("return innerWidth") == width
@@ -444,3 +462,46 @@ def test_pages_are_as_wide_as_the_screen_and_legible(driver, run, width, scheme,
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_no_number_is_broken_across_lines(driver, tmp_path):
+    name = "concentration of the catalyst in the bath after 1e-3 s (mol/l)"
+    sides = {name: "1.34e-9:1e-5:log", "oil": (0, 1)}
+    path = tmp_path / "run 2026-01-31 with a name that is longer than a line.skgpb"
+    run = Experiment.create(
+        path, sides, unit="mol/l", title="Run of 2026-01-31", answer="what is left"
+    )
+    for answer in (1.5e-7, -2.25e-7, 3.5e-7):
+        run.tell(
+            answer, run.ask()[0]["query"], note="after 1.5e-03 s, weighed on 2026-01-31, twice"
+        )
+    run.tell(1.25e-7, run.repeat(1)["query"])
+    table = tmp_path / "table.csv"
+    table.write_text(f"{name},oil,what is left\n1.5e-6,0.5,1e-7\n1.234567e-12,0.5,1e-7\n")
+    with pytest.warns(UserWarning, match="left out"):
+        run.add_table(table, skip_outside=True)
+    run.ask()
+    person, seen = Person(driver), 0
+    try:
+        with Served(path) as served, Served(tmp_path) as folder:
+            names = (
+                "",
+                "correct/1",
+                "expect?side0=1e-6&side1=0.5",
+                "expect?side0=1.5e-12&side1=1e-9",
+            )
+            names += ("change", "map")
+            pages = [f"{served.address}{name}" for name in names] + [folder.address]
+            # Wherever a line ends: on screens of many widths.
+            for width in range(320, 400, 13):
+                size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+                driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+                for page in pages:
+                    person.open(page)
+                    for each in person.all("details"):
+                        driver.execute_script("arguments[0].open = true", each)
+                    assert driver.execute_script(BROKEN_NUMBERS) == [], (page, width)
+                    seen += person.find("body").text.count("e-")
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert seen > 100

@@ -269,6 +269,15 @@ def test_results_from_before_are_pasted(path):
     assert "2 of them from before" in window.text and window.text.count("<figure>") == 1
 
 
+def test_rows_left_out_of_results_from_before_are_listed(path):
+    window = Window(path)
+    window.open()
+    table = "heat\tcatalyst\tloss\n30\tA\t2.5\n95\tB\t1.5\n"
+    window.send("/new", **NEW | {"answer": "loss", "data": table, "skip_outside": "yes"})
+    assert "has begun" in window.text and "heat must be 20 to 90, got 95" in window.text
+    assert len(Experiment(path).left_out()) == 1
+
+
 def test_a_file_that_somebody_holds_keeps_what_was_typed(run, path, monkeypatch):
     monkeypatch.setattr("skgpb.file_lock.PATIENCE", 0.1)
     window = Window(path)
@@ -331,6 +340,8 @@ def test_a_form_without_the_secret_of_the_pages_is_refused(run, path):
 def test_a_name_that_points_here_by_fraud_sees_nothing(run, path):
     window = Window(path, Host="rebound.example")
     assert "catalyst" not in window.open() and window.status == 403
+    # Nor what the file is called, and where it is.
+    assert "run.skgpb" not in window.text and str(path.parent) not in window.text
     for host in ("localhost:8650", "127.0.0.1", "[::1]:8650"):
         assert "catalyst" in Window(path, Host=host).open()
 
@@ -471,7 +482,11 @@ def test_a_page_of_the_notebook(run, path):
     window.open("/correct/1")
     assert "Experiment 5 has the same settings" in window.send("/repeat/1")
     window.send("/tell/5", "value", value="1.75")
-    assert "Experiments 1, 5 have the same settings: 1.625 on average" in window.text
+    row = re.search(r'<th scope="row">1.625</th><td>0.18</td>.*?</tr>', window.text, re.S)[0]
+    assert re.findall(r"([\d.]+) <span[^>]*>\(No. (\d)\)", row) == [("1.5", "1"), ("1.75", "5")]
+    svg = window.open("/picture/replicates-light.svg")
+    assert "mean ± standard deviation" in svg and "experiments with the same settings" in svg
+    assert "1.625 ± 0.18" in window.open()
     window.send("/ask", count="1")
     assert "Experiment 6 is skipped" in window.send("/tell/6", "skip", note="no time")
     assert "1 skipped" in window.text
@@ -538,7 +553,13 @@ def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path):
         window.status == 422 and "row 1 (line 3)" in window.text and "/tmp/tmp" not in window.text
     )
     assert "Mark below that such rows are left out" in window.text
-    assert "are saved, 1 of them" in window.send("/add", data=text, skip_outside="yes")
+    window.send("/add", data=text, skip_outside="yes")
+    assert "are saved, 1 of them. Other rows are left out" in window.text
+    (left_out,) = run.left_out()
+    assert "row 1 (line 3)" in left_out and "must be 20 to 90, got 500" in left_out
+    for address in ("/", "/report.html"):
+        page = html.unescape(re.sub("</?span[^>]*>", "", window.open(address)))
+        assert f"<h3>Rows of tables that were left out</h3>\n<ul>\n<li>{left_out}</li>" in page
     table = window.client.get("/results.csv", headers=window.headers).get_data()
     window.open("/add")
     window.send("/add", file=(io.BytesIO(table), "../../results.csv"))

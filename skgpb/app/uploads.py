@@ -1,0 +1,100 @@
+"""Tables that come with a form: pasted, or a file that may be anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from flask import request
+
+from skgpb.app.forms import Form, sentence
+
+# Bytes of what is in an Excel file, and cells of the rectangle that its sheets span: a small file
+# can unpack to more than the memory holds.
+MOST_BYTES, MOST_CELLS = 20_000_000, 5_000_000
+PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+PLACE = re.compile(rb"""\sr=["']([A-Z]{0,3})(\d+)["']""")
+LEAVE_OUT = "Mark below that such rows are left out, or change them"
+
+
+@contextmanager
+def table_of(form: Form) -> Iterator[Path | None]:
+    """The table that came with a form, pasted or in a file, as a file; None where there is none.
+
+    Raises
+    ------
+    ValueError
+        Where the file is compressed, or unpacks to too much.
+    """
+    given = request.files.get("file")
+    with TemporaryDirectory() as folder:
+        if given is not None and given.filename:
+            # What it is called decides how it is read, and nothing else.
+            ending = Path(given.filename).suffix.lower()
+            known = ending if ending in (".csv", ".tsv", ".txt", ".xlsx") else ""
+            table = Path(folder, f"table{known}")
+            given.save(table)
+            check_unpacked(table)
+            yield table
+        elif form.text("data"):
+            table = Path(folder, "results from before")
+            table.write_text(form.text("data"), encoding="utf-8")
+            yield table
+        else:
+            yield None
+
+
+def check_unpacked(table: Path) -> None:
+    """Raise ValueError for a file that unpacks to too much, and for any compressed text."""
+    with open(table, "rb") as file:
+        head = file.read(8)
+    if head.startswith(PACKED):
+        raise ValueError("the file is compressed: unpack it, and choose the table itself")
+    if not zipfile.is_zipfile(table):
+        return
+    try:
+        _check_archive(table)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"the file is damaged, or has a password: {error}") from None
+
+
+def _check_archive(table: Path) -> None:
+    with zipfile.ZipFile(table) as archive:
+        if "xl/workbook.xml" not in archive.namelist():
+            raise ValueError("the file is compressed: unpack it, and choose the table itself")
+        if sum(each.file_size for each in archive.infolist()) > MOST_BYTES:
+            raise ValueError(f"the Excel file has more than {MOST_BYTES // 1_000_000} MB in it")
+        for each in archive.namelist():
+            if each.startswith("xl/worksheets/") and _cells(archive.read(each)) > MOST_CELLS:
+                raise ValueError(
+                    "the Excel file has a cell far away from all others: copy the results into a "
+                    "new sheet"
+                )
+
+
+def _cells(sheet: bytes) -> int:
+    """Return how many cells the rectangle has that a sheet spans."""
+    rows = columns = 1
+    for place in PLACE.finditer(sheet):
+        letters, digits = place.groups()
+        rows = max(rows, int(digits[:9]))
+        column = 0
+        for letter in letters:
+            column = 26 * column + letter - ord("A") + 1
+        columns = max(columns, column)
+    return rows * columns
+
+
+def about_table(error: Exception, table: Path | None) -> str:
+    """Describe the errors of a table, without the name of its temporary file."""
+    text = str(error)
+    if table is not None:
+        text = text.replace(f"{table.parent}{os.sep}", "")
+    text = text.split(" (--skip-outside")[0]
+    return sentence(f"{text}. {LEAVE_OUT}" if "cannot be taken" in text else text)
