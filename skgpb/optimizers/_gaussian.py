@@ -344,10 +344,12 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         return noise_prior(self._unit())
 
     def _default_noise(self) -> float:
-        return self._known_noise if self._known_noise is not None else self.alpha_
+        known = self._known_noise
+        return self.alpha_ if known is None else known
 
     def _told_noise(self) -> float:
-        return float("nan") if self._known_noise is None else self._known_noise
+        known = self._known_noise
+        return float("nan") if known is None else known
 
     def _told_noises(self, points: np.ndarray) -> list[float]:
         """Return the intervals of values at points (n, d)."""

@@ -271,11 +271,15 @@ class GPOOOptimizer(PartitionSearch):
 
     def _is_scarce(self, node: int) -> bool:
         """Return whether a cell is known to have too few rows."""
+        if not self._n_rows:
+            return False
         cell = int(self._tree.depth[node]), int(self._tree.index[node])
         return self._n_rows.get(cell, self.min_members) < self.min_members
 
     def _without_scarce(self, excluded: np.ndarray | None) -> np.ndarray | None:
         """Exclude cells that are known to have too few rows as well."""
+        if not self._n_rows:
+            return excluded
         told = self._n_rows.items()
         scarce = [self._tree.find(*cell) for cell, n in told if n < self.min_members]
         if not scarce:

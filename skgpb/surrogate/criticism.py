@@ -112,7 +112,7 @@ class Criticism:
     @property
     def contradicts(self) -> bool:
         """True if the model does not explain some answers."""
-        return not self.repeats_fit or bool(len(self.wild))
+        return not self.repeats_fit or bool((np.abs(self.residuals) > self.most).any())
 
     def size_of(self, number: int) -> float:
         """Absolute residual of a distinct query."""
