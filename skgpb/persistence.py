@@ -529,7 +529,7 @@ class Arrays:
         return self._known[name]
 
     def snapshot(self) -> Any:
-        """What lies beside the log, encoded; None where nothing does, or it is of another log."""
+        """Return the encoded snapshot that belongs to the log, or None if there is none."""
         if "snapshot.json" not in self._archive.namelist():
             return None
         text = _member(self._archive, "snapshot.json", LARGEST_DOCUMENT).decode("ascii")

@@ -134,7 +134,7 @@ def _chance(found: Found, result: dict[str, Any]) -> list[tuple[str, str]]:
     if "best_by_chance" not in result:
         return []
     side = "below" if found.minimizes else "above"
-    text = f"the best of groups of so many rows, drawn at random, is seldom {side} "
+    text = f"if rows form groups of this size at random, the best is seldom {side} "
     return [("by chance", text + number(result["best_by_chance"]))]
 
 

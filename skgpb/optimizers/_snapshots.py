@@ -1,4 +1,4 @@
-"""What snapshots of a run are made of: rows of a history as columns, and back."""
+"""Parts of a snapshot of a run: rows of a history as columns, and back."""
 
 from __future__ import annotations
 

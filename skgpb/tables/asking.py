@@ -68,7 +68,7 @@ class Office(Protocol):
 
     @property
     def repeats(self) -> bool:
-        """Whether a question that is asked again has another answer."""
+        """Return whether a repeated question gets a new answer."""
 
     def affords(self, rows: np.ndarray) -> bool:
         """Return whether a query for this group would be answered."""
@@ -524,7 +524,7 @@ class NoisyAverages:
 
     @property
     def repeats(self) -> bool:
-        """Whether a question that is asked again has another answer."""
+        """Return whether a repeated question gets a new answer."""
         return self.noise > 0.0
 
     def affords(self, rows: np.ndarray) -> bool:

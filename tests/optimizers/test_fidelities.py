@@ -147,7 +147,7 @@ def smooth_pair(seed, noise=0.0):
 
 
 def test_a_smooth_low_fidelity_shows_where_a_smooth_function_is_large():
-    # Without a trend that both have, the likeness was explained by what is its own, and the truth
+    # Without a common trend, the low fidelity was explained by its own part, and high fidelity
     # was predicted no better than by its mean.
     opt, _ = smooth_pair(3)
     at = np.random.default_rng(0).random((200, 4))
