@@ -167,7 +167,7 @@ def test_no_group_known_to_be_worse_than_the_table_is_recommended(budget, noise,
     )
     assert len(found.groups[0].rows) == 600 and found.n_answers <= budget
     assert found.mean[found.place] >= found.mean[0]
-    assert found.place == 0 or above_zero(*gain(found)) >= 0.9
+    assert found.place == 0 or above_zero(*gain(found)) >= 0.7
 
 
 def test_exact_answers_are_asked_for_once():

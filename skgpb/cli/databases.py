@@ -49,8 +49,8 @@ def add_database(parser: argparse.ArgumentParser) -> None:
         type=rows_or_share,
         metavar="M",
         help="about how many rows are searched before what was found is averaged over all, such as "
-        "500000, 5%% or 100%% (default: a million, half of a smaller table, and all rows of one "
-        "with fewer than 400,000)",
+        "500000, 5%% or 100%% (default: half a million, half of a smaller table, and all rows of "
+        "one with fewer than 400,000)",
     )
     add(
         "--max-scans",
@@ -148,7 +148,7 @@ def search_database(arguments: argparse.Namespace) -> None:
 def said(side: Interval | Categories) -> str:
     """Say a side of a box, for people."""
     if isinstance(side, Categories):
-        shown = ", ".join(map(str, side.among[:SHOWN]))
+        shown = ", ".join(map(_named, side.among[:SHOWN]))
         more = len(side.among) - SHOWN
         text = shown + (f" and {more} more" if more > 0 else "")
     elif side.low is None:
@@ -169,6 +169,11 @@ def _below(side: Interval) -> str:
     if not side.high_belongs and isinstance(high, date) and not isinstance(high, datetime):
         return f"up to {high - timedelta(days=1)}"
     return f"{'up to' if side.high_belongs else 'below'} {_written(high)}"
+
+
+def _named(label: Any) -> str:
+    """Say a category."""
+    return {True: "yes", False: "no"}[label] if isinstance(label, bool) else str(label)
 
 
 def _written(value: Any) -> str:

@@ -87,6 +87,8 @@ class Limits:
 
     def _written(self, value: float | None) -> str:
         assert value is not None
+        if self.column.is_boolean:
+            return "yes" if value else "no"
         if self.column.kind == "dates":
             return iso_date(value)
         text = repr(value)

@@ -47,12 +47,15 @@ class Column:
         Numbers, NaN where one is missing; of texts their positions in ``labels``.
     labels : tuple of str
         The different texts, sorted; empty for other kinds.
+    is_boolean : bool, default=False
+        True if the numbers 1 and 0 stand for true and false.
     """
 
     name: str
     kind: Literal["numbers", "dates", "texts"]
     values: np.ndarray
     labels: tuple[str, ...] = ()
+    is_boolean: bool = False
 
     @property
     def missing(self) -> np.ndarray:
@@ -143,7 +146,7 @@ def column_of_texts(
         return _texts(name, codes, meaning, there, given)
     if {text.lower() for text in given} <= set(TRUE_OR_FALSE):
         meaning[there] = [TRUE_OR_FALSE[text.lower()] for text in given]
-        return Column(name, "numbers", meaning[codes])
+        return Column(name, "numbers", meaning[codes], is_boolean=True)
     n_rows = np.bincount(codes, minlength=len(texts))[there]
 
     def complain(wrong: dict[int, str]) -> None:

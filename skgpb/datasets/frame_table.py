@@ -145,7 +145,9 @@ def _numbers_or_dates(name: str, series: Any) -> Column | None:
         days = values.astype(np.int64) / (SECONDS_PER_DAY * 1e6)
         return Column(name, "dates", np.where(np.isnat(values), np.nan, days))
     if pd.api.types.is_numeric_dtype(series.dtype):
-        return Column(name, "numbers", series.to_numpy(np.float64, na_value=np.nan))
+        values = series.to_numpy(np.float64, na_value=np.nan)
+        truth = pd.api.types.is_bool_dtype(series.dtype)
+        return Column(name, "numbers", values, is_boolean=truth)
     return None
 
 

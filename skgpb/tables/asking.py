@@ -48,7 +48,7 @@ ALIKE = 0.8
 # The model has to foretell so large a share of the variance of answers that it does not know.
 EARNS = 0.05
 # A recommended group is better than the whole table with at least this probability.
-KNOWN = 0.9
+KNOWN = 0.7
 # Assumed noise of answers without noise, as a fraction of their standard deviation.
 NOISE_FLOOR = 0.01
 # Fewer answers than these teach a model nothing.

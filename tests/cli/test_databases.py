@@ -171,6 +171,17 @@ def test_passwords_and_tokens_are_never_printed(database, capsys, url):
     assert re.search(r"cannot open (postgresql|mysql|duckdb)://", err)
 
 
+def test_a_boolean_is_yes_or_no(database, capsys):
+    with duckdb.connect("sales.db") as connection:
+        connection.execute("ALTER TABLE sales ADD COLUMN late BOOLEAN")
+        connection.execute("UPDATE sales SET late = hour >= 12")
+        connection.execute("UPDATE sales SET price = price + 20 WHERE NOT late")
+    words = ["search", "--sql", "duckdb:///sales.db", "--features", "late", "--target", "price"]
+    for more, said in (([], "no"), (["--minimize"], "yes")):
+        assert main([*words, "--min-rows", "10%", *more]) == 0
+        assert re.search(rf"^  late +{said}$", capsys.readouterr().out, re.MULTILINE)
+
+
 def test_without_ibis_it_says_what_to_install(database, capsys, monkeypatch):
     import sys
 

@@ -191,3 +191,24 @@ def test_a_share_of_rows_holds_where_questions_are_asked_as_well(search):
 )
 def test_numbers_are_written_without_exponents(x, digits, text):
     assert number(x, digits) == text
+
+
+@pytest.mark.parametrize("end", [".csv", ".parquet"])
+@pytest.mark.parametrize("more", [[], ["--budget", "30"]])
+def test_a_boolean_is_yes_or_no(tmp_path, capsys, end, more):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"member": rng.random(400) < 0.4, "age": rng.integers(18, 70, 400)})
+    rows["income"] = 10.0 + 3.0 * rows["member"] + rng.normal(size=400)
+    path = tmp_path / f"rows{end}"
+    if end == ".csv":
+        rows.to_csv(path, index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        rows.to_parquet(path)
+    words = ["search", str(path), "--features", "member", "age", "--target", "income", *more]
+    for lowest, said, digit in (([], "yes", 1), (["--minimize"], "no", 0)):
+        assert main([*words, *lowest]) == 0
+        printed = capsys.readouterr().out
+        assert re.search(rf"^  member +{said}$", printed, re.MULTILINE)
+        assert f"member = {digit}" in printed

@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-pytest.importorskip("ibis", reason="needs ibis")
+ibis = pytest.importorskip("ibis", reason="needs ibis")
 duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -256,6 +256,37 @@ def test_a_sample_stays_in_the_database_and_is_a_table_of_its_own(parquet):
     assert one.n_rows + other.n_rows == few.n_rows
     assert abs(one.n_rows - other.n_rows) < 5 * math.sqrt(few.n_rows)
     assert table.kept().n_rows == n
+
+
+@pytest.mark.parametrize("n_inside", [1, 3, 5, 6])
+def test_a_kept_table_is_asked_for_few_and_for_many_categories(parquet, n_inside):
+    rng = np.random.default_rng(1)
+    town = rng.choice(np.array(["A", "B", "C", "D", "E", None], dtype=object), 2000)
+    y = rng.normal(size=2000)
+    kept = IbisTable(connect(parquet({"town": town, "y": y})), ["town"], "y").kept()
+    among = ("A", "B", "C", "D", "E")[:n_inside]
+    box = Box((("town", Categories(among, missing=n_inside == 6)),))
+    rows = np.isin(town, among) | ((town == None) & (n_inside == 6))  # noqa: E711
+    totals = kept.totals([box])
+    assert totals.n[0] == rows.sum()
+    assert totals.mean[0] == pytest.approx(y[rows].mean(), abs=1e-12)
+
+
+def test_duckdb_answers_without_what_its_second_version_took_from_ibis(tmp_path, monkeypatch):
+    """The functions of ibis 12 that call ``fetch_arrow_table`` of a connection."""
+    name = tmp_path / "sales.db"
+    with duckdb.connect(str(name)) as database:
+        database.execute("CREATE TABLE sales AS SELECT i % 24 AS hour, i AS y FROM range(99) t(i)")
+    backend = type(ibis.duckdb.connect())
+    for method in ("list_tables", "list_catalogs", "list_databases", "_get_schema_using_query"):
+        monkeypatch.setattr(backend, method, lambda *given, **named: pytest.fail("it was called"))
+    url = f"duckdb:///{name}"
+    table = IbisTable(connect(url), ["hour"], "y")
+    assert table.kept().marginals([Box()])[0]["hour"].n.sum() == 99
+    assert connect(url, "main.sales").columns == ("hour", "y")
+    for missing in ("sold", "main.sold"):
+        with pytest.raises(DatabaseError, match=f"no table '{missing}': the database has 'sales'"):
+            connect(url, missing)
 
 
 def test_yes_and_no_can_be_the_target(parquet):

@@ -130,9 +130,9 @@ def of_noise(seed):
 def test_where_the_model_foretells_nothing_halving_takes_over():
     found = [of_noise(seed) for seed in range(20)]
     assert max(each.n_answers for each in found) <= 100
-    # Over 150 seeds in 0.78 of them: fewer than 6 of 20 have a probability below 1e-6.
-    assert [each.engine for each in found].count("halving") >= 6
-    # Answers say little, and so does what is known of the best: 0.12 +- 0.09.
+    # Over 100 seeds in 0.76 of them: fewer than 5 of 20 have a probability below 1e-6.
+    assert [each.engine for each in found].count("halving") >= 5
+    # Answers say little, and so does what is known of the best: 0.15 +- 0.06.
     assert np.mean([each.mean[each.place] - each.mean[0] for each in found]) < 0.25
 
 

@@ -23,7 +23,7 @@ from skgpb.integrations.ibis.table import IbisTable
 from skgpb.tables import Box, Moments, find_group
 
 # Rows of a sample, and the size of the smallest table that is sampled.
-N_SAMPLE, SMALLEST = 1_000_000, 400_000
+N_SAMPLE, SMALLEST = 500_000, 400_000
 # A side is dropped that brings less than this share of what the group is above the table.
 LITTLE = 0.05
 # Standard errors by which a sampled group has more rows than it must have.
@@ -94,7 +94,8 @@ def find_in_database(
         Whether a low average is sought.
     n_sample : int, default=None
         About how many rows are searched before what was found is averaged over all rows. None for
-        a million, for half of a smaller table, and for all rows of one with fewer than 400,000.
+        half a million, for half of a smaller table, and for all rows of one with fewer than
+        400,000.
     seed : int, default=0
         Of the sample, where the database takes one.
 

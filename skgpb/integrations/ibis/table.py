@@ -9,12 +9,11 @@ the SQL of the database.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
-import ibis
 import numpy as np
 
 from skgpb.integrations.ibis.connection import Queries
@@ -282,9 +281,7 @@ class IbisTable:
             for each in self.levels
         }
         types = self._types | dict.fromkeys(few._codes.values(), "int16")
-        rows = self._queries.expression(self._chosen(table, codes), types)
-        half = (ibis.random() < 0.5).ifelse(1, 0).cast("int16")
-        few._table = self._queries.keep(rows.mutate(**{HALF: half}))
+        few._table = self._queries.keep(self._chosen(table), codes, types, HALF)
         few._queries = Queries(self._queries.connection, None, self._queries.secrets)
         few._from = few._queries.source(few._table)
         few.n_missing = 0
@@ -402,8 +399,12 @@ class IbisTable:
             return self._by_category(
                 levels, truth, truth[-2] if Rest() in levels.labels else "FALSE"
             )
-        among = ", ".join(str(i) for i, each in enumerate(inside) if each)
-        return f"({_quoted(self._codes[name])} IN ({among}))" if among else "FALSE"
+        # Each row is compared with all of a list: the shorter one.
+        most = 2 * sum(inside) > len(inside)
+        listed = ", ".join(str(i) for i, each in enumerate(inside) if each != most)
+        if not listed:
+            return "TRUE" if most else "FALSE"
+        return f"({_quoted(self._codes[name])} {'NOT IN' if most else 'IN'} ({listed}))"
 
     def _side(self, name: str, side: Side) -> str:
         column = _quoted(name)
@@ -455,12 +456,11 @@ class IbisTable:
 
     # -- levels -----------------------------------------------------------------------------
 
-    def _chosen(self, table: Any, more: Mapping[str, str] | None = None) -> str:
+    def _chosen(self, table: Any) -> str:
         """Ask for the rows of a table that are searched, and the columns that take part."""
-        columns = [_quoted(name) for name in self._types]
-        columns += [f"{value} AS {name}" for name, value in (more or {}).items()]
+        columns = ", ".join(map(_quoted, self._types))
         rows = _all([self._given, self._present])
-        return f"SELECT {', '.join(columns)} FROM {self._queries.source(table)} WHERE {rows}"
+        return f"SELECT {columns} FROM {self._queries.source(table)} WHERE {rows}"
 
     def _found_levels(self, sample: Any, n_bins: int, n_categories: int) -> list[Levels]:
         """Find edges and labels; whether something is missing is not looked at."""
