@@ -1,9 +1,9 @@
-"""JSON of a run within little memory: its events, which may be many, are parsed one at a time.
+"""Parse the JSON of a run with little memory: its events are parsed one at a time.
 
-A value takes up to 200 bytes of memory and as few as three characters of a text, which is packed as
-well, so that a file of some kilobytes could take gigabytes. A document of many values is therefore
-not parsed as a whole: the list that is long in honest ones is looked through in windows, and what
-is beside it is counted before it is parsed.
+A value takes up to 200 bytes of memory, but only three characters of text, which is compressed as
+well. A file of some kilobytes could therefore expand to gigabytes. A document of many values is not
+parsed as a whole: the parser reads its one long list in windows, and counts the values of the
+remaining text before it parses them.
 """
 
 from __future__ import annotations

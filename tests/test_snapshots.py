@@ -1,4 +1,4 @@
-"""Snapshots, which files of runs have beside the log: loading decides nothing again."""
+"""Snapshots in files of runs: loading makes no decision again."""
 
 import numpy as np
 import pytest

@@ -176,7 +176,7 @@ def draw_regrets(
 
 
 def finish_figure(plt: Any, figure: Any, axes: Any, title: str, path: Path) -> None:
-    """Put the legend of each row beside it, and write the file."""
+    """Put the legend of each row next to it, and write the file."""
     for axis in axes[:, -1]:
         axis.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False)
     figure.suptitle(title)

@@ -8,7 +8,7 @@ prints four tables, writes ``iqbo_fig3.csv`` and ``iqbo_fig3.png``.
 1. Where f and g(a) = E f(a + eps) are largest, eps ~ N(0, tau^2), and what recommending the best
    query would cost. The paper writes eps ~ N(0, 0.3): both readings are shown, 0.3 as the standard
    deviation and as the variance. It does not give its f; here it is a narrow peak of height 1
-   beside a wide one of height 0.7.
+   next to a wide one of height 0.7.
 2. Simple regret of CMES by eq. 7 and with ``information="joint"``, of EI on g that recommends by
    the posterior of f, and of the same queries with the query of the highest posterior mean of g as
    the recommendation, at tau = 0.3, known. It counts the best recommendation so far, by which a

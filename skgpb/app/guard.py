@@ -24,7 +24,7 @@ class Guard:
     Parameters
     ----------
     hosts : iterable of str, default=()
-        Names by which browsers may call this computer, beside localhost and any address in
+        Host names that browsers may use, in addition to localhost and any address in
         numbers.
 
     Attributes

@@ -16,7 +16,7 @@ from skgpb.plotting._words import say
 
 # Inches; a column of panels is readable on a telephone.
 WIDTH, HEIGHT = 4.4, 2.8
-# A map has its scale beside it and its legend below.
+# A map has its colour bar at the side and its legend below.
 MAP_HEIGHT = 3.9
 PIXELS_PER_INCH = 96
 # What matplotlib draws with keeps state in its module.
@@ -114,7 +114,7 @@ def replicates(groups: Sequence[dict[str, Any]], outcome: str) -> Paint:
         means = [group["mean"] for group in groups]
         said = {"label": "mean ± standard deviation", "fmt": "_", "ms": 12, "capsize": 4}
         ax.errorbar([i + 0.15 for i in x], means, bars, **said)
-        # Below each other where several groups are beside each other.
+        # One below the other if several groups are side by side.
         between = ", " if len(groups) <= 2 else "\n"
         ax.set_xticks(x, [between.join(map(str, group["queries"])) for group in groups])
         ax.set_xlim(-0.6, len(groups) - 0.4)

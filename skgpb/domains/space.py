@@ -107,7 +107,7 @@ class Axis(ABC):
         raise NotImplementedError
 
     def middles_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Coordinates in the middle of those that stand for values of some numbers."""
+        """Return the coordinates at the middles of the intervals of some values."""
         raise NotImplementedError
 
     def edge(self, number: int) -> float:
@@ -233,7 +233,7 @@ class Choice(Axis):
         return int(first), int(last)
 
     def middles_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Coordinates in the middle of those that stand for values of some numbers."""
+        """Return the coordinates at the middles of the intervals of some values."""
         return (numbers + 0.5) / self.n
 
     def edge(self, number: int) -> float:

@@ -624,7 +624,7 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
     def _most_valuable(
         self, score: Callable, search: bool = True, unit: float | None = None
     ) -> IndirectQuery:
-        """The query of the highest score, of those that are not pending.
+        """Return the query with the highest score that is not pending.
 
         ``score`` takes rows A (n, q), or None for the candidates, with their costs (n,), and
         returns values (n,). With ``search`` the best candidates of a box are improved. ``unit`` is

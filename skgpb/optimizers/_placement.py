@@ -179,7 +179,7 @@ def _best_mixed(moments: Moments, seen: np.ndarray, placed: Placed, caution: flo
     order = [list(values)[i] for i in np.argsort(-tops, kind="stable")[:N_RUNS]]
 
     def climbed(run: tuple[int, ...], some: np.ndarray, found: np.ndarray) -> tuple[Any, float]:
-        """The best place for a run, from the best of those that were looked at."""
+        """Return the best place for a run, starting from the best one evaluated."""
         first, top = some[first_best(found)], float(found.max())
         if len(free):
             begin = some[best_apart(some, found, room)[:2]]

@@ -63,7 +63,7 @@ class PointTargets:
         self.points, self.shape = points_in(bounds, n_points) if rows is None else (rows, None)
 
     def values(self, draws: np.ndarray) -> np.ndarray:
-        """Return values (n_targets, k) of the targets, of those (n, k) at the points."""
+        """Return values (n_targets, k) of the targets from values (n, k) at the points."""
         return draws
 
     def members(self, numbers: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

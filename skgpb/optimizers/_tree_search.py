@@ -169,9 +169,9 @@ class PartitionSearch(RegionSearch[Cell]):
         var = cov[0, 0] + np.diag(cov) - 2.0 * cov[0]
         if (mean - mean[0] > KNOWN * np.sqrt(np.maximum(var, 0.0)))[1:].any():
             warn(
-                f"max_depth={self.max_depth} ties recommendations to a grid, and a cell half a "
-                "side beside the best of it is better: recommend(side=...) places a cell of any "
-                "size freely",
+                f"max_depth={self.max_depth} limits recommendations to a grid of cells, and a cell "
+                "shifted by half a side from the best one is better: recommend(side=...) returns "
+                "a cell of any size at any place",
                 RefinementWarning,
             )
 

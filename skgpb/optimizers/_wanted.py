@@ -52,7 +52,7 @@ class Wanted:
         return cls(queries, numbers)
 
     def in_turn(self, free: np.ndarray, due: bool) -> np.ndarray:
-        """Numbers of the queries that a round chooses from, of those that are free."""
+        """Return the indices of the free queries that a round chooses from."""
         if due:
             assert isinstance(self.queries, FreeCells)
             wanted = free & np.isin(self.queries.size_of, self.numbers)

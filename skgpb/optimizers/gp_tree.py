@@ -199,7 +199,7 @@ class GPTreeOptimizer(PartitionSearch):
             posterior = expected.posterior
             node = self._best_within(posterior, self._mask(excluded))
             if node < 0:
-                # Every leaf is being evaluated already: refine the best of those that can be.
+                # Every leaf is pending: refine the best divisible leaf.
                 self._refine(best_divisible(self.domain_, self._best_leaf), expected)
                 continue
             depth = self._tree.node(node)[0]

@@ -304,7 +304,7 @@ class GPOOOptimizer(PartitionSearch):
     # -- Algorithm 1 ------------------------------------------------------------------------
 
     def _choose(self) -> Cell:
-        """Lines 3 and 4: the leaf to ask, of those that are not being evaluated."""
+        """Lines 3 and 4: choose the leaf to ask among the leaves that are not pending."""
         return self.domain_.cell(self._leaf_to_ask())
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:

@@ -4,7 +4,7 @@ Each is the posterior mean of a Gaussian process conditioned on a few hand-place
 
 1. three hills of similar height, 0.85, 0.87 and 0.98 at 0.05, 0.4 and 0.9 (Fig. 4, left);
 2. a periodic ripple between 0.1 and 0.2 and one peak near 0.95 (Fig. 4, right);
-3. the second with a deep, narrow notch beside the peak and hardly any smoothness, made to show
+3. the second with a deep, narrow notch next to the peak and hardly any smoothness, made to show
    when averages help (Fig. 5).
 
 Appendix E leaves three settings ambiguous (decision D-A8). What reproduces the figures, and what is

@@ -20,7 +20,7 @@ LEAST = 0.98
 def main() -> int:
     """Print the share, and the names whose types are not known; 1 where these are too many."""
     command = ["pyright", "--verifytypes", "skgpb", "--ignoreexternal", "--outputjson"]
-    # An editable installation is out of its sight, and so is a package beside where it runs.
+    # It finds neither an editable installation nor a package in the working directory.
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory() as elsewhere:
         done = subprocess.run(

@@ -23,7 +23,7 @@ HOST = {"Host": "127.0.0.1:8650"}
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with two experiments, a damaged one, another file, and an experiment beside it."""
+    """A folder with two experiments, a damaged one and another file; an experiment outside it."""
     folder = tmp_path / "lab"
     folder.mkdir()
     oven = Experiment.create(

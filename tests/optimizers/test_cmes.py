@@ -175,7 +175,7 @@ def test_a_rejected_fit_leaves_no_trace(name):
     assert observe(optimizer) == before
 
 
-# What is asked -----------------------------------------------------------------------------------
+# Queries -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("information", ["noiseless", "noisy"])
