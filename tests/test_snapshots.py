@@ -140,7 +140,7 @@ def _within(state, *names):
             GPZoomingOptimizer,
             {"horizon": 9},
             ["balls", "covering", "region"],
-            {"floats": [0.1, 0.3], "shape": [1, 2]},
+            {"floats": [0.3, 0.1], "shape": [1, 2]},
         ),
         (GPZoomingOptimizer, {"horizon": 9}, ["balls", "parent"], [-1, 0, 0, 0]),
     ],

@@ -198,10 +198,10 @@ class ChebyshevCovering(Covering):
         ends = self._boxes.reshape(len(self), 2, self.n_features)
         self._faces = [Faces.of(ends[:, :, a].ravel()) for a in range(self.n_features)]
         region, newest = np.array(snapshot["region"]), snapshot["newest"]
-        sides = region.reshape(-1, 2, self.n_features)
-        cut = [np.isin(sides[:, :, a], faces.cuts).all() for a, faces in enumerate(self._faces)]
-        if not (all(cut) and (sides[:, 0] < sides[:, 1]).all() and 0 <= newest < len(self)):
-            raise ValueError("what the newest ball covers does not consist of cells")
+        lower, upper = np.split(region, 2, axis=1)
+        inside = (lower >= 0.0).all() and (lower < upper).all() and (upper <= 1.0).all()
+        if not (inside and region.shape[1] == 2 * self.n_features and 0 <= newest < len(self)):
+            raise ValueError("what the newest ball covers does not consist of boxes")
         self._region, self._newest = region, int(newest)
 
     def _box(self, center: np.ndarray, radius: float) -> np.ndarray:

