@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb.domains.space import Axis, ParameterSpace
+from skgpb.domains.space import ParameterSpace, SeparateAxis
 
 # Sizes that differ by less than this share of the box are the same.
 SAME_SIZE = 1e-9
@@ -139,6 +139,7 @@ def are_among(sizes: np.ndarray, others: np.ndarray, bounds: np.ndarray) -> np.n
 def check_even(space: ParameterSpace, i: int, name: str) -> None:
     """Raise ValueError unless every value of a side has as much of its coordinates."""
     side, axis = space.axes[i]
+    assert isinstance(axis, SeparateAxis)
     first, last = axis.run(0.0, 1.0)
     middles = axis.middles_of(np.arange(first, last + 1))
     if not np.allclose(np.diff(middles), 1.0 / (last - first + 1), rtol=0.0, atol=SAME_SIZE):
@@ -148,7 +149,7 @@ def check_even(space: ParameterSpace, i: int, name: str) -> None:
         )
 
 
-def runs_around(axis: Axis, u: np.ndarray, k: int) -> np.ndarray:
+def runs_around(axis: SeparateAxis, u: np.ndarray, k: int) -> np.ndarray:
     """Ends (n, 2) of runs of k values around coordinates (n,); of one, or none, its middle."""
     if k <= 1:
         return np.repeat(axis.snapped(u)[:, np.newaxis], 2, axis=1)

@@ -19,7 +19,7 @@ from skgpb.domains.cells import SAME_SIZE, are_among, runs_around
 from skgpb.domains.first_design import first_points
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery
-from skgpb.domains.space import Axis, ParameterSpace
+from skgpb.domains.space import ParameterSpace, SeparateAxis
 from skgpb.utils import check_inside
 
 # Number of cells that move in a round.
@@ -80,7 +80,9 @@ class FreeCells(ArmSet):
         self.n_tasks = n_tasks
         # Which sides have separate values, and their axes.
         axes = [] if space is None else [axis for _, axis in space.axes]
-        self._separate: dict[int, Axis] = {i: axis for i, axis in enumerate(axes) if axis.discrete}
+        self._separate: dict[int, SeparateAxis] = {
+            i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
+        }
         self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
         self._rooms = [self._room_of(side) for side in sizes]
         each = max(n // len(sizes), 2 * N_CENTERS)

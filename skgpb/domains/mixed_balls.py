@@ -10,7 +10,7 @@ from skgpb.domains.balls import Ball, Balls, Place
 from skgpb.domains.covering import ChebyshevCovering
 from skgpb.domains.mixed import rows_of_points
 from skgpb.domains.query import PointsQuery
-from skgpb.domains.space import SAME, Axis, ParameterSpace
+from skgpb.domains.space import SAME, Axis, ParameterSpace, SeparateAxis
 from skgpb.domains.value_ranges import ValueRanges, reach
 
 
@@ -31,7 +31,9 @@ class MixedCovering(ChebyshevCovering):
     def __init__(self, space: ParameterSpace) -> None:
         self._space = space
         self._axes: list[Axis] = [axis for _, axis in space.axes]
-        self._ranges = [axis.run(0.0, 1.0) if axis.discrete else (0, 0) for axis in self._axes]
+        self._ranges = [
+            axis.run(0.0, 1.0) if isinstance(axis, SeparateAxis) else (0, 0) for axis in self._axes
+        ]
         super().__init__(space.n_axes)
 
     def snapped(self, center: np.ndarray) -> np.ndarray:
@@ -54,7 +56,7 @@ class MixedCovering(ChebyshevCovering):
 
     def _side(self, i: int, u: float, radius: float) -> tuple[float, float]:
         axis, (least, most) = self._axes[i], self._ranges[i]
-        if not axis.discrete:
+        if not isinstance(axis, SeparateAxis):
             return max(0.0, u - radius), min(1.0, u + radius)
         first, last = least, most
         if radius < 1.0:
@@ -140,7 +142,7 @@ class MixedBalls(Balls):
         found = [self.covering.snapped(center)]
         for i, (_, axis) in enumerate(self.space.axes):
             u = found[0][i]
-            if not axis.discrete:
+            if not isinstance(axis, SeparateAxis):
                 others = np.clip([u - step, u + step], 0.0, 1.0)
             elif axis.ordered:
                 (number, _), (least, most) = axis.run(u, u), axis.run(0.0, 1.0)

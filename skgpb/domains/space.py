@@ -84,39 +84,50 @@ class Axis(ABC):
         """Numbers (n,) at coordinates (n,)."""
         return np.array([self.value(each) for each in u], dtype=np.float64)
 
+    @abstractmethod
     def placed(self, values: np.ndarray) -> np.ndarray:
         """Coordinates (n,) of what can be set that is nearest to numbers (n,)."""
-        raise NotImplementedError
 
     def between(self, values: np.ndarray) -> np.ndarray:
         """Coordinates (n,) of numbers (n,), which may lie between two that can be set."""
         return self.placed(values)
 
-    def middles(self) -> np.ndarray:
-        """Coordinates of all values; these must be finitely many."""
-        raise NotImplementedError
-
     def values_between(self, low: float, high: float) -> Any:
         """Values of the coordinates between two: a pair where they are continuous."""
         return self.value(low), self.value(high)
 
-    # Separate values are numbered in their order, an integer of a distribution by itself.
-
-    def run(self, low: float, high: float) -> tuple[int, int]:
-        """Numbers of the first and of the last value between two coordinates."""
-        raise NotImplementedError
-
-    def middles_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the coordinates at the middles of the intervals of some values."""
-        raise NotImplementedError
-
-    def edge(self, number: int) -> float:
-        """Coordinate at which those that stand for the value of a number begin."""
-        raise NotImplementedError
-
     def same_as(self, other: object) -> bool:
         """Return whether another axis has the same values."""
         return False
+
+
+class ListedAxis(Axis):
+    """An axis on which one of several values is set."""
+
+    @abstractmethod
+    def middles(self) -> np.ndarray:
+        """Coordinates of all values; these must be finitely many."""
+
+
+class SeparateAxis(ListedAxis):
+    """An axis on which an interval of coordinates stands for each value.
+
+    Values are numbered in their order, an integer of a distribution by itself.
+    """
+
+    discrete = True
+
+    @abstractmethod
+    def run(self, low: float, high: float) -> tuple[int, int]:
+        """Numbers of the first and of the last value between two coordinates."""
+
+    @abstractmethod
+    def middles_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the coordinates at the middles of the intervals of some values."""
+
+    @abstractmethod
+    def edge(self, number: int) -> float:
+        """Coordinate at which those that stand for the value of a number begin."""
 
 
 #: What a named side may be, for messages.
@@ -157,7 +168,7 @@ class Span(Axis):
         return value
 
 
-class Choice(Axis):
+class Choice(SeparateAxis):
     """One of several values; a list of numbers is ordered by size, anything else is not."""
 
     def __init__(self, name: str, values: Any) -> None:
@@ -178,7 +189,6 @@ class Choice(Axis):
         self.n: int = len(self.values)
         # Less than half of the coordinates of a value.
         self._same: float = min(SAME, 0.25 / self.n)
-        self.discrete = True
         self.n_columns: int = 1 if self.ordered else self.n
         self.n_settings: float = float(self.n)
 
@@ -261,12 +271,10 @@ class Quantile(Axis):
 
     def __init__(self, name: str, distribution: Any) -> None:
         self.distribution = distribution
-        self.discrete: bool = hasattr(distribution, "pmf")
         low, high = distribution.support()
         if not low <= high:
             raise ValueError(f"{name} has no values: its support is [{low}, {high}]")
         self.low, self.high = float(low), float(high)
-        self.n_settings: float = self.high - self.low + 1.0 if self.discrete else np.inf
 
     def _values(self, u: np.ndarray) -> np.ndarray:
         smallest = 0.0 if np.isfinite(self.low) else TAIL
@@ -276,23 +284,58 @@ class Quantile(Axis):
 
     def value(self, u: float) -> float | int:
         """Value of the parameter at a coordinate in [0, 1]."""
-        value = float(self._values(np.asarray(u)))
-        return int(value) if self.discrete else value
+        return float(self._values(np.asarray(u)))
 
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, n_columns) of coordinates (n,)."""
-        if not self.discrete:
-            return u[:, None]
-        return self._middle(self._values(u))[:, None]
+        return u[:, None]
 
     def numbers(self, u: np.ndarray) -> np.ndarray:
         """Numbers (n,) at coordinates (n,)."""
         return self._values(np.asarray(u, dtype=np.float64))
 
     def placed(self, values: np.ndarray) -> np.ndarray:
-        """Return the coordinates (n,) of numbers (n,), rounded for integer sides."""
-        values = np.clip(values, *self.limits)
-        return self._middle(np.rint(values)) if self.discrete else self.distribution.cdf(values)
+        """Return the coordinates (n,) of what can be set that is nearest to numbers (n,)."""
+        return self.distribution.cdf(np.clip(values, *self.limits))
+
+    def coordinate(self, value: Any) -> float:
+        """Coordinate in [0, 1] of a value."""
+        value = checked_number(value)
+        if not self.low <= value <= self.high:
+            raise ValueError(f"must be a number from {self.low:g} to {self.high:g}")
+        return float(self.distribution.cdf(value))
+
+    def same_as(self, other: object) -> bool:
+        """Return whether another axis has the same values."""
+        if not isinstance(other, Quantile) or type(other) is not type(self):
+            return False
+        parts = [
+            (type(d.distribution.dist), d.distribution.args, d.distribution.kwds)
+            if hasattr(d.distribution, "dist")
+            else id(d.distribution)
+            for d in (self, other)
+        ]
+        return equal(*parts)
+
+
+class IntegerQuantile(Quantile, SeparateAxis):
+    """A distribution of integers, each of which has as much of the axis as it is probable."""
+
+    def __init__(self, name: str, distribution: Any) -> None:
+        super().__init__(name, distribution)
+        self.n_settings: float = self.high - self.low + 1.0
+
+    def value(self, u: float) -> int:
+        """Value of the parameter at a coordinate in [0, 1]."""
+        return int(super().value(u))
+
+    def columns(self, u: np.ndarray) -> np.ndarray:
+        """Columns (n, n_columns) of coordinates (n,)."""
+        return self._middle(self._values(u))[:, None]
+
+    def placed(self, values: np.ndarray) -> np.ndarray:
+        """Return the coordinates (n,) of the integers nearest to numbers (n,)."""
+        return self._middle(np.rint(np.clip(values, *self.limits)))
 
     def _middle(self, values: Any) -> Any:
         """The middle of the quantiles that stand for integers."""
@@ -301,14 +344,12 @@ class Quantile(Axis):
     def coordinate(self, value: Any) -> float:
         """Coordinate in [0, 1] of a value."""
         value = checked_number(value)
-        whole = not self.discrete or value == int(value)
-        if not (whole and self.low <= value <= self.high):
-            kind = "an integer" if self.discrete else "a number"
-            raise ValueError(f"must be {kind} from {self.low:g} to {self.high:g}")
-        return float(self._middle(value) if self.discrete else self.distribution.cdf(value))
+        if not (value == int(value) and self.low <= value <= self.high):
+            raise ValueError(f"must be an integer from {self.low:g} to {self.high:g}")
+        return float(self._middle(value))
 
     def snapped(self, u: np.ndarray) -> np.ndarray:
-        """Return coordinates (n,), each moved to the middle of its integer on an integer axis."""
+        """Return coordinates (n,), each moved to the middle of its integer."""
         return self.columns(u)[:, 0]
 
     def middles(self) -> np.ndarray:
@@ -316,9 +357,7 @@ class Quantile(Axis):
         return self._middle(np.arange(self.low, self.high + 1.0))
 
     def values_between(self, low: float, high: float) -> Any:
-        """Values of the coordinates between two: a range of integers, or a pair."""
-        if not self.discrete:
-            return super().values_between(low, high)
+        """Values of the coordinates between two, a range of integers."""
         first, last = self.run(low, high)
         return range(first, last + 1)
 
@@ -356,18 +395,6 @@ class Quantile(Axis):
         known = 0 <= number - least < len(begins)
         return float(begins[number - least] if known else self.distribution.cdf(number - 1))
 
-    def same_as(self, other: object) -> bool:
-        """Return whether another axis has the same values."""
-        if not isinstance(other, Quantile):
-            return False
-        parts = [
-            (type(d.distribution.dist), d.distribution.args, d.distribution.kwds)
-            if hasattr(d.distribution, "dist")
-            else id(d.distribution)
-            for d in (self, other)
-        ]
-        return equal(*parts)
-
 
 def _is_long(name: str, values: range) -> bool:
     """Return whether a range has too many values to list them."""
@@ -403,7 +430,7 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
     if isinstance(values, Axis):
         return values
     if all(hasattr(values, method) for method in ("ppf", "cdf", "support")):
-        return Quantile(name, values)
+        return (IntegerQuantile if hasattr(values, "pmf") else Quantile)(name, values)
     if spans and isinstance(values, tuple):
         if len(values) != 2 or not all(isinstance(each, (Real, np.number)) for each in values):
             raise ValueError(f"{name} must be {SIDES}; got {values!r}")
@@ -545,7 +572,10 @@ class ParameterSpace:
     @property
     def n_values(self) -> np.ndarray:
         """How many values every axis has, shape (d,); 0 where they are not separate."""
-        runs = [axis.run(0.0, 1.0) if axis.discrete else (0, -1) for _, axis in self.axes]
+        runs = [
+            axis.run(0.0, 1.0) if isinstance(axis, SeparateAxis) else (0, -1)
+            for _, axis in self.axes
+        ]
         return np.array([last - first + 1 for first, last in runs], dtype=np.intp)
 
     @property
@@ -684,7 +714,8 @@ class ParameterSpace:
 
     def every_point(self) -> np.ndarray:
         """One point for every setting, shape (n, d); these must be finitely many."""
-        return np.array(list(product(*(axis.middles() for _, axis in self.axes))))
+        listed = [axis.middles() for _, axis in self.axes if isinstance(axis, ListedAxis)]
+        return np.array(list(product(*listed)))
 
     def ranges(self, lower: np.ndarray, upper: np.ndarray) -> dict[str, Any]:
         """Values between two corners (d,): pairs, ranges of integers, lists; or single ones."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skgpb.domains.space import SAME, Axis, checked_number
+from skgpb.domains.space import SAME, ListedAxis, checked_number
 from skgpb.utils import check_bounds
 
 # Maximum number of steps; more are taken for a mistake.
@@ -16,7 +16,7 @@ MOST_STEPS = 10_000
 PER_DECADE = 200
 
 
-class Steps(Axis):
+class Steps(ListedAxis):
     """A side of a box with equally spaced values, as on a thermostat or a pipette.
 
     Queries and recommendations are at one of the steps. Values that are told may lie between two

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skgpb.domains.space import SAME, Axis, ParameterSpace
+from skgpb.domains.space import SAME, Axis, ParameterSpace, SeparateAxis
 
 # Default number of points of a cell: per axis, and in all.
 DEFAULT_POINTS = 10, 100
@@ -24,7 +24,7 @@ GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 def spread(axis: Axis, low: float, high: float, n: int) -> np.ndarray:
     """Coordinates of at most n values between two, as far apart as can be."""
-    if not axis.discrete:
+    if not isinstance(axis, SeparateAxis):
         n = n if high > low else 1
         return low + (np.arange(n) + 0.5) * ((high - low) / n)
     first, last = axis.run(low, high)
@@ -35,7 +35,7 @@ def spread(axis: Axis, low: float, high: float, n: int) -> np.ndarray:
 
 def reach(axis: Axis, low: float, high: float) -> tuple[float, float]:
     """Coordinates of the first and of the last value between two."""
-    if not axis.discrete:
+    if not isinstance(axis, SeparateAxis):
         return low, high
     first, last = axis.middles_of(np.array(axis.run(low, high)))
     return float(first), float(last)
@@ -44,7 +44,7 @@ def reach(axis: Axis, low: float, high: float) -> tuple[float, float]:
 def cut(axis: Axis, low: float, high: float, n: int) -> list[tuple[float, float]]:
     """Return the ends of n parts of nearly equal size; fewer parts if there are fewer values."""
     ends = [low + j * ((high - low) / n) for j in range(n)]
-    if axis.discrete:
+    if isinstance(axis, SeparateAxis):
         first, last = axis.run(low, high)
         n = min(n, last - first + 1)
         begins = first
@@ -235,11 +235,12 @@ class Placed:
 
     def __init__(self, space: ParameterSpace, sides: np.ndarray) -> None:
         self._space, self._sides = space, sides
-        self._axes: list[Axis] = [axis for _, axis in space.axes]
         values = space.n_values
-        self._separate = np.flatnonzero(values)
-        self._first = [axis.run(0.0, 1.0)[0] for axis in self._axes if axis.discrete]
-        self.starts = (values - sides + 1)[self._separate].astype(int).tolist()
+        self._separate = {
+            i: axis for i, (_, axis) in enumerate(space.axes) if isinstance(axis, SeparateAxis)
+        }
+        self._first = [axis.run(0.0, 1.0)[0] for axis in self._separate.values()]
+        self.starts = (values - sides + 1)[list(self._separate)].astype(int).tolist()
         lower, upper = space.bounds.T
         last = np.maximum(upper - sides, lower)
         self.free = np.flatnonzero((last > lower) & (values == 0))
@@ -255,8 +256,8 @@ class Placed:
         lower, limit = self._space.bounds.T.copy()
         lower[self.free] = place
         upper = np.minimum(lower + self._sides, limit)
-        for i, first, start in zip(self._separate.tolist(), self._first, run, strict=True):
-            axis, begin = self._axes[i], first + start
+        for (i, axis), first, start in zip(self._separate.items(), self._first, run, strict=True):
+            begin = first + start
             end = begin + int(self._sides[i])
             lower[i] = axis.edge(begin) if start else 0.0
             upper[i] = axis.edge(end) if end <= axis.run(0.0, 1.0)[1] else 1.0
@@ -272,8 +273,9 @@ class Placed:
         runs = []
         for center in centers:
             run = []
-            for i, first, n in zip(self._separate.tolist(), self._first, self.starts, strict=True):
-                number, _ = self._axes[i].run(center[i], center[i])
+            separate = self._separate.items()
+            for (i, axis), first, n in zip(separate, self._first, self.starts, strict=True):
+                number, _ = axis.run(center[i], center[i])
                 run.append(min(max(0, number - first - (int(self._sides[i]) - 1) // 2), n - 1))
             runs.append(tuple(run))
         return list(zip(runs, places, strict=True))

@@ -94,6 +94,10 @@ class Numeric(Axis):
         values = np.log(values) if self.log else values
         return np.clip((values - low) / (high - low), 0.0, 1.0)
 
+    def placed(self, values: np.ndarray) -> np.ndarray:
+        """Coordinates (n,) of what can be set that is nearest to numbers (n,)."""
+        return self.columns(self._coordinates(values))[:, 0]
+
     def columns(self, u: np.ndarray) -> np.ndarray:
         """Columns (n, 1) of coordinates (n,)."""
         return (u if self.step is None else self._coordinates(self._values(u)))[:, None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from skgpb.domains import ContextPartition, Steps
 from skgpb.domains.partition import Partition
 from skgpb.domains.query import readable
-from skgpb.domains.space import Axis, Quantile, Span
+from skgpb.domains.space import Axis, Quantile, SeparateAxis, Span
 from skgpb.inspection import check_is_single, feature_names_of
 from skgpb.utils import Integral, check_numbers, in_contexts
 
@@ -169,9 +169,9 @@ def setting_of(point: np.ndarray, sides: list[Axis] | None) -> list[str]:
     return [plain(value) for value in values]
 
 
-def is_short(side: Axis | None) -> bool:
+def is_short(side: Axis | None) -> TypeGuard[SeparateAxis]:
     """Return whether a side has so few values that each is drawn."""
-    return side is not None and side.discrete and side.n_settings <= MOST_TICKS
+    return isinstance(side, SeparateAxis) and side.n_settings <= MOST_TICKS
 
 
 def label_ticks(axis: Any, side: Axis) -> None:

@@ -162,11 +162,10 @@ class SliceDisplay:
         check_resolution(grid_resolution)
         lower, upper = optimizer.bounds_.T
         point, corners = place_of(optimizer, fixed)
+        of_drawn = [None if sides is None else sides[i] for i in drawn]
         grids = [
-            sides[i].middles()
-            if sides is not None and is_short(sides[i])
-            else np.linspace(lower[i], upper[i], grid_resolution)
-            for i in drawn
+            side.middles() if is_short(side) else np.linspace(lower[i], upper[i], grid_resolution)
+            for i, side in zip(drawn, of_drawn, strict=True)
         ]
         means, stds = [], []
         for i, grid in zip(drawn, grids, strict=True):

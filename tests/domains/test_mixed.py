@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, geom, loguniform, poisson, randint
 
 from skgpb.domains.mixed import MixedPartition, deepest_cut
-from skgpb.domains.space import Choice, ParameterSpace, Quantile
+from skgpb.domains.space import Choice, IntegerQuantile, ParameterSpace
 from skgpb.domains.value_ranges import cut, points_per_side, spread
 
 SIDES = {
@@ -61,7 +61,7 @@ def test_a_run_is_cut_into_equal_parts_of_at_least_one_value(n, K, seed):
 
 @pytest.mark.parametrize("distribution", [randint(3, 30), poisson(4), geom(0.2)])
 def test_integers_of_a_distribution_are_cut_at_quantiles(distribution):
-    axis = Quantile("n", distribution)
+    axis = IntegerQuantile("n", distribution)
     (a, b), (c, d) = cut(axis, 0.0, 1.0, 2)
     left, right = axis.values_between(a, b), axis.values_between(c, d)
     assert left[-1] + 1 == right[0]
@@ -75,7 +75,7 @@ def test_integers_of_a_distribution_are_cut_at_quantiles(distribution):
 
 @pytest.mark.parametrize("distribution", [randint(0, 10**9), binom(1000, 0.5), poisson(1e-6)])
 def test_rare_and_many_integers_have_cells(distribution):
-    axis = Quantile("n", distribution)
+    axis = IntegerQuantile("n", distribution)
     first, last = axis.run(0.0, 1.0)
     cells = [(0.0, 1.0)]
     for _ in range(60):
