@@ -198,5 +198,5 @@ def test_boxes_and_levels_are_the_same_both_ways():
     inside[[0, 1, 8, 10]] = 0
     box = shape.box(inside)
     np.testing.assert_array_equal(shape.inside(box), inside)
-    with pytest.raises(ValueError, match="no side of 'b', a category"):
+    with pytest.raises(ValueError, match="not a side of 'b', a category"):
         shape.inside(Box.of({"b": Interval(1, 2)}))
