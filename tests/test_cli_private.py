@@ -303,7 +303,7 @@ def test_searches_with_one_ledger_stay_within_one_budget(table, tmp_path, capsys
     capsys.readouterr()
     for given in ({"where": "x > 0.4"}, {"features": "y"}):
         if search(table, *ledger, epsilon=1, **given) == 2:
-            assert "budget was spent before" in capsys.readouterr().err
+            assert "the budget was already spent" in capsys.readouterr().err
     total = result_of(table, tmp_path, *ledger, epsilon=1)["privacy"]
     assert 0.99 < total["epsilon_spent_before"] <= total["epsilon_spent"] <= 1.0
     said = capsys.readouterr().out
