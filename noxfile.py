@@ -249,7 +249,8 @@ def bare(session: nox.Session) -> None:
     session.install("pipx")
     alone = {"PATH": session.bin, "CC": "false", "PIP_ONLY_BINARY": ":all:", "PIPX_HOME": str(home)}
     alone |= {"PIPX_BIN_DIR": str(home / "bin")} | dict.fromkeys(BLAS_THREADS, "1")
-    session.run("pipx", "install", f"{built}[app]", env=alone)
+    session.chdir(built.parent)
+    session.run("pipx", "install", f"./{built.name}[app]", env=alone)
     session.run("pipx", "inject", "skgpb", "pytest>=8", "hypothesis>=6.100", env=alone)
     session.run(str(home / "bin" / "skgpb"), "--version", external=True, env=alone)
     environment = home / "venvs" / "skgpb"
