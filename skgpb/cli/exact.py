@@ -266,8 +266,8 @@ def rows_said(found: ExactFound, result: dict[str, Any]) -> list[tuple[str, str]
         (
             "verdict",
             f"{result['verdict']}: p = {result['p_value']:.2g}, from searches of "
-            f"{count(result['n_permutations'], 'table')} with a {found.target} that was dealt out "
-            "at random",
+            f"{count(result['n_permutations'], 'table')} whose {found.target} was dealt out at "
+            "random",
         )
     )
     if finding.runner_up is not None:
