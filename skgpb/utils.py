@@ -1,7 +1,7 @@
 """Validation helpers of the library; the only module that touches scikit-learn's private names.
 
-A class of one's own may take from here what ``__all__`` names, to say what its parameters may be. All
-else may change in any version.
+A class of one's own may take from here what ``__all__`` names, to say what its parameters may be.
+All else may change in any version.
 """
 
 from __future__ import annotations
