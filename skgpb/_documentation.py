@@ -1,4 +1,4 @@
-"""Where the pages of the classes are, for the "?" in scikit-learn's HTML display."""
+"""Addresses of the classes' pages, for the "?" in scikit-learn's HTML display."""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ class InOrder(Executor):
     Parameters
     ----------
     order : iterable of int
-        What arrives first, second and so on, as soon as it has been submitted and those before
-        it have arrived.
+        Order in which the results arrive. Each arrives as soon as it has been submitted and
+        all results before it have arrived.
     num_workers : int
-        How many they say they are.
+        Number of workers that the executor reports.
     """
 
     def __init__(self, order: Iterable[int], num_workers: int) -> None:

@@ -1,7 +1,7 @@
 """Warnings of the library, at the line of the user's that led to them.
 
-What changes a run changes it wholly or not at all, and a filter may make an error of a warning. So
-what comes up in the midst of a change is held back and issued when the change is done.
+A change to a run is made wholly or not at all, but a filter may turn a warning into an error. A
+warning during a change is therefore held back and issued when the change is done.
 """
 
 from __future__ import annotations

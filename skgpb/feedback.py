@@ -1,9 +1,9 @@
 r"""Answers that are counts: conversion to a reward and its variance, and back.
 
-Of n people k are ill, of 300 visitors 12 click, in 40 days 7 machines fail. The noise of such an
-answer depends on what is sought: a proportion near one half is noisier than one near zero. A
-Gaussian process wants to be told the noise, so the answer is turned into one whose noise is known
-beforehand. The angle arcsin(sqrt(p)) of a proportion p is estimated with the same variance
+Such answers are k ill people among n, 12 clicks of 300 visitors, or 7 failures of machines in 40
+days. Their noise depends on what is sought: a proportion near one half is noisier than one near
+zero. A Gaussian process wants to be told the noise, so the answer is turned into one whose noise is
+known beforehand. The angle arcsin(sqrt(p)) of a proportion p is estimated with the same variance
 whatever p is, and so is the square root of a rate.
 
 The estimates are those of [Freeman1950]_, which err least near zero and one: the mean squared
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
     Attributes
     ----------
     reward : float or ndarray
-        What is told.
+        The reward to tell.
     alpha : float or ndarray
         Variance of the noise in it.
     """
@@ -211,7 +211,7 @@ def to_proportion(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95)
     Parameters
     ----------
     mean, std : float or array-like
-        Of an angle, as a posterior has them that was told answers of :func:`from_counts`.
+        Posterior of an angle, from a process that was told answers of :func:`from_counts`.
     level : float, default=0.95
         Probability of the interval, between 0 and 1.
 
@@ -240,7 +240,7 @@ def to_rate(mean: ArrayLike, std: ArrayLike = 0.0, *, level: float = 0.95) -> Es
     Parameters
     ----------
     mean, std : float or array-like
-        Of a square root, as a posterior has them that was told answers of :func:`from_rate`.
+        Posterior of a square root, from a process that was told answers of :func:`from_rate`.
     level : float, default=0.95
         Probability of the interval, between 0 and 1.
 

@@ -31,7 +31,7 @@ class FileLock:
         The file that is to be changed by one process at a time.
     """
 
-    # How often the thread holds each lock.
+    # Number of times that the thread holds each lock.
     _threads = local()
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -41,7 +41,7 @@ class FileLock:
 
     @property
     def _held(self) -> Counter[Path]:
-        """How often this thread holds each lock, by its file."""
+        """Number of times that this thread holds each lock, by its file."""
         return self._threads.__dict__.setdefault("held", Counter())
 
     def __enter__(self) -> Self:

@@ -76,5 +76,5 @@ class Guarantee(DocumentedMixin, BaseEstimator):
         self.failure_probability = failure_probability
 
 
-#: What ``guarantee=None`` stands for.
+#: The default, for ``guarantee=None``.
 USUAL = Guarantee()

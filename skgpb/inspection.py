@@ -99,8 +99,8 @@ def feature_names_of(optimizer: Any) -> list[str]:
     Returns
     -------
     names : list of d str
-        Those of the sides of its box, those of the columns of a table given to ``fit``, as
-        ``pool`` or as ``arms``, or numbers.
+        Names of the sides of its box, or of the columns of a table given to ``fit`` as ``pool`` or
+        as ``arms``; otherwise numbers.
     """
     check_is_fitted(optimizer, "bounds_")
     if optimizer.space_ is not None:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 # A document of at most this many values is parsed as a whole.
 AT_ONCE = 2**18
-# Of a larger one: characters of an event, how many there are, and values of all else together.
+# Limits of a larger one: characters of an event, number of events, and all other values together.
 LARGEST_EVENT, MOST_EVENTS, LARGEST_REST = 2**20, 2**20, 2**21
 
 TOO_LARGE = f"beside its long list the document has more than {LARGEST_REST} values"
@@ -136,12 +136,12 @@ class Parts:
     text : str
         A document.
     begin : int
-        Where the list begins.
+        Position at which the list begins.
 
     Attributes
     ----------
     end : int
-        Where it ends.
+        Position at which it ends.
     """
 
     def __init__(self, text: str, begin: int) -> None:

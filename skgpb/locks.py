@@ -47,7 +47,7 @@ class Guarded:
 
     _lock: StateLock
 
-    #: What is known of a change that was interrupted half way; None where all is well.
+    #: Description of a change that was interrupted half way; None if all is well.
     _broken: Any = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

@@ -35,9 +35,9 @@ class Progress:
     name : str
         Who runs.
     total : float
-        How many evaluations there are to be, or what they may cost.
+        Number of evaluations, or their maximum cost.
     unit : str, default="query"
-        What ``total`` counts.
+        Unit of ``total``.
     spent : callable, default=None
         Returns how much of ``total`` is done; None counts what is told.
     bar : bool, default=False
@@ -165,9 +165,9 @@ def progress_bar(total: float, unit: str = "query") -> Any:
     Parameters
     ----------
     total : float
-        Where it ends.
+        Value at which the bar is full.
     unit : str, default="query"
-        What it counts.
+        Unit of the values.
 
     Returns
     -------

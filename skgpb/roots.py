@@ -38,11 +38,11 @@ def nonnegative(
     variances : ndarray of shape (n,)
         Differences that would be at least 0 in exact arithmetic.
     kernel : Kernel or str
-        Whose variances they are, for the message.
+        Kernel of the variances, for the message.
     largest : callable
         Returns the largest prior variance, which rounding is in proportion to.
     unit : float, default=1.0
-        What a variance of 1 is in units of the user.
+        Variance of 1 in units of the user.
     """
     lowest = float(variances.min(initial=0.0))
     if -lowest > np.finfo(float).tiny and -lowest > _NEGATIVE * largest():

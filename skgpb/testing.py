@@ -450,7 +450,7 @@ class OptimizerContract:
     def test_bad_rewards_of_an_objective_may_end_the_run_before_they_are_told(self) -> None:
         """With ``on_error="raise"`` as an exception does, and the query is evaluated again."""
         optimizer = self.played(6)
-        self.ask(optimizer)  # which may refine a tree
+        self.ask(optimizer)  # asking may refine a tree
         before = self.seen(optimizer)
         for reward in BAD_REWARDS:
             with pytest.raises((ValueError, TypeError), match="objective"):
@@ -715,7 +715,7 @@ class KernelContract:
     >>> TestMine().test_the_gradient_is_that_of_the_covariance()
     """
 
-    #: How far a derivative may be from a central difference, as a share of the largest.
+    #: Largest error of a derivative against a central difference, as a share of the largest one.
     gradient_tolerance: float = 1e-5
 
     def make(self) -> Any:

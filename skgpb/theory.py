@@ -83,7 +83,7 @@ def near_optimal_cells(
     n_representatives : int, tuple of d ints or None, default=1
         Points per axis over which a cell is averaged, as in :class:`~skgpb.GPOOOptimizer`.
     factor : float, default=3
-        How many times ``delta`` a cell may be below the optimum.
+        Largest distance of a cell below the optimum, as a multiple of ``delta``.
 
     Returns
     -------
@@ -127,9 +127,9 @@ def near_optimality_dimension(
     Parameters
     ----------
     counts, delta : array-like of shape (n_depths,)
-        Of :func:`near_optimal_cells`; at least two depths.
+        Result of :func:`near_optimal_cells`; at least two depths.
     factor : float, default=3
-        What ``delta`` is multiplied by.
+        Multiple of ``delta``.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def gpoo_rate(
     n : int or array-like of shape (k,)
         Number of answers.
     diameter : (c, rho)
-        Of :math:`\delta`.
+        Constants of :math:`\delta`.
     constant, dimension : float
         C and d of :func:`near_optimality_dimension`.
     beta, noise_variance, n_children
@@ -272,7 +272,7 @@ def stooo_bound(
     failure_probability : float, default=0.1
         :math:`\theta`.
     reward_range : (low, high), default=(0, 1)
-        In which all answers lie.
+        Range of all answers.
     n_children : int, default=2
         K.
 
@@ -358,7 +358,7 @@ def gp_tree_bound(
     variation : array-like of shape (n_depths,)
         :math:`V_h`, down to the deepest cells that are asked; of balls W(r).
     gap : float, default=None
-        How far below the optimum the deepest of them are; None for the last of
+        Distance of the deepest of them below the optimum; None for the last of
         :func:`gp_tree_gaps`.
 
     Returns

@@ -43,7 +43,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 fit_context: Callable[..., Callable[[Method], Method]] = _fit_context
 insert_error_scores: Callable[..., None] = _insert_error_scores
 
-#: What a class of one's own may need; the rest of this module is no API.
+#: Names for classes of one's own; the rest of this module is no API.
 __all__ = ["Integral", "Interval", "Real", "StrOptions"]
 
 

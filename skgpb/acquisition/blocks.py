@@ -50,7 +50,7 @@ def log_block_gain(mean: np.ndarray, effects: np.ndarray, draws: np.ndarray) -> 
     mean : ndarray of shape (n_targets,)
         Posterior means of the targets.
     effects : ndarray of shape (k, n_targets)
-        What each of the k independent numbers of the answer moves them by.
+        Change of the targets' means per unit of each of the k independent parts of an answer.
     draws : ndarray of shape (n_draws, k)
         Standard normal; the same for all queries.
 

@@ -81,7 +81,8 @@ def linear_information(
 ) -> np.ndarray:
     r"""Information about f* in the part of it that is linear in the answer, in nats.
 
-    Of what is normal together with the answers, as any linear functional of f, it is all of it.
+    For variables that are jointly normal with the answers, as any linear functional of f is, it is
+    all of the information.
 
     Parameters
     ----------

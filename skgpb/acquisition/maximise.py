@@ -34,7 +34,7 @@ def best_apart(points: np.ndarray, values: np.ndarray, box: np.ndarray) -> np.nd
     left = np.flatnonzero(~np.isnan(values))
     most = 64 * N_STARTS
     if len(left) > most:
-        # Those that tie with the last of the best are as good as that.
+        # Points that tie with the last of the best ones are as good as that one.
         level = float(np.partition(values[left], -most)[-most])
         left = left[values[left] >= level - tie_tolerance(level, size_of(values))]
     chosen: list[int] = []

@@ -67,7 +67,7 @@ def own_reduction(std: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 
 def shares_of_first(draw: Callable[[int], np.ndarray], n_draws: int, n_arms: int) -> np.ndarray:
-    """How often each arm has the largest value of a draw, ties to the first; Algorithm 2.
+    """Return how often each arm has the largest value of a draw, ties to the first; Algorithm 2.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Folder:
     folder : Path
         With the experiments.
     guard : Guard
-        Of the list and of all experiments.
+        Guard of the list and of all experiments.
     """
 
     def __init__(self, folder: Path, guard: Guard) -> None:

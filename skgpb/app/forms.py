@@ -34,11 +34,11 @@ class Form:
     Attributes
     ----------
     id : str
-        By which labels find their fields.
+        Identifier of the field, which its label refers to.
     typed : dict
         Texts by the names of the fields, shown again until they are taken.
     errors : dict
-        What is wrong, by the names of the fields.
+        Error messages, by the names of the fields.
     """
 
     id: str

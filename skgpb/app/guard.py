@@ -19,7 +19,7 @@ POLICY = (
 
 
 class Guard:
-    """What keeps other sites from reading an experiment and from changing it.
+    """Protection of experiments from being read or changed by other sites.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ MOST_AT_ONCE = 20
 KEPT_PICTURES = 8
 EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MISTYPED = "Nothing is saved yet: please look at what is marked below."
-# What was done, by what the address says after it.
+# Reports of the last action, by the parameter of the address.
 SAID = {
     "begun": "The experiment has begun.",
     "told": "The result of experiment {number} is saved.",
@@ -86,7 +86,7 @@ class Stale(Exception):
     message : str
         Says how.
     number : int, default=None
-        Of the experiment whose result can be looked at and corrected.
+        Number of the experiment whose result can be looked at and corrected.
     """
 
     def __init__(self, message: str, number: int | None = None) -> None:
@@ -111,7 +111,7 @@ def make_app(
         Host names that browsers may use, in addition to localhost and any address in
         numbers.
     guard : Guard, default=None
-        Of this and other experiments; None for one of its own, with these hosts.
+        Guard of this and other experiments; None for a guard of this one alone, with these hosts.
     home : str, default=None
         Address of the list of all experiments, if there is one.
 

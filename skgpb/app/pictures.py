@@ -19,9 +19,9 @@ WIDTH, HEIGHT = 4.4, 2.8
 # A map has its colour bar at the side and its legend below.
 MAP_HEIGHT = 3.9
 PIXELS_PER_INCH = 96
-# What matplotlib draws with keeps state in its module.
+# The parts of matplotlib that draw keep state in its modules.
 DRAWING = Lock()
-# What fills the axes of a picture, one for each panel.
+# A function that draws on the axes of a picture, one for each panel.
 Paint = Callable[[Sequence[Any]], Any]
 
 
@@ -53,7 +53,7 @@ class Picture:
         paint : callable
             Fills the axes.
         theme : {"light", "dark"}
-            What page it stands on.
+            Theme of the page around the picture.
 
         Returns
         -------
@@ -99,9 +99,9 @@ def replicates(groups: Sequence[dict[str, Any]], outcome: str) -> Paint:
     Parameters
     ----------
     groups : sequence of dicts
-        Of :meth:`~skgpb.experiments.Experiment.replicates`.
+        Replicates, as :meth:`~skgpb.experiments.Experiment.replicates` returns them.
     outcome : str
-        What is measured.
+        Name of the measured quantity.
     """
 
     def paint(axes: Sequence[Any]) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-# Where it listens unless told otherwise; any free port where it is taken.
+# Default address; another free port if this one is taken.
 HOST, PORT = "127.0.0.1", 8650
 # Addresses that stand for all that this computer has.
 EVERYWHERE = ("0.0.0.0", "::")
@@ -32,7 +32,7 @@ def serve(
         There is no password: with any other address, whoever reaches the port can read and change
         the experiment.
     port : int, default=None
-        Where to listen; None for 8650, or any free one where that is taken.
+        Port to listen on; None for 8650, or any free one if that is taken.
     ready : callable, default=print
         Called with the address to open in a browser, once it can be opened.
 

@@ -30,12 +30,12 @@ def table_of(form: Form) -> Iterator[Path | None]:
     Raises
     ------
     ValueError
-        Where the file is compressed, or unpacks to too much.
+        If the file is compressed, or unpacks to more than is allowed.
     """
     given = request.files.get("file")
     with TemporaryDirectory() as folder:
         if given is not None and given.filename:
-            # What it is called decides how it is read, and nothing else.
+            # The name of the file decides only in which format it is read.
             ending = Path(given.filename).suffix.lower()
             known = ending if ending in (".csv", ".tsv", ".txt", ".xlsx") else ""
             table = Path(folder, f"table{known}")

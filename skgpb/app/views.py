@@ -33,7 +33,7 @@ class Row:
     Attributes
     ----------
     number : int
-        By which people call it.
+        Number by which users refer to it.
     settings : list of pairs
         Names and values.
     text : str
@@ -165,7 +165,7 @@ class RunView:
         ]
         rows = [row_of(entry) for entry in entries]
         self.pending: list[Row] = [row for row in rows if row.status == "pending"]
-        #: What has a result, or failed; the last first.
+        #: Rows with a result, and failed ones; the last first.
         self.rows: list[Row] = [row for row in rows if row.status != "pending"][::-1]
         self.counts: str = _counts(status)
         self.revision: str = digest_of_results(entries)

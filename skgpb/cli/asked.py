@@ -43,7 +43,7 @@ class Found:
     memory : MemoryTable
         Their rows.
     features : list of Column
-        What tells groups.
+        Features by which groups are described.
     target : str
         Name of the column.
     minimizes : bool
@@ -51,11 +51,11 @@ class Found:
     range : (low, high)
         Between what every average lies.
     conditions : tuple of str
-        What of the file was searched, for ``--where``.
+        Conditions of ``--where`` that select the searched rows of the file.
     neighbours : sequence of str
         Features whose categories come together with their neighbours.
     enough : str or None
-        What was known when it stopped before the budget was spent.
+        Statement that allowed the search to stop before the budget was spent.
     """
 
     search: AskedSearch

@@ -17,7 +17,7 @@ from skgpb.cli.words import count, number, percent
 from skgpb.exceptions import DatabaseError, ScansSpentError
 from skgpb.tables import Categories, Interval
 
-# What goes with --sql; anything else is about rows in memory, or about questions.
+# Options that go with --sql; all others are about rows in memory, or about questions.
 GOES = {
     *("run", "command", "data", "sql", "table", "sample", "max_scans", "features", "target"),
     *("where", "minimize", "min_rows", "seed", "output"),

@@ -38,7 +38,7 @@ class ExactFound:
     finding : Finding
         The group and the verdict.
     table : SearchTable
-        Where it was found.
+        Table in which the group was found.
     target : str
         Name of the column.
     """

@@ -24,7 +24,7 @@ from skgpb.experiments.export import write_table
 from skgpb.experiments.listed import experiments_in
 from skgpb.experiments.sides import shown
 
-# What a command has to say: an object for programs, and lines for people.
+# Output of a command: an object for programs, and lines for people.
 Said = tuple[dict[str, Any], list[str]]
 # Characters between two columns.
 GAP = "  "
@@ -283,7 +283,7 @@ def _tell(arguments: argparse.Namespace) -> Said:
         told = [experiment.fail(arguments.query, at=at)]
     else:
         expected = None
-        with suppress(ValueError):  # what is wrong is said when it is told
+        with suppress(ValueError):  # the call of tell reports what is wrong
             expected = experiment.surprise(arguments.answer, arguments.query, at=at)
         told = [
             experiment.tell(arguments.answer, arguments.query, at=at, noise=arguments.noise),

@@ -186,7 +186,7 @@ def _conclusion(found: Found, result: dict[str, Any]) -> str:
         if limit.conditions
     )
     low, high = found.gain_interval
-    # Where the budget is one of privacy there may be no more to ask.
+    # If the budget is a privacy budget, more questions may be impossible.
     more = "" if "privacy" in result else ": ask more questions"
     noise = (
         "This can be told from the noise of the answers."

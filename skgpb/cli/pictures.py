@@ -144,7 +144,7 @@ def outline(ax: Any, limits: list[Limits], edges: Any) -> None:
 
 
 def _stretches(limit: Limits, edges: np.ndarray) -> list[tuple[float, float]]:
-    """Where along an axis the group is: beginnings and lengths."""
+    """Return the intervals of the group along an axis: beginnings and lengths."""
     if limit.column.kind != "texts":
         low = edges[0] if limit.low is None else limit.low
         return [(low, (edges[-1] if limit.high is None else limit.high) - low)]

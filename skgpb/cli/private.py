@@ -131,7 +131,7 @@ class PrivateOffice:
     Attributes
     ----------
     averages : PrivateAverages
-        What answers, and counts.
+        Oracle that answers, and counts.
     spent_before : float
         The epsilon that other searches had spent.
     noises : list of float

@@ -27,7 +27,7 @@ class SearchTable:
     Attributes
     ----------
     file : TableFile
-        Where they come from.
+        File that the rows come from.
     features : list of Column
         Their features.
     values : ndarray of shape (n_rows,)
@@ -35,9 +35,9 @@ class SearchTable:
     rows : ndarray of shape (n_rows,)
         Their numbers in the file, from 0.
     columns : list of Column
-        Of these rows: the features and those that --where compares.
+        Columns of these rows: the features and those that --where compares.
     conditions : tuple of str
-        What of the file is searched, for --where.
+        Conditions of --where that select the searched rows of the file.
     n_read, n_incomplete : int
         Rows in the file, and rows left out because a value is missing.
     groups : sequence of str
@@ -174,7 +174,7 @@ def _read(arguments: argparse.Namespace, condition: Condition | None) -> SearchT
         [columns[name] for name in arguments.features],
         columns[arguments.target].as_numbers,
     )
-    # Where all rows are visible a missing value of a feature is one more of its values.
+    # If all rows are visible, a missing value of a feature is one more of its values.
     needed = (
         (target,) if is_exact(arguments) and not arguments.drop_missing else (*features, target)
     )

@@ -59,7 +59,7 @@ class _Token(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """Where a condition holds, and where it does not: neither where a value is missing."""
+    """Return where a condition holds and where it does not; a missing value counts as neither."""
 
     holds: np.ndarray
     fails: np.ndarray

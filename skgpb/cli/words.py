@@ -1,4 +1,4 @@
-"""How numbers, shares and groups are said."""
+"""Wording of numbers, shares and groups."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class PrivateAnswer(NamedTuple):
     variance : float
         Variance of the noise; ``optimizer.tell(group, average, alpha=variance)``.
     rho : float
-        What it has cost the rows of the group, in zCDP.
+        Privacy loss of the rows of the group by this answer, in zCDP.
     """
 
     average: float
@@ -64,7 +64,7 @@ class Account:
     spent : ndarray of shape (n_rows,)
         Budget spent on each row, in zCDP. To be looked at within :meth:`alone`.
     answers : dict
-        What was answered to which question.
+        Answers, by question.
     """
 
     def __init__(self, n_rows: int) -> None:

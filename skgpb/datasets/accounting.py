@@ -144,7 +144,7 @@ def discrete_gaussian(sigma: int, dice: Dice) -> int:
     sigma : int
         At least 1; the standard deviation is a little smaller.
     dice : Dice
-        Where random integers come from.
+        Source of random integers.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from skgpb.datasets.numbers import Decimal, UnclearError, is_missing, number_of
 LARGEST = 1e150
 TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
 YES_OR_NO = {"yes": 1.0, "no": 0.0}
-# What a first cell says in a row below all others that adds them up.
+# First cells of a last row that holds the sums of all others.
 TOTALS = {"total", "totals", "grand total", "sum", "all", "gesamt", "summe"}
 
 

@@ -26,8 +26,8 @@ class TableFormat:
     encoding : str, default=None
         Such as "utf-8" or "latin-1".
     dates : str, default=None
-        How dates are written, such as "%d/%m/%Y"; None for the year first, and for the year last
-        where it is clear which number is the day.
+        Format of dates, such as "%d/%m/%Y". None reads the year first, and the year last if it is
+        clear which number is the day.
     sheet : str, default=None
         Sheet of an Excel file; may be left out if there is only one.
     """

@@ -35,7 +35,7 @@ from skgpb.file_lock import FileLock
 from skgpb.persistence import replace_file
 
 FORMAT, VERSION = "skgpb privacy ledger", 1
-# What is protected, and so what is counted.
+# The protected unit, for which the loss is counted.
 UNIT = "the value of one row"
 # Bytes of the first line.
 LARGEST_HEAD = 2**20
@@ -54,8 +54,8 @@ class PrivacyLedger:
     path : path
         The file, created if missing. If you delete it, the record of all answers is lost.
     table : dict, DataFrame or array-like of shape (n_rows,) or (n_rows, n_columns)
-        What is public of every row of the table, such as features: by these columns, and by the
-        order of the rows, the ledger knows its table. All rows, also where fewer are searched.
+        Public columns of all rows of the table, such as features, also if fewer rows are searched.
+        The ledger recognises its table by these columns and by the order of the rows.
     target : str, default="values"
         Name of the column that is protected.
 
@@ -191,7 +191,7 @@ class PrivacyLedger:
         """Add a line, and take it as everybody else does: from the file."""
         line = json.dumps(entry, allow_nan=False).encode("ascii") + b"\n"
         with open(self.path, "r+b") as file:
-            # What is behind the last whole line was begun by a process that was killed.
+            # Text behind the last whole line was begun by a process that was killed.
             file.truncate(self._read)
             file.seek(self._read)
             file.write(line)

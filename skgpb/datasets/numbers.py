@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-# What tables write where a value is missing, besides nothing at all.
+# Texts that stand for a missing value in tables; an empty cell is one too.
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "#n/a", "-", "<na>", "nat"}
 
 Decimal = Literal["point", "comma"]

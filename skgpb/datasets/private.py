@@ -1,8 +1,8 @@
 r"""Averages over groups of rows, within a budget of differential privacy.
 
-What is protected is the value of one row: two columns are *neighbours* where they differ in one
-row, whose value may be anything within the range. Which rows there are, and which of them a group
-holds, is public. An average over n rows then changes by at most ``range / n``, and only where the
+The value of one row is protected: two columns are *neighbours* if they differ in one
+row, whose value may be anything within the range. The rows themselves, and the rows of each group,
+are public. An average over n rows then changes by at most ``range / n``, and only if the
 group holds the row. So the privacy lost about a row is the sum over the answers about groups that
 hold it, and each row has a budget of its own: asking for groups without common rows costs no more
 than asking for one of them ([McSherry2009]_, and [Feldman2021]_ where the questions depend on the
@@ -258,7 +258,7 @@ class PrivateAverages:
 
     @property
     def n_answers(self) -> int:
-        """How many different groups were answered."""
+        """Number of distinct groups that were answered."""
         with self._account.alone():
             return len(self._account.answers)
 

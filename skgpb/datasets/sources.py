@@ -1,4 +1,4 @@
-"""Where the bytes of a table come from, how they are packed, and which letters they spell."""
+"""Sources of the bytes of a table, their compression and their encoding."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Source:
             try:
                 yield wrapper
             finally:
-                wrapper.detach()  # what is kept must not be closed
+                wrapper.detach()  # the kept stream must not be closed
 
     @contextmanager
     def damage_told(self) -> Iterator[None]:

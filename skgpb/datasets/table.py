@@ -62,7 +62,7 @@ class TableFile:
         columns : sequence of str
             Their names in the header.
         texts : collection of str, default=()
-            Those among them that are texts even where they look like numbers or dates.
+            Names of columns that are texts even if their values look like numbers or dates.
 
         Returns
         -------

@@ -143,7 +143,7 @@ class TextTable:
         parts = [_Part(name, decimals[name], name in texts) for name in columns]
         self._fill(parts)
         if any(part.mixed for part in parts):
-            # What came before was taken for numbers, and "01" is not "1" among texts.
+            # Earlier rows were read as numbers, but as texts "01" and "1" differ.
             parts = [_Part(part.name, part.decimal, part.is_text) for part in parts]
             self._fill(parts)
         found = [part.column(self.how.dates, part.name in texts) for part in parts]

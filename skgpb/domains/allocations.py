@@ -119,7 +119,7 @@ class AllocationSet:
         Parameters
         ----------
         n : int
-            How many.
+            Number of allocations.
         known, failed : ndarray of shape (m, n_features)
             Centres of arms that were played, or in vain, side by side.
         seed : int

@@ -39,8 +39,8 @@ class Arm(Query):
     descriptor : ndarray of shape (n_columns,), or (k, n_columns)
         The row that the kernel takes; k rows of a query that is answered with k numbers.
     points : ndarray of shape (S, d)
-        Where f is evaluated; the reward is the average there, weighted by :attr:`weights` where
-        the query has them.
+        Points at which f is evaluated. The reward is the average there, weighted by
+        :attr:`weights` if the query has them.
     lower, upper, center : ndarray of shape (d,)
         Corners and centre of the box around it; the same point three times where it is a point.
     counts : tuple of d ints or None
@@ -50,15 +50,15 @@ class Arm(Query):
     actions : ndarray of shape (S, d - d_c)
         The points without the context.
     radius : ndarray of shape (d - d_c,)
-        Of a disc, half of its extent along each axis.
+        Half of a disc's extent along each axis.
     task : int
-        Of several functions the number of the one that is asked, 0 for that whose best is sought.
+        Number of the function that is asked, if there are several; function 0 is maximised.
     name : str or int
-        What a weighted set of points is called.
+        Name of a weighted set of points.
     weights : ndarray of shape (S,)
-        What its points count, of sum 1: the answer is ``weights @ f(points)``.
+        Weights of its points, of sum 1: the answer is ``weights @ f(points)``.
     parts : list of k Arms
-        Of a query that is answered with several numbers, what each of them is about.
+        Parts of a query that is answered with several numbers, one for each number.
 
     Examples
     --------
@@ -248,14 +248,14 @@ class ArmSet:
     bounds : ndarray of shape (d, 2)
         Box around them.
     layout : Layout, default=None
-        What the columns are, without contexts. None stands for points.
+        Meaning of the columns, without contexts. None stands for points.
     space : ParameterSpace, default=None
         Names and scales of the sides of the box; None if the sides have no names.
     starts : ndarray of shape (n_queries + 1,), default=None
-        Where the rows of each query begin, of queries that are answered with one number for each of
-        their rows. None where each row is a query.
+        First row of each query, if a query is answered with one number for each of its rows. None
+        if each row is a query.
     names : list, default=None
-        What the queries are called.
+        Names of the queries.
     members : list of pairs of ndarrays, default=None
         Points (S_i, d) over which each query averages, and what they count (S_i,).
 
@@ -277,7 +277,7 @@ class ArmSet:
     2
     """
 
-    #: What has a price and a noise variance of its own.
+    #: Kind of thing that has a price and a noise variance of its own.
     kind: ClassVar[str] = "query"
 
     rows: np.ndarray
@@ -419,7 +419,7 @@ class ArmSet:
         return int(equal[0]) if len(equal) else -1
 
     def apart_from(self, query: Arm) -> np.ndarray:
-        """Which queries differ from one, shape (n_queries,)."""
+        """Return whether each query differs from one, shape (n_queries,)."""
         if query.index >= 0 and self.slot_of(query) >= 0:
             return np.arange(len(self)) != query.index
         if self.starts is not None:

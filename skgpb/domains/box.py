@@ -45,7 +45,7 @@ class Box(Mapping):
     (1.0, True)
     """
 
-    #: What a file holds of it.
+    #: Arguments that a file holds of it.
     arguments: ClassVar[tuple[str, ...]] = ("sides", "constraints", "feasible")
 
     def __init__(

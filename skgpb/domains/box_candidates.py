@@ -228,7 +228,7 @@ class BoxCandidates(ArmSet):
         return max(slopes)
 
     def _n_local(self) -> int:
-        """How many candidates follow the posterior."""
+        """Number of candidates that follow the posterior."""
         settings = self.space is not None and self.space.discrete
         fills = settings or len(self.bounds) <= GRID_DIMENSIONS
         return self.n_candidates // LOCAL_SHARE if fills else self.n_candidates
@@ -253,7 +253,7 @@ class BoxCandidates(ArmSet):
         order = largest_first(values, 2 * N_CENTERS)
         best = self._possible(np.clip(points[order], *self.bounds.T))
         distinct: dict[bytes, np.ndarray] = {}
-        for point in best + 0.0:  # which makes one zero of two
+        for point in best + 0.0:  # adding 0.0 turns -0.0 into 0.0
             distinct.setdefault(point.tobytes(), point)
         new = centers = np.array(list(distinct.values())[: min(N_CENTERS, n_local)])
         if n_moved < n_local:

@@ -25,9 +25,9 @@ class Cells:
     sizes : float or dict, or a list of sizes
         The sides of a cell, in units of ``bounds``: one number for all dimensions, a tuple of d
         numbers, or a dict by the names of the sides. A list has several sizes. 0 stands for points.
-        Of a side of separate values, integers or categories, it is how many of them follow each
-        other in the cell: one, unless a tuple or a dict says otherwise. Of a logarithmic side it is
-        the share of its length.
+        Along a side of separate values, integers or categories, the size is the number of
+        consecutive values in the cell: one, unless a tuple or a dict says otherwise. Along a
+        logarithmic side it is the share of its length.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def points_in_runs(sizes: np.ndarray, counts: tuple[int, ...], space: Any) -> tu
     Parameters
     ----------
     sizes : ndarray of shape (n_sizes, d)
-        Of all cells.
+        Sizes of all cells.
     counts : tuple of d ints
         Representatives along continuous sides.
     space : ParameterSpace
@@ -183,7 +183,7 @@ def points_in_runs(sizes: np.ndarray, counts: tuple[int, ...], space: Any) -> tu
 def frequent_sizes(boxes: np.ndarray) -> np.ndarray:
     """Return the sizes (n_sizes, d) that many of the boxes have, and the size of a point."""
     lower, upper = np.split(boxes, 2, axis=1)
-    # What boxes at several places have in common differs by rounding.
+    # The same sides of boxes at several places differ by rounding.
     sides = (upper - lower).round(12)
     sizes, first, counts = np.unique(sides, axis=0, return_index=True, return_counts=True)
     chosen = np.argsort(-counts, kind="stable")[:MOST_SIZES]

@@ -40,7 +40,7 @@ N_POOL = 1024
 
 
 class FeasibleSet:
-    """Which settings of a box are possible.
+    """Settings of a box that satisfy all constraints.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class FeasibleSet:
         function: Callable[[dict[str, Any]], bool] | None,
         constants: Mapping[str, Any],
     ) -> None:
-        self.space: Any = space  # which imports this module
+        self.space: Any = space  # the space imports this module
         self.function: Callable[[dict[str, Any]], bool] | None = function
         names = [*space.names, *constants]
         given = read_constraints(constraints, names)
@@ -198,7 +198,7 @@ class FeasibleSet:
             options={"time_limit": SECONDS},
         )
         if found.x is None:
-            # Where the search was given up, nothing is known against it.
+            # If the search was given up, nothing is known against the point.
             return None if found.status == 2 else 0.5 * (low + high)
         return np.clip(found.x[:m], low, high)
 
@@ -395,7 +395,7 @@ class FeasibleSet:
         Continuous sides are computed first, then the sides with the finest steps, so that the steps
         of the others add up to theirs.
         """
-        # Of steps that are alike the side that is longest has the most room.
+        # Among equal steps, the longest side has the most room.
         return self._solved(np.lexsort((-np.diff(self.limits)[:, 0], np.round(self._gaps, 12))))
 
     @property
@@ -433,8 +433,8 @@ class FeasibleSet:
     def adjusted(self, points: np.ndarray, kept: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Points (n, d) on the equations, and which are possible but for steps.
 
-        What has to change so that the equations hold are sides that are not ``kept``, if that can
-        be; so a picture varies one part of a mixture while another makes room for it.
+        To satisfy the equations, sides that are not ``kept`` change, if that is possible. So a
+        picture varies one part of a mixture while another part makes room for it.
         """
         X = self.numbers(points)
         if len(self._E):
@@ -500,8 +500,8 @@ class FeasibleSet:
     ) -> np.ndarray:
         """Possible points near others, each from a center (n, d) towards a point (n, d).
 
-        Where a step leads outside it is projected onto what it violates, so that it goes on along
-        the boundary; where nothing possible is found there it stays at its center.
+        A step that leads outside is projected onto the violated constraints, so that it goes on
+        along the boundary. If no possible setting is found there, the step stays at its center.
         """
         out = self.space.settable(points)
         if self.sides:
@@ -524,7 +524,7 @@ class FeasibleSet:
                     goal = goal - (over / length)[:, np.newaxis] * normal
                 if worst <= TOLERANCE:
                     break
-            # What is still outside goes only as far as it may.
+            # Steps that still end outside are shortened.
             D = goal - at
             ahead, room = D @ R.T, np.maximum(b - at @ R.T, 0.0)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -46,7 +46,7 @@ class Covering(ABC):
         Diameter of the cube, the radius with which every ball starts.
     """
 
-    #: What a ball is.
+    #: Norm that defines a ball.
     metric: str
 
     def __init__(self, n_features: int) -> None:
@@ -71,7 +71,7 @@ class Covering(ABC):
 
     @property
     def depth(self) -> np.ndarray:
-        """How often each ball was halved, shape (n_balls,)."""
+        """Number of times each ball was halved, shape (n_balls,)."""
         return self._depth[: self._n].copy()
 
     @property

@@ -21,8 +21,8 @@ class Districts:
     Parameters
     ----------
     points : array-like of shape (n_points, d)
-        Where f is, towns or the points of a grid in a polygon. A point of several districts of one
-        kind is there several times.
+        Points on which f is defined: towns, or grid points in a polygon. A point of several
+        districts of one kind is there several times.
     names : array-like of shape (n_points,)
         The district of each point: texts or integers.
     weights : array-like of shape (n_points,), default=None
@@ -36,7 +36,7 @@ class Districts:
 
     Examples
     --------
-    Which ward is the best, if counties and larger regions answer?
+    Find the best ward from the answers of counties and larger regions:
 
     >>> import numpy as np
     >>> from skgpb import KGOptimizer

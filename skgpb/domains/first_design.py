@@ -55,11 +55,11 @@ def first_members(
     Parameters
     ----------
     places : ndarray of shape (n_members, d)
-        Where they lie.
+        Locations of the members.
     bounds : ndarray of shape (d, 2)
         The box.
     n, more : int
-        How many.
+        Numbers of points.
     seed : int
         Scrambles the sequence.
 
@@ -89,9 +89,9 @@ def farthest(places: np.ndarray, known: np.ndarray, bounds: np.ndarray) -> int |
     Parameters
     ----------
     places : ndarray of shape (n, d)
-        Where one can go.
+        Possible locations.
     known : ndarray of shape (m, d)
-        Where one was.
+        Locations that were asked.
     bounds : ndarray of shape (d, 2)
         The box.
 

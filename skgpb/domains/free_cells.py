@@ -40,9 +40,9 @@ class FreeCells(ArmSet):
     bounds : ndarray of shape (d, 2)
         The box.
     n : int
-        How many cells stand for all, of all sizes together.
+        Number of cells of all sizes together that stand for all.
     layout : Layout or None
-        What the columns of rows are. None stands for points.
+        Meaning of the columns of rows. None stands for points.
     seed : list of int
         Seeds those that fill the box.
     space : ParameterSpace, default=None
@@ -50,7 +50,7 @@ class FreeCells(ArmSet):
     tasks : ndarray of shape (n_sizes,), default=None
         Number of the function that cells of each size average, if rows have a column for that.
     n_tasks : int, default=1
-        How many functions there are.
+        Number of functions.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class FreeCells(ArmSet):
     size_of : ndarray of shape (n,)
         The number of the size of each.
     free : ndarray of shape (d,)
-        Which sides of the box a cell moves along continuously.
+        Whether a cell moves continuously along each side of the box.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class FreeCells(ArmSet):
         self.sizes = sizes
         self.tasks: np.ndarray = np.zeros(len(sizes), dtype=np.intp) if tasks is None else tasks
         self.n_tasks = n_tasks
-        # Which sides have separate values, and their axes.
+        # The sides with separate values, and their axes.
         axes = [] if space is None else [axis for _, axis in space.axes]
         self._separate: dict[int, SeparateAxis] = {
             i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
@@ -104,7 +104,7 @@ class FreeCells(ArmSet):
         self._lie_at(np.concatenate(parts))
         # The one that moves next of each size, once all of them have moved.
         self._next = -1
-        # Which sizes the first design is of.
+        # Sizes of the cells of the first design.
         self.first_sizes: np.ndarray = np.arange(len(sizes))
         self.moving: np.ndarray = np.flatnonzero(
             np.tile(np.arange(each) >= each - self._n_local, len(sizes))
@@ -225,7 +225,7 @@ class FreeCells(ArmSet):
         return self.query_of(-1, self.rows[slot].copy())
 
     def first_arm(self, n: int, known: np.ndarray, failed: np.ndarray, seed: int) -> Arm | None:
-        """Of n cells of ``first_sizes`` in turn the one farthest from ``known``.
+        """Return the cell farthest from ``known``, among n cells of ``first_sizes`` in turn.
 
         They fill the room that the centres of their size have.
         """

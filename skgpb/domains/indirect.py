@@ -236,7 +236,7 @@ class QuerySet:
     def first_query(
         self, n: int, known: list[np.ndarray], failed: list[np.ndarray], seed: int
     ) -> IndirectQuery | None:
-        """Of n queries that fill the space evenly the one farthest from the rows that were tried.
+        """Return the query farthest from the rows tried, among n that fill the space evenly.
 
         None if the queries ``known`` already fill the space.
         """
@@ -283,7 +283,7 @@ class QuerySet:
             raise ValueError(f"query {a} is not among the queries")
 
     def most_central(self, numbers: np.ndarray, tolerance: float) -> int:
-        """Of some candidates the one that is nearest the middle of all, in units of their box."""
+        """Return the candidate nearest to the middle of all, in units of their box."""
         if len(numbers) == 1:
             return int(numbers[0])
         side = np.ptp(self.rows, axis=0)

@@ -57,7 +57,7 @@ def read_constraints(texts: Iterable[str], names: Sequence[str]) -> list[Linear]
     texts : iterable of str
         One constraint each, or several relations in a chain.
     names : sequence of str
-        Of the sides.
+        Names of the sides.
 
     Returns
     -------

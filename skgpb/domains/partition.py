@@ -199,7 +199,7 @@ class Partition(ABC):
     def copy(self) -> Self:
         """Return a partition that can be split without changing this one."""
         other = copy(self)
-        # What is split from here on has other numbers there.
+        # Cells that are split from here on have other numbers there.
         vars(other).update(tree=self.tree.copy(), _cells={})
         return other
 
@@ -508,7 +508,7 @@ class PoolPartition(Partition):
         self._side = np.where(upper > lower, upper - lower, 1.0)
         self._slices: list[tuple[int, int]] = [(0, len(pool))]
         self._order = self._arranged()
-        # Of slices that were looked at: large ones are read for a long time.
+        # Boxes of slices that were read before: large slices take long to read.
         self._boxes: dict[tuple[int, int], np.ndarray] = {}
 
     def _arranged(self) -> np.ndarray:

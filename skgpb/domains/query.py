@@ -23,7 +23,7 @@ class Query(ABC):
     Attributes
     ----------
     points : ndarray of shape (S, d)
-        Where f is evaluated; the reward is the average there. A side that is no pair
+        Points at which f is evaluated; the reward is the average there. A side that is not a pair
         ``(lower, upper)`` has coordinates from 0 to 1.
     params : dict
         The query by the names of the sides, in the user's units and types: values;
@@ -37,7 +37,7 @@ class Query(ABC):
 
     # None until it is asked for.
     _points: Any
-    # What the names of the sides mean; None where they have none.
+    # Meaning of the names of the sides; None if they have none.
     _space: ParameterSpace | None
 
     #: Names of the constructor's arguments, in its order; each is an attribute.
@@ -75,7 +75,7 @@ class Query(ABC):
 
     @property
     def points(self) -> np.ndarray:
-        """Where f is evaluated, shape (S, d)."""
+        """Points at which f is evaluated, shape (S, d)."""
         if self._points is None:
             points = self.find_points()
             points.flags.writeable = False

@@ -28,7 +28,7 @@ from skgpb.utils import Real, check_bounds
 
 # Infinite ends of a distribution are cut off at this quantile.
 TAIL = 1.0 / 1024
-# Of a parameter that is not in use.
+# Coordinate of a parameter that is not in use.
 NEUTRAL = 0.5
 # So far inside of the coordinates of a value lie those that are looked up; rare integers have few.
 WITHIN = 1e-12
@@ -130,7 +130,7 @@ class SeparateAxis(ListedAxis):
         """Coordinate at which those that stand for the value of a number begin."""
 
 
-#: What a named side may be, for messages.
+#: Accepted forms of a named side, for messages.
 SIDES = (
     "a pair of numbers (lower, upper), a list of values, range(1, 9) for the integers from 1 to 8, "
     "or a frozen distribution of scipy.stats such as loguniform(0.001, 1)"
@@ -505,7 +505,7 @@ class ParameterSpace:
             )
         return space
 
-    #: Which settings there are, where constraints exclude some; None where all of the box are.
+    #: Possible settings, if constraints exclude some; None if all of the box are possible.
     feasible: FeasibleSet | None = None
 
     def _lay_out(self, spaces: list[Any], name: str, spans: bool) -> None:
@@ -571,7 +571,7 @@ class ParameterSpace:
 
     @property
     def n_values(self) -> np.ndarray:
-        """How many values every axis has, shape (d,); 0 where they are not separate."""
+        """Number of values of every axis, shape (d,); 0 if they are not separate."""
         runs = [
             axis.run(0.0, 1.0) if isinstance(axis, SeparateAxis) else (0, -1)
             for _, axis in self.axes
@@ -599,10 +599,10 @@ class ParameterSpace:
         return all(axis.ordered for _, axis in self.axes)
 
     def _which(self, points: np.ndarray) -> np.ndarray:
-        """Which dict every point (n, d) belongs to."""
+        """Return the number of the dict that every point (n, d) belongs to."""
         if len(self._active) == 1:
             return np.zeros(len(points), dtype=np.intp)
-        first: Any = self.axes[0][1]  # which dict it is, a Choice
+        first: Any = self.axes[0][1]  # the choice between the dicts
         return first.number(points[:, 0])
 
     def setting(self, point: np.ndarray) -> dict[str, Any]:

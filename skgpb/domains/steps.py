@@ -47,7 +47,7 @@ class Steps(ListedAxis):
     step: float | None
     log: bool
     stepped = True
-    #: What a file holds of it.
+    #: Arguments that a file holds of it.
     arguments: ClassVar[tuple[str, ...]] = ("low", "high", "step", "log")
 
     def __init__(

@@ -102,7 +102,7 @@ class Side(NamedTuple):
 
 
 class ValueRanges:
-    """How the cells of a box with separate values are cut, and what a kernel sees of them.
+    """Cells of a box with separate values: how they are cut, and what a kernel sees of them.
 
     Parameters
     ----------
@@ -136,14 +136,14 @@ class ValueRanges:
     def lengths(self, box: np.ndarray) -> np.ndarray:
         """Sides (d,) of a box (2 d,) as a kernel measures them, in units of the root's.
 
-        That between different categories is 1, and 0 stands for a single value.
+        The width between different categories is 1, and 0 stands for a single value.
         """
         return np.array([side.length for side in self._sides_of(box)]) / self._root
 
     def parts(self, box: np.ndarray) -> np.ndarray:
         """Boxes (n, 2 d) of the parts of a box, cut along its longest side; one if undivided.
 
-        Where a side has fewer values than there are to be parts, these are cut further.
+        If a side has fewer values than parts are wanted, the parts are cut further.
         """
         d, K, parts = len(self._axes), self.n_parts, [box]
         while len(parts) < K:
@@ -214,16 +214,16 @@ class Placed:
     space : ParameterSpace
         The box.
     sides : ndarray of shape (d,)
-        Of a cell; numbers of values where these are separate.
+        Sides of a cell; numbers of values if these are separate.
 
     Attributes
     ----------
     starts : list of int
-        How many runs there are along each side of separate values.
+        Number of runs along each side of separate values.
     free : ndarray of int
         Continuous sides along which a cell can move.
     room : ndarray of shape (n_free, 2)
-        Where its lower corner can be.
+        Range of its lower corner.
     counts : tuple of d ints
         Points along each side of a cell.
     """

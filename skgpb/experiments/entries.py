@@ -12,7 +12,7 @@ from skgpb.domains import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.experiments.records import Record
 
-# What the optimizer did with answers; it follows from the others.
+# Events of the optimizer's learning; they follow from the others.
 LEARNING = ("learned", "unlearned")
 
 
@@ -23,13 +23,13 @@ class Entry:
     Attributes
     ----------
     number : int
-        By which users call it.
+        Number by which users refer to it.
     query : Query
-        What was asked.
+        The query.
     status : {"pending", "answered", "failed", "skipped", "given"}
         "given" is an answer of the past, from before the first query.
     answer : float or None
-        What was told.
+        The answer that was told.
     alpha : float or None
         Noise variance of this answer, where it has its own.
     reason : str or None
@@ -37,7 +37,7 @@ class Entry:
     began, ended : int
         Indices of the events that added and answered it, -1 if there is none.
     row : int
-        Which row of the answers of the past, -1 for others.
+        Row among the answers of the past, -1 for others.
     record : Record
         Notes on the query.
     """

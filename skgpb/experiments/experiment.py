@@ -99,7 +99,7 @@ class Experiment(KeptRun):
         path : path
             The file, which must not exist.
         sides : list of str or Side, or dict
-            What is set, and from where to where. A list of ``"temperature=20:90"``,
+            Names and ranges of the settings. A list of ``"temperature=20:90"``,
             ``"salt=1e-4:0.1:log"``, ``"n=1:10:int"``, ``"time=0:60:5"`` (in steps of 5),
             ``"catalyst=A,B"``. Numbers have three significant digits of their range unless a step
             is given, or ``"temperature=20:90:any"`` says otherwise. Or a dict of names and
@@ -118,8 +118,8 @@ class Experiment(KeptRun):
             queries are regions, their ``params`` pairs [low, high], or lists of the whole numbers
             or choices that the region holds.
         title, answer, unit : str, default=""
-            What the experiment and the answer are called, and its unit; for display only. Where
-            ``data`` is given its column of answers is ``answer``.
+            Names of the experiment and of the answer, and its unit; for display only. If ``data``
+            is given, its column of answers is ``answer``.
         data : path, default=None
             A table of settings and answers of the past, see :meth:`add_table`.
         skip_outside : bool, default=False
@@ -177,7 +177,7 @@ class Experiment(KeptRun):
         Parameters
         ----------
         n : int, default=1
-            How many.
+            Number of queries.
         another : bool, default=False
             Whether they are to be others than those asked before, as for a second oven.
 
@@ -583,8 +583,8 @@ class Experiment(KeptRun):
         Parameters
         ----------
         confidence : float, default=0.95
-            With which probability it is better by no more than that, in (0, 1). As long as answers
-            are few, fewer than 30 or, of d sides, 30 (d - 1), that is too bold: :ref:`stopping`.
+            Probability, in (0, 1), that the best is better by no more than the gap. With fewer
+            answers than 30, or than 30 (d - 1) for d sides, this is too bold: :ref:`stopping`.
 
         Returns
         -------

@@ -85,7 +85,7 @@ def verdict(
     within : float or None
         Largest difference that does not matter to the user.
     confidence : float
-        Of the gap.
+        Confidence of the gap.
     """
     least = first_where_learned(n_sides)
     out: dict[str, Any] = {"gap": gap, "n_answers": n_answers, "least_answers": least}

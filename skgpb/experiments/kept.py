@@ -24,9 +24,9 @@ from skgpb.optimizers._gaussian import GaussianProcessOptimizer
 from skgpb.optimizers.search import Search
 from skgpb.persistence import read_notes
 
-# What an optimizer must be to ask for settings, or for averages over regions of them.
+# Classes of optimizers that ask for settings, or for averages over regions of them.
 KINDS = (Search, GPOOOptimizer)
-# What a file says of an experiment for display only.
+# Entries of a file that are for display only.
 LABELS = ("title", "answer", "unit")
 
 
@@ -42,7 +42,7 @@ class KeptRun:
     path: Path
     # Who may read, change and write here; other processes are kept out by a FileLock.
     _threads: RLock
-    # Which version of the file what follows was read from, None where it has to be read again.
+    # Version of the file that the following was read from, None if it has to be read again.
     _seen: bytes | None
     _optimizer: Any
     _sides: list[Side]
@@ -184,7 +184,7 @@ class KeptRun:
         began: dict[int, list[int]] = {}
         for entry in self._entries:
             began.setdefault(entry.began, []).append(entry.number)
-        # What was learned after the change is learned anew.
+        # Hyperparameters learned after the change are learned anew.
         kept = [
             (event, began.get(i, []))
             for i, event in enumerate(events)

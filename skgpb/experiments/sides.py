@@ -11,7 +11,7 @@ from typing import Any
 from skgpb.domains import Steps
 from skgpb.utils import Real
 
-# What a side may be, for messages.
+# Accepted forms of a side, for messages.
 FORMS = "LOW:HIGH, LOW:HIGH:log, LOW:HIGH:int, LOW:HIGH:STEP, LOW:HIGH:any, or values A,B,C"
 # Maximum number of values of a list; more are taken for a mistake.
 MOST_VALUES = 10_000
@@ -308,7 +308,7 @@ def number(given: Any, what: str) -> float:
     given : str or number
         The typed text.
     what : str
-        Of what, for messages.
+        Name of the quantity, for messages.
 
     Returns
     -------
@@ -344,9 +344,9 @@ def shown(value: Any, digits: int = 6) -> str:
     Parameters
     ----------
     value : object
-        Of a side, or an answer.
+        Value of a side, or an answer.
     digits : int, default=6
-        Of numbers.
+        Number of significant digits.
 
     Returns
     -------

@@ -231,7 +231,7 @@ class GPBanditSampler(optuna.samplers.BaseSampler):
             started = len(self._known(study, {})) >= self.n_startup_trials
             # One of two branches is half as well known.
             if started and len(known) >= max(1, self.n_startup_trials // 2):
-                # What the trial has and everybody with this parameter had as well.
+                # Parameters of the trial that every earlier trial with this parameter had as well.
                 given = {
                     name: space
                     for name, space in trial.distributions.items()

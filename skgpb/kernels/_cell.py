@@ -165,7 +165,7 @@ class CellKernel(WrapperKernel):
         Returns
         -------
         features : BoxFeatures or None
-            Of a :class:`~skgpb.kernels.LowRank` base.
+            Features of a :class:`~skgpb.kernels.LowRank` base.
         """
         base = self._checked_base()
         if not isinstance(base, LowRank):
@@ -455,7 +455,7 @@ class BoxFeatures:
         """Return the covariances (m, m) of these means and their gradient (m, m, p) by theta."""
         points, weights, first = self._kernel.point_set(boxes)
         sizes = np.diff(np.append(starts, len(boxes)))
-        share = np.repeat(1.0 / sizes, sizes)  # of each box in its run
+        share = np.repeat(1.0 / sizes, sizes)  # share of each box in its run
         weights = weights * np.repeat(share, np.diff(np.append(first, len(points))))
         return self._points.gram_gradient(points, first[starts], weights)
 

@@ -62,7 +62,7 @@ class Groups:
     Parameters
     ----------
     kernel : CellKernel
-        Whose base has groups.
+        Kernel whose base has groups.
     d : int
         Number of coordinates.
     """

@@ -56,7 +56,7 @@ EMBEDDING_RANK = 500
 EMBEDDING_TRACE = 1e-6
 #: A pair that decides its own prediction has 1 - leverage of this size.
 SMALLEST_LEVERAGE = 1e-12
-#: How many sets of coefficients are remembered, and the largest, in numbers (32 MB).
+#: Number of remembered sets of coefficients, and size of the largest, in numbers (32 MB).
 REMEMBERED_SETS, REMEMBERED = 4, 2**22
 #: Up to this many pairs errors of the operator come from two fixed forms (N, N).
 FORM_PAIRS = 1500
@@ -147,7 +147,7 @@ class ConditionalMeanOperator:
     query_kernel, regularization : Kernel, float
         As learned.
     origin : ndarray of shape (q,) or None
-        What is subtracted from queries for the query kernel.
+        Origin that is subtracted from queries for the query kernel.
     near_A : ndarray of shape (N, q)
         The queries, less that.
     loss : float

@@ -19,7 +19,7 @@ from skgpb.kernels.evaluator import origin_of
 from skgpb.roots import nonnegative
 from skgpb.utils import box_around
 
-#: What stands in the last column of the row of a point.
+#: Last column of the row of a point.
 POINT = -1.0
 
 
@@ -63,7 +63,7 @@ class SetsInContexts:
 
     def __init__(self, base: Kernel, points: np.ndarray, R: csr_array, n_context: int) -> None:
         self.base, self.R, self.n_context = base, R, n_context
-        # Where the points lie, if far from zero; contexts are not known before they come.
+        # The box of the points, if they are far from zero; contexts are not known before they come.
         box = np.concatenate([np.tile([0.0, 1.0], (n_context, 1)), box_around(points)])
         self.origin = origin_of(base, box)
         self.points = points

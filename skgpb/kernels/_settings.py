@@ -17,9 +17,9 @@ class AxisMatern(Matern):
     Parameters
     ----------
     length_scale : float or ndarray of shape (n_axes,)
-        Of each axis.
+        Length scale of each axis.
     length_scale_bounds : pair of floats, default=(1e-1, 1e1)
-        Where they are learned.
+        Bounds between which they are learned.
     nu : float, default=2.5
         Smoothness.
     groups : sequence of n_columns int, default=()
@@ -48,9 +48,9 @@ class AxisRBF(RBF):
     Parameters
     ----------
     length_scale : float or ndarray of shape (n_axes,)
-        Of each axis.
+        Length scale of each axis.
     length_scale_bounds : pair of floats, default=(1e-1, 1e1)
-        Where they are learned.
+        Bounds between which they are learned.
     groups : sequence of n_columns int, default=()
         Axis of every column, ascending.
     """

@@ -55,7 +55,7 @@ class Support:
     Attributes
     ----------
     origin : ndarray of shape (d,) or None
-        Where the points lie, if far from zero; all points are relative to it.
+        Origin of the points, if they are far from zero; all points are relative to it.
     points : ndarray of shape (N, d)
         The fixed points.
     """

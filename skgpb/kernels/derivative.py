@@ -34,7 +34,7 @@ from skgpb.kernels._white import contains_white_noise
 from skgpb.kernels._wrapper import WrapperKernel
 from skgpb.kernels.evaluator import Evaluator, PlainEvaluator, evaluator_of
 
-#: What stands in the last column of the row of a value.
+#: Last column of the row of a value.
 VALUE = -1.0
 
 
@@ -250,7 +250,7 @@ def _radial(base: Any, left: Side, right: Side, slopes: bool) -> tuple[np.ndarra
     d, free = x.shape[1], not base.hyperparameter_length_scale.fixed
     scale = np.broadcast_to(np.asarray(base.length_scale, dtype=np.float64), (d,))
     gaps = x[:, None] - y
-    shares = (gaps / scale) ** 2  # of each axis in s
+    shares = (gaps / scale) ** 2  # share of each axis in s
     first, second, third, phi = _profile(base, shares.sum(axis=2))
     # u_i and u_j, one where a side is a value; delta is [i = j] / l_i^2.
     u = np.where(i[:, None] < 0, 1.0, np.take_along_axis(gaps, i[:, None, None] % d, 2)[..., 0])

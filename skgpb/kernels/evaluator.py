@@ -491,7 +491,7 @@ class _Whole:
 
     def copy(self) -> _Whole:
         out = _Whole(self.evaluator, self.one_by_one)
-        out.n, out.known = self.n, self.known  # which joining replaces, never changes
+        out.n, out.known = self.n, self.known  # joining replaces these, and never changes them
         return out
 
 

@@ -63,7 +63,7 @@ class RidgeScatter:
     Attributes
     ----------
     faces : ndarray of shape (2, d)
-        Where points were clipped, infinite where they were not.
+        Faces at which points were clipped, infinite if they were not.
     tau : ndarray of shape (d,)
         Standard deviation of the scatter before clipping, unless it is given.
     """
@@ -169,7 +169,7 @@ class RidgeScatter:
     def errors(self) -> np.ndarray:
         """Standard deviations (d + d,) of the error of centres and, if learned, of ``tau``."""
         centers = np.sqrt(self.operator.errors(self._targets)) * self.spread
-        # Of a standard deviation that comes from N residuals.
+        # Error of a standard deviation that was estimated from N residuals.
         widths = np.zeros_like(self.tau) if self.scaled else self.tau / np.sqrt(2 * len(self._A))
         return np.concatenate([centers, widths])
 
@@ -254,7 +254,7 @@ def learned_window(
     Returns
     -------
     window : LearnedWindow
-        Of what was learned, ``scatter``.
+        Window with the learned ``scatter``.
     loss : float
         Leave-one-out loss, comparable with ``operator_.loss`` of a ConditionalMean.
     """

@@ -194,7 +194,7 @@ class LowRank(WrapperKernel):
     base : Kernel
         Kernel of f over points, without a ``WhiteKernel``. Its hyperparameters are this kernel's.
     candidates : array-like of shape (n, d)
-        Where the approximation has to hold: the pool, or points that fill the box.
+        Points at which the approximation has to hold: the pool, or points that fill the box.
     tolerance : float, default=1e-3
         Largest share of the variance that may be left out at any candidate.
     max_rank : int, default=500

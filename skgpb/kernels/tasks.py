@@ -53,9 +53,9 @@ class Tasks(WrapperKernel):
     kappa : float or array-like of shape (n_tasks,), default=None
         Variances of what tasks have for themselves, at least 0. None is a tenth.
     W_bounds : pair of floats or "fixed", default=(-10.0, 10.0)
-        Where all the weights are learned.
+        Bounds between which all the weights are learned.
     kappa_bounds : pair of floats or "fixed", default=(1e-6, 1e2)
-        Where all the variances are learned.
+        Bounds between which all the variances are learned.
 
     Notes
     -----
@@ -78,7 +78,7 @@ class Tasks(WrapperKernel):
 
     Examples
     --------
-    What is known of task 0, from ten answers of task 1 and two of its own:
+    Predict task 0 from ten answers of task 1 and two of its own:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -168,7 +168,7 @@ class Tasks(WrapperKernel):
         return W @ W.T + np.diag(kappa)
 
     def _n_free(self) -> tuple[int, int]:
-        """How many weights, and how many variances, are learned."""
+        """Number of weights and number of variances that are learned."""
         W, kappa = self.mixture()
         return (
             0 if _fixed(self.W_bounds) else W.size,

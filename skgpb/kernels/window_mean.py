@@ -298,7 +298,7 @@ class WindowEvaluator:
             self.origin = origin_of(base, domain)
             self.domain = relative(domain.T, self.origin).T
         self.counts: dict[tuple[float, ...], int] = {}
-        # What takes quadrature.
+        # The part of the kernel that needs quadrature.
         self.rest: Kernel | None = base
         products = compile_gaussian_products(base, n_features)
         if products is None:
@@ -497,7 +497,7 @@ class WindowEvaluator:
     def _search_axes(self, scale: np.ndarray) -> int:
         """Choose the nodes for Gaussian products, where closed forms give the error on each axis.
 
-        What is left of a window inside the domain needs no more nodes than the domain itself.
+        The part of a window inside the domain needs no more nodes than the domain itself.
         """
         roots = np.sqrt(self.products.precisions)
         widths = {self.window: float((roots * scale).max(initial=0.0))}
@@ -594,7 +594,7 @@ def gaussian_pairs_gradient(products: GaussianProducts, rows: np.ndarray) -> np.
     for k, (w, q) in enumerate(zip(products.weights, products.precisions, strict=True)):
         value = _gaussian_term(q, rows)
         slope = np.multiply.outer(value, products.weights_jacobian[k])
-        for a, j in np.argwhere(products.precisions_jacobian[k]):  # of the p usually one each
+        for a, j in np.argwhere(products.precisions_jacobian[k]):  # usually one of the p each
             v = rows[:, None, d + a] ** 2 + rows[None, :, d + a] ** 2
             spread = 1.0 + q[a] * v
             gap = (rows[:, None, a] - rows[None, :, a]) ** 2

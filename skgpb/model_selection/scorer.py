@@ -129,7 +129,7 @@ def bandit_scorer(
 
     Notes
     -----
-    What the optimizer has been fitted to is not used: its parameters are judged, not its
+    The observations of a fitted optimizer are not used: its parameters are judged, not its
     memory. On a box the cells would hold no data, so optimizers that only know boxes are refused.
 
     References

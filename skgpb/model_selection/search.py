@@ -94,7 +94,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         to the cube, so that integers and categories are known for what they are; where
         ``kernel`` is None a Matérn-5/2 kernel with a length scale for every parameter is learned
         from the scores. None stands for :class:`~skgpb.GPUCBOptimizer` with beta=4.
-        Where a query of a tree method averages over several representatives, all their
+        If a query of a tree method averages over several representatives, all their
         settings are evaluated and the cell is told the average of their folds;
         ``n_representatives=None`` stands for 1 here.
     n_iter : int, default=10
@@ -152,7 +152,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         Mean score observed for that setting, ``cv_results_["mean_test_score"][best_index_]``. With
         ``select="posterior"`` another one may have a larger mean and the first rank.
     expected_scores_ : ndarray of shape (n_settings,)
-        What the engine's model expects of each setting's mean score without the noise of the
+        Mean score of each setting that the engine's model expects, without the noise of the
         folds. NaN for one that failed, and for all where the engine has no Gaussian process.
     optimizer_ : BaseBanditOptimizer
         The engine after the search.
@@ -253,7 +253,7 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # What y may look like is for the estimator to say.
+        # The estimator decides which targets are valid.
         required = tags.target_tags.required
         tags.target_tags = deepcopy(get_tags(self.estimator).target_tags)
         tags.target_tags.required = required
@@ -425,7 +425,7 @@ class Scores:
     Parameters
     ----------
     space : ParameterSpace
-        What points of the cube stand for.
+        Space that maps points of the cube to settings.
     engine : BaseBanditOptimizer
         Is told.
     evaluate_candidates : callable
@@ -584,7 +584,7 @@ class Scores:
         finite = self._mean[np.isfinite(self._mean)]
         if not len(finite):
             return
-        # Where all scores are alike, failures have to stand out all the same.
+        # Even if all scores are equal, failures have to stand out.
         worst = finite.min() - max(finite.std(), FAILURE * np.abs(finite).max())
         waiting, self._waiting = self._waiting, []
         self._told = self._told or bool(waiting)

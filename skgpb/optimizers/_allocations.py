@@ -21,14 +21,14 @@ class KnownOfAllocations(Known):
     Parameters
     ----------
     rounds : list of Round
-        That of each campaign.
+        Round of each campaign.
     table : CostTable
-        What its arms cost, and the budget.
+        Costs of its arms, and the budget.
 
     Attributes
     ----------
     choices : ndarray of shape (n_allocations, n_campaigns)
-        Which arm of each campaign an allocation has.
+        Number of the arm of each campaign, for every allocation.
     optimism : ndarray of shape (n_arms,)
         Mean plus deviation of all arms, end to end.
     """

@@ -67,8 +67,8 @@ class BaseBanditOptimizer(
 
     A subclass implements the algorithm in ``_begin`` and ``_update``, and asks and recommends, as
     :class:`FreeChoice` does by ``_choose`` and ``_best``. None of these has to validate anything.
-    Which queries there are, and what they observe, is known to the domain object that ``_begin``
-    makes, ``domain_``. Public methods hold the lock of the optimizer (:mod:`skgpb.locks`), except
+    The domain object that ``_begin`` makes, ``domain_``, knows all queries and what they observe.
+    Public methods hold the lock of the optimizer (:mod:`skgpb.locks`), except
     for ``run``, which evaluates in between.
     """
 
@@ -201,11 +201,11 @@ class BaseBanditOptimizer(
         # Size of the largest first design that is known to be filled.
         self._filled = 0
         self._asked: list[Any] = []
-        # What ask() has returned more than once before it was told.
+        # Queries that ask() returned more than once before they were told.
         self._asked_again: set[Any] = set()
-        # What is being evaluated; with a number, what failed and when it may be asked again.
+        # Queries being evaluated (None); failed ones, with the time when they may be asked again.
         self._pending: dict[Any, int | None] = {}
-        # What run() is evaluating, and what it has evaluated and not told.
+        # Queries that run() is evaluating, or has evaluated and not told.
         self._batch: list[Any] = []
         self._arrived: list[Answer] = []
         self._history: list[tuple[Any, ...]] = []
@@ -542,7 +542,7 @@ class BaseBanditOptimizer(
                 return
             except Exception as error:
                 if replayed:
-                    raise  # what a file says was learned is at fault, not the learner
+                    raise  # the learned values of a file are at fault, not the learner
                 failure = error
         del self._log[n_events:]
         self._log.append(("unlearned", *when))
@@ -693,7 +693,7 @@ class BaseBanditOptimizer(
 
     @locked
     def gap(self, delta: float | None = None, *, rule: str = "draws") -> float:
-        """How much better than the recommendation the best may be, as far as is known.
+        """Return how much better than the recommendation the best may be.
 
         The best is at most this much better with probability 1 - delta. What it is compared with
         is all that could have been recommended; where these are the regions or the points of a
@@ -742,7 +742,7 @@ class BaseBanditOptimizer(
         stop : Stop or callable
             As in :meth:`run`.
         query : query, default=None
-            What would be taken as the best, for a Stop; None for what :meth:`recommend` returns.
+            Query to take as the best, for a Stop; None for the one that :meth:`recommend` returns.
 
         Returns
         -------
@@ -794,7 +794,7 @@ class BaseBanditOptimizer(
     def _gap_later(self, best: Any, delta: float, by_intervals: bool = False) -> Gap:
         """Return the gap of the present state, to be computed when it is asked for.
 
-        That by intervals is computed at once: it needs all that they rest on, as it is now.
+        The gap by intervals is computed at once, because it needs the present state.
         """
         comparison = None if best is None or not self._has_rivals else self._compared(best)
         if comparison is None:

@@ -30,13 +30,13 @@ def climbed(cells: FreeCells, slot: int, means: np.ndarray, gp: GaussianProcess)
     Parameters
     ----------
     cells : FreeCells
-        What there is, and where it may lie; in its context, if it is in one.
+        The cells, and the room in which they lie; in its context, if it is in one.
     slot : int
         Number of the best row.
     means : ndarray of shape (n,)
-        Of all rows, in units of the process.
+        Means of all rows, in units of the process.
     gp : GaussianProcess
-        What is known.
+        The posterior.
     """
 
     def value(plain: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ class RunTask:
     estimator : estimator
         The estimator that runs.
     context : sklearn.callback.CallbackContext or None
-        Of the run; None where nobody follows.
+        Context of the run; None if nobody follows.
     """
 
     def __init__(self, estimator: Any, context: Any) -> None:

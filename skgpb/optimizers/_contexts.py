@@ -31,7 +31,7 @@ class InContexts(NamedSides):
     A subclass chooses in ``_choose_in`` and ``_best_in``.
     """
 
-    # What it needs of the class that it is mixed into.
+    # Attributes of the class that it is mixed into.
     context_bounds: Any
     bounds: Any
     bounds_: np.ndarray

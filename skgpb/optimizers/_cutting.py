@@ -28,7 +28,7 @@ from skgpb.utils import (
 # n_representatives=None means at most this many in a pool's cell.
 IN_POOL = 32
 
-#: What the parameters may be that say how a domain is cut.
+#: Constraints of the parameters that say how a domain is cut.
 CUTTING: dict[str, Any] = {
     "bounds": "no_validation",
     "pool": "no_validation",

@@ -76,7 +76,7 @@ class Feedback:
     space, actions : ParameterSpace or None
         Names and types of the sides of that box, and of the sides of the actions alone.
     n_candidates : int
-        How many rows stand for all of a box.
+        Number of rows that stand for all of a box.
     """
 
     kernel: Kernel | None

@@ -53,7 +53,7 @@ class SavedRuns:
             return self
         (_, first), *later = self._parameters_set
         built = type(self)(**first)
-        built._lock = self._lock  # which its parts are to hold
+        built._lock = self._lock  # its parts are to hold the same lock
         names = getattr(self, "feature_names_in_", None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # all has been said
@@ -94,8 +94,8 @@ class SavedRuns:
         omit : collection of str, default=()
             Parameters left out, such as functions, which :meth:`load` is then to be given.
         notes : dict, default=None
-            What else the file is to hold, as JSON has it: a title, units. :meth:`load` passes it
-            over, and :func:`skgpb.persistence.read_notes` reads it.
+            Further entries of the file, as JSON has them: a title, units. :meth:`load` ignores
+            them, and :func:`skgpb.persistence.read_notes` reads them.
 
         Raises
         ------
@@ -243,7 +243,7 @@ class SavedRuns:
         optimizer: Any = cls(**parameters)
         optimizer._replay_trusts = not again
         with warnings.catch_warnings():
-            # What the algorithm had to say it has said in the run itself.
+            # The algorithm has issued its warnings in the run itself.
             warnings.simplefilter("ignore")
             return optimizer, optimizer._replay(*run, snapshot=snapshot)
 
@@ -350,8 +350,8 @@ class SavedRuns:
         Parameters
         ----------
         events : sequence of tuples
-            Those of :attr:`events_` after a change. What was learned at some time is learned anew
-            where it is left out, as it has to be after the first change.
+            Events of :attr:`events_` after a change. If an event of learning is left out, as it has
+            to be after the first change, hyperparameters are learned anew at that time.
 
         Returns
         -------
@@ -393,7 +393,7 @@ class SavedRuns:
         seed : int, default=None
             The ``seed_`` that it had; None draws one.
         learned : sequence of dict, default=()
-            What it learned, in its order. None of it left, it learns by itself.
+            Hyperparameters that it learned, in its order. Once none is left, it learns by itself.
         failures : sequence of tuples, default=()
             When it failed to learn, each as ``(number of answers,)``.
         """

@@ -36,7 +36,7 @@ def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -
 
 
 def places_apart(targets: ArmSet, best: Arm, means: np.ndarray, n: int) -> np.ndarray:
-    """Where a target lies, and n - 1 others of the largest means that lie apart (n, d)."""
+    """Locations (n, d) of a target and of n - 1 others of the largest means that lie apart."""
     at = targets.every_place()
     others = at[best_apart(at, means, targets.bounds)[1:n]]
     return np.vstack([targets.places_of(best.descriptor[np.newaxis]), others])
@@ -57,11 +57,11 @@ def followed(
     queries, targets : ArmSet
         In the context, with candidates that fill the box; the same object where arms are pulled.
     gp : GaussianProcess
-        What is known.
+        The posterior.
     rng : Generator
         Scatters candidates around the best.
     seen : ndarray of shape (n, n_columns) or None
-        What was observed, in whatever context, for points that follow values.
+        Observed rows, in any context, for points that follow values.
     optimistic : bool
         Whether cells follow what may be the best as well.
     """

@@ -75,7 +75,7 @@ from skgpb.utils import (
 BEAM = 16
 # Nodes along each continuous side of a cell of settings, where its mean has no closed form.
 NODES_OF_SETTINGS = 8
-# What there is of each answer.
+# Fields of each answer.
 SAMPLE = ("functional", "reward", "alpha", "share")
 # Smoothness of the kernel of ours where answers have noise.
 SMOOTHEST = SMOOTHNESS[-1]
@@ -269,7 +269,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         return best_placed(moments, self._places_seen(), self.bounds_, sides, caution, self.space_)
 
     def _places_seen(self) -> np.ndarray:
-        """Where something was observed, points or centres of regions, shape (n, d)."""
+        """Points, or centres of regions, that were observed, shape (n, d)."""
         d = len(self.bounds_)
         if self.space_ is not None and self.space_.discrete:
             boxes = np.array([row[0] for row in self._history]).reshape(-1, 2 * d)
@@ -315,9 +315,9 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             kernel, n_columns, origin_of_rows(kernel, bounds)
         )
         self._first_theta = kernel.theta
-        # How the answers contradict the model, as it was found last.
+        # The last description of how the answers contradict the model.
         self._contradicted = ""
-        # How often that was looked for, and from how many answers on it is looked for next.
+        # Number of these checks, and number of answers at which the next one is due.
         self._n_checks, self._check_due = 0, FEWEST
         self._samples = Samples()
         # A kernel that the user did not choose is ours, to be learned under our priors; another
@@ -611,7 +611,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         kernel = of_smoothness(gp.kernel, SMOOTHEST) if ours else gp.kernel
         center, scale = gp.offset, gp.scale
         if self._standardizes:
-            # Of every distinct query once: those near the maximum are asked again and again.
+            # Each distinct query counts once: those near the maximum are asked again and again.
             targets = gp.posterior.targets() * scale + center
             if samples.factors:
                 wild = [samples.functional[s] for s in samples.factors]
@@ -640,7 +640,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         if prior is not None:
             starts.append((prior.center, learning.usual_noise))
         elif learning.learns_kernel and not np.array_equal(theta, self._first_theta):
-            # Where a search of few answers ended, the likelihood may be flat for the next one.
+            # The likelihood of the next search may be flat where a search with few answers ended.
             starts.append((self._first_theta, learning.usual_noise))
         best, noise = learning.most_probable(gp.observed, scaled, starts, origin=gp.origin)
         found["theta"] = best
@@ -701,7 +701,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
     def _criticise(self) -> None:
         n = self._round + self._n_fitted
         if self._learned_at < n < self._learning_due < inf:
-            # What was learned from fewer answers is no longer believed.
+            # Hyperparameters learned from fewer answers are no longer believed.
             self._check_due = self._learning_due
             return
         self._n_checks += 1
@@ -819,7 +819,7 @@ class Samples:
     alpha : list of float
         Their noise variances; NaN where it is to be learned.
     share : list of float
-        What that is a multiple of, where it is to be learned.
+        Multiples of the unknown noise variance, where it is to be learned.
     shared : list of SharedNoise
         Covariances of noise between answers, in the units of ``alpha``, or of ``share`` where it is
         to be learned.

@@ -9,7 +9,7 @@ from skgpb._warnings import warn
 from skgpb.exceptions import BudgetWarning
 from skgpb.utils import Integral, Interval
 
-#: What ``horizon`` and ``anytime`` may be.
+#: Constraints of ``horizon`` and ``anytime``.
 HORIZON: dict[str, Any] = {
     "horizon": [Interval(Integral, 1, None, closed="left")],
     "anytime": ["boolean"],
@@ -23,7 +23,7 @@ class Horizon:
     Attributes
     ----------
     n : int
-        How many.
+        Number of evaluations.
     overdrawn : bool
         Whether the user was warned that more are made.
     """

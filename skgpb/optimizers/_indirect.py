@@ -141,7 +141,7 @@ class BaseIndirectOptimizer(
     def _spread_query(
         self, n: int, known: list[np.ndarray], failed: list[np.ndarray]
     ) -> Asked | None:
-        """Of n queries that fill the space one far from rows tried; None if enough are known."""
+        """Return one of n space-filling queries, far from rows tried; None if enough are known."""
 
     def _begun(self) -> None:
         """Set up the state that is kept in addition to the process."""
@@ -235,7 +235,7 @@ class BaseIndirectOptimizer(
         self._find_noises()
         self._begin_loop()
         self._spent = 0.0
-        # What was asked and answered, and its noise variance: NaN where it is to be learned.
+        # Query, answer and noise variance; the variance is NaN if it is to be learned.
         self._answers: list[tuple[np.ndarray, float, float]] = []
         self._seed = self._draw_seed()
         self._points = None
@@ -285,7 +285,7 @@ class BaseIndirectOptimizer(
 
     @property
     def _optimizer(self) -> str | Callable | None:
-        """How hyperparameters are learned: a kernel that is given is known."""
+        """Return how hyperparameters are learned: a kernel that is given is known."""
         if self._is_consistent:
             return None
         return self.optimizer or ("fmin_l_bfgs_b" if self._ours else None)
@@ -410,7 +410,7 @@ class BaseIndirectOptimizer(
         return query, target, value, noise
 
     def _told_noise(self) -> float:
-        return float("nan")  # where it is known it may depend on the query
+        return float("nan")  # a known variance may depend on the query
 
     def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
         """Condition f and g on one answer, eq. 5."""

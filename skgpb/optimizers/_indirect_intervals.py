@@ -19,7 +19,7 @@ from skgpb.utils import check_numbers
 class IndirectIntervals(Intervals[Q]):
     """Intervals of queries and of f, which the process both knows."""
 
-    # What it needs of the class that it is mixed into.
+    # Attributes of the class that it is mixed into.
     _n_learned: int
 
     def _process(self) -> GaussianProcess:

@@ -20,7 +20,7 @@ Numbers: TypeAlias = Number | Iterable[Number | Iterable[Number | Iterable[Numbe
 class TellInputs:
     """Further arguments that ``tell`` accepts besides a query and its reward."""
 
-    # What it needs of the class that it is mixed into.
+    # Attributes of the class that it is mixed into.
     space_: ParameterSpace | None
     bounds_: np.ndarray
     n_features_in_: int

@@ -43,7 +43,7 @@ class Intervals(LearningOptimizer[Q]):
 
     @abstractmethod
     def _times_learned(self) -> int:
-        """How often hyperparameters were chosen since the start."""
+        """Return how often hyperparameters were chosen since the start."""
 
     def _norm_bound(self) -> tuple[float, float, float, float]:
         given = self._guaranteed

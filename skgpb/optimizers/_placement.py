@@ -34,7 +34,7 @@ N_BESIDE = 32
 def checked_sides(side: Any, bounds: np.ndarray, space: ParameterSpace | None) -> np.ndarray:
     """Return the sides (d,) of a cell, from one number for all, one for each, or a dict.
 
-    That of separate values is how many there are in the cell, one unless the user says otherwise.
+    A side of separate values is their number in the cell, one unless the user says otherwise.
     """
     if space is not None and space.feasible is not None:
         raise ValueError(
@@ -95,11 +95,11 @@ def best_placed(
     moments : callable
         Returns means and deviations of averages over points.
     seen : ndarray of shape (n, d)
-        Where something was observed.
+        Observed points.
     bounds : ndarray of shape (d, 2)
         The box.
     sides : ndarray of shape (d,)
-        Of the cell.
+        Sides of the cell.
     caution : float
         Number of standard deviations that the mean is lowered by.
     space : ParameterSpace, default=None

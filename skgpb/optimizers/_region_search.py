@@ -33,7 +33,7 @@ ROUNDING = 1e-5
 # Nodes along each continuous side of a cell of settings, where its mean has no closed form.
 NODES_OF_SETTINGS = 8
 
-#: What the parameters may be that say what a region answers.
+#: Constraints of the parameters that say what a region answers.
 REGIONS: dict[str, Any] = {
     "feedback": [StrOptions({"center", "average", "integral"}), Kernel],
     "n_representatives": [Interval(Integral, 1, None, closed="left"), "array-like", None],
@@ -222,7 +222,7 @@ def best_supported(
     Parameters
     ----------
     gp : GaussianProcess
-        What is known.
+        The posterior.
     regions : Partition or Balls
         The domain, which is refined.
     front : list
@@ -232,7 +232,7 @@ def best_supported(
     caution : float
         Number of standard deviations that are taken off a mean.
     unit : float
-        What rounding is in proportion to, see ``beats``.
+        Size of the values that rounding errors are proportional to, see ``beats``.
 
     Returns
     -------

@@ -27,11 +27,11 @@ class RunResult(OptimizeResult):
     message : str
         Why the run ended.
     model : str
-        How the answers contradict the model of f at the end, and what that means; empty where they
-        do not, or nobody looked.
+        Description of how the answers contradict the model of f at the end; empty if they do not,
+        or if the model was not checked.
     gap : float
-        How much better than ``x`` the best may be, see ``gap`` of the optimizer: at most this much
-        with probability 1 - delta, that of ``stop`` or else 0.95, and by the rule of ``stop``. It
+        Bound on how much better than ``x`` the best may be, see ``gap`` of the optimizer. It holds
+        with probability 1 - delta, with the delta and the rule of ``stop``, or else with 0.95. It
         is computed from the state in which the run ended, by draws when it is first read.
     """
 

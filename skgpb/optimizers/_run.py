@@ -64,7 +64,7 @@ class Evaluated:
     going_on : threading.Lock
         Held by the call, however it ends.
     queries : dict
-        What it evaluates or has to tell, and how many events there were when it began to.
+        Queries to evaluate or to tell, and the number of events when their evaluation began.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Answer:
 class Loop(FollowedRuns):
     """The ``run`` method of optimizers with ask and tell."""
 
-    # What it needs of the class that it is mixed into.
+    # Attributes of the class that it is mixed into.
     ask: Any
 
     def _ask_next(self: Any, begun: int, most: int) -> list[Any]:
@@ -129,7 +129,7 @@ class Loop(FollowedRuns):
         mine = Evaluated()
         workers.arrive = partial(self._arrive, mine)
         with mine.going_on, progress, workers:
-            # What an earlier run has evaluated and not told comes first.
+            # Answers that an earlier run has evaluated and not told come first.
             for answer in self._join(mine, budget):
                 task.begin([answer.query])
             while done < budget and not ended:
@@ -148,7 +148,7 @@ class Loop(FollowedRuns):
                     query, (reward, error) = answers[0].query, answers[0].outcome
                     reward, error = self._judged(query, reward, error, workers.raises)
                     if isinstance(error, Exception):
-                        # What else has been evaluated is told before the run ends with this.
+                        # All other answers that arrived are told before the run ends with this.
                         self._leave_out(answers[0], mine)
                         workers.evaluated()
                         refused = refused or error
@@ -273,7 +273,7 @@ class Loop(FollowedRuns):
     def _judged(self: Any, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
         """Return an answer and None, or None and the reason: a text, or an exception to raise.
 
-        What ``tell`` would refuse as the reward of this query is a failure of the evaluation.
+        If ``tell`` would refuse the reward of this query, the evaluation has failed.
         """
         if error is not None or reward is None:
             return reward, error
@@ -375,12 +375,12 @@ class Runner(Loop):
             Number of evaluations, at least 1; failed ones count. None where ``max_cost`` or
             ``contexts`` say how many there are.
         contexts : array-like of shape (n, d_c), or (n,) where d_c = 1, default=None
-            Where there are ``context_bounds``, the contexts in the order in which they arrive,
-            instead of ``budget`` and ``max_cost``; where sides have names also a DataFrame or a
-            list of dicts. The recommendation is for the last one.
+            With ``context_bounds``, the contexts in the order in which they arrive, instead of
+            ``budget`` and ``max_cost``. If sides have names, also a DataFrame or a list of dicts.
+            The recommendation is for the last one.
         max_cost : float, default=None
-            Where queries have prices what may be spent, > 0. The last query may overshoot it.
-            Failures cost nothing. Progress is then that of the cost.
+            Maximum cost of all queries, > 0, if queries have prices. The last query may overshoot
+            it. Failures cost nothing. Progress is then that of the cost.
         callback : callable, default=None
             Called with the optimizer after every evaluation; returning True ends the run.
         progress : bool, default=False
@@ -397,9 +397,9 @@ class Runner(Loop):
             worker waits for another. With one job the run is that without an executor; with
             more it depends on the order in which answers arrive. The executor is not shut down.
         on_error : {"record", "raise"}, default="record"
-            What to do with an exception of the objective, and with a returned value that is no
-            answer. "record" tells the query as failed, see :meth:`tell`, with the reason, and goes
-            on; the run ends with RuntimeError only when 10 evaluations in a row have failed.
+            Handling of an exception of the objective, and of a returned value that is no answer.
+            "record" tells the query as failed, see :meth:`tell`, with the reason, and goes on; the
+            run ends with RuntimeError only when 10 evaluations in a row have failed.
             "raise" ends the run, with the exception or with ValueError or TypeError, after telling
             what else has been evaluated. Whatever ends it, all that was told is kept, and the next
             run begins with what this one left unevaluated; of what was given to an executor,
@@ -427,7 +427,7 @@ class Runner(Loop):
             ``cost``, what was spent. Where all evaluations failed and nothing was known before,
             ``success`` is False, ``x`` None and ``fun`` NaN.
         """
-        # How many evaluations a cost allows is known once the run has begun: this comes last.
+        # The run must have begun before the number of evaluations that a cost allows is known.
         check_run(objective, callback, on_error, verbose)
         workers = workers_of(executor, n_jobs, objective, on_error)
         self._check_stop(stop)

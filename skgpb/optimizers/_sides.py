@@ -15,7 +15,7 @@ from skgpb.utils import check_bounds
 class NamedSides:
     """Names of the sides of a box, and settings as dicts."""
 
-    # What it needs of the class that it is mixed into.
+    # Attributes of the class that it is mixed into.
     bounds: Any
     space_: ParameterSpace | None
 
@@ -87,7 +87,7 @@ class NamedSides:
 class NamedQueries(NamedSides):
     """Names of the sides of two boxes: ``bounds`` of x, and ``query_bounds`` of queries."""
 
-    # What it needs of the class that it is mixed into.
+    # Attributes of the class that it is mixed into.
     query_bounds: Any
     bounds_: np.ndarray
     _queries: Any

@@ -48,9 +48,9 @@ class Stop:
     Parameters
     ----------
     epsilon : float
-        How much better than the recommendation the best may be, in units of the reward, > 0.
+        Largest difference between the best and the recommendation, in units of the reward, > 0.
     delta : float, default=0.05
-        Probability, in (0, 1), with which it may be better than that.
+        Probability, in (0, 1), with which the difference may be larger.
     min_answers : int, default=None
         Answers before the first check. None stands for 1, or, if hyperparameters or the noise are
         learned, for 30 in one and two dimensions and 30 (d - 1) in d.
@@ -62,9 +62,9 @@ class Stop:
 
     Notes
     -----
-    The claim is as good as the model. It holds for functions that are drawn from the prior; where
+    The claim is as good as the model. It holds for functions that are drawn from the prior; if
     hyperparameters are learned it is too bold as long as answers are few, see :ref:`stopping`.
-    Where the kernel is learned, of arms, rows and boxes, the average over models of several
+    If the kernel of arms, rows or a box is learned, the average over models of several
     smoothnesses, length scales and noise variances has to agree (:mod:`skgpb.surrogate.models`).
     A stop never changes the queries of a run, and has random numbers of its own.
 

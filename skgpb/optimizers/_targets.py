@@ -43,7 +43,7 @@ class PointTargets:
     points : ndarray of shape (n, d)
         Points where f is tracked.
     shape : tuple of ints or None
-        Of the grid that these are, if they are one.
+        Shape of the grid of points, if they form one.
     """
 
     #: Whether a target is an average, which no answer need stay below.
@@ -120,7 +120,7 @@ class CellTargets(PointTargets):
     sizes : ndarray of shape (n_sizes, d)
         Sides of the cells.
     points : ndarray of shape (n_cells * S, d)
-        Those of each cell behind those of the one before.
+        Points of all cells, one cell after the other.
     """
 
     are_averages = True

@@ -178,7 +178,7 @@ class PartitionSearch(RegionSearch[Cell]):
     # -- state ------------------------------------------------------------------------------
 
     def _cutting(self) -> Cutting:
-        """How the domain is cut into cells."""
+        """Return how the domain is cut into cells."""
         return Cutting(
             self.pool,
             self.space_,

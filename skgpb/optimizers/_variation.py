@@ -1,4 +1,4 @@
-r"""How much a Gaussian process varies within the cells of a partition, and how smooth it is.
+r"""Variation of a Gaussian process within the cells of a partition, and its smoothness.
 
 For a cell with centre c write g = max over x in the cell of
 

@@ -16,7 +16,7 @@ from skgpb.optimizers._prices import Prices
 
 @dataclass
 class Wanted:
-    """Which queries are cells of the wanted sizes, and when one of them is asked.
+    """The queries that are cells of the wanted sizes, and when one of them is asked.
 
     Answers about other sizes inform about wanted cells only through the kernel, and a default
     kernel is a guess. The initial design therefore consists of wanted cells, if these can be asked,
@@ -27,11 +27,11 @@ class Wanted:
     Parameters
     ----------
     queries : ArmSet
-        What can be asked.
+        All possible queries.
     numbers : ndarray of int
-        Which sizes of queries are wanted; none where it does not matter.
+        Numbers of the wanted sizes of queries; none if the size does not matter.
     spent : float, default=0.0
-        What was paid for them.
+        Cost of the wanted queries so far.
     """
 
     queries: ArmSet

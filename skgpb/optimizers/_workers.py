@@ -59,7 +59,7 @@ class Batches:
         self._pool = Parallel(n_jobs=n_jobs)
         self._objective, self._on_error = objective, on_error
         self.raises: bool = on_error == "raise"
-        #: What is being evaluated.
+        #: Queries being evaluated.
         self.out: list[Any] = []
         #: Takes a query and its outcome, see :func:`evaluate`, as soon as there is one.
         self.arrive: Callable[[Any, tuple], None]
@@ -72,7 +72,7 @@ class Batches:
 
     @property
     def room(self) -> int:
-        """How many queries may be begun now."""
+        """Number of queries that may be begun now."""
         return 0 if self.out else self._size
 
     def begin(self, queries: list[Any]) -> None:
@@ -102,7 +102,7 @@ class Arrivals:
     executor : concurrent.futures.Executor
         It is not shut down.
     n_jobs : int or None
-        How many queries are out at once; None and -1 for one for each worker.
+        Number of queries evaluated at once; None and -1 for one for each worker.
     objective, on_error
         As in ``run``.
     """
@@ -119,7 +119,7 @@ class Arrivals:
         self._executor, self._objective, self._on_error = executor, objective, on_error
         self.raises: bool = on_error == "raise"
         self._arrived: SimpleQueue[tuple[Any, Future]] = SimpleQueue()
-        #: What is being evaluated.
+        #: Queries being evaluated.
         self.out: dict[Any, Future] = {}
         #: Takes a query and its outcome, see :func:`evaluate`, as soon as there is one.
         self.arrive: Callable[[Any, tuple], None]
@@ -135,7 +135,7 @@ class Arrivals:
 
     @property
     def room(self) -> int:
-        """How many queries may be begun now: one after the other, each with its own look."""
+        """Number of queries that may be begun now: one after the other, each with its own look."""
         return int(len(self.out) < self._size)
 
     def begin(self, queries: list[Any]) -> None:

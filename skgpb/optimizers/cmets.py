@@ -90,8 +90,8 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     ----------
     kernel, query_kernel : %(indirect)s
     conditional : Kernel or None, default=None
-        What a query averages, a kernel over rows [centre] or [centre, scale]. None stands for
-        ``window``, or for what ``fit`` learns from pairs.
+        Kernel of the average that a query observes, over rows [centre] or [centre, scale]. None
+        stands for ``window``, or for the one that ``fit`` learns from pairs.
     operator : %(indirect)s
     bounds : array-like of shape (d, 2), default=None
         Box in which f is maximised. None stands for ``query_bounds``, or for the box around X.
@@ -102,8 +102,8 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     max_depth : int, default=6
         Depth of the finest cells.
     window : {"cell", "gaussian"}, default="cell"
-        Where p(x | a) is known: the average over the (image of the) cell itself, or around the
-        (image of its) centre with standard deviation ``scale(depth)``.
+        Distribution p(x | a), if it is known: uniform over the (image of the) cell itself, or
+        normal around the (image of its) centre with standard deviation ``scale(depth)``.
     scale : callable, default=None
         Takes a depth, returns the standard deviation of a Gaussian window in units of x. With
         pairs whose ``queries`` have a column more than ``query_bounds``, that column.
@@ -115,7 +115,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
         Noise variance of an answer; a callable takes the depth. None learns it, one for all
         levels.
     update : {"repaired", "literal"}, default="repaired"
-        How the tree changes, see the module's notes.
+        Rule by which the tree changes, see the module's notes.
     n_points, n_initial, model_noise, information, max_values, n_max_values : %(indirect)s
     guarantee : %(indirect)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction : %(indirect)s
@@ -242,7 +242,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     def _spread_query(
         self, n: int, known: list[np.ndarray], failed: list[np.ndarray]
     ) -> IndirectCell | None:
-        """Of the coarsest cells below the root the one farthest from others that were asked."""
+        """Return the cell farthest from those asked, among the coarsest cells below the root."""
         nodes = [node for node in self._active() if node != (0, 0)]
         if not nodes or not are_fewer(n, known):
             return None

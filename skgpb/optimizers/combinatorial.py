@@ -68,7 +68,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     - *Other acquisition functions* (EI, PI, EST, MES, KG, IDS, and your own) do not
       add up over campaigns. They score allocations, whose totals are normal as well; see Notes.
 
-    Which class is for which problem: :ref:`which-class`.
+    For the choice between classes see :ref:`which-class`.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     domain_ : AllocationSet
         One arm of each campaign: makes allocations and resolves them.
     history_ : structured ndarray
-        What was told.
+        All answers that were told.
     bounds_ : ndarray of shape (n_features, 2)
         Bounds of the arms of all campaigns.
     n_features_in_ : int
@@ -191,7 +191,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     def _start(self, X: np.ndarray | None) -> None:
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]
-        # Of a loaded run: the seeds that the campaigns had, and when they failed to learn.
+        # In a loaded run, the seeds of the campaigns, and the times when they failed to learn.
         seeds = self.__dict__.get("_replayed_seed", [None] * len(optimizers))
         failures = self.__dict__.get("_replayed_failures", ())
         rng = check_random_state(self.random_state) if self.random_state is not None else None
@@ -208,7 +208,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         super()._start(X)
 
     def _make_space(self) -> None:
-        return None  # what campaigns search are arms
+        return None  # campaigns search arms
 
     def _domain(self) -> np.ndarray:
         return np.concatenate([optimizer.bounds_ for optimizer in self.optimizers_])

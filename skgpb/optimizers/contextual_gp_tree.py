@@ -90,7 +90,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         Whether n doubles whenever ``horizon`` evaluations are spent (Remark 5).
     alpha, n_children : %(regions)s
     feedback : {"center", "average", "integral"}, default="center"
-        What the oracle returns for a cell in a context: f at the centre of its actions (the
+        Answer of the oracle to a cell in a context: f at the centre of its actions (the
         paper's case), the average over representative actions, or the mean over all of them.
     n_representatives : int or tuple of d_a ints, default=None
         Representative actions per axis for "average"; None takes as many as possible up to 10
@@ -259,7 +259,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
             The one with the highest posterior mean, which None stands for too. There is no
             "paper" here: the paper plays and does not recommend.
         context : array-like of shape (d_c,), a number where d_c = 1, or dict
-            Where it is to be best.
+            Context for which the recommendation is to be best.
         side : float, array-like of shape (d_a,) or dict, default=None
             Sides of a cell of actions, one for all or one for each: the cell of this size with the
             best average in this context, wherever it lies. None for a cell of the partition.

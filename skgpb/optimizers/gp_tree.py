@@ -61,7 +61,7 @@ class GPTreeOptimizer(PartitionSearch):
         K, the number of parts into which a cell is split. With an odd K the middle child has
         its parent's centre, and with it its evaluations.
     feedback : {"center", "average", "integral"} or Kernel, default="center"
-        What the oracle returns for a cell: f at its centre (the paper's case), the average
+        Answer of the oracle to a cell: f at its centre (the paper's case), the average
         over its representatives, or the mean over the whole cell. A kernel over box
         descriptors [lower, upper] stands for itself, and ``kernel`` is then not used. In a
         pool: the member nearest to the mean, at most ``n_representatives`` members, or all.

@@ -22,7 +22,7 @@ from skgpb.locks import locked
 from skgpb.optimizers._ucb import NormBoundedUCBOptimizer
 from skgpb.optimizers.round import Round
 
-# Where the kernel is learned: chosen on one half of ``benchmarks.suite`` (decision D-D9).
+# The value for learned kernels was chosen on one half of ``benchmarks.suite`` (decision D-D9).
 BETA = 2.0
 
 

@@ -86,11 +86,11 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         observed are kept.
     alpha : %(regions)s
     metric : {"chebyshev", "euclidean"}, default="chebyshev"
-        What a ball is. Under the sup norm the covering oracle is exact in any dimension, see
-        :class:`~skgpb.domains.ChebyshevCovering`; for Euclidean balls it subdivides to a
-        tolerance, see :class:`~skgpb.domains.EuclideanCovering`, which is for d <= 2.
+        Norm that defines a ball. Under the sup norm the covering oracle is exact in any
+        dimension, see :class:`~skgpb.domains.ChebyshevCovering`; for Euclidean balls, with
+        d <= 2, it subdivides to a tolerance, see :class:`~skgpb.domains.EuclideanCovering`.
     feedback : {"center", "average", "integral"} or Kernel, default="center"
-        What the oracle returns for a ball: f at its centre (the paper's case), the average
+        Answer of the oracle to a ball: f at its centre (the paper's case), the average
         over representatives of the ball, or the mean over the whole ball, both within the
         domain. A kernel over box descriptors [lower, upper] stands for itself, and ``kernel``
         is then not used. Euclidean balls are not boxes and answer at their centre only.
@@ -108,8 +108,8 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         that is diam / (2 n) where f is differentiable.
     max_active : int, default=5000
         Maximum number of balls; 1,000 of them at once, the others as evaluations are made.
-        Where more would be needed, balls are evaluated instead of shrunk, before the first
-        evaluation with a :class:`~skgpb.exceptions.RefinementWarning`.
+        If more would be needed, balls are evaluated instead of shrunk. A
+        :class:`~skgpb.exceptions.RefinementWarning` says so before the first such evaluation.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
         beta_n squared, the factor of the posterior *variance*. "theory" follows the proof of
         Claim 6, see Notes; "rkhs" is valid for all balls at once and any f of norm at most B

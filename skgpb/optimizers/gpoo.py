@@ -56,7 +56,7 @@ class GPOOOptimizer(PartitionSearch):
     ----------
     kernel, bounds, pool, alpha, n_children : %(regions)s
     feedback : {"center", "average", "integral"} or Kernel, default="average"
-        What the oracle returns for a cell: f at its centre, the average over its
+        Answer of the oracle to a cell: f at its centre, the average over its
         representatives (equation 1), or the mean over the whole cell (Appendix D, divided by
         the volume). A kernel over box descriptors [lower, upper] stands for itself, and
         ``kernel`` is then not used. In a pool: the member nearest to the mean, at most
@@ -74,8 +74,8 @@ class GPOOOptimizer(PartitionSearch):
         Fewest members of a cell of a pool. Over ``bounds``, where answers come with their
         ``count``, fewest rows of a cell that is cut, asked again or recommended.
     expansion : {"posterior", "before", "after"}, default="posterior"
-        Which cells are split. The paper tests the one that was asked, its confidence interval
-        in line 6 being the one before the reward of the round, or after it. "posterior" reads
+        Rule for which cells are split. The paper tests the cell that was asked, with its confidence
+        interval in line 6 either before the reward of the round or after it. "posterior" reads
         it after the reward and tests every leaf, so that no evaluation is spent on a cell that
         its neighbours have made known; from 3,072 leaves on it tests the one that was asked.
     beta : {"theory", "rkhs"}, float or callable, default="theory"
@@ -184,7 +184,7 @@ class GPOOOptimizer(PartitionSearch):
     # -- answers about counted rows -----------------------------------------------------------
 
     def _begin(self) -> None:
-        # How many rows cells have, by depth and index, where that was told.
+        # Number of rows of cells, by depth and index, if it was told.
         self._n_rows: dict[tuple[int, int], int] = {}
         super()._begin()
 
@@ -203,7 +203,7 @@ class GPOOOptimizer(PartitionSearch):
         alpha : float, or array-like of shape (n,), default=None
             Noise variance of this answer; None for the parameter ``alpha``.
         count : int, or array-like of shape (n,) of int, default=None
-            Of how many rows of a table each answer is the average. No row is an answer too,
+            Number of rows of a table that each answer averages. Zero rows are an answer too,
             whatever ``reward`` is then: nothing is learned from it but that the cell is empty. A
             cell with fewer rows than ``min_members`` is not cut, asked again or recommended, and
             once a count was told only cells that have enough rows are recommended. None where
@@ -291,7 +291,7 @@ class GPOOOptimizer(PartitionSearch):
     def _best_supported(self, finest: int, caution: float) -> Cell:
         if not self._n_rows:
             return super()._best_supported(finest, caution)
-        # What nobody has counted may have no row.
+        # A cell whose rows were not counted may have none.
         told = self._n_rows.items()
         enough = [key for key, n in told if n >= self.min_members and key[0] <= finest]
         cells = [self.domain_.cell_at(*key) for key in sorted(enough)]
@@ -362,5 +362,5 @@ class GPOOOptimizer(PartitionSearch):
 
     @property
     def _room(self) -> int:
-        """How many cells may be split before they are asked."""
+        """Number of cells that may be split before they are asked."""
         return (MANY_LEAVES - self._tree.n_leaves) // (self._tree.n_children - 1)

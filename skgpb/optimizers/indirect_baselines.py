@@ -156,7 +156,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
 
     @property
     def _answer_optimizer(self) -> str | Callable | None:
-        """How the kernel of g is learned: one that is given is known."""
+        """Return how the kernel of g is learned: one that is given is known."""
         if self._is_consistent:
             return None
         return self.optimizer or ("fmin_l_bfgs_b" if self.answer_kernel is None else None)

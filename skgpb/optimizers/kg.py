@@ -64,7 +64,7 @@ class KGOptimizer(Search):
 
     Examples
     --------
-    Which tenth of an interval has the largest average, if any tenth or quarter can be asked?
+    Find the tenth of an interval with the largest average by asking tenths and quarters:
 
     >>> import numpy as np
     >>> from skgpb import KGOptimizer

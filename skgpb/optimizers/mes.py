@@ -93,7 +93,7 @@ class MESOptimizer(Search):
     >>> abs(result.x.index - 31) <= 3  # the maximum is at pi / 10
     True
 
-    Which tenth has the largest average, if any tenth or quarter can be asked?
+    Find the tenth with the largest average by asking tenths and quarters:
 
     >>> from skgpb.domains import Cells
     >>> opt = MESOptimizer(

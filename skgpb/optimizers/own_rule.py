@@ -107,7 +107,7 @@ class TargetsOptimizer(Search):
 
     Examples
     --------
-    What is known least, weighted by how much it says of the best target:
+    Ask the query with the largest standard deviation, weighted by what it says of the best target:
 
     >>> import numpy as np
     >>> from skgpb import TargetsOptimizer

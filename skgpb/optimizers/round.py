@@ -101,7 +101,7 @@ class KnownOfArms(Known):
         noise: float | np.ndarray,
     ) -> None:
         self._expected, self._pairs = expected, pairs
-        # What is pending, and the noise variance of its answers in the user's units.
+        # Pending queries, and the noise variance of their answers in the user's units.
         self._pulled, self._noise = pulled, noise
         moments = expected.tracked_mean(), expected.tracked_var()
         super().__init__((pairs.gp.offset, pairs.gp.scale), moments, moments)
@@ -165,7 +165,7 @@ class KnownAcross(Known):
         within: BlockCovariances | None = None,
     ) -> None:
         gp, n = across.gp, across.n_first
-        # What pending answers will take off covariances, as ``pending_falls`` has it.
+        # Reductions of covariances by pending answers, as ``pending_falls`` has them.
         self._across, self._falls, self._within = across, falls, within
         mean, var = gp.posterior.tracked_mean(), gp.posterior.tracked_var()
         if len(falls):
@@ -286,9 +286,9 @@ class Round:
     offset, scale : float
         Units: a reward is ``offset + scale * value``.
     starts : ndarray of shape (n_queries + 1,) or None
-        Where the rows of each query begin; None where each has one.
+        First row of each query; None if each query has one.
     noises : list of ndarray of shape (k, k), or None
-        Of queries with several rows the covariance of the noise of each answer.
+        Covariance of the noise of each answer, for queries with several rows.
     """
 
     offset: float
@@ -395,7 +395,7 @@ class Round:
 
     @property
     def unknown(self) -> np.ndarray:
-        """How unknown queries are, shape (n_queries,): the sum of the variances of their rows."""
+        """Return the sum of the variances of the rows of each query, shape (n_queries,)."""
         if self.starts is None:
             return self.query_var
         return np.add.reduceat(self.query_var, self.starts[:-1])

@@ -1,6 +1,6 @@
 r"""The search that all rules share: queries, targets, and the recommendation.
 
-What can be asked, and what is to be found, are two sets of linear functionals of f, or one: points,
+The queries and the targets are two sets of linear functionals of f, or one: points,
 cells of any sizes, rows of whatever the kernel takes. The posterior knows every covariance between
 the two. A rule looks at a :class:`~skgpb.optimizers.round.Round` and says what each query is worth;
 prices, what is pending, ties and candidates that stand for a box are the search's business.
@@ -394,7 +394,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         """Row of a query that is tracked, of cells also of one that is put there; or -1."""
         slot = self.domain_.slot_of(query)
         if slot < 0 and isinstance(self.domain_, FreeCells) and len(self._block(query)) == 1:
-            # What is tracked is followed at a fraction of the cost.
+            # A tracked query is followed at a fraction of the cost.
             slot = self.domain_.put(query)
             if slot >= 0:
                 self._retrack(np.array([slot]))
@@ -475,7 +475,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
             recommendation is then never worse than the best answer. Otherwise None stands for
             "posterior".
         context : array-like of shape (d_c,), a number where d_c = 1, or dict, default=None
-            Where it is to be best, where there are ``context_bounds``.
+            Context for which the recommendation is to be best, if there are ``context_bounds``.
         side : float, array-like of shape (d,) or dict, default=None
             In a box, sides of a cell, one for all or one for each: the cell of this size with the
             best average, wherever it lies. Of separate values it is their number, one where a dict
@@ -589,7 +589,8 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         Returns
         -------
         samples : ndarray of shape (n_rows, n_samples)
-            Of arms the low-rank root of the prior is found once; a draw then takes O(n_arms t).
+            The draws. Over arms the low-rank root of the prior is found once; a draw takes
+            O(n_arms t).
         """
         n_samples = check_draws(n_samples)
         self._ensure_started()
@@ -679,7 +680,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         self._spent = 0.0
         self._candidates_at = -1 if self._pulls else 0
         self._slope: float | None = None
-        # What is tracked: a context, and the round where candidates follow what is known.
+        # The tracked context, and the round if candidates follow the posterior.
         self._entered: tuple[Any, ...] | None = None
         if isinstance(self.domain_, BoxCandidates) and not self.n_context_:
             self._refresh_candidates()
@@ -722,7 +723,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         super()._reread()
         given = (self.arms, self.queries, self.targets)
         if all(now is then for now, then in zip(given, self._begun_with, strict=True)):
-            self._find_prices()  # those of other sets are for the run on them
+            self._find_prices()  # prices of other sets are for the run on them
 
     def _default_prior(self) -> Prior:
         return self._feedback.default_prior()
@@ -830,7 +831,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         gp, d = self._gp, self.n_features_in_
         observed, posterior = gp.observed, gp.posterior
         points = observed.rows[:, :d]
-        # What is known of f where it was observed: the answer less the noise in it.
+        # Mean of f at the observations: the answers less the noise in them.
         told = posterior.targets() - posterior.noises() * posterior.weights()
         if observed.offsets is not None:
             single = np.diff(observed.offsets) == 1
@@ -841,9 +842,9 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
     def _followed_anew(self, places: np.ndarray, means: np.ndarray) -> np.ndarray:
         """Move all candidates that follow the best targets, and return these targets.
 
-        That is the target that would be recommended, and the best that lie apart; ``places`` where
-        no targets move. After hyperparameters were learned all that is tracked is evaluated afresh
-        in any case, and what candidates followed before was the best under others (D-H32).
+        These are the target that would be recommended, and the best that lie apart; ``places`` if
+        no targets move. After hyperparameters were learned, all tracked functionals are evaluated
+        afresh in any case, and candidates have followed the best of other hyperparameters (D-H32).
         """
         for each in (self.domain_, self.targets_):
             if isinstance(each, FreeCells):
@@ -1038,7 +1039,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
         else:
             slots = self.domain_.slots(query.index)
             mean, std = (each[slots] for each in gp.tracked_moments())
-        # What is known of all pairs is computed again.
+        # The posterior of all pairs is computed again.
         assert self._across is not None
         self._across.observing(-1, 0.0)
         self._take_numbers(query, rewards, alphas)
@@ -1060,7 +1061,7 @@ class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
                 number = first + i if gp.white else gp.number_of(row[np.newaxis])
                 samples.append(number, float(rewards[i]), float(alphas[i]), float(shares[i]))
             return
-        # What noise they have in common, in the user's units or in those of what is learned.
+        # Their common noise, in the user's units or in those of the learned variance.
         assert given is not None
         level = 1.0
         if alphas.ndim == 2:

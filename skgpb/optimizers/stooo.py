@@ -50,7 +50,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
     ----------
     bounds, pool, n_children : %(regions)s
     feedback : {"center", "average", "integral"}, default="center"
-        Which points represent a cell; "center" is StoOO, "average" is AVE-StoOO.
+        Points that represent a cell; "center" is StoOO, "average" is AVE-StoOO.
     n_representatives : int or tuple of d ints, default=None
         Points per axis in a cell, as for :class:`GPOOOptimizer`.
     diameter : (c, rho) or callable, default=(1.0, 0.5)
@@ -65,7 +65,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
     horizon : int, default=None
         n, needed by ``width="munos"``.
     reward_range : (float, float), default=(0.0, 1.0)
-        Where rewards are assumed to lie. It scales the width; rewards outside are accepted
+        Range in which rewards are assumed to lie. It scales the width; rewards outside are accepted
         as they are.
     failure_probability : float, default=0.1
         theta, in (0, 1).
@@ -250,7 +250,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
     # -- state ------------------------------------------------------------------------------
 
     def _cutting(self) -> Cutting:
-        """How the domain is cut into cells."""
+        """Return how the domain is cut into cells."""
         return Cutting(
             self.pool,
             self.space_,

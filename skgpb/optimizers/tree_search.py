@@ -47,7 +47,7 @@ class Leaves:
     n_evaluations : ndarray of shape (n_leaves,) of int
         Number of answers of each leaf.
     asked : ndarray of shape (n_leaves,) of bool
-        Which was answered last; none of them before the answer of a round.
+        Whether each was answered last; none of them before the answer of a round.
     beta : float
         The factor of the posterior variance by the parameter ``beta``.
     t : int
@@ -105,7 +105,7 @@ class Leaves:
         Parameters
         ----------
         n_draws : int
-            How often.
+            Number of draws.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class TreeSearch(PartitionSearch):
         As for :class:`GPOOOptimizer`.
     min_members : %(regions)s
     beta : {"theory", "rkhs"}, float or callable, default="theory"
-        What ``leaves.beta`` is, see :class:`GPOOOptimizer`.
+        Rule for ``leaves.beta``, see :class:`GPOOOptimizer`.
     guarantee : %(regions)s
     optimizer, n_restarts_optimizer, relearn, normalize_y, direction, random_state : %(regions)s
 
@@ -214,7 +214,7 @@ class TreeSearch(PartitionSearch):
         Parameters
         ----------
         leaves : Leaves
-            What is known, pending answers imagined.
+            Posterior of the leaves, with pending answers imagined.
 
         Returns
         -------
@@ -230,7 +230,7 @@ class TreeSearch(PartitionSearch):
         Parameters
         ----------
         leaves : Leaves
-            What is known with this answer.
+            Posterior of the leaves, with this answer.
 
         Returns
         -------

@@ -40,7 +40,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     bounds, context_bounds : %(arms)s
     cost, alpha, relative_noise : %(search)s
     weights : {"own", "mean", "sum"}, default="own"
-        Whose standard deviation counts: the arm's own (Kronecker's delta, as printed: a GP-UCB
+        Standard deviation that counts: the arm's own (Kronecker's delta, as printed: a GP-UCB
         with a smaller bonus, which performs well), the mean over all arms, or the sum, which
         is what the paper's figures show.
     covariance : {"auto", "full", "lean"}, default="auto"

@@ -136,7 +136,7 @@ def asked_of(optimizer: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
 def with_categories_of(
     point: np.ndarray, asked: np.ndarray, sides: Sequence[Any] | None, drawn: Sequence[int]
 ) -> np.ndarray | None:
-    """Which queries (n, 2, d) include the categories of a point, on sides that are not drawn.
+    """Return which queries (n, 2, d) include the categories of a point on sides not drawn.
 
     None where all of them do.
     """

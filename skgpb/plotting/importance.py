@@ -1,4 +1,4 @@
-"""Which features matter."""
+"""Importance of features."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class PosteriorDisplay:
     rewards : ndarray of shape (n_asked,), default=None
         The answers.
     here : ndarray of shape (n_asked,) of bool, default=None
-        Which queries have the categories in the title; the others are drawn pale. None for all.
+        Whether a query has the categories in the title; others are drawn pale. None for all.
     recommended : ndarray of shape (2, n_features_drawn), default=None
         Corners of the recommendation.
     feature_names : sequence of str, default=None
@@ -247,7 +247,7 @@ class PosteriorDisplay:
         self.mappable_ = ax.pcolormesh(
             *self.grid, values.T, cmap=cmap, shading=shading, rasterized=True
         )
-        if not whole:  # what constraints exclude
+        if not whole:  # settings that constraints exclude
             ax.patch.set(hatch="///", edgecolor=ink_of(ax))
         legend = []
         if self.asked is not None and len(self.asked):

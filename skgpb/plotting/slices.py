@@ -61,10 +61,10 @@ class SliceDisplay:
     rewards : ndarray of shape (n_asked,), default=None
         The answers.
     here : list of ndarrays of shape (n_asked,) of bool, default=None
-        Which answers lie on the slice along each side, and are drawn as dots: all of them where
-        there is one side, else those with the same values of all other sides. Of the others a mark
-        says where they were asked. Several at one place have a bar of one standard deviation to
-        either side of their mean. None for none of them.
+        Whether an answer lies on the slice along each side, and is drawn as a dot. All of them do
+        if there is one side, else those with the same values of all other sides. A mark shows
+        where each of the others was asked. Several at one place have a bar of one standard
+        deviation to either side of their mean. None for none of them.
     recommended : ndarray of shape (n_drawn, 2), default=None
         Ends of the recommendation along each side; the same twice for a point.
     feature_names : sequence of str, default=None

@@ -32,7 +32,7 @@ class TreeDisplay:
     Parameters
     ----------
     depth : ndarray of shape (n_nodes,)
-        Of every node; the root is at 0.
+        Depth of every node; the root is at 0.
     parent : ndarray of shape (n_nodes,)
         Node above, -1 for the root.
     children : ndarray of shape (n_nodes, K)
@@ -159,7 +159,7 @@ class TreeDisplay:
         unknown = np.isnan(self.mean)
         faint = {"color": ink, "alpha": 0.3, "linewidths": 0, "zorder": 3}
         ax.scatter(x[unknown], y[unknown], s=smallest, **faint)
-        # Those that were asked on top.
+        # Asked nodes are drawn on top.
         known = np.flatnonzero(~unknown)
         known = known[np.argsort(self.n_evaluations[known] > 0, kind="stable")]
         self.mappable_: PathCollection = ax.scatter(

@@ -123,7 +123,7 @@ class ArmsProblem:
     noise_variance : float, default=0.1
         Variance of the Gaussian noise of an answer.
     kernel : Kernel, default=None
-        What the function was drawn from, if it was.
+        Kernel that the function was drawn from, if it was drawn.
     rkhs_norm : float, default=None
         Its norm under that kernel, which IGP-UCB asks for as ``guarantee.norm_bound``.
 

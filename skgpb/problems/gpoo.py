@@ -224,7 +224,7 @@ class GPOOProblem:
         rng : numpy.random.Generator
             Source of the noise; one draw per answer.
         feedback : {"average", "integral"}, default="average"
-            What is answered. "average" covers center feedback too, where a query has one point.
+            Kind of answer. "average" covers center feedback too, where a query has one point.
 
         Returns
         -------

@@ -116,7 +116,7 @@ class IndirectBranin:
     optimum : float
         Largest value of f, -0.397887.
     argmax : ndarray of shape (3, 2)
-        Where it is attained.
+        Points at which it is attained.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class MultiResolutionBranin(IndirectBranin):
     transformation : {"linear", "cosine"}, default="linear"
         The map from queries to the domain.
     window : {"gaussian", "cell"}, default="gaussian"
-        What an answer averages: f around the image of the cell's centre, with
+        Average that an answer observes: f around the image of the cell's centre, with
         :math:`\tau_l = 0.5 / \lambda_l` in units of x, or f over the image of the whole cell.
 
     Examples

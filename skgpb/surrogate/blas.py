@@ -21,7 +21,7 @@ SMALL = 300
 # The number of threads is one of the whole process: one block at a time changes it, and gives it
 # back itself, since threadpoolctl may let no other thread do so.
 _holder = Lock()
-# What had how many threads before.
+# Libraries, and the number of threads that each had before.
 _before: list[tuple[Any, int]] = []
 
 

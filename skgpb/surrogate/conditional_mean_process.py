@@ -62,7 +62,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         Covariance of f, over points with d coordinates. None takes the base of ``conditional``,
         and ``ConstantKernel(1.0) * RBF(1.0)`` where that has none.
     conditional : WindowMean, PolicyMean or ConditionalMean
-        What an answer is. Its ``base`` is replaced by ``kernel``, where one is given.
+        Average that an answer observes. Its ``base`` is replaced by ``kernel``, if one is given.
     alpha : float or None, default=1e-2
         Noise variance of an answer or a value, unless :meth:`condition_query` or
         :meth:`condition_point` is told otherwise. None has :meth:`learn` find it; until then it
@@ -75,7 +75,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         Prior mean of f: m(X) for points (n, d), shape (n,). It implies the prior mean of g. None
         is zero.
     optimizer : "fmin_l_bfgs_b", callable or None, default=None
-        How :meth:`learn` maximises the marginal likelihood; None keeps the hyperparameters.
+        Optimizer by which :meth:`learn` maximises the marginal likelihood; None keeps the
+        hyperparameters.
     n_restarts_optimizer : int, default=0
         Further starts of :meth:`learn`.
     normalize_y : bool, default=False
@@ -174,7 +175,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             Answers.
         alpha : float or array-like of shape (n,), default=None
             Their noise variances, without ``model_noise``; None is the parameter ``alpha``.
-            Where that is None, too, NaN stands for noise that is to be learned.
+            If that is None, too, NaN stands for noise that is to be learned.
 
         Returns
         -------
@@ -495,7 +496,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         points : array-like of int, shape (k,)
             Numbers of tracked points.
         weights : array-like of shape (k,)
-            What f weighs there.
+            Weights of f there.
         A : array-like of shape (m, q), default=None
             The queries; None for those that are tracked.
         """

@@ -1,7 +1,7 @@
 r"""Joint draws of many functionals from a Gaussian process.
 
-Where the functionals stay, draws of the prior are drawn once for all functionals involved and then
-corrected for what was observed (Matheron's rule), so that no posterior covariance is factorised:
+If the functionals stay the same, draws of the prior are drawn once for all of them and then
+corrected for the observations (Matheron's rule), so that no posterior covariance is factorised:
 
     draw = prior draw + cov(., observed) Q^-1 (y - prior draw at the observed - noise draw).
 
@@ -50,7 +50,7 @@ class PriorRoot:
     gp : GaussianProcess
         Knows the kernel.
     functionals : Functionals
-        What is drawn, n of them.
+        The n functionals to draw.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def posterior_root(
     start : int, default=0
         The first of them.
     falls : ndarray of shape (p, m), default=None
-        What pending answers will take off, as :func:`~skgpb.surrogate.pairs.pending_falls` has it.
+        Reductions by pending answers, as :func:`~skgpb.surrogate.pairs.pending_falls` has them.
     """
     tracked = Functionals.of_rows(gp.tracked.rows[start:]) if start else gp.tracked
     m = len(tracked)

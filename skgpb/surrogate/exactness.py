@@ -1,8 +1,8 @@
 r"""Detection of exact answers, from the answers themselves.
 
-What varies over short distances may be f or noise. Of the most probable model with noise and the
-most probable one without, each with the smoothness that suits it best, the second is believed where
-it is far more probable. Answers that are exact make it so within some dozens, and a single query
+Variation over short distances may be f or noise. The most probable model with noise is compared
+with the most probable one without, each with the smoothness that suits it best. The second is
+believed if it is far more probable. Exact answers make it so within some dozens, and a single query
 with two different answers rules it out.
 """
 
@@ -21,8 +21,8 @@ from skgpb.surrogate.samples import ScaledSamples
 
 # Error variance that exact answers may have, as a share of the variance of the answers.
 EXACT = 2.0 * NOISE_LIMITS[0]
-# How much more probable exact answers have to be: of 30 runs with noise none came near it, most of
-# those without were beyond it after 32 answers.
+# Odds that exact answers must have: none of 30 runs with noise came near them, and most runs
+# without noise exceeded them after 32 answers.
 ODDS = 100.0
 # Largest variance of exact answers to one query, as a multiple of the smallest noise variance.
 REPEATS = 10.0
@@ -41,11 +41,11 @@ class ExactModel:
     Attributes
     ----------
     smoothness : float
-        Of the Matérn kernel.
+        Smoothness of the Matérn kernel.
     theta : ndarray of shape (n_theta,)
         Its hyperparameters.
     noise : float
-        What counts as no noise, in units of the variance of the answers.
+        Noise variance that counts as none, in units of the variance of the answers.
     """
 
     smoothness: float
@@ -99,7 +99,7 @@ def exact_model(
     prior, of_noise : Prior
         On the hyperparameters of the kernel and the logarithm of the noise variance.
     limits : ndarray of shape (1, 2)
-        Of the latter.
+        Limits of the latter.
     optimizer : "fmin_l_bfgs_b" or callable
         Finds the most probable hyperparameters.
     """

@@ -52,8 +52,8 @@ class GaussianProcess:
     n_columns : int
         Number of columns of a row.
     origin : ndarray of shape (n_columns,) or None, default=None
-        What may be subtracted from rows far from zero, for a kernel that sees nothing but
-        differences.
+        Origin that may be subtracted from rows far from zero, for a kernel that depends on
+        differences only.
     sizes : ndarray of shape (n_sizes, d) or None, default=None
         Sizes that many boxes will have, for kernels that compare boxes of equal size faster.
 
@@ -370,7 +370,7 @@ class GaussianProcess:
     def copy(self) -> Self:
         """Return a process that takes observations of its own from now on.
 
-        What is tracked by both must not be changed in either.
+        Functionals that both track must not be changed in either.
         """
         out = type(self).__new__(type(self))
         vars(out).update(
@@ -419,12 +419,12 @@ class GaussianProcess:
     ) -> Self:
         """Return a process of other hyperparameters and units, of the same observations.
 
-        What this one tracks is tracked. O(t^3 + m t^2); this process stays as it is.
+        It tracks the same functionals. O(t^3 + m t^2); this process stays as it is.
 
         Parameters
         ----------
         theta : ndarray of shape (n_theta,)
-            Of the kernel.
+            Hyperparameters of the kernel.
         samples : Merged
             One merged observation for each distinct functional, in the new units.
         offset, scale : float
@@ -470,7 +470,7 @@ class GaussianProcess:
         Parameters
         ----------
         snapshot : dict
-            What :meth:`snapshot` of a process over the same rows has returned.
+            Value returned by :meth:`snapshot` of a process over the same rows.
         kernel : Kernel, default=None
             Its kernel; None for that of this process.
 
@@ -560,14 +560,14 @@ class GaussianProcess:
         if not append(0.0):
             self._append_with_jitter(append, new)
         shared = [each.counted_from(len(self.observed)) for each in shared]
-        self.shared = [*self.shared, *shared]  # which copies may have too
+        self.shared = [*self.shared, *shared]  # copies may share the old list
         self.observed.extend(new)
         self._report_losses()
 
     def _append_with_jitter(self, append: Callable[[float], bool], new: Functionals) -> None:
         """Observe ``new`` with the smallest jitter that helps, or raise and change nothing.
 
-        Where the smallest of all does not, the observations before took too little of it: their
+        If the smallest jitter is not enough, earlier observations got too little of it: their
         factor is made afresh with as much for each.
         """
         known = (new, self.tracked, self.observed)

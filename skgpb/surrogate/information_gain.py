@@ -1,4 +1,4 @@
-r"""How much can be learned of f from t noisy answers: the maximum information gain.
+r"""Upper bounds on the maximum information gain: what t noisy answers can tell about f.
 
 For answers at x_1..x_t with noise variance lambda the information gain is
 
@@ -160,8 +160,8 @@ def information_gain_order(kernel: Kernel, t: int, d: int, *, rate: str = "paper
     d : int
         Dimension of the points.
     rate : {"paper", "tight"}, default="paper"
-        Of Matern kernels: as above, or t^(d / (2 nu + d)) (log t)^(2 nu / (2 nu + d)), which cannot
-        be improved but for logarithms [Vakili2021]_.
+        Rate for Matern kernels: as above, or t^(d / (2 nu + d)) (log t)^(2 nu / (2 nu + d)), which
+        cannot be improved but for logarithms [Vakili2021]_.
 
     Returns
     -------

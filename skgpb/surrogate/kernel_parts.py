@@ -250,7 +250,7 @@ class _Radial:
         self.learns_scale = not kernel.hyperparameter_length_scale.fixed
         self.size = int(self.learns_mixture) + int(self.learns_scale) * self.scale.size
         if self.scale.size not in (1, X.shape[1]):
-            kernel(X[:1])  # which says what is wrong
+            kernel(X[:1])  # raises an error that says what is wrong
         self.gaps = None
         if X.size * len(X) <= AT_ONCE:
             columns = self.X.T

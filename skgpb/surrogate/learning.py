@@ -1,4 +1,4 @@
-"""How all models learn: the most probable hyperparameters and noise, given every answer.
+"""Learning of all models: the most probable hyperparameters and noise, given every answer.
 
 A model says what was observed, in which units, and where searches begin. What is maximised, under
 which priors, and how searches are drawn and compared is the same for all.
@@ -26,7 +26,7 @@ class Learning:
     Attributes
     ----------
     kernel : Kernel
-        Of what is observed.
+        Kernel of the observations.
     learns_kernel : bool
         Whether its hyperparameters are learned; it has none that is free where they are not.
     optimizer : "fmin_l_bfgs_b", callable or None
@@ -74,17 +74,17 @@ class Learning:
         Parameters
         ----------
         functionals : Functionals
-            What was observed, each once.
+            Observed functionals, each once.
         samples : ScaledSamples
             The answers, in units in which the kernel is meant.
         starts : list of tuples
-            Where searches begin: theta and a logarithm of the noise. Restarts have the noise of the
-            first. Of many answers all but the first are tried on a share of them.
+            Starts of the searches: theta and a logarithm of the noise. Restarts have the noise of
+            the first. If answers are many, all but the first are tried on a share of them.
         origin : ndarray of shape (n_columns,) or None, default=None
             Subtracted from rows, as :class:`~skgpb.surrogate.gaussian_process.GaussianProcess` has
             it.
         own_noise : OwnNoise or None, default=None
-            What the kernel itself errs by, which depends on its hyperparameters.
+            Error variance of the kernel itself, which depends on its hyperparameters.
         """
         kernel, free, prior = self.kernel, self.learns_kernel, self.prior
         of_noise, limits = self.noise_prior or (None, None)

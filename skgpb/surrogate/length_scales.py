@@ -65,7 +65,7 @@ def consistent(
     Parameters
     ----------
     gp : GaussianProcess
-        What was observed.
+        Process with the observations.
     thetas : list of ndarray of shape (n_theta,)
         Hyperparameters.
     B, share, failure_probability : float

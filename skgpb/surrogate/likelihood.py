@@ -180,7 +180,7 @@ class OwnNoise:
     kernel : IndirectKernel
         Says what variance its answers have.
     asked : ndarray of bool, shape (n,)
-        Which samples are answers.
+        Whether a sample is an answer.
     fixed : float or None
         A variance that does not depend on the hyperparameters, instead of the kernel's.
     """
@@ -222,7 +222,7 @@ class Likelihood:
         Takes theta; returns K (n, n) of the distinct functionals, and a function that contracts
         a symmetric matrix with the derivatives of K, (n, n) -> (n_theta,).
     samples : ScaledSamples
-        What was observed.
+        The observations.
     prior : Prior or None
         On the kernel's hyperparameters.
     noise_prior : Prior or None
@@ -411,7 +411,7 @@ def maximise_likelihood(
     kernel : Kernel
         Its hyperparameters are the first start.
     functionals : Functionals
-        What was observed, n of them.
+        The n observed functionals.
     noise : ndarray of shape (n,)
         Noise variances.
     Y : ndarray of shape (n,) or (n, q)
@@ -479,7 +479,7 @@ def _climbed(
     optimizer: Callable | str | None,
     warn: bool,
 ) -> tuple[np.ndarray, float]:
-    """Where a search from a start ends, and the value there."""
+    """Return the end of a search from a start, and the value there."""
 
     def negative(x: np.ndarray, eval_gradient: bool = True) -> Any:
         value, gradient = objective(x)

@@ -28,7 +28,7 @@ def pending_falls(
     Parameters
     ----------
     gp : GaussianProcess
-        What is known.
+        The posterior.
     blocks : list of ndarray of shape (n_rows, n_columns)
         The functionals.
     noises : sequence of float, or ndarray of shape (k, k)
@@ -147,7 +147,7 @@ class QueryTargetCovariances:
     gp : GaussianProcess
         As long as it has the same hyperparameters.
     n_first : int
-        How many of the tracked functionals are on one side; at least one is on the other.
+        Number of tracked functionals on one side; at least one is on the other.
     """
 
     def __init__(self, gp: GaussianProcess, n_first: int) -> None:
@@ -155,7 +155,7 @@ class QueryTargetCovariances:
         self.n_first = n_first
         self.known: np.ndarray | None = None
         self._prior: np.ndarray | None = None
-        # Which functionals were replaced since the prior, and since what is known, was computed.
+        # Functionals that were replaced since the prior, and since the posterior, was computed.
         self._stale_prior, self._stale = np.zeros((2, len(gp.tracked)), dtype=bool)
 
     def observing(self, slot: int, noise: float) -> None:
@@ -241,7 +241,7 @@ class BlockCovariances:
     gp : GaussianProcess
         As long as it tracks the same functionals, with the same hyperparameters.
     starts : ndarray of int, shape (n_runs + 1,)
-        Where each run begins, the first at 0.
+        Position at which each run begins, the first at 0.
     """
 
     def __init__(self, gp: GaussianProcess, starts: np.ndarray) -> None:
@@ -255,7 +255,7 @@ class BlockCovariances:
         Parameters
         ----------
         falls : ndarray of shape (p, m)
-            What pending answers will take off, as :func:`pending_falls` has it.
+            Reductions by pending answers, as :func:`pending_falls` has them.
         """
         gp, runs = self.gp, list(zip(self.starts[:-1], self.starts[1:], strict=True))
         if self._prior is None:

@@ -70,7 +70,7 @@ class OnlineGaussianProcessRegressor(
         Noise variance added to the diagonal, in units of the normalised targets; an array
         holds one value for each sample given to :meth:`fit`.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
-        How :meth:`fit` maximises the log marginal likelihood over the kernel's
+        Optimizer by which :meth:`fit` maximises the log marginal likelihood over the kernel's
         hyperparameters; None keeps them. A callable has the signature of scikit-learn's.
     n_restarts_optimizer : int, default=0
         Further starts, drawn log-uniformly from the bounds.

@@ -20,7 +20,7 @@ class SharedNoise:
     Attributes
     ----------
     numbers : ndarray of shape (k,)
-        Which observations.
+        Numbers of the observations.
     covariance : ndarray of shape (k, k)
         The entries off the diagonal, which is 0.
     """
@@ -71,7 +71,7 @@ class Merged:
     counts : ndarray of shape (n,)
         Samples behind them.
     square, log : float
-        What the samples add to minus twice the log likelihood.
+        Terms of the samples in minus twice the log likelihood.
     shared : list of SharedNoise
         Covariances of noise, of functionals with a single sample each.
     """
@@ -91,7 +91,7 @@ class Merged:
             (self.y * scale + offset - center) / unit,
             self.noise * ratio**2,
             self.counts,
-            self.square,  # of gaps in units of their noise, which changes with them
+            self.square,  # sum of gaps in units of their noise, which changes with them
             self.log + 2.0 * log(ratio) * merged_away,
             [each.times(ratio**2) for each in self.shared],
         )
@@ -113,7 +113,7 @@ class ScaledSamples:
 
     @property
     def unknown(self) -> np.ndarray:
-        """Whose noise is to be learned."""
+        """Whether the noise of each answer is to be learned."""
         return np.isnan(self.alpha)
 
     def about(self, chosen: np.ndarray) -> ScaledSamples:
@@ -144,7 +144,7 @@ class ScaledSamples:
     def slope_by_shared(self, noise: float, inner: np.ndarray) -> float:
         """Derivative of a log density by the logarithm of the unknown noise variance.
 
-        Of that part which the covariances between answers have; ``inner`` (n, n) is twice the
+        Only the part with covariances between answers counts; ``inner`` (n, n) is twice the
         derivative by the covariances of functionals.
         """
         unknown = self.unknown

@@ -11,7 +11,7 @@ from skgpb.kernels._settings import AxisMatern, AxisRBF, OnSettings
 from skgpb.kernels.columns import Columns
 from skgpb.surrogate.likelihood import Prior
 
-# Where length scales are expected, in units of a side; and how sure this is, as standard
+# Expected length scale, in units of a side; and how sure this is, as standard
 # deviations of logarithms.
 LENGTH_SCALE, LENGTH_LIMITS = 0.5, (1e-1, 1e1)
 SPREAD_LENGTH, SPREAD_VARIANCE = 0.8, 1.0

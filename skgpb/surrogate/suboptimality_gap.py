@@ -1,4 +1,4 @@
-r"""How far one functional of f may be below the best of several, as a posterior knows it.
+r"""Suboptimality gap: how far one functional of f may be below the best of several.
 
 References
 ----------
@@ -141,7 +141,7 @@ class SuboptimalityGap:
         risk : float
             Probability, in (0, 1), with which the draws may say so and it is not so.
         rng : numpy.random.Generator
-            Of the draws.
+            Source of the draws.
 
         Returns
         -------
@@ -237,7 +237,7 @@ class MixedSuboptimalityGap(SuboptimalityGap):
     Parameters
     ----------
     parts : list of SuboptimalityGap
-        Of the same differences.
+        Gaps of the same differences, one for each posterior.
     weights : ndarray of shape (n_parts,)
         Probabilities.
 
@@ -278,7 +278,7 @@ class MixedSuboptimalityGap(SuboptimalityGap):
 
     def _in_play(self, ahead: np.ndarray, delta: float) -> tuple[np.ndarray, float]:
         some, missing = super()._in_play(ahead, delta)
-        return some, missing + LEFT_OUT * delta  # what each part leaves out of them
+        return some, missing + LEFT_OUT * delta  # probability that each part leaves out
 
     def _sampler(
         self, some: np.ndarray, epsilon: float, delta: float

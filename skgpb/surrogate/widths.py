@@ -70,8 +70,8 @@ from skgpb.utils import check_real
 WEIGHTS = np.geomspace(1e-4, 1e4, 81)
 # Weights s of squared residuals.
 EXPONENTS = np.array([0.25, 0.125, 0.0625, 0.03125])
-# Of answers with noise in common combinations with no more than this share of the largest variance
-# count as told without noise.
+# If answers have common noise, combinations of them with no more than this share of the largest
+# variance count as told without noise.
 NOISELESS = 1e-12
 # Largest number of distinct functionals whose Gram matrix is decomposed to tighten the intervals.
 MOST_DECOMPOSED = 2000
@@ -108,7 +108,7 @@ def norm_beta(
     Parameters
     ----------
     gp : GaussianProcess
-        What was observed.
+        Process with the observations.
     B : float
         Bound on the norm of f, in units of the process.
     share : float
@@ -165,7 +165,7 @@ def norm_ends(
     Parameters
     ----------
     gp : GaussianProcess
-        What was observed.
+        Process with the observations.
     blocks : ndarray of shape (n, n_columns) or list of ndarray of shape (n_rows, n_columns)
         Descriptor rows of the functionals.
     B, share, failure_probability, misspecification : float
@@ -295,7 +295,7 @@ def balancing_alpha(
 
     .. math:: \sqrt{\beta \, \alpha \, \gamma_T(\alpha) \, T}. \qquad (2)
 
-    Of its square the first part, that of B, grows with alpha, and the second falls. They are equal
+    The first part of its square, that of B, grows with alpha, and the second falls. They are equal
     at the solution of
 
     .. math:: \alpha B^2 = 2 R^2 \bigl(\gamma_T(\alpha) + \log(1 / \delta)\bigr), \qquad (3)
@@ -367,11 +367,11 @@ def fits(gp: GaussianProcess, B: float, share: float, failure_probability: float
     Parameters
     ----------
     gp : GaussianProcess
-        What was observed, with noise.
+        Process with the observations, which have noise.
     B, share : float
         As for :func:`norm_beta`.
     failure_probability : float
-        Of each of the two.
+        Failure probability of each of the two.
     """
     noise = gp.posterior.noises()
     if not len(noise):

@@ -71,7 +71,7 @@ class LeftOut:
         mean = posterior.targets()[first:] - posterior.weights()[first:] / precision
         variance = 1.0 / precision - posterior.noises()[first:]
         by_others = 1.0 / np.maximum(variance, np.finfo(float).tiny)
-        # What further answers there are about the functional of each answer.
+        # Further answers about the functional of each answer.
         own = noise * np.broadcast_to(samples.share, candidates.shape)
         factor = np.ones(len(candidates))
         factor[list(factors)] = list(factors.values())
@@ -125,8 +125,8 @@ def wild_answers(
     Returns
     -------
     wild : dict
-        Those of ``factors`` that still are, and the worst of all others, which is left out until a
-        model that was learned without it says how wild it is.
+        Answers of ``factors`` that are still wild, and the worst of all others. This one is left
+        out until a model that was learned without it says how wild it is.
     """
     n = len(gp.observed)
     if n < FEWEST_LEARNED:

@@ -5,7 +5,7 @@ text. A search asks a :class:`Table` for nothing but *marginals*: how many rows 
 each level of a feature, and the mean and the variance of the target over them. So rows in memory
 (:class:`MemoryTable`), a database, and an oracle that adds noise are the same to it.
 
-What a source of answers has to have, see :class:`Table`:
+A source of answers has these attributes and methods, see :class:`Table`:
 
 ``levels``
     For each feature a :class:`Levels`: its name, its kind, and the levels into which its values

@@ -91,7 +91,7 @@ class AskedGroup:
     rows : ndarray of int
         Its rows.
     answers, variances : list of float
-        What was answered, and the variances of the noise.
+        Answers, and the variances of their noise.
     """
 
     inside: np.ndarray
@@ -118,7 +118,7 @@ class AskedSearch:
     groups : list of AskedGroup
         All that were asked for, the whole table first.
     model : GroupModel or None
-        What was learned; None where answers were too few.
+        Learned model; None if answers were too few.
     engine : {"model", "halving"}
         Who chose among the groups.
     foretold : float
@@ -164,7 +164,7 @@ class _Asking:
     sign : {1.0, -1.0}
         -1.0 where low averages are sought.
     variance : float or None
-        What the model takes the noise of each answer to be; None for what the office says.
+        Noise variance of each answer in the model; None for the variance that the office reports.
     rng : Generator
         Parts the table.
     tick : callable
@@ -291,7 +291,7 @@ class _Asking:
         if table.n_rows > MOST_ROWS:
             some = self.rng.choice(table.n_rows, MOST_ROWS, replace=False)
             table, foretold = table.part(some), foretold[some]
-            # Of all rows there should not be fewer.
+            # The group must not have fewer rows in the whole table.
             share = self.least / self.table.n_rows
             least = math.ceil(MOST_ROWS * share + 2.0 * math.sqrt(MOST_ROWS * share))
         target = standardized(foretold)
@@ -406,7 +406,7 @@ class _Asking:
             else:
                 rows = [each.rows for each in groups]
                 mean, cov = self.model.joint(rows, range(-1, len(self.groups)))
-        # Where nothing is known to be better than the whole table, that is no harm.
+        # If nothing is known to be better than the whole table, that is no harm.
         behind = np.diag(cov) - 2.0 * cov[0] + cov[0, 0]
         sure = mean - mean[0] >= norm.isf(1.0 - KNOWN) * np.sqrt(np.maximum(behind, 0.0))
         group = groups[int(np.where(sure, mean, -np.inf).argmax())]

@@ -20,7 +20,7 @@ class Interval:
     low, high : scalar or None, default=None
         The ends; None for an open end.
     closed : {"left", "right", "both", "neither"}, default="left"
-        Which ends belong to it.
+        Ends that belong to it.
     missing : bool, default=False
         Whether rows in which the value is missing belong to it as well.
 
@@ -73,7 +73,7 @@ class Interval:
         literal : callable, default=None
             Writes a value; None for numbers and texts as in SQL.
         null : str, default="missing"
-            What is written after ``is`` for a missing value; "NULL" in SQL.
+            Word after ``is`` for a missing value; "NULL" in SQL.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class Box:
         literal : callable, default=None
             Writes a value; None for numbers and texts as in SQL.
         null : str, default="missing"
-            What is written after ``is`` for a missing value; "NULL" in SQL.
+            Word after ``is`` for a missing value; "NULL" in SQL.
 
         Returns
         -------

@@ -30,9 +30,9 @@ class Finding:
     rows : ndarray of shape (n_rows,) of bool
         Indices of its rows.
     average, table_average : float
-        Of their targets, and of all.
+        Averages of the target over the group and over the table.
     limits : Limits
-        How far values of the target count in the search and the verdict.
+        Limits at which values of the target are clipped in the search and the verdict.
     verdict : Verdict
         Whether there is a group, and what new rows of it average.
     runner_up : Box or None

@@ -22,10 +22,10 @@ class Levels:
     kind : {"number", "category"}
         Dates, and whatever else has an order, are numbers.
     edges : tuple, default=()
-        Of a number: increasing. Level ``i`` holds ``edges[i - 1] <= value < edges[i]``; there is
-        one level more than there are edges, and the outer ones have no end.
+        Increasing edges of a number. Level ``i`` holds ``edges[i - 1] <= value < edges[i]``; there
+        is one level more than there are edges, and the outer ones have no end.
     labels : tuple, default=()
-        Of a category: level ``i`` holds ``value == labels[i]``.
+        Labels of a category: level ``i`` holds ``value == labels[i]``.
     missing : bool, default=False
         Whether some value is missing. Such rows are one more level, the last.
 
@@ -83,7 +83,7 @@ class Levels:
         Parameters
         ----------
         inside : ndarray of shape (n_levels,) of bool
-            Which levels; those of a number are neighbours, apart from the missing one.
+            Whether each level is inside; those of a number are neighbours, but for the missing one.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class Shape:
         codes : ndarray of shape (n, d)
             The level of each row, by features.
         inside : ndarray of shape (size,)
-            Which levels are inside.
+            Whether each level is inside.
 
         Returns
         -------

@@ -184,7 +184,7 @@ def _levels(name: str, values: np.ndarray, n_bins: int) -> tuple[Levels, np.ndar
     texts = values.tolist()
     different = set(texts)
     missing = None in different
-    # Those of several types have no common order.
+    # Values of several types have no common order.
     labels = sorted(different - {None}, key=lambda label: (str(type(label)), label))
     if len(labels) >= MOST_LABELS:
         raise ValueError(f"column {name!r} has {len(labels)} categories, at most {MOST_LABELS}")
@@ -205,7 +205,7 @@ def _edges(values: np.ndarray, n_bins: int) -> np.ndarray:
     below, above = different[starts - 1], different[starts]
     with np.errstate(invalid="ignore"):
         middle = 0.5 * below + 0.5 * above
-    # Of two neighbours among floating-point numbers the middle may be the lower one.
+    # The middle of two neighbouring floating-point numbers may be the lower one.
     return np.where(middle > below, middle, above)
 
 

@@ -142,7 +142,7 @@ class GroupModel:
         self._offset = float(answers.mean())
         residual = answers - self._offset
         spread = float(residual @ residual) / n
-        # Of the answers without their noise, but not much less than of the answers.
+        # Variance of the answers without their noise, but not much less than with it.
         self._constant = max(spread - float(noise.mean()), 0.05 * spread) or 1.0
         scale = float(np.mean([np.trace(each) / n for each in gram[:d]])) or 1.0
         centre = np.full(d + 2, np.log(self._constant / scale / d))

@@ -78,7 +78,7 @@ class Walk(Protocol):
 
     @property
     def box(self) -> np.ndarray:
-        """Which levels are inside."""
+        """Whether each level is inside."""
 
     def climb(self, price: float, penalty: float, least: float, most: int) -> int:
         """Move sides until none gains."""
@@ -132,7 +132,7 @@ class Found:
         mean = np.concatenate([trail.mean for trail in trails])
         inside = np.concatenate([trail.inside for trail in trails])
         part = n < n_rows
-        # Of rows that are drawn without replacement.
+        # Variance is that of rows drawn without replacement.
         rest = np.where(part, 1.0 - n / n_rows, 1.0)
         squared = np.where(part, np.maximum(mean, 0.0) ** 2 * n / rest, 0.0)
         evidence = np.where(part, squared - COST_OF_END * ends_of(inside, shape), 0.0)
@@ -188,11 +188,11 @@ def follow(
     min_rows : float
         Fewest rows of a box.
     price : float, default=0.0
-        The first one.
+        Price of the first round.
     penalty : float, default=PENALTY
-        What a side has to gain.
+        Least gain of a side.
     step : float, default=STEP
-        What the price rises by, as a share.
+        Relative increase of the price.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def _pairs(table: MemoryTable, target: np.ndarray, min_rows: int) -> list[np.nda
     bins = [_coarse(table.codes[:, j], target, levels) for j, levels in enumerate(shape.levels)]
     some = np.arange(len(bins))
     if len(bins) > MOST_PAIRED:
-        # Those that tell something on their own.
+        # Features that tell something on their own.
         told = [
             np.sum(np.bincount(codes, target) ** 2 / np.maximum(np.bincount(codes), 1))
             for codes in (bins[j][table.codes[:, j]] for j in some)
@@ -464,7 +464,7 @@ class Group:
     n : int
         Number of its rows.
     mean, variance : float
-        Of their targets.
+        Mean and variance of their targets.
     n_boxes : int
         Number of boxes that the search visited.
     n_asked : int
@@ -502,8 +502,8 @@ def find_group(
     minimize : bool, default=False
         Whether a low average is sought.
     start : Box, default=None
-        Where a table that is asked is first looked at, such as the group of a sample; its sides
-        begin and end where levels do. None for all rows.
+        Box in which a search by asking begins, such as the group of a sample; its sides begin and
+        end where levels do. None for all rows.
     max_calls : int, default=None
         A table is asked for marginals at most about so often. None for no limit.
 

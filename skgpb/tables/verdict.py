@@ -39,7 +39,7 @@ from skgpb.tables.search import Found, recommend, search_rows, standardized
 LEVEL = 0.02
 # Number of searches of tables without a group, limited to about ten million numbers in all.
 FEWEST, MOST, NUMBERS = 49, 199, 10_000_000
-# Of tables with more numbers some rows are drawn for these searches: a second or so is enough.
+# If a table has more numbers, rows are sampled for these searches: a second or so is enough.
 MOST_NUMBERS, FEWEST_DRAWN = 400_000, 5_000
 N_FOLDS = 5
 # The group found without a fifth of the rows is not quite the group: over the tables of
@@ -57,7 +57,7 @@ TAIL, FEW = 0.01, 3
 
 @dataclass(frozen=True)
 class Limits:
-    """How far values of a target count.
+    """Limits at which values of a target are clipped.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Limits:
         """
         ordered = np.sort(y)
         cut = min(max(FEW, math.ceil(TAIL * len(y))), (len(y) - 1) // 4)
-        # Of a yes that is rare nothing is left without the tails.
+        # If a yes is rare, nothing is left without the tails.
         spread = float(ordered[cut : len(y) - cut].std()) or float(y.std())
         middle = float(np.median(y))
         far = min(max(min_rows, LEAST_WILD), MOST_WILD) * spread
@@ -108,7 +108,7 @@ class Verdict:
         Share of the tables without a group, this one counted among them, in which a search finds
         as much evidence.
     n_permutations : int
-        How many of them were searched: fewer where it was soon clear that chance does as well.
+        Number of them that were searched: fewer if it was soon clear that chance does as well.
     average : float or None
         Expected average of new rows of the group; None where too few rows tell.
     interval : tuple of float or None

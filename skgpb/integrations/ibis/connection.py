@@ -40,7 +40,7 @@ SHORTEST_SECRET = 6
 # The first lines of a long complaint say what it is.
 LONGEST_COMPLAINT = 300
 MOST_LISTED = 10
-# What values of the types of an answer are in Python.
+# Python types of the values of an answer.
 AS: dict[str, Callable[[Any], Any]] = {"int64": int, "float64": float, "string": str}
 # DuckDB has blocks of some thousand rows.
 FEWEST_IN_BLOCKS = 100_000
@@ -187,7 +187,7 @@ class Queries:
         columns : mapping of str to str
             Further columns by their names, both in the SQL of DuckDB.
         types : mapping of str to ibis type
-            Of all columns.
+            Types of all columns.
         coin : str
             Name of one more column, which is 0 or 1 at random.
         """

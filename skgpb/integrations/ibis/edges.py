@@ -1,4 +1,4 @@
-"""Where the levels of a column begin: near quantiles, and easy to read."""
+"""Edges of the levels of a column: near quantiles, and easy to read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from skgpb.integrations.ibis.connection import Queries
 
 SECONDS_PER_DAY = 86_400
-# What timestamps are rounded to, in seconds.
+# Units that timestamps are rounded to, in seconds.
 TIME_STEPS = (SECONDS_PER_DAY, 3600, 60, 1)
 
 
@@ -32,7 +32,7 @@ def is_category(kind: Any) -> bool:
 def as_numbers(column: Any) -> Any:
     """Return an ordered column of ibis as numbers: days or seconds since 1970 for times.
 
-    What is NaN becomes NULL.
+    NaN becomes NULL.
     """
     kind = column.type()
     if kind.is_date():
@@ -91,9 +91,9 @@ def edges_of(
     Parameters
     ----------
     quantiles : sequence of float
-        Of the numbers of :func:`as_numbers`, increasing, the smallest and the largest among them.
+        Increasing quantiles of the numbers of :func:`as_numbers`, smallest and largest included.
     kind : ibis.expr.datatypes.DataType
-        Of the column.
+        Type of the column.
 
     Returns
     -------

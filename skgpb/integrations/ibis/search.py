@@ -30,7 +30,7 @@ LITTLE = 0.05
 SPARE = 2.0
 # A group is real where chance does as well with no more than this probability.
 LEVEL = 0.02
-# What is found in half of the rows is not quite the group.
+# A group that was found in half of the rows is not exactly the group of all rows.
 WIDER = 1.3
 CONFIDENCE = 0.95
 
@@ -97,7 +97,7 @@ def find_in_database(
         half a million, for half of a smaller table, and for all rows of one with fewer than
         400,000.
     seed : int, default=0
-        Of the sample, where the database takes one.
+        Seed of the sample, if the database takes one.
 
     Returns
     -------

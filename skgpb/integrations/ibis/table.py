@@ -48,7 +48,7 @@ class IbisTable:
     Parameters
     ----------
     table : ibis.expr.types.Table
-        Of a connection: ``connection.table(name)``, ``connection.read_parquet(path)`` or any
+        Table of a connection: ``connection.table(name)``, ``connection.read_parquet(path)`` or any
         expression.
     features : sequence of str
         Columns that form groups. Numbers, dates and timestamps have an order; texts and booleans
@@ -207,7 +207,7 @@ class IbisTable:
         for row in range(len(found["n0"])):
             for j, levels in enumerate(used):
                 level = found[f"c{j}"][row]
-                # What is NULL belongs to another feature; rows may have come in the meantime.
+                # NULL belongs to another feature, and rows may have come in the meantime.
                 if level is not None and level < levels.n_levels:
                     for a, each in enumerate("nst"):
                         sums[j][a, :, level] = [found[f"{each}{i}"][row] or 0.0 for i in places]
@@ -262,7 +262,7 @@ class IbisTable:
             About how many rows are sampled, in blocks where the database can do that. None for
             all rows.
         seed : int, default=0
-            Of the sample, where the database takes one.
+            Seed of the sample, if the database takes one.
 
         Returns
         -------
@@ -369,7 +369,7 @@ class IbisTable:
         if levels.kind == "number":
             known = code(levels.edges, 0)
             return f"CASE WHEN {missing} THEN {levels.n_values} ELSE {known} END"
-        # What has no level where there is no rest has come in the meantime.
+        # Without a rest, values without a level have come in the meantime.
         rest = levels.n_values - 1 if Rest() in levels.labels else levels.n_levels
         return self._by_category(levels, [str(i) for i in range(levels.n_values + 1)], str(rest))
 
@@ -419,7 +419,7 @@ class IbisTable:
             return read.where(column, self._literal, "NULL")
         # NaN is not NULL, and above all numbers in some databases.
         nan = f"ISNAN({column})"
-        if not isinstance(read, Interval):  # what is missing, and nothing else
+        if not isinstance(read, Interval):  # missing values only
             return f"({column} IS NULL OR {nan})" if side.missing else "FALSE"
         text = replace(read, missing=False).where(column, self._literal, "NULL")
         text = text if read.high is not None else f"{text} AND NOT {nan}"
