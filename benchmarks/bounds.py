@@ -59,9 +59,9 @@ DEPTH, PER_CELL, CONTEXT_DEPTH = 12, 4, 12
 ARMS = np.linspace(0.0, 1.0, 50)[:, np.newaxis]
 CONTEXTS = (np.arange(8) + 0.5) / 8
 GRID = np.linspace(0.0, 1.0, 2001)
-#: Of one run: the worst loss of an answer, and regret and bound at the marks for every bound.
+#: Results of a run: the worst loss of an answer, and every regret and its bound at the marks.
 Found = tuple[float, list[tuple[np.ndarray, np.ndarray]]]
-#: What the bounds are of, and which algorithm is played for them.
+#: Quantities that are bounded, and the algorithm that is played for them.
 BOUNDS = {
     "GPOO, Theorem 1": "gpoo",
     "GPOO, Corollary 1": "gpoo",
@@ -77,7 +77,7 @@ BOUNDS = {
     "contexts, information": "contextual",
     "contexts, dimension": "contextual",
 }
-#: Of the recommendation; the others are cumulative.
+#: Bounds on the recommendation; the others are cumulative.
 SIMPLE = {name for name in BOUNDS if BOUNDS[name] in ("gpoo", "stooo") or "simple" in name}
 
 
@@ -403,7 +403,7 @@ def contextual(n: int, rng: np.random.Generator) -> Found:
         contexts, which = np.unique(X[:, 0], return_inverse=True)
         return f(X) - f.on_grid(contexts).max(axis=1)[which]
 
-    # What is lost at any point of a cell is at most 2 V less than at its centre.
+    # The loss at any point of a cell is at most 2 V less than at its centre.
     counts = theory.near_optimal_cells(below, BOX * 2, gaps + 2.0 * V, 0.0, factor=1.0)
     regret, gain = sums(np.array(lost)), gains(np.array(asked), n)
     return np.ptp(values, axis=1).mean(), [

@@ -145,7 +145,7 @@ def excesses(feedback: str, kernel: Kernel, C: np.ndarray, rounds: int, seed: in
         )
         gram, across = C[np.ix_(queries, queries)], C[:, queries]
         ends = dual_ends(gram, noise, y, across, np.diag(C), B**2, excess)
-        if ends is None:  # what is known contradicts B: a failure of its own
+        if ends is None:  # the observations contradict B: a failure of its own
             worst[0] = inf
             continue
         middle, half = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])
@@ -170,7 +170,7 @@ def _nearest(number: dict[bytes, int], asked: list[np.ndarray], points: np.ndarr
 
 
 def _largest(errors: np.ndarray, widths: np.ndarray) -> float:
-    # What is known to rounding is left out.
+    # Values that are known to rounding are left out.
     some = widths > 1e-9
     return float((errors[some] / widths[some]).max(initial=0.0))
 

@@ -7,7 +7,7 @@ reStructuredText, ``<!-- quoted: ... -->`` and ``<!-- end quoted -->`` in Markdo
 
     .. quoted: benchmarks.papers.gpoo_fig5 --runs 30 --seed 0; tables=Length scale 0.01; rows=small
 
-What stands between them is replaced by the tables that the command prints. ``tables=``, ``rows=``
+The text between them is replaced by the tables that the command prints. ``tables=``, ``rows=``
 and ``columns=`` select those whose title, label or heading begins like one of a list, with ``|``
 and no space between its members; "to the letter" takes all that is printed as it is. Each command
 runs once, and what it prints is kept in ``benchmarks/printed``, under version control; ``--reuse``

@@ -12,9 +12,9 @@ Successive halving draws as many settings as give it the same number of fits, mo
 fewer rows. Optuna's samplers are compared where they are installed, the one with a Gaussian process
 in ``--gp-runs`` runs only, since it takes seconds a search.
 
-How BanditSearchCV chooses was decided on tasks like the first four, with five folds and other
-seeds; the last four confirm. Printed are the points (hundredths) by which it is above the others
-in the same runs. Standard errors are those over runs, the tasks being given; "error over tasks" is
+The default rule of BanditSearchCV was chosen on tasks like the first four, with five folds and
+other seeds; the last four confirm. The output is its lead over the others in the same runs, in
+hundredths. Standard errors are those over runs, the tasks being given; "error over tasks" is
 that of the same mean as if the tasks had been drawn, too.
 
 Every run is kept in a file. What is there is not played again, so that a long benchmark can be

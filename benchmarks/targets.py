@@ -116,7 +116,7 @@ def kg(factors: tuple[float, ...], **settings: Any) -> Callable:
     def play(oracle: Oracle, seed: int, budget: int) -> np.ndarray:
         side, d = oracle.target.side, oracle.target.d
         sizes = np.minimum(1.0, side * np.array(factors))
-        # That noise goes with the volume is known, how large it is has to be learned.
+        # It is known that noise depends on the volume; its size has to be learned.
         relative = (side / sizes) ** d if oracle.by_volume else None
         optimizer = KGOptimizer(
             queries=Cells(sizes.tolist()),

@@ -277,7 +277,7 @@ def some_slow(names):
 GRID = np.array([[x, y] for x in np.linspace(-0.9, 0.9, 5) for y in np.linspace(0.1, 2.9, 5)])
 
 
-#: What these are asked, or what they answer, is of another form; see test_contract.py.
+#: Optimizers whose queries or answers have another form; see test_contract.py.
 CONTEXTUAL = {ContextualGPTreeOptimizer}
 LOOPING = [
     cls

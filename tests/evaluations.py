@@ -14,11 +14,11 @@ class Evaluation:
     Parameters
     ----------
     folder : path
-        Where the files go.
+        Folder of the files.
     n_processes : int
         Number of processes; the first evaluations wait until each has begun one, at most a minute.
     seconds : float
-        How long an evaluation takes at least.
+        Least duration of an evaluation.
     """
 
     def __init__(self, folder, n_processes=1, seconds=0.0):
@@ -34,6 +34,6 @@ class Evaluation:
 
     @property
     def processes(self):
-        """Those that have evaluated something, one for each evaluation."""
+        """Return the processes that have evaluated something, one for each evaluation."""
         texts = [path.read_text() for path in self.folder.iterdir()]
         return [int(text) for text in texts if text]

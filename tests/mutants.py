@@ -37,9 +37,9 @@ class Mutant:
     what : str
         The error in words.
     file, old, new : str
-        Where it is, what stands there exactly once, and what takes its place.
+        File of the error, text that stands there exactly once, and its replacement.
     test : str
-        What is run first: the name of a test, or of a file of tests.
+        Test that is run first: the name of a test, or of a file of tests.
     equivalent : str
         Why no test can find it; empty for one that has to be found.
     """

@@ -22,9 +22,9 @@ class Served:
     Attributes
     ----------
     address : str
-        Where it said that it is.
+        Address that it printed.
     said : str
-        What it said at its end.
+        Output at its end.
     """
 
     def __init__(self, path, *options):

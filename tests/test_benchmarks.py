@@ -180,7 +180,7 @@ def test_searches_are_compared_run_by_run_and_played_once(
         module.main([*options.split(), str(n_runs), "--output", str(tmp_path)])
     assert len(calls) == len(set(calls)) == 8
     (row,) = re.findall(r"^RandomizedSearchCV +(.*)$", capsys.readouterr().out, re.M)[1:]
-    # Of two runs 1 is the standard error of a task's mean, of two tasks 1 / sqrt(2).
+    # With two runs 1 is the standard error of a task's mean, with two tasks 1 / sqrt(2).
     halves, both = ["3.00 (1.00)"] * 2, "3.00 (0.71)"
     assert re.split(r" {2,}", row) == [*halves, both, "0.00", both, "2"]
 

@@ -205,7 +205,7 @@ def test_groups_are_told_by_what_is_said_of_them_and_their_rows_are_saved(
     assert_array_equal(np.flatnonzero(inside), result["members"])
     printed = capsys.readouterr().out
     assert f'--where "{result["where"]}"' in printed and f"rows in {rows}" in printed
-    # What is said selects these rows and no others.
+    # The printed condition selects these rows and no others.
     columns = {column.name: column for column in TableFile(path).read(["x", "y"])}
     selected = Condition(result["where"]).rows(columns)
     assert_array_equal(np.flatnonzero(selected), result["members"])

@@ -396,7 +396,7 @@ def test_a_ledger_of_something_else_is_refused(table, tmp_path, capsys):
         assert search(table, "--ledger", path, **given) == 2
         said = capsys.readouterr().err
         assert "is the ledger of another table" in said and says in said
-    # What is protected is not what a table is known by.
+    # The protected column does not identify a table.
     table.write_text(write(table, 10.0 - column()).read_text())
     assert search(table, "--ledger", path, "--budget", 2) == 0
     renamed = text.replace("value", "wealth", 1)

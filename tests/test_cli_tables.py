@@ -267,7 +267,7 @@ def test_missing_values_are_left_out_where_that_is_said(search):
     assert status == 0 and result["n_rows"] == N - 2 and "2 with missing values left out" in said
     assert not {7, 19} & set(result["members"])
     assert selects(result, "\n".join(content)) == result["members"]
-    # What is not selected may be missing.
+    # A value that is not selected may be missing.
     kept = f"value < {VALUE[19]}"
     assert search(with_line(7, "1,,3"), "--where", "y is not missing")[0] == 0
     assert search(with_line(7, "1,2,"), "--where", kept)[0] == 0
@@ -540,7 +540,7 @@ def test_large_tables_take_little_time_and_memory(tmp_path, n, kind, seconds, me
         "import re, sys, time\n"
         "from skgpb.cli import main\n"
         "status = main(sys.argv[1:])\n"
-        # What getrusage counts begins with the memory of the process that started this one.
+        # getrusage would count from the memory of the process that started this one.
         "peak = re.search(r'VmHWM:\\s+(\\d+) kB', open('/proc/self/status').read())\n"
         "print(status, time.process_time(), int(peak.group(1)) / 1024)\n"
     )
@@ -549,6 +549,6 @@ def test_large_tables_take_little_time_and_memory(tmp_path, n, kind, seconds, me
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     status, used, peak = map(float, done.stdout.split("\n")[-2].split())
     assert status == 0
-    # Of the processor, which other programs do not lengthen.
+    # This is time of the processor, which other programs do not lengthen.
     assert used <= seconds
     assert peak <= megabytes

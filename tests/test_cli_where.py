@@ -25,7 +25,7 @@ COLUMNS = {
         ("20 <= age", [1, 2]),
         ("10 < age <= 30", [1, 2]),
         ("age = 10 or age == 30", [0, 2]),
-        ("age != 10", [1, 2]),  # what is missing is not different
+        ("age != 10", [1, 2]),  # a missing value is not different
         ("age <> 10 and not age = 20", [2]),
         ("not (age = 10)", [1, 2]),
         ("not not age = 10", [0]),

@@ -179,9 +179,9 @@ def test_where_nothing_can_be_written_the_error_names_what_was_given(
 @pytest.mark.parametrize(
     "backend", ["loky", pytest.param("multiprocessing", marks=pytest.mark.slow)]
 )
-@pytest.mark.usefixtures("own_seeds")  # of a run that comes to the hole
+@pytest.mark.usefixtures("own_seeds")  # seeds of a run that comes to the hole
 def test_backends_give_the_same_run(backend):
-    """Those of dask and Ray are in ``tests/machines``."""
+    """Tests of dask and Ray are in ``tests/machines``."""
     with parallel_config(backend="threading"):
         expected = parallel_history()
     with parallel_config(backend=backend):

@@ -81,7 +81,7 @@ def test_scripts_say_only_what_nobody_else_can_know(name: str) -> None:
         if isinstance(node, ast.Call)
     ]
     given = {keyword.arg for call in calls for keyword in call.keywords}
-    # Where to look, for how long, how large the answer is to be, where to keep the run, and a seed.
+    # Arguments for the domain, the budget, the size of the answer, the file of the run, and a seed.
     wanted = {"bounds", "budget", "side", "checkpoint", "n_iter", "random_state", "return_X_y"}
     assert given <= wanted
 
@@ -116,7 +116,7 @@ def test_an_instrument_finds_its_source(doors: ModuleType) -> None:
     assert figure.axes[0].get_xlabel() == "azimuth"
 
 
-@pytest.mark.usefixtures("own_seeds")  # of the answers on the page
+@pytest.mark.usefixtures("own_seeds")  # seeds of the answers on the page
 def test_an_experiment_finds_its_best_settings(doors: ModuleType) -> None:
     printed, figures = doors.run("experiment")
     answers = re.findall(r"^query \d+: (-?[\d.]+)$", printed, re.M)

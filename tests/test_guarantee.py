@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb import EIOptimizer, GPUCBOptimizer, Guarantee, IGPUCBOptimizer, StoOOOptimizer
 
 ARMS = np.linspace(0, 1, 8)[:, None]
-#: What every optimizer with a posterior had of its own before.
+#: Parameters that every optimizer with a posterior had of its own before.
 FIELDS = ["norm_bound", "noise_bound", "misspecification", "failure_probability"]
 
 

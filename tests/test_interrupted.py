@@ -168,7 +168,7 @@ def test_a_run_goes_on_wherever_it_is_interrupted(make):
         if missing:
             each.run(objective, missing)
         assert len(each.history_) == 4
-        assert len(evaluated) <= 4 + (len(evaluated) > 4)  # what it came in the midst of
+        assert len(evaluated) <= 4 + (len(evaluated) > 4)  # the evaluation that it interrupted
         assert goes_on_as(each, whole), line
 
 

@@ -35,7 +35,7 @@ from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
-#: What ``run`` evaluates may take long, parameters are plain attributes.
+#: Calls of ``run`` may take long, parameters are plain attributes.
 FREE = {"run", "get_params", "set_params"}
 OPTIMIZERS = {
     "GPOO": GPOOOptimizer(RBF(0.3), bounds=SQUARE, alpha=0.01, expansion="posterior"),
@@ -104,7 +104,7 @@ def test_threads_may_share_an_optimizer(name, tmp_path):
     def look():
         optimizer.predict(X)
         optimizer.recommend(**asked)
-        assert len(optimizer.history_) <= len(told) + 3  # of threads that were about to count
+        assert len(optimizer.history_) <= len(told) + 3  # answers of threads about to count
 
     def keep():
         optimizer.save(tmp_path / "run")
@@ -119,7 +119,7 @@ def test_threads_may_share_an_optimizer(name, tmp_path):
     assert sorted(optimizer.history_["reward"].ravel()) == sorted(
         told * 2 if name == "combinatorial" else told
     )
-    # What came out is what one thread makes of the same answers.
+    # The result is that of one thread with the same answers.
     optimizer.save(tmp_path / "run")
     without_member(tmp_path / "run", "snapshot.json")
     alone = type(optimizer).load(tmp_path / "run")

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info
 SCRIPT = Path(__file__).with_name("trajectories.py")
 #: Kinds of processors by the newest instructions that they have, x86 and Arm.
 KINDS = ["SkylakeX", "Haswell", "Sandybridge", "Nehalem", "NEOVERSEV1", "NEOVERSEN1", "ARMV8"]
-#: What NumPy is told to leave out where OpenBLAS computes as an older processor.
+#: Instructions that NumPy is told to leave out where OpenBLAS computes as an older processor.
 NEWEST = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
 #: Queries are rounded to this fraction of a side; the sides of the cases are 1 to 3 long.
 SAME = 1e-9

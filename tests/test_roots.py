@@ -123,7 +123,7 @@ def test_draws_over_a_grid_do_not_depend_on_rounding():
         process = ConditionalMeanProcess(RBF(0.7), WindowMean(scale=0.1), alpha=1e-3).track(points)
         process.condition_query([[0.2, 0.3], [0.7, 0.8]], [1.0, -1.0])
         draws.append(process.sample_tracked(3, random_state=1))
-    # What is drawn at a pivot of variance 1e-8 amplifies rounding, 1e-16, by the inverse of the
+    # A draw at a pivot of variance 1e-8 amplifies rounding, 1e-16, by the inverse of the
     # standard deviation there, 1e4, and a thousandfold on the way.
     assert_allclose(draws[1], draws[0], rtol=0, atol=1e-9)
     assert next_pivot(np.array([0.5, 1.0 - 1e-9, 1.0, 0.9])) == 1

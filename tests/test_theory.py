@@ -250,7 +250,7 @@ def test_adaptive_discretization_stays_below_its_bounds(cls):
     rng = np.random.default_rng(0)
     opt.run(lambda each: float(bump(each.points)[0] + sd * rng.normal()), budget=n)
     asked = opt.history_["descriptor"].mean(axis=1)[:, np.newaxis]
-    tree = cls is GPTreeOptimizer  # whose leaves are one level below the last that is split
+    tree = cls is GPTreeOptimizer  # leaves of a tree are one level below the last that is split
     V = c * 0.5 ** np.arange(opt.max_depth_ + 1 + tree)
     if tree:
         gaps = theory.gp_tree_gaps(V)

@@ -49,7 +49,7 @@ def moves(files):
 def walks(optimizer, answer, n_before=20, n=5):
     """Rounds that follow some others, and whether what they ask was asked before.
 
-    Those in which hyperparameters are learned do not count, and those in which all answers are
+    Rounds in which hyperparameters are learned do not count, and rounds in which all answers are
     compared with the model are left out.
     """
     for _ in range(n_before):

@@ -68,7 +68,7 @@ def saved(tmp_path):
     return tmp_path / "run"
 
 
-# What is prepared, and the call that warns; the line that is named has "# here" behind it.
+# Preparation, and the call that warns; the line that is named has "# here" behind it.
 
 
 def numerical(tmp_path):

@@ -23,7 +23,7 @@ import cases
 
 from skgpb.optimizers import ContextualGPTreeOptimizer, IndirectTargetsOptimizer, TargetsOptimizer
 
-# What is sought mirrors itself, so that queries tie in all rounds; and is as it comes.
+# A symmetric function, so that queries tie in all rounds; and the function as it is.
 SYMMETRIC = [(-1.0, 1.0), (-1.0, 1.0)]
 GRID = np.linspace(-1.0, 1.0, 9)
 ARMS = np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1).reshape(-1, 2)

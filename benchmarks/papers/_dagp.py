@@ -110,7 +110,7 @@ MEMBERS = [
     Member("MES", MESOptimizer, "#888888", "--"),
 ]
 
-#: What Figures 3 and 4 of the paper show.
+#: Labels in Figures 3 and 4 of the paper.
 IN_PAPER = tuple(member.label for member in MEMBERS if member.in_paper)
 
 

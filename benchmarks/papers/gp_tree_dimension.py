@@ -46,7 +46,7 @@ from skgpb.surrogate import OnlineGaussianProcessRegressor
 
 DIMENSIONS = (1, 2, 3, 4, 5, 10, 15, 20)
 PER_AXIS, LARGEST_GRID = 12, 25_000
-SHIFT = 0.37  # where the optimum is, along every axis
+SHIFT = 0.37  # position of the optimum along every axis
 
 
 def sphere(X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -163,7 +163,7 @@ class SkgpbAverages(Skgpb):
     label = "skgpb GPOO, averages"
     #: Representatives of a cell along every axis, set by the benchmark.
     per_axis = 1
-    #: How often an axis may be halved, None for any number of times.
+    #: Number of times an axis may be halved, None for any number of times.
     finest: int | None = None
 
     def begin(self) -> None:

@@ -60,7 +60,7 @@ class Problem:
     value: Callable[[np.ndarray], np.ndarray]
     optimum: float
     noise: float  # standard deviation
-    side: float = 0.0  # of the cells around points; 0 for point feedback
+    side: float = 0.0  # side of the cells around points; 0 for point feedback
     per_axis: int = 1
 
     def cell_points(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

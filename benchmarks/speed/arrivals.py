@@ -70,7 +70,7 @@ def play(
     hours = (perf_counter() - start - for_recommending) / 3600.0
     asked = optimizer.history_["descriptor"][:, : target.d]
     every = np.mean([target.regret(x) for x in asked])
-    after += after[-1:] * (3 - len(after))  # of a run that is shorter than that
+    after += after[-1:] * (3 - len(after))  # a run may be shorter than that
     return [n_answers / hours, *after, every]
 
 

@@ -1,4 +1,4 @@
-"""How close the hot paths come to what the memory and the BLAS of this machine allow.
+"""Speed of the hot paths, compared with the limits of memory and BLAS of this machine.
 
     python -m benchmarks.speed.limit [--runs 15] [--seed 0]
 

@@ -1,4 +1,4 @@
-"""How long a saved run takes to be loaded, relative to the run.
+"""Time to load a saved run, relative to the run.
 
 ``python -m benchmarks.speed.loading [--runs 1] [--rounds 5000] [--seed 0] [--output DIR]`` plays a
 run of each class, saves it and loads it. Printed: seconds of the processor for the run and for

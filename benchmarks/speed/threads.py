@@ -140,7 +140,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"\nEight optimizers, {'with' if locked else 'without'} a lock of the interpreter")
     print("   run   one by one   in threads   speed-up   in processes   speed-up   of threads")
     with threadpool_limits(1), Parallel(n_jobs=8) as processes:
-        processes(delayed(eight)() for _ in range(8))  # which imports what they need
+        processes(delayed(eight)() for _ in range(8))  # starts the processes and their imports
         for run in range(options.eight):
             alone, together, apart = in_eight(processes, options.share)
             print(

@@ -84,7 +84,7 @@ def play_all(path: Path, keys: Iterable[Key]) -> dict[Key, dict[str, float]]:
 
 
 def near_best(values: np.ndarray) -> np.ndarray:
-    """Which methods are within one standard error of the best, values (n_methods, n_runs)."""
+    """Return the methods within one standard error of the best, values (n_methods, n_runs)."""
     best = values[int(np.argmin(values.mean(axis=1)))]
     gap, error = mean_and_error((values - best).T)
     return gap <= np.nan_to_num(error)

@@ -27,7 +27,7 @@ class Function:
     Attributes
     ----------
     name, kind : str
-        What it is called, and what about it is hard.
+        Name of the function, and its difficulty.
     d : int
         Dimensions.
     value : callable
@@ -46,7 +46,7 @@ class Function:
     spread: Callable[[np.ndarray], np.ndarray] | None = None
 
     def regret(self, x: np.ndarray) -> float:
-        """How far f at a point (d,) is below the optimum, as a share of the range."""
+        """Return how far f at a point (d,) is below the optimum, as a share of the range."""
         return -float(self.value(np.clip(x, 0.0, 1.0)[None])[0])
 
     def deviation(self, x: np.ndarray) -> float:

@@ -62,6 +62,6 @@ METHODS: dict[str, type[Method]] = {
     "bayesian-optimization": BayesianOptimization,
     "scikit-optimize": ScikitOptimize,
 }
-#: Those that the suite compares unless told otherwise.
+#: Methods that the suite compares unless told otherwise.
 COMPARED = ("ucb", "ei", "paper", "random", "tpe", "cma-es", "botorch", "optuna-gp")
 COMPARED += ("bayesian-optimization", "scikit-optimize")

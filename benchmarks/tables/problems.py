@@ -27,7 +27,7 @@ class Problem:
     Attributes
     ----------
     name : str
-        Of the table and what is sought in it.
+        Name of the table and of the target.
     columns : dict of str to ndarray
         The features; those of objects are categories.
     y : ndarray of shape (n_rows,)

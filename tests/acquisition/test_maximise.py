@@ -141,7 +141,7 @@ def test_ends_on_sharp_maxima_are_the_same_whatever_the_last_digits_and_exact():
         starts = points[best_apart(points, value(points), box)]
         ends = np.array([maximise_in_box(f, starts, box)[0] for f in other_roundings(value)])
         assert np.abs(ends - ends[0]).max() < 1e-9
-        # Where the slopes of the function vanish, or point out of the box.
+        # Points where the slopes of the function vanish, or point out of the box.
         step = 1e-4 * np.eye(d)
         slopes = (value(ends[0] + step) - value(ends[0] - step)) / 2e-4
         at_face = (ends[0] == 0.0) | (ends[0] == 1.0)

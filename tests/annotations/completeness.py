@@ -1,4 +1,4 @@
-"""Which share of the public names has a known type, as pyright counts it: at least ``LEAST``.
+"""Check the share of the public names with a known type, as pyright counts it: at least ``LEAST``.
 
 ``python tests/annotations/completeness.py`` needs pyright on the path, and the stubs of SciPy and
 scikit-learn, which bring none: see the session ``completeness``.

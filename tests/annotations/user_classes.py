@@ -121,7 +121,7 @@ def tables(folder: Path) -> None:
 
 
 def rows_in_a_database(table: IbisTable) -> int:
-    """How many rows of a table in a database have a target."""
+    """Return the number of rows of a table in a database that have a target."""
     return assert_type(table.n_rows, int)
 
 

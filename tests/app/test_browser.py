@@ -34,8 +34,9 @@ SIDES = [
 CONSTRAINT = "water (%) + oil (%) <= 100"
 WIDER = ("temperature (°C)", "100")
 N_ANSWERS = 30
-# Of the answers: after which one the limits are widened, a setting is measured once more, and one
-# is skipped; which has a note, and which is typed a thousand times too large at first.
+# Numbers of answers: the limits are widened after the first, a setting is measured once more after
+# the second, and one is skipped after the third; the fourth has a note, and the fifth is typed a
+# thousand times too large at first.
 WIDENED, REPEATED, SKIPPED, NOTED, MISTYPED = 15, 18, 9, 3, 20
 REPLICATE_OF = 2
 

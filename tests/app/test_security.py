@@ -1,4 +1,4 @@
-"""What an attacker may send: every address and every form, also those that are still to come."""
+"""Requests of an attacker, to every address and every form, also those that are still to come."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_no_form_is_longer_than_it_may_be(path):
 
 
 class Elements(HTMLParser):
-    """What a browser finds in a page."""
+    """Elements that a browser finds in a page."""
 
     def __init__(self):
         super().__init__()

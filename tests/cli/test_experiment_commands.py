@@ -316,7 +316,7 @@ def test_where_nothing_can_be_written_there_is_one_line(path, call, capsys, monk
         said = refused(capsys, arguments[0], path, *arguments[1:])
         assert f"cannot use {path}: Permission denied" in said
     assert path.read_bytes() == before
-    # What only reads does not need it.
+    # Commands that only read do not need it.
     assert call("best", path)["n_answers"] == 1
 
 

@@ -5,7 +5,7 @@
     python tests/compatibility/run.py regressor   # test_gpr.py
     python tests/compatibility/run.py search      # test_search.py
 
-What follows goes to pytest. The exit status is 0 where no other tests fail than
+Further arguments go to pytest. The exit status is 0 if only tests fail that
 ``doc/development/compatibility.rst`` lists, with the reason.
 """
 

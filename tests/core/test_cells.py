@@ -106,7 +106,7 @@ def test_integrals_equal_quadrature_at_every_width(u):
     for v in WIDTHS:
         for z in (0.0, 1e-6, 0.3, 1.0, 5.0, abs(u - v) / 2, (u + v) / 2, (u + v) / 2 + 0.5):
             a, b = np.array([[z - u / 2, z + u / 2]]), np.array([[-v / 2, v / 2]])
-            # what the boxes hold after rounding
+            # sides of the boxes after rounding
             u_, v_ = a[0, 1] - a[0, 0], b[0, 1] - b[0, 0]
             z_ = 0.5 * (a[0, 0] + a[0, 1])
             cells = GaussianCells([1.0], [[1.0]])

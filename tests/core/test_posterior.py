@@ -267,7 +267,7 @@ def near_twins(gap=4e-14):
 
 
 def test_a_repeat_that_would_leave_rounding_is_refused_and_changes_nothing():
-    p, K = near_twins(4e-15)  # which is above what a pivot may be, but for what follows
+    p, K = near_twins(4e-15)  # this gap alone is large enough for a pivot
     assert p.append_tracked(1, K[1], 1e-10, 1.0)
     # A variance below zero, as rounding leaves it: 1e-15 of the prior's.
     p.track(np.array([[1.0, K[0, 1]]]), np.array([1.0 - 1e-15]), np.array([2]))

@@ -145,7 +145,7 @@ def test_rules_equal_double_loops_at_any_distance_and_scale(kind, d, seed):
 
 @pytest.mark.parametrize("kind", [1, 2, 3, 5])
 def test_pairs_take_a_small_share_of_the_differences(kind):
-    """Of cells of a tree, a quarter of them in one another, and of two that are apart."""
+    """Cells of a tree, a quarter of them in one another, and two cells that are apart."""
     lower = np.stack(np.meshgrid(*[np.arange(16) / 16] * 2), axis=-1).reshape(-1, 2)
     small, large = np.hstack([lower, lower + 1 / 16]), [[0.0, 0.0, 0.5, 0.5]]
     cells = RadialCells([1.0], [[1]], [kind], np.full((1, 2), 11.0), [1.0], (10, 10))

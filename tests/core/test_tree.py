@@ -95,7 +95,7 @@ def test_ties_go_to_the_lowest_depth_then_the_lowest_index(gap):
     # leaves by slot: (1, 0), (2, 2), (2, 3)
     delta = np.zeros(3)
     zero = np.zeros(3)
-    for unit in (1.0, 1e-12):  # of all values, as under a kernel of a small variance
+    for unit in (1.0, 1e-12):  # unit of all values, as under a kernel of a small variance
 
         def best(*values, unit=unit):
             return tree.best_upper_bound(tracked(unit * np.array(values), zero), 1.0, delta)

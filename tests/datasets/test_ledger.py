@@ -235,7 +235,7 @@ def test_it_is_paid_before_it_is_drawn(path, monkeypatch):
     monkeypatch.undo()
     paid = oracle.spent_
     assert paid[:20].min() > 0.0 and not paid[20:].any()
-    assert oracle.answer(np.arange(20), share=0.5).rho < paid[0]  # of what is left
+    assert oracle.answer(np.arange(20), share=0.5).rho < paid[0]  # half of the rest
 
 
 def test_what_cannot_be_written_is_not_answered(path, monkeypatch):

@@ -190,7 +190,7 @@ def test_a_budget_cannot_be_doubled_by_a_copy(duplicate):
 
 
 FORKS = "fork" in multiprocessing.get_all_start_methods()
-# What a fork takes along, as it does what is global to a script.
+# Global oracles, which a fork inherits with all globals of a script.
 OFFICE: list[PrivateAverages] = []
 
 

@@ -135,7 +135,7 @@ def test_any_point_of_the_box_is_a_candidate_that_may_be_told():
 
 
 def test_slope_of_candidates_is_per_side():
-    """Of f = w x with w ~ N(0, 1), whose slope per side is the side's length."""
+    """The slope per side of f = w x with w ~ N(0, 1) is the side's length."""
 
     def deviations(block, rows):
         return np.sqrt(((rows - block) ** 2).sum(axis=1))

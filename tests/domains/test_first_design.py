@@ -50,7 +50,7 @@ def test_a_place_is_filled_by_what_is_nearer_than_the_next_place():
     assert next_of([0.3] * 30) == 2  # it fills its own place and the one at distance 1
     assert next_of([-0.5, 0.5]) == 2
     assert next_of([-0.6, 0.4, 2.9]) is None
-    # What failed is neither filled nor tried again; what replaces it comes last.
+    # Failed places are neither filled nor tried again; their replacements come last.
     assert next_of([-0.5], failed=places[1:2], n=2) == 2
     assert next_of([-0.5, 2.5], failed=places[1:2], n=2) is None
     assert next_of([-0.5, 0.5, 2.5], failed=places[1:2], n=3) is None  # answered after all

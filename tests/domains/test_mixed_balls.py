@@ -50,7 +50,7 @@ def test_balls_hold_what_is_near_and_cover_everything(seed):
         added = some.shrink(shrunk)
         now = [some.ball(i) for i in range(len(before))]
         if added is not None:
-            # What needs a ball of its own is in no other.
+            # A point that needs a ball of its own is in no other.
             center = center_of(some.ball(added))
             assert not any(holds(ball, center) for ball in now)
             assert holds(before[shrunk], center)

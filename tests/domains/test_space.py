@@ -137,7 +137,7 @@ def test_lists_of_numbers_are_ordered_and_others_are_not():
 
 def test_conditional_parameters():
     space = ParameterSpace(MIXED)
-    # Which dict, x (shared), n; the three kinds, the width and the flag of the second dict.
+    # Number of the dict, x (shared), n; the three kinds, the width and the flag of the second dict.
     assert space.n_axes == 6
     assert space.n_settings == np.inf
     points = RNG.uniform(size=(200, 6))

@@ -44,7 +44,7 @@ class Walk:
             entry = self.experiment.tell(value, number, at=at)
             assert own or entry["query"] == number
             self.known[entry["query"]] = ("answered", value)
-            # What was asked is pending again when it is taken back, anything else is gone.
+            # An asked query is pending again when its answer is taken back, anything else is gone.
             self.told.append((entry["query"], at is None))
 
     def own(self):

@@ -21,7 +21,7 @@ EXAMPLES = int(os.environ.get("SKGPB_FUZZ_EXAMPLES", "500"))
 # Seconds of the processor that a case may take, so that a busy machine does not fail it, and
 # seconds on the wall after which even a deadlock or a loop in C ends the process.
 PATIENCE, LAST_PATIENCE = 20.0, 300.0
-# Where conftest.py wants the description of the running case, and the traceback of a hang.
+# File for the description of the running case, and the traceback of a hang; conftest.py sets it.
 LAST_CASE = Path(os.devnull)
 STDERR = 2
 

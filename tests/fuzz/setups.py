@@ -44,12 +44,12 @@ def along(A: np.ndarray) -> np.ndarray:
 class Setup:
     """An optimizer, what its calls take, and what its answers are."""
 
-    #: What the history knows of every answer.
+    #: Fields of the history for every answer.
     fields: tuple[str, ...] = ("reward", "mean", "std")
     #: Parameters that files cannot hold.
     omit: tuple[str, ...] = ()
     n_columns = 2
-    #: What ``ask`` and ``recommend`` take first.
+    #: Further arguments of ``ask`` and ``recommend``.
     place: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, cls: type, **parameters: Any) -> None:
@@ -313,5 +313,5 @@ SETUPS = {
     ),
 }
 
-#: Those with the loop of ask and tell.
+#: Setups with the loop of ask and tell.
 LOOPS = {name: each for name, each in SETUPS.items() if issubclass(each.cls, BaseBanditOptimizer)}

@@ -33,7 +33,7 @@ ALPHAS = st.one_of(
     st.floats(0.0, 2.0),
     st.sampled_from([0, 1e-300, 1e-14, 1e6, 1e16, 1e300, np.float32(0.125)]),
 )
-#: What no optimizer takes for a number.
+#: Values that no optimizer takes for a number.
 NO_REWARDS = [
     float("nan"),
     float("inf"),
@@ -52,7 +52,7 @@ NO_REWARDS = [
     np.array(["a"], dtype=object),
 ]
 NO_ALPHAS = [-1.0, -1e-300, float("nan"), float("inf"), "a", 1j, True, 10**400, np.ma.masked]
-#: What no optimizer takes for a query, of d columns.
+#: Values that no optimizer takes for a query, of d columns.
 NO_QUERIES = [
     lambda d: None,
     lambda d: "cell",
@@ -148,7 +148,7 @@ class Calls(RuleBasedStateMachine):
             self.compare()
 
     def columns(self):
-        """Of the points that ``fit`` and ``predict`` take."""
+        """Number of columns of the points that ``fit`` and ``predict`` take."""
         return getattr(self.optimizer, "n_features_in_", 2)
 
     def next_queries(self, n=None):

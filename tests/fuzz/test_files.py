@@ -20,7 +20,7 @@ from fuzz.harness import fuzz_settings, patience, refusals
 from fuzz.setups import LOOPS
 from skgpb.exceptions import LoadError
 
-#: What JSON can say where something else is expected.
+#: Values of JSON where something else is expected.
 WRONG = [
     None,
     True,

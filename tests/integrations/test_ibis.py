@@ -147,7 +147,7 @@ def test_a_database_answers_as_masks_of_its_rows_do(parquet):
                 assert found.mean[level] == pytest.approx(y[both].mean() if both.any() else 0.0)
                 spread = y[both].var() if both.any() else 0.0
                 assert found.variance[level] == pytest.approx(spread, abs=1e-9)
-        # What is written selects these rows, in the database itself.
+        # The written condition selects these rows, in the database itself.
         where = table.where(box)
         query = f"SELECT COUNT(*), AVG(y) FROM read_parquet('{name}') WHERE {where}"
         ((n, mean),) = duckdb.sql(query).fetchall()

@@ -156,7 +156,7 @@ def test_averages_of_functions_of_distances_equal_the_generic_path(kernel, d):
 
 @pytest.mark.parametrize("nu", [0.3, 0.8, 3.2])
 def test_averages_of_any_matern_kernel_are_means_with_true_derivatives(nu):
-    """Where scikit-learn differentiates numerically, to 1e-6, here is the derivative."""
+    """Derivatives are exact where scikit-learn differentiates numerically, to 1e-6."""
     kernel = CellAverage(0.6 * Matern([0.4, 0.7], nu=nu) + WhiteKernel(0.1), (3, 2))
     X, Y = cells_and_points(2), cells_and_points(2, n=6, seed=1)
     assert_allclose(kernel(X, Y), kernel.generic(X, Y), rtol=0, atol=1e-12)

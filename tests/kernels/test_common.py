@@ -68,7 +68,7 @@ class Case:
 
     kernel: Kernel
     rows: np.ndarray
-    psd: float = 1e-13  # of the trace
+    psd: float = 1e-13  # as a share of the trace
     rtol: float = 1e-12
     gradient: float | None = 1e-6
     step: float = 1e-6
@@ -316,7 +316,7 @@ def test_its_evaluator_averages_blocks_of_rows(case):
     assert_allclose(blocks.white_noise(evaluator), np.diag(white), **tolerance)
 
 
-#: Where numbers have 22 binary digits behind the point, and so have the coordinates below.
+#: At this number coordinates have 22 binary digits behind the point, as have those below.
 FAR = 2.0**30
 
 

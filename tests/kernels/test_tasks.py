@@ -50,7 +50,7 @@ def test_mixed_rows_are_the_sum_written_out():
 
 
 def test_cells_inside_and_around_are_the_same_mean():
-    """Of the f of one task over the points of a cell, each task with cells of its own."""
+    """Average the f of one task over the points of a cell, each task with cells of its own."""
     low = RNG.random((6, 2))
     high = low + RNG.random((6, 2))
     t = np.array([0, 1, 2, 2, 1, 0.0])
@@ -90,7 +90,7 @@ def test_a_regressor_learns_how_tasks_resemble_each_other():
     few, many = np.array([0.1, 0.35, 0.9]), np.linspace(0, 1, 15)
     X = np.column_stack([np.append(few, many), np.repeat([0, 1], [3, 15])])
     y = np.append(f(few), -0.5 * f(many))
-    # Which sign a weight has is a valley of its own in the likelihood: the start says which.
+    # Each sign of a weight is a valley of its own in the likelihood: the start decides.
     kernel = Tasks(RBF(0.3, (0.05, 5.0)), W=[[1.0], [-0.1]], kappa=1e-6, kappa_bounds="fixed")
     ours = OnlineGaussianProcessRegressor(kernel, alpha=1e-6).fit(X, y)
     theirs = GaussianProcessRegressor(kernel, alpha=1e-6).fit(X, y)

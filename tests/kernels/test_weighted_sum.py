@@ -29,7 +29,7 @@ def test_it_is_the_sum_written_out():
 
 
 def test_points_of_a_cell_are_its_average_and_a_point_may_be_in_several_sets():
-    cells = [([0.0, 0.1], [0.4, 0.5]), ([0.2, 0.1], [0.6, 0.5])]  # which have points in common
+    cells = [([0.0, 0.1], [0.4, 0.5]), ([0.2, 0.1], [0.6, 0.5])]  # they have points in common
     points = [representatives(*cell, 4) for cell in cells]
     kernel = WeightedSum(RBF(0.4), np.concatenate(points), np.repeat([7, 9], 16))
     boxes = np.array([np.concatenate(cell) for cell in cells])
@@ -40,7 +40,7 @@ def test_points_of_a_cell_are_its_average_and_a_point_may_be_in_several_sets():
 
 
 def test_fourier_coefficients_by_quadrature():
-    """Of the cosine and the sine of one wave over the line, against the Gaussian integral."""
+    """Compare the cosine and the sine of one wave over the line with the Gaussian integral."""
     nodes = np.linspace(-6, 6, 301)[:, None]
     window = np.exp(-0.5 * nodes[:, 0] ** 2) / np.sqrt(2 * np.pi) * 12 / 300
     waves = [window * np.cos(2 * nodes[:, 0]), window * np.sin(2 * nodes[:, 0])]

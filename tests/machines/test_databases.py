@@ -1,6 +1,6 @@
 """Tables in servers on this machine: ``python -m pytest -m integration tests/machines``.
 
-What is not installed is skipped; CONTRIBUTING says how to install it.
+Databases that are not installed are skipped; CONTRIBUTING says how to install them.
 """
 
 from __future__ import annotations

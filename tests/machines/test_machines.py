@@ -1,6 +1,6 @@
 """Runs and studies on real clusters, all on this machine: ``python -m pytest -m integration``.
 
-What is not installed is skipped; CONTRIBUTING says how to install it.
+Packages that are not installed are skipped; CONTRIBUTING says how to install them.
 """
 
 from __future__ import annotations

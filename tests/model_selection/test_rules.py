@@ -32,7 +32,7 @@ def test_a_rule_of_ones_own_is_followed():
     engine = TargetsOptimizer(least_known, n_candidates=60)
     found = search(Quadratic(), {"x": uniform(-1, 2)}, optimizer=engine, n_iter=8).fit(X, Y)
     x = np.sort([params["x"] for params in found.cv_results_["params"]])
-    assert np.diff(x).max() < 0.7  # of an interval of 2, with 8 settings spread over it
+    assert np.diff(x).max() < 0.7  # in an interval of 2, with 8 settings over it
 
 
 @pytest.mark.parametrize("name", ["queries", "targets"])

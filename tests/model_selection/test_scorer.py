@@ -47,7 +47,7 @@ def test_the_score_is_the_true_average_of_the_recommended_region():
 
 def test_more_queries_score_better():
     paper = clone(OPT).set_params(expansion="before")
-    rule = {"rule": "paper"}  # which after one query is the whole
+    rule = {"rule": "paper"}  # after one query this is the whole
     scorers = [bandit_scorer(n, noise=0.1, n_repeats=3, recommend=rule) for n in (1, 8, 40)]
     scores = [scorer(paper, X, Y) for scorer in scorers]
     assert_allclose(scores[0], Y.mean())

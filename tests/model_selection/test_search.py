@@ -264,7 +264,7 @@ def test_several_metrics_follow_refit():
     fitted = search(estimator, space, scoring=metrics, refit="loss").fit(X, Y)
     assert fitted.multimetric_
     assert fitted.best_score_ == fitted.cv_results_["mean_test_loss"][fitted.best_index_]
-    # What the engine believes is of the metric that decides, which is negative.
+    # The engine models the metric that decides, which is negative.
     assert (fitted.expected_scores_ < 0).all()
     assert_allclose(fitted.optimizer_.history_["reward"], fitted.cv_results_["mean_test_loss"])
     fitted = search(estimator, space, scoring=metrics, refit=False).fit(X, Y)
@@ -339,7 +339,7 @@ def test_failed_fits_are_told_as_worse_than_the_worst():
     told = np.array([setting["fail"] for setting in fitted.cv_results_["params"]])
     known = [i for i in np.flatnonzero(told) if not told[:i].all()]
     assert all(rewards[i] < rewards[:i][~told[:i]].min() for i in known)
-    # Of two kinds of settings at random half would fail.
+    # Half of them would fail if the two kinds of settings were drawn at random.
     assert 0 < sum(failed[30:]) < sum(failed[:30]) / 2
 
 
@@ -418,7 +418,7 @@ def test_failures_before_the_first_score_are_told_later():
         fitted = search(Late(), {"x": uniform(0, 1)}, n_iter=8, n_initial=2, refit=False).fit(X, Y)
     scores, rewards = fitted.cv_results_["mean_test_score"], fitted.optimizer_.history_["reward"]
     assert_array_equal(np.isnan(scores), [True] * 4 + [False] * 4)
-    # Of what comes later nothing is known when they are told.
+    # When they are told, nothing is known of later scores.
     assert (rewards[:4] < scores[4]).all() and set(scores[4:]) <= set(rewards[4:])
 
 

@@ -1,4 +1,4 @@
-"""Which of the settings that were tried is the best: by the model, by luck, or by a callable."""
+"""Choice of the best of the tried settings: by the model, by luck, or by a callable."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_so_many_candidates_move_as_the_work_allows(settings):
         changed = (opt.arms_ != before).any(axis=1).sum()
         # A point of a face may be drawn there once more.
         assert 1 <= changed <= max(8, 64**2 // (t + 1) ** 2)
-        # Those that stay are followed as exactly as those that moved.
+        # Candidates that stay are followed as exactly as those that moved.
         mean, std = opt.predict_arms(return_std=True)
         expected = opt.predict(opt.arms_, return_std=True)
         assert_allclose(mean, expected[0], atol=1e-8)

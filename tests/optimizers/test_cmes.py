@@ -310,7 +310,7 @@ def test_continuous_queries_are_at_least_as_good_as_the_grid():
     assert all(query.index >= 0 for query in play(grid, 3))
 
 
-# What is learned ---------------------------------------------------------------------------------
+# Learning ----------------------------------------------------------------------------------------
 
 
 def test_learned_and_known_conditionals_find_the_maximum():

@@ -210,7 +210,7 @@ def test_an_answer_is_taken_whatever_it_has_cost():
     assert player.ask().cost <= 20
     with warnings.catch_warnings():
         warnings.simplefilter("error", AllocationWarning)
-        # What was asked for is in order even if the budget has shrunk since; so is the past.
+        # A pending query stays allowed even if the budget has shrunk since; so does the past.
         asked = player.ask()
         player.set_params(budget=0.5 * asked.cost)
         player.tell(asked, [80.0, 60.0, 30.0])

@@ -193,7 +193,7 @@ def test_answers_about_boxes_are_averages_in_a_context():
     assert (query.points[:, 0] == 0.1).all()
     play(optimizer, np.random.default_rng(0).uniform(size=20))
     assert optimizer.recommend(context=0.6).index == 2
-    # What is known of a cell in a context is what is known of the average of its points there.
+    # The posterior of a cell in a context is that of the average of its points there.
     mean = optimizer.predict_query([optimizer.recommend(context=0.6)])[0]
     np.testing.assert_allclose(
         mean, optimizer.predict(optimizer.recommend(context=0.6).points).mean(), atol=1e-9
@@ -209,7 +209,7 @@ def test_queries_of_several_contexts_are_pending_together():
     elsewhere = optimizer.ask(context=0.9)
     assert optimizer.ask(3, context=0.2) == batch
     assert optimizer.ask(context=0.9) == elsewhere
-    # What will be answered at 0.2 is taken into account next to it: other arms are asked.
+    # The pending answer at 0.2 is taken into account next to it: other arms are asked.
     near = optimizer.ask(context=0.21)
     assert near.index not in {query.index for query in batch}
     for query in [near, elsewhere, *batch]:
@@ -328,7 +328,7 @@ def test_cells_of_several_prices_are_asked_and_one_is_wanted_in_each_context():
         optimizer.run(f, contexts=contexts, max_cost=3.0)
 
 
-# What is refused -------------------------------------------------------------------------------
+# Errors ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_every_rule_asks_every_set(rule, name, contexts, prices):
     assert (best.points[:, 0] == 0.2).all() if contexts else best in optimizer.targets_
     assert len(optimizer.history_) == 6
     query = optimizer.ask(**where[-1])
-    if not contexts:  # where candidates follow what is best in the context that is asked
+    if not contexts:  # candidates follow the best in the context that is asked
         slot = optimizer.domain_.slot_of(query)
         assert scores.max() == -np.inf or scores[slot] >= scores.max() - 1e-9
     price = optimizer.posterior([]).cost

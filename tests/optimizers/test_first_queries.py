@@ -115,7 +115,7 @@ def test_of_a_tree_the_coarsest_cells_are_asked_first():
         cells.append(optimizer.ask())
         optimizer.tell(cells[-1], 0.0)
     assert [cell.depth for cell in cells] == [1] * 4 + [2] * 6
-    # Those of a level keep away from each other: every quadrant has one before any has two.
+    # Cells of a level keep away from each other: every quadrant has one before any has two.
     parents = [cell.index // 4 for cell in cells[4:]]
     assert sorted(parents[:4]) == [0, 1, 2, 3]
     given = CMETSOptimizer(RBF(0.5), bounds=BOX, n_points=100, random_state=0)

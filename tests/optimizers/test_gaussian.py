@@ -58,7 +58,7 @@ def play(optimizer, n):
 @pytest.mark.parametrize("reward", [-3.0, 0.0, 1e-200])
 def test_the_first_units(kind, reward):
     """(settings, scale of the process, noise in its units) at the first answer."""
-    far = abs(reward) if abs(reward) > 1e-150 else 1.0  # what squares to zero is no unit
+    far = abs(reward) if abs(reward) > 1e-150 else 1.0  # a number that squares to zero is no unit
     for settings, scale, noise in [
         ({}, far, NOISE),
         ({"alpha": 0.2}, sqrt(0.2 / NOISE), 0.2),
@@ -182,7 +182,7 @@ def test_searches_start_from_what_is_in_use_and_from_the_prior(restarts, monkeyp
     for start in starts[2:]:
         assert (start[:2] >= bounds[:2, 0]).all() and (start[:2] <= bounds[:2, 1]).all()
         assert start[2] == starts[0][2]
-    # What was found is the best that any of them leads to.
+    # The result is the best that any of them leads to.
     found = [*optimizer.surrogate_.kernel_.theta, log(optimizer._noise)]
     alone = [most_probable(objective, [start], bounds, warn=warn) for start in starts]
     assert objective(np.array(found))[0] == pytest.approx(max(objective(x)[0] for x in alone))
@@ -241,7 +241,7 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     balls._relearned()
     assert_array_equal(balls._variation, kept)
     arms = learned(DAGPUCBOptimizer, n_candidates=30, weights="joint")
-    arms.scores()  # which places the candidates of the round
+    arms.scores()  # places the candidates of the round
     process = arms.surrogate_.process_
     assert arms._largest_slope() == arms.domain_.largest_slope(process.deviations)
     assert_pairs_are_those_of_the_process(arms)
@@ -382,7 +382,7 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
     assert loaded.failed_.tolist()[0][0] == run.failed_.tolist()[0][0] == 4
     X = np.linspace(0, 1, 7)[:, None]
     assert_array_equal(loaded.predict(X, return_std=True), run.predict(X, return_std=True))
-    assert loaded.ask(2) == pending == list(loaded._pending)  # what was being evaluated still is
+    assert loaded.ask(2) == pending == list(loaded._pending)  # pending queries still are
 
 
 # without noise -----------------------------------------------------------------------------------

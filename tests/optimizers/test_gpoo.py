@@ -59,7 +59,7 @@ def gain(expansion, rule, seed):
     given = {} if expansion is None else {"expansion": expansion}
     opt = GPOOOptimizer(pool=X, min_members=25, random_state=seed, **given)
     opt.run(lambda group: y[group.members].mean() + 0.2 * rng.normal(), budget=60)
-    depth = 6  # of 64 groups of 25
+    depth = 6  # 64 groups of 25
     best = max(y[opt.domain_.cell_at(depth, i).members].mean() for i in range(2**depth))
     return (y[opt.recommend(rule).members].mean() - y.mean()) / (best - y.mean())
 

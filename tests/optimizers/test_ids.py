@@ -51,7 +51,7 @@ def test_round_by_round_it_does_what_the_definition_says(name):
         found = optimizer.information_gain(posterior)
         np.testing.assert_allclose(found, gains, rtol=1e-8, atol=1e-8)
         values = optimizer.acquisition(posterior) - np.log(posterior.cost)
-        told = gains > 1e-6  # of what tells nothing the ratio is rounding
+        told = gains > 1e-6  # if a query tells nothing, the ratio is rounding
         np.testing.assert_allclose(np.exp(-values[told]), ratios[told], rtol=1e-6)
         query = optimizer.ask()
         assert ratios[query.index] <= ratios[told].min() * (1 + 1e-8)

@@ -147,7 +147,7 @@ def test_cells_of_the_sizes_are_asked_and_found():
     assert optimizer.spent_ == pytest.approx(sum(prices[width] for width in widths))
     best = optimizer.recommend()
     assert best.upper - best.lower == pytest.approx(0.17)
-    top = 6.5 * np.pi / 7  # where sin(7 x) is 1, and a cell of this size fits around it
+    top = 6.5 * np.pi / 7  # sin(7 x) is 1 there, and a cell of this size fits around it
     assert abs(best.center[0] - top) < 0.05
 
 
@@ -171,7 +171,7 @@ def test_the_price_decides_between_equals():
 
 
 def test_noise_that_is_known_of_each_query_counts():
-    """Of two alike the one that is measured better is asked, and its noise is used."""
+    """Of two equal queries the one that is measured better is asked, and its noise is used."""
     twice = np.array([[0.2], [0.2], [0.9]])
     optimizer = KGOptimizer(RBF(0.1), queries=twice, alpha=[0.5, 0.01, 0.5])
     query = optimizer.ask()

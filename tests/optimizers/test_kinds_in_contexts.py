@@ -22,7 +22,7 @@ COUNTY = np.array(["north", "east", "south", "west"])[RNG.permutation(24) % 4]
 WARD = RNG.permutation(24) % 8
 PLACES = np.linspace(0.0, 1.0, 7)
 ALPHA = 0.02
-#: Of a context and one action, and of a context and two.
+#: Kernels of a context and one action, and of a context and two.
 PAIR = Columns(RBF(0.6), [0]) * Columns(Matern(0.4, nu=2.5), [1])
 TRIPLE = 0.8 * Matern([0.6, 0.4, 0.5], nu=2.5)
 ALIKE = {"n_tasks": 2, "W": [[1.0], [0.7]], "kappa": [0.0, 0.3]}
@@ -169,7 +169,7 @@ def test_in_every_context_it_does_what_the_definition_says(name):
         value = answer(query)
         rewards += value if isinstance(value, list) else [value]
         optimizer.tell(query, value)
-    # What is recommended in another context is the best there, or better.
+    # The recommendation in another context is the best there, or better.
     best = optimizer.recommend(context=0.9)
     there = optimizer.targets_.within(np.array([0.9]))
     values = optimizer.predict_query([there.arm(i) for i in range(len(there))])
@@ -199,7 +199,7 @@ def test_a_run_is_saved_read_and_goes_on(cls, name, tmp_path):
         np.testing.assert_array_equal(twin.history_, optimizer.history_)
         assert twin.ask(2, context=0.6) == optimizer.ask(2, context=0.6)
         assert twin.recommend(context=0.4) == optimizer.recommend(context=0.4)
-        # What was asked in one context is told while another one is tracked.
+        # A query of one context is told while another one is tracked.
         expected = twin.predict_query([elsewhere])
         twin.tell(elsewhere, answer(elsewhere))
         np.testing.assert_allclose(np.ravel(twin.history_["mean"][-1]), expected, atol=1e-9)
@@ -305,7 +305,7 @@ def test_rows_of_a_block_are_found_in_their_context_and_slopes_count_contexts():
         optimizer.tell(asked, [np.sin(3 * asked[0][1]), 3 * np.cos(3 * asked[0][1])])
         assert not optimizer._pending
     slope = Derivative(RBF([0.5, 0.3]))([[*asked[0][:2], 1.0]], [[*asked[0][:2], -1.0]])
-    assert slope[0, 0] == 0.0  # of the axis of the action, which a value does not say
+    assert slope[0, 0] == 0.0  # slope along the axis of the action, which a value does not say
     assert optimizer.domain_.found([[0.3, *rows[0][0]], [0.4, *rows[0][1]]]) is None
 
 

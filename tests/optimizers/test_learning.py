@@ -298,7 +298,7 @@ def with_learner(optimizer, learner):
 
 
 def hyperparameters(optimizer):
-    """Those in use, noise and units included, as plain numbers."""
+    """Return the present hyperparameters, noise and units included, as plain numbers."""
     found = []
     for part in getattr(optimizer, "optimizers_", [optimizer]):
         models = [getattr(part, name) for name in ("process_", "surrogate_") if hasattr(part, name)]
@@ -412,7 +412,7 @@ def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
     for n in range(1, 13):
         optimizer.tell(optimizer.ask(), np.sin(n))
         if learned and learned[-1] == n:
-            # What was replaced by a mere note would have remembered when it learned.
+            # An optimizer that was replaced by a mere note would have remembered when it learned.
             optimizer._schedule(n)
             told.append(n)
     assert told[-1] == last_learning(relearn, 12) and told[1:] == learned

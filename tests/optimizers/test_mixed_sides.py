@@ -390,7 +390,7 @@ def test_in_each_of_separate_contexts_the_best_action_is_found():
         assert optimizer.recommend(context={"day": day}).params == {"day": day} | wanted
 
 
-# Where f is sought, and where there is no model --------------------------------------------------
+# Domain of f, and searches without a model -------------------------------------------------------
 
 
 @pytest.mark.parametrize("cls", [CMESOptimizer, CMETSOptimizer])

@@ -188,7 +188,7 @@ def test_what_is_learned_is_no_guarantee(settings, reason):
     with pytest.warns(GuaranteeWarning, match=reason):
         lower, upper = opt.interval([[0.4]])
     assert lower < upper
-    # where the search is not guided by it nothing is said before it is asked for
+    # if it does not guide the search, nothing is said before it is asked for
     quiet = make(GPUCBOptimizer, **settings, beta=4.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", GuaranteeWarning)

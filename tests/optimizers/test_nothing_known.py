@@ -13,7 +13,7 @@ from skgpb.optimizers import CMESOptimizer, CMETSOptimizer, DAGPUCBOptimizer, GP
 from skgpb.optimizers.combinatorial import CombinatorialBandit
 
 SEEDS = range(20)
-# Of twenty runs one may fail.
+# One of twenty runs may fail.
 MOST_FAILURES = 1
 NODES = (np.arange(24) + 0.5) / 24
 SQUARE = np.stack(np.meshgrid(NODES, NODES, indexing="ij"), -1).reshape(-1, 2)

@@ -127,7 +127,7 @@ def test_rules_that_do_not_count_on_their_posterior_ask_what_they_like():
 
 
 def test_ripples_are_not_taken_for_noise():
-    # Of cells with noise of 0.01; a length scale that is the trend's alone would need 0.05.
+    # The noise is 0.01; a model with the length scale of the trend alone would need 0.05.
     optimizer = KGOptimizer(
         queries=Cells([0.1, 0.05, 0.025]), targets=Cells(0.1), bounds=[(0.0, 1.0)], random_state=0
     )

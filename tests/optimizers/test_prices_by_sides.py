@@ -52,7 +52,7 @@ def told(optimizer, n=6):
 
 @pytest.mark.parametrize("cls", [KGOptimizer, IDSOptimizer, MESOptimizer])
 def test_prices_and_noise_are_functions_of_the_sides(cls):
-    """Those that the rule is shown are what the functions say of the rows; so is what is spent."""
+    """The rule sees the values of the functions at the rows, and the cost adds them up."""
     optimizer = made(cls=cls, cost=price, alpha=by_volume, kernel=RBF(0.3))
     optimizer, asked = told(optimizer)
     rows = optimizer.domain_.rows

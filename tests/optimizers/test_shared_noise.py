@@ -108,7 +108,7 @@ def test_round_by_round_it_does_what_the_definition_says(alpha, of):
 
 
 def test_answers_may_be_told_with_noise_of_any_kind():
-    """Of one number, of several alone and in common, about the same questions again and again."""
+    """Answers are one number, or several with noise alone and in common."""
     optimizer = made(alpha=0.1)
     told, rewards, noises = [], [], []
     for number, alpha, R in [
@@ -206,7 +206,7 @@ def test_the_level_of_noise_whose_proportions_are_known_is_learned():
     for i in range(100):
         query = optimizer.domain_.arm(i % 6)
         optimizer.tell(query, answer(query) + root @ rng.normal(size=3))
-    # Of the logarithm of a variance from n normal numbers the deviation is sqrt(2 / n).
+    # The logarithm of a variance from n normal numbers has the standard deviation sqrt(2 / n).
     assert abs(np.log(optimizer.alpha_ / true)) < 4 * np.sqrt(2 / 300)
     alone = made(kernel=RBF(0.3), alpha=None).start()
     assert alone._prices.covariances == {}

@@ -245,7 +245,7 @@ def test_contexts_have_names_as_well():
             other.start()
 
 
-# What a box may be -----------------------------------------------------------------------------
+# Forms of a box ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def seeded(problem, **sizes):
     return problem.pairs(rng=np.random.default_rng(0), **sizes)
 
 
-#: What makes something of a size that the caller gives, by the name of the size.
+#: Functions that make something of a given size, by the name of the size.
 MAKERS = {
     "n_samples of a regressor": lambda n: regressor().fit(X, X[:, 0]).sample_y(X, n),
     "n_samples before any fit": lambda n: regressor().sample_y(X, n),

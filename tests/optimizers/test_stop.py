@@ -148,7 +148,7 @@ def test_most_checks_are_decided_by_what_is_tracked(name, monkeypatch):
     checks = sum(stop.risks(n) is not None for n in range(1, result.nfev + 1))
     assert result.message == stop.message
     assert 1 <= drawn < checks / 2
-    # Which is not to change when it stops.
+    # The queries must not depend on when it stops.
     monkeypatch.setattr("skgpb.optimizers._gap.Refined.is_refuted", lambda *_: False)
     drawn = 0
     assert MAKERS[name]().run(noisy(), budget=200, stop=stop).nfev == result.nfev

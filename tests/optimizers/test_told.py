@@ -21,7 +21,7 @@ OPTIMIZERS = [
     and issubclass(value, BaseEstimator)
     and not inspect.isabstract(value)
 ]
-#: Those of indirect queries take points alike, and those over arms; some stand for the others.
+#: Optimizers over indirect queries are told alike, and those over arms; some stand for the others.
 ALIKE = {"IndirectEIOptimizer", "IndirectPIOptimizer", "IndirectMESOptimizer", "MESOptimizer"}
 ALIKE |= {"IGPUCBOptimizer", "URGPUCBOptimizer", "PIOptimizer", "ESTOptimizer"}
 TAKING_POINTS = [

@@ -100,7 +100,7 @@ def test_arms_pulled_equal_the_naive_reference(member, kernel, n_seeds):
             undecided += len(naive) > 1
             optimizer.tell(optimizer.ask(), values[arm] + noise[t])
             game.tell(arm, values[arm] + noise[t])
-    assert undecided <= max(5, 0.5 * n_seeds)  # of 50 rounds each
+    assert undecided <= max(5, 0.5 * n_seeds)  # each has 50 rounds
 
 
 def test_scores_equal_the_naive_reference_to_rounding():
@@ -571,7 +571,7 @@ def test_the_number_of_candidates_cannot_change_during_a_run():
     assert len(optimizer.arms_) == 400
 
 
-# What the rules are told --------------------------------------------------------------------------
+# Arguments of the rules ---------------------------------------------------------------------------
 
 
 def test_no_arm_is_pending_twice_however_little_its_answer_tells():

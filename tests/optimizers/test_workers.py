@@ -1,7 +1,7 @@
 """Who evaluates: ``run(executor=...)`` with workers that do what is written down, and real ones.
 
-That every optimizer tells what arrives is in the contract; dask, MPI and others are in
-``tests/machines``.
+The contract tests that every optimizer tells the answers that arrive; dask, MPI and others are
+in ``tests/machines``.
 """
 
 import os
@@ -285,7 +285,7 @@ def told(optimizer):
 @pytest.mark.parametrize("value", [np.nan, -np.inf, "1.0", True, [1.0]])
 @pytest.mark.parametrize("executor", [False, True])
 def test_what_is_no_answer_is_a_failure_and_the_others_are_told(value, executor):
-    """Of a batch of three, and of three workers."""
+    """A batch of three, and three workers."""
     optimizer, objective = bandit(), Returning({1: value})
     options = {"executor": InOrder(range(9), 3)} if executor else {}
     with parallel_config("threading"), pytest.warns(EvaluationWarning, match="1 of 9"):
@@ -324,7 +324,7 @@ def test_no_answer_of_a_batch_is_lost_to_one_that_is_none(value, on_error, tmp_p
 
 @pytest.mark.parametrize("value", [np.nan, OSError("the instrument is off")])
 def test_answers_that_have_arrived_are_told_before_an_error_ends_the_run(value):
-    """Those of the other workers, while the first is looked at."""
+    """Answers of the other workers are told while the first one is looked at."""
 
     class AllAtOnce(InOrder):
         """Three workers that answer together."""
@@ -510,7 +510,7 @@ def test_another_query_is_the_next_one_of_a_batch():
     assert alone.ask() == asked[0]
     alone.tell(asked[1], 0.3)
     assert alone.pending_ == [asked[0], *asked[2:]]
-    alone.tell(asked[0], None)  # what failed is left out for a while, and nobody evaluates it
+    alone.tell(asked[0], None)  # a failed query is left out for a while, and nobody evaluates it
     assert alone.pending_ == asked[2:]
 
 

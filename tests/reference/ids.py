@@ -29,7 +29,7 @@ class NaiveIDS:
         self.told, self.rewards = [], []
 
     def moments(self, rows, *more):
-        """Those of ``rows``; also after answers to further queries, which change no mean."""
+        """Return the moments of ``rows``, also after further answers, which change no mean."""
         told = [*self.told, *more]
         X, alphas = self.queries[told], self.alpha[told]
         mean = moments(

@@ -394,7 +394,7 @@ def test_draws_are_those_of_the_hyperparameters_in_use(setting):
     process.track(P, A).condition_query(A, np.sin(3 * A[:, 0]))
     before = process.sample_tracked(3)
     process.learn()
-    twin = pickle.loads(pickle.dumps(process))  # which has drawn nothing yet
+    twin = pickle.loads(pickle.dumps(process))  # the copy has drawn nothing yet
     assert_array_equal(process.sample_tracked(3), twin.sample_tracked(3))
     assert not np.allclose(process.sample_tracked(3), before)
 

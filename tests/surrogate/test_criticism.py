@@ -71,7 +71,7 @@ def test_one_wild_answer_does_not_hide_itself_in_what_was_learned_with_it():
     y = 0.1 * np.random.default_rng(5).standard_normal(40)
     y[11] = 30.0
     places = np.arange(40.0)[:, np.newaxis]
-    # Of answers without any structure the learned variance is their mean square.
+    # If answers have no structure, the learned variance is their mean square.
     gp = observed(places, y, float(np.mean(y**2)) - 1e-6, 1e-6 * RBF(0.1))
     assert not Criticism.of(gp, 1e-9).contradicts  # no residual exceeds sqrt(40)
     assert Criticism.of(gp, 1e-9, learned=True).wild.tolist() == [11]

@@ -21,7 +21,7 @@ RNG = np.random.default_rng(0)
 #: Points, and means over two and three of them; then the functionals to predict.
 BLOCKS = [RNG.random((n, 2)) for n in (1, 1, 2, 3, 1, 2)]
 OTHERS = [RNG.random((n, 2)) for n in (1, 3, 2, 1)]
-#: Which functional each answer belongs to: some are repeated.
+#: Number of the functional of each answer: some are repeated.
 OF = [0, 1, 2, 0, 3, 2, 4, 2, 5, 0]
 Y = 3.0 + 2.0 * RNG.normal(size=len(OF))
 NOISE = RNG.uniform(0.1, 0.8, size=len(OF))

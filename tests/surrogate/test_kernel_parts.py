@@ -38,7 +38,7 @@ KERNELS = [
     RationalQuadratic(0.5, 1.3, length_scale_bounds="fixed") * RBF(SCALES),
     Exponentiation(1.5 + RBF(SCALES), 2.0) + ConstantKernel(2.0) * ConstantKernel(0.5),
     (RBF(0.4) + WhiteKernel(0.2)) * ConstantKernel(3.0),
-    # Those without a formula here, alone and among others.
+    # Kernels without a formula here, alone and among others.
     Matern(SCALES, nu=1.2),
     ExpSineSquared(1.1, 0.8),
     0.7 * DotProduct(0.4) ** 2 * RBF(SCALES) + WhiteKernel(0.1),
@@ -70,7 +70,7 @@ def test_covariances_and_contracted_derivatives_are_those_of_the_kernel(
     theta = kernel.theta + 0.1
     K, contract = covariance(theta)
     fill_above(K)
-    covariance(theta + 1.0)  # what was found before does not change
+    covariance(theta + 1.0)  # earlier results do not change
     expected, gradient = kernel.clone_with_theta(theta)(X, eval_gradient=True)
     assert_allclose(K, expected, atol=1e-13)
     # Matern kernels of other orders, and pairwise ones, are differenced by scikit-learn itself,

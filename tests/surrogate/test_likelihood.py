@@ -133,7 +133,7 @@ def test_contracted_derivatives_are_those_of_scikit_learn(kernel):
 @pytest.mark.parametrize("shape", [Matern(0.5, nu=2.5), RBF([0.5, 0.8])], ids=str)
 def test_derivatives_do_not_depend_on_where_points_lie(shape):
     kernel, inner = ConstantKernel(1.5) * shape, np.random.default_rng(2).normal(size=(9, 9))
-    near = np.round(X * 2**10) / 2**10  # which 2^30 can be added to exactly
+    near = np.round(X * 2**10) / 2**10  # 2^30 can be added to these exactly
     slopes = [
         covariance_of(kernel, rows)(kernel.theta)[1](inner + inner.T)
         for rows in (near, near + 2.0**30)

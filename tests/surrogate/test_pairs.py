@@ -51,7 +51,7 @@ def test_pending_answers_reduce_them_by_their_noise(slots):
     pairs = PairCovariances(gp)
     found = pairs.covariance(expected.posterior, slots, NOISE)
     assert_allclose(found, expected.posterior_covariance(gp.tracked, gp.tracked), atol=1e-12)
-    # What is known of them stays what it was.
+    # Their posterior stays what it was.
     now = pairs.covariance(gp.posterior, [], NOISE)
     assert_allclose(now, gp.posterior_covariance(gp.tracked, gp.tracked), atol=1e-12)
 
@@ -90,14 +90,14 @@ def test_what_moves_is_drawn_as_what_stays_where_rounding_leaves_no_root(monkeyp
 @pytest.mark.parametrize("white", [0.0, 0.2])
 @pytest.mark.parametrize("noise", [NOISE, 0.0])
 def test_pending_answers_take_off_what_their_imagined_answers_do(white, noise):
-    """Of tracked functionals and others, of means, of what was observed, of the same twice."""
+    """Ask tracked functionals and others, means, observed ones, and one of them twice."""
     gp = process(1.5 * RBF(0.4) + WhiteKernel(white) if white else 1.5 * RBF(0.4))
     gp.observe_tracked(3, 4.0, noise)
     blocks = [ROWS[3:4], ROWS[1:2], ELSEWHERE, ROWS[4:7], ROWS[1:2]]
     for k in range(len(blocks) + 1):
         falls = pending_falls(gp, blocks[:k], [noise] * k)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NumericalWarning)  # of jitter, where nothing is left
+            warnings.simplefilter("ignore", NumericalWarning)  # jitter where nothing is left
             expected = gp.imagine(blocks[:k], [noise] * k)
         found = gp.posterior_covariance(gp.tracked, gp.tracked) - falls.T @ falls
         # Jitter, which imagined answers need without noise, is 1.5e-10.

@@ -445,7 +445,7 @@ def test_means_less_exact_than_their_deviations_are_reported():
     with pytest.warns(NumericalWarning, match="rounding may move means"):
         for slot in range(1, 12):
             one_by_one.process_.observe_tracked(slot, y[slot], 1e-14)
-    # What agrees with the prior is as exact as its deviation says.
+    # Answers that agree with the prior are as exact as the deviation says.
     OnlineGaussianProcessRegressor(RBF(1e4), alpha=1e-14, optimizer=None).fit(X, np.ones(12))
     OnlineGaussianProcessRegressor(RBF(1.0), optimizer=None).fit(X, np.sin(X[:, 0]))
 

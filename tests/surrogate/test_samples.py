@@ -21,7 +21,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(7, 1))
 Y = np.sin(5 * X[:, 0]) + 0.2 * RNG.normal(size=7)
 KERNEL = ConstantKernel(1.3) * RBF(0.3)
-#: Of the first three, in units of what is learned; of the last two, known.
+#: Covariance of the first three, in units of the learned one; that of the last two is known.
 SHAPE = np.diag([1.0, 2.0, 0.5]) + 0.8
 KNOWN = np.array([[0.05, 0.04], [0.04, 0.06]])
 
@@ -116,7 +116,7 @@ def test_the_posterior_is_the_direct_one_and_remains_so_in_other_units():
 
 
 def test_joint_draws_know_what_noise_answers_have_in_common():
-    """Of 40,000 draws means and covariances, within 5 standard errors."""
+    """Means and covariances of 40,000 draws are within 5 standard errors."""
     gp = process(0.0, 1.0)
     rows = np.linspace(0, 1, 5)[:, None]
     mean, cov = direct(gp, rows)

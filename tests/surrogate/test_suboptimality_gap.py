@@ -1,4 +1,4 @@
-"""How far one functional is below the best of several."""
+"""Suboptimality gap: how far one functional is below the best of several."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def verdicts_on_noise(n_tables, n, seed):
 
 
 def at_most(n, p):
-    """How often an event of some probability happens, but for one case in ten thousand."""
+    """Return the largest number of events of some probability, but for one case in ten thousand."""
     return int(binom.ppf(1 - 1e-4, n, p))
 
 
