@@ -123,7 +123,7 @@ def browser(session: nox.Session) -> None:
     """
     if shutil.which("chromedriver") is None:
         session.error("there is no chromedriver: apt-get install chromium chromium-driver")
-    install(session, "test", "selenium>=4.20", "openpyxl>=3.1")
+    install(session, "test", "selenium>=4.20")
     session.run(*PYTEST, "-m", "browser", "tests/app", *session.posargs)
 
 

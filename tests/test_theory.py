@@ -319,7 +319,7 @@ def test_bound_is_drawn_over_the_curve():
     with pytest.raises(ValueError, match="one number for each of 12 rounds"):
         display.plot_bound([1.0, 2.0])
     best = RegretDisplay.from_optimizer(opt, kind="best")
-    with pytest.raises(ValueError, match="no regret"):
+    with pytest.raises(ValueError, match="kind of regret"):
         best.plot_bound(lambda n: n)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import date
 from functools import lru_cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +224,14 @@ class Pages:
             enough = within.number("within", "a number", required=False)
             verdict = experiment.may_stop(enough)
         return self._page(
-            "run.html", status, run=run, form_of=form_of, within=within, verdict=verdict, **values
+            "run.html",
+            status,
+            run=run,
+            form_of=form_of,
+            within=within,
+            verdict=verdict,
+            has_excel=find_spec("openpyxl") is not None,
+            **values,
         )
 
     def _show_new(self, form: Form, *, status: int = 200, **values: Any) -> Any:

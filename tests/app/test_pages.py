@@ -383,6 +383,14 @@ def test_downloads_are_whole(run, path):
     assert "Third &lt;batch&gt;" in report and "temperature (°C)" in report
 
 
+def test_excel_is_offered_only_if_it_can_be_written(run, path, monkeypatch):
+    window = Window(path)
+    monkeypatch.setattr("skgpb.app.pages.find_spec", lambda name: None)
+    assert "results.xlsx" not in window.open("/")
+    monkeypatch.setattr("skgpb.app.pages.find_spec", lambda name: name)
+    assert "results.xlsx" in window.open("/")
+
+
 def test_names_of_any_kind_are_shown_as_they_are(tmp_path):
     name = '温度 "<b>" $\\bad$ & {x}=1'
     run = Experiment.create(tmp_path / "实验 1.skgpb", {name: (0, 1)}, title="a {b} %s <i>")
