@@ -18,7 +18,7 @@ AT_ONCE = 2**18
 # Limits of a larger one: characters of an event, number of events, and all other values together.
 LARGEST_EVENT, MOST_EVENTS, LARGEST_REST = 2**20, 2**20, 2**21
 
-TOO_LARGE = f"beside its long list the document has more than {LARGEST_REST} values"
+TOO_LARGE = f"apart from its long list the document has more than {LARGEST_REST} values"
 
 SPACE = re.compile(r"[ \t\n\r]*")
 # Strings are passed over. Nothing is tried twice, which would take memory for each letter.

@@ -10,8 +10,8 @@ read, and neither is more expanded than a run that ``save`` has written may need
 Events of a long run are parsed one at a time: :mod:`skgpb.json_parts`. A query is written where it
 comes first, and as ``{"query": n}`` afterwards, n being its number among the different ones.
 
-A snapshot may lie beside the log, ``snapshot.json``: what follows from the log, but not at little
-cost. It names the log by the SHA-256 of ``run.json``, and is not read with another one. Programs
+The file may also hold a snapshot, ``snapshot.json``: state that is expensive to compute from the
+log. It names the log by the SHA-256 of ``run.json``, and is not read with another one. Programs
 that write files can leave it out.
 """
 

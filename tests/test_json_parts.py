@@ -103,9 +103,9 @@ def test_many_values_take_about_the_memory_of_their_text(monkeypatch):
     [
         ('{"events": [' + "0," * 40 + "0]}", "more than 30 items"),
         ('{"events": [0, ["' + "x" * 90 + '"]]}', "item 1 .* more than 80 characters"),
-        ('{"notes": [' + "0," * 40 + "0]}", "beside its long list"),
-        ('{"notes": [' + "[]," * 40 + "0]}", "beside its long list"),
-        ('{"a": [' + "0," * 20 + '0], "b": [' + "0," * 20 + "0]}", "beside its long list"),
+        ('{"notes": [' + "0," * 40 + "0]}", "apart from its long list"),
+        ('{"notes": [' + "[]," * 40 + "0]}", "apart from its long list"),
+        ('{"a": [' + "0," * 20 + '0], "b": [' + "0," * 20 + "0]}", "apart from its long list"),
     ],
 )
 @pytest.mark.usefixtures("in_parts")

@@ -3,7 +3,7 @@ The best district, from averages of counties
 ============================================
 
 In which of 80 districts are most people vaccinated? Surveys are only made by county and by health
-region; each reports the number of people asked and the number of those vaccinated. Counties and
+region; each reports how many people were asked, and how many of them were vaccinated. Counties and
 health regions overlap in different ways, so their averages together have information about every
 district, see :doc:`/user_guide/targets`.
 """

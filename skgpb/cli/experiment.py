@@ -262,7 +262,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     asked = [entry["query"] for entry in queries]
     others = [str(entry["query"]) for entry in pending if entry["query"] not in asked]
     if others:
-        lines.append(f"pending beside: {', '.join(others)}")
+        lines.append(f"also pending: {', '.join(others)}")
     number = f" --query {asked[0]}" if len(pending) > 1 else ""
     lines.append(f"then: python -m skgpb tell {arguments.run_file} ANSWER{number}")
     return {"queries": queries, "pending": pending}, lines

@@ -319,7 +319,7 @@ class Quantile(Axis):
 
 
 class IntegerQuantile(Quantile, SeparateAxis):
-    """A distribution of integers, each of which has as much of the axis as it is probable."""
+    """A distribution of integers. Each has a share of the axis equal to its probability."""
 
     def __init__(self, name: str, distribution: Any) -> None:
         super().__init__(name, distribution)

@@ -117,7 +117,7 @@ def _report(table: TableFile, outside: list[CellError], n_rows: int, skipped: bo
 
 
 def _named(table: TableFile, outside: list[CellError], most: int) -> list[str]:
-    """Say what is wrong with rows; beyond so many, only how many there are."""
+    """Describe what is wrong with the first ``most`` rows, and count the others."""
     more = [f"and {len(outside) - most} more"] if len(outside) > most else []
     return [*(table.said(error) for error in outside[:most]), *more]
 

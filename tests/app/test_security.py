@@ -195,7 +195,7 @@ def test_compressed_tables_are_not_unpacked(path, pack, name):
 
 
 def book(sheet, size=0):
-    """An Excel file with a sheet, and so many bytes of something else."""
+    """Return an Excel file with a sheet, and ``size`` bytes of something else."""
     openpyxl = pytest.importorskip("openpyxl")
     pytest.importorskip("pandas")
     out, packed = io.BytesIO(), io.BytesIO()
