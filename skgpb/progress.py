@@ -33,7 +33,7 @@ class Progress:
     Parameters
     ----------
     name : str
-        Who runs.
+        Name of the run.
     total : float
         Number of evaluations, or their maximum cost.
     unit : str, default="query"
@@ -91,7 +91,7 @@ class Progress:
         reward : float, array-like of floats or None
             The answer; of several campaigns the sum counts.
         error : str, default=None
-            Why there is no answer.
+            Reason why there is no answer.
         """
         self._n += 1
         if reward is None:

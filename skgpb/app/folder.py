@@ -22,7 +22,7 @@ from skgpb.experiments.sides import shown
 
 # Experiments whose pages, and whose rows of the list, are kept.
 KEPT = 64
-# Names of files on every system, and of no other folder.
+# Names that are valid on every system and do not lead to another folder.
 NAME = re.compile(r"[^/\\:*?\"<>|\x00-\x1f.][^/\\:*?\"<>|\x00-\x1f]{0,100}")
 
 
@@ -57,7 +57,7 @@ class Folder:
     Parameters
     ----------
     folder : Path
-        With the experiments.
+        Folder with the experiments.
     guard : Guard
         Guard of the list and of all experiments.
     """
@@ -68,7 +68,7 @@ class Folder:
         self._row_of = lru_cache(KEPT)(self._read_row)
 
     def behind(self, own: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a WSGI application that gives to each experiment what is below its name."""
+        """Return a WSGI application that passes requests below a name to its experiment."""
 
         def application(environ: dict[str, Any], start_response: Any) -> Any:
             first, _, rest = environ["PATH_INFO"].lstrip("/").partition("/")
@@ -85,7 +85,7 @@ class Folder:
         return make_app(self._folder / name, guard=self._guard, home="/")
 
     def index(self) -> Any:
-        """The page with all experiments; a name that was typed leads to the form of a new one."""
+        """Show all experiments; a typed name leads to the form of a new one."""
         form = Form.of("begin", request.args)
         name = form.text("name").removesuffix(ENDING) + ENDING
         if not form.text("name"):
@@ -103,7 +103,7 @@ class Folder:
         return self._page("list.html", status, form=form, experiments=experiments, unread=unread)
 
     def _row(self, name: str) -> dict[str, Any] | None:
-        """Return what the list says of an experiment, None if it cannot be read."""
+        """Return the row of an experiment in the list, None if it cannot be read."""
         path = self._folder / name
         try:
             seen = hashlib.sha256(path.read_bytes()).digest(), path.stat().st_mtime_ns
@@ -112,7 +112,7 @@ class Folder:
         return self._row_of(name, *seen)
 
     def _read_row(self, name: str, digest: bytes, changed: int) -> dict[str, Any] | None:
-        """Look into a file; the digest tells what is kept from what is to be read anew."""
+        """Read a file; the digest tells whether the kept result is still valid."""
         row = experiment_in(self._folder / name)
         if row is None:
             return None
@@ -126,7 +126,7 @@ class Folder:
         return render_template(template, **common | values), status
 
     def refused(self, error: Any) -> Any:
-        """Say why a request is refused; to strangers not even what the folder is called."""
+        """Say why a request is refused; strangers do not learn the name of the folder."""
         values = {"name": "skgpb", "path": ""} if error.code == 403 else {"home": "/"}
         return self._page("problem.html", error.code, error=error.description, **values)
 

@@ -1,4 +1,4 @@
-"""Who may ask: requests of other sites are refused, and pages load nothing from elsewhere."""
+"""Access: requests from other sites are refused, and pages load nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from flask import Flask, Response, abort, request
 
-# Bytes of a form.
+# Maximum size of a form, in bytes.
 LONGEST_FORM = 1_000_000
-# Nothing from elsewhere, no scripts, no frames around the pages, and forms that only lead back.
+# Allow nothing from elsewhere, no scripts, no frames around the pages, and forms only to here.
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -30,7 +30,7 @@ class Guard:
     Attributes
     ----------
     token : str
-        In every form: pages from elsewhere cannot read it, and so cannot send forms here.
+        Secret in every form: pages from elsewhere cannot read it, and so cannot send forms here.
     """
 
     def __init__(self, hosts: Iterable[str] = ()) -> None:
@@ -38,7 +38,7 @@ class Guard:
         self._hosts = {"localhost", *hosts}
 
     def watch(self, app: Flask) -> None:
-        """Check whatever is sent to an application, and protect whatever it answers."""
+        """Check all requests to an application, and protect all its responses."""
         app.config["MAX_CONTENT_LENGTH"] = LONGEST_FORM
         app.before_request(self._check_sender)
         app.after_request(self._protect)
@@ -48,7 +48,7 @@ class Guard:
         return secrets.compare_digest(token.encode(), self.token.encode())
 
     def _check_sender(self) -> None:
-        """Refuse what another site, or a name that points here by fraud, makes a browser send."""
+        """Refuse requests from another site, or from a host name that fraudulently points here."""
         host = urlsplit(f"//{request.host}").hostname or ""
         if host not in self._hosts and not _is_address(host):
             abort(403, f"This app is not at {request.host}: open the address that it printed.")
@@ -61,7 +61,7 @@ class Guard:
                 abort(403, "This form comes from another site, and nothing was changed.")
 
     def _protect(self, response: Response) -> Response:
-        """Let browsers load nothing from elsewhere, run nothing and keep nothing."""
+        """Forbid the browser to load from elsewhere, to run scripts and to keep pages."""
         response.headers["Content-Security-Policy"] = POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "same-origin"

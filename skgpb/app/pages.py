@@ -85,7 +85,7 @@ class Stale(Exception):
     Parameters
     ----------
     message : str
-        Says how.
+        Description of the change.
     number : int, default=None
         Number of the experiment whose result can be looked at and corrected.
     """
@@ -262,7 +262,7 @@ class Pages:
         return render_template(template, **common | values), status
 
     def refused(self, error: Any) -> Any:
-        """Say why a request is refused; to strangers not even what files are called."""
+        """Say why a request is refused; strangers do not learn the names of files."""
         hidden = {"name": "skgpb", "path": "", "token": "", "home": None}
         values = hidden if error.code == 403 else {}
         return self._page("problem.html", error.code, error=error.description, **values)

@@ -1,4 +1,4 @@
-"""Tables that come with a form: pasted, or a file that may be anything."""
+"""Tables that come with a form: pasted text, or an uploaded file, which may be anything."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from flask import request
 
 from skgpb.app.forms import Form, sentence
 
-# Bytes of what is in an Excel file, and cells of the rectangle that its sheets span: a small file
-# can unpack to more than the memory holds.
+# Limits of the bytes in an Excel file and of the cells that its sheets span: a small file can
+# unpack to more than the memory holds.
 MOST_BYTES, MOST_CELLS = 20_000_000, 5_000_000
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 PLACE = re.compile(rb"""\sr=["']([A-Z]{0,3})(\d+)["']""")
@@ -25,7 +25,7 @@ LEAVE_OUT = "Mark below that such rows are left out, or change them"
 
 @contextmanager
 def table_of(form: Form) -> Iterator[Path | None]:
-    """The table that came with a form, pasted or in a file, as a file; None where there is none.
+    """Yield the table that came with a form, pasted or uploaded, as a file; None without a table.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def table_of(form: Form) -> Iterator[Path | None]:
 
 
 def check_unpacked(table: Path) -> None:
-    """Raise ValueError for a file that unpacks to too much, and for any compressed text."""
+    """Raise ValueError if a file unpacks to more than is allowed, or is a compressed text."""
     with open(table, "rb") as file:
         head = file.read(8)
     if head.startswith(PACKED):
@@ -79,7 +79,7 @@ def _check_archive(table: Path) -> None:
 
 
 def _cells(sheet: bytes) -> int:
-    """Return how many cells the rectangle has that a sheet spans."""
+    """Return the number of cells in the rectangle that a sheet spans."""
     rows = columns = 1
     for place in PLACE.finditer(sheet):
         letters, digits = place.groups()

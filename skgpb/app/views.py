@@ -149,7 +149,7 @@ class RunView:
     Parameters
     ----------
     experiment : Experiment
-        Is only read.
+        Experiment to show; it is only read.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -188,17 +188,16 @@ class RunView:
         where = ", ".join(f"{name} {value}" for name, value in settings)
         return Picture(
             "map",
-            f"The {self.outcome} that is expected for {one} and {two}, the other settings as "
-            f"recommended ({where}). Dots are experiments, each where it was in these two "
-            "settings. "
-            + ("Where it is hatched the constraints exclude it." if self.constraints else ""),
+            f"The expected {self.outcome} over {one} and {two}, with the other settings as "
+            f"recommended ({where}). Dots are experiments, at their values of these two settings. "
+            + ("Constraints exclude the hatched part." if self.constraints else ""),
             f"Expected {self.outcome} over {one} and {two}; best at {where}.",
             inches=MAP_HEIGHT,
         )
 
 
 def _replicates(group: dict[str, Any]) -> Replicates:
-    """Return results of the same settings as people read them."""
+    """Return the view of results of the same settings."""
     results = [
         (str(number), shown(answer))
         for number, answer in zip(group["queries"], group["answers"], strict=True)
@@ -235,7 +234,7 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
     if noise:
         about += (
             "; a single one varies around its average with a standard deviation of about "
-            f"{noise:.2g}. The best of many is flattered by chance, so the expected one may be "
+            f"{noise:.2g}. The best of many results is partly luck, so the expected result may be "
             "less good"
         )
     settings = [(name, shown(value)) for name, value in best["params"].items()]
@@ -244,7 +243,7 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
 
 
 def _rounded(value: float, std: float) -> str:
-    """Write an estimate with the digits that its standard deviation leaves of use."""
+    """Write an estimate with the digits that are meaningful, given its standard deviation."""
     if not 0.0 < std < math.inf:
         return shown(value)
     return f"{round(value, 1 - math.floor(math.log10(std))):.12g}"
@@ -255,17 +254,17 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
     where = ", ".join(f"{name} {value}" for name, value in best.settings)
     slices = Picture(
         "slices",
-        f"What is expected along each setting, the others as recommended ({where}). The band "
-        "holds the true average with 95 % probability; a flat line means that the setting hardly "
-        "matters there.",
+        f"The expected result along each setting, with the others as recommended ({where}). The "
+        "band contains the true average with 95 % probability. A flat line means that the setting "
+        "hardly matters there.",
         f"Expected {run.outcome} along each of {len(run.sides)} settings: best at {where}, with "
         f"{best.mean}, between {best.low} and {best.high}.",
         len(run.sides),
     )
     progress = Picture(
         "progress",
-        "How it went: each result in its order, failed and skipped experiments left out, and the "
-        "best one so far.",
+        "All results in their order, without failed and skipped experiments, and the best one so "
+        "far.",
         f"{run.label} of {n_answered} experiments in their order, and the best so far, which is "
         f"{best.answer}.",
     )
@@ -274,7 +273,7 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
         said = "; ".join(f"{each.mean} ± {each.spread}" for each in run.replicates)
         replicates = Picture(
             "replicates",
-            "Settings that were measured several times. The dots are results, the bar reaches one "
+            "Settings that were measured several times. Dots are results; the bar reaches one "
             "standard deviation to either side of their mean.",
             f"{run.label} of settings that were measured several times: {said}.",
         )

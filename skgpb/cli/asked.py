@@ -49,7 +49,7 @@ class Found:
     minimizes : bool
         Whether the lowest average was sought.
     range : (low, high)
-        Between what every average lies.
+        Range of every average.
     conditions : tuple of str
         Conditions of ``--where`` that select the searched rows of the file.
     neighbours : sequence of str

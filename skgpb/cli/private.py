@@ -137,7 +137,7 @@ class PrivateOffice:
     noises : list of float
         Standard deviation of the noise in every answer.
     limits : (low, high)
-        Between what every average lies before noise is added.
+        Range of every average before noise is added.
     """
 
     #: The same question has the same answer.

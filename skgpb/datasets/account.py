@@ -36,7 +36,7 @@ class Question(NamedTuple):
     Attributes
     ----------
     low, high : float
-        Between what values are taken to lie.
+        Range in which values are taken to lie.
     rows : bytes
         Digest of the sorted numbers of the rows.
     """

@@ -80,7 +80,7 @@ def verdict(
     Parameters
     ----------
     gap : float or None
-        By how much another setting may be better.
+        Bound on how much better another setting may be.
     n_answers, n_sides : int
     within : float or None
         Largest difference that does not matter to the user.

@@ -108,8 +108,9 @@ class BanditSearchCV(DocumentedMixin, BaseSearchCV):
         it takes to keep ``n_jobs`` workers busy, one fit each. Results depend on it, and not on
         ``n_jobs`` otherwise.
     stop : Stop or callable, default=None
-        When to end before ``n_iter``: :class:`~skgpb.Stop`, where by the engine's model no setting
-        scores more than epsilon above the best on these folds; or a function of the engine.
+        Condition to end before ``n_iter``: a function of the engine, or a :class:`~skgpb.Stop`,
+        which ends the search if by the engine's model no setting scores more than epsilon above the
+        best on these folds.
     select : {"posterior", "observed"}, default="posterior"
         Criterion for the best setting, unless ``refit`` is callable. "posterior" takes the setting
         with the largest posterior mean of the engine's model, given all scores and their noise: a
@@ -427,7 +428,7 @@ class Scores:
     space : ParameterSpace
         Space that maps points of the cube to settings.
     engine : BaseBanditOptimizer
-        Is told.
+        Optimizer that is told the scores.
     evaluate_candidates : callable
         Fits and scores a list of settings.
     n_iter : int

@@ -395,7 +395,7 @@ class SavedRuns:
         learned : sequence of dict, default=()
             Hyperparameters that it learned, in its order. Once none is left, it learns by itself.
         failures : sequence of tuples, default=()
-            When it failed to learn, each as ``(number of answers,)``.
+            Times at which it failed to learn, each as ``(number of answers,)``.
         """
         if seed is not None:
             self._replayed_seed = seed

@@ -392,10 +392,11 @@ class Runner(Loop):
             timing or on the backend. None means 1 unless in such a context, -1 as many as the
             backend has. With an executor None and -1 mean as many as it has workers.
         executor : concurrent.futures.Executor, default=None
-            Who evaluates: threads, processes or other machines, see :ref:`many-machines`. Every
-            answer is told when it arrives, and the next query asked for at once, so that no
-            worker waits for another. With one job the run is that without an executor; with
-            more it depends on the order in which answers arrive. The executor is not shut down.
+            Executor of the evaluations: threads, processes or other machines, see
+            :ref:`many-machines`. Every answer is told when it arrives, and the next query is asked
+            for at once, so that no worker waits for another. With one job the run is that without
+            an executor; with more it depends on the order in which answers arrive. The executor is
+            not shut down.
         on_error : {"record", "raise"}, default="record"
             Handling of an exception of the objective, and of a returned value that is no answer.
             "record" tells the query as failed, see :meth:`tell`, with the reason, and goes on; the
@@ -413,8 +414,8 @@ class Runner(Loop):
             a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
             any case, at level INFO, and failures as warnings.
         stop : Stop or callable, default=None
-            When enough is known, :class:`~skgpb.Stop`; or any function of the optimizer that
-            returns True where the run is to end after an answer.
+            Condition to end the run early: a :class:`~skgpb.Stop`, or any function of the
+            optimizer that returns True if the run is to end after an answer.
 
         Returns
         -------

@@ -109,7 +109,7 @@ def posterior_root(
     gp : GaussianProcess
         Tracks m functionals from number ``start`` on.
     start : int, default=0
-        The first of them.
+        Number of the first of them.
     falls : ndarray of shape (p, m), default=None
         Reductions by pending answers, as :func:`~skgpb.surrogate.pairs.pending_falls` has them.
     """

@@ -1,13 +1,13 @@
-r"""Wild answers: single ones whose noise is far larger than that of all others.
+r"""Wild answers: single answers whose error is far larger than the noise of all others.
 
-A Gaussian law of the noise makes one mistyped value count as much as any other, and the length
-scales, the noise and the units learned with it are wrong everywhere. Here the noise of an answer
-has heavy tails: where an answer is further from its prediction, given all other answers, than a
-right model lets expect, its own noise variance is taken to be the square of that error. This is one
-step of the most probable scale mixture, taken for the worst answer at a time; it is reconsidered
-whenever hyperparameters are learned.
+If noise is Gaussian, one mistyped value counts as much as any other answer, and the length scales,
+the noise and the units learned with it are wrong everywhere. Here the noise has heavy tails: if the
+difference between an answer and its prediction from all other answers is larger than a right model
+allows, its own noise variance becomes the square of this error. This is one step towards the most
+probable scale mixture, for the worst answer at a time. It is reconsidered whenever hyperparameters
+are learned.
 
-An answer that a second one about the same query confirms is never wild: the model is wrong then.
+An answer that a second answer to the same query confirms is never wild: then the model is wrong.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from skgpb.surrogate.criticism import FEWEST_LEARNED, LAST, RISK, largest_expect
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.samples import ScaledSamples
 
-# Standard deviations, of a model that was learned without it, that a wild answer is off at least:
-# functions with a jump or a narrow valley have answers that are merely surprising.
+# Least error of a wild answer, in standard deviations of a model that was learned without it.
+# Answers about a jump or a narrow valley are merely surprising.
 LEAST = 6.0
-# Deviations of all other answers that it is off at least: a kink is no mistake.
+# Least error in standard deviations of all other answers: a kink is no mistake.
 LEAST_SPREAD = 2.0
-# Factor with which an answer counts for nothing, until the model was learned without it.
+# Factor of the noise variance with which an answer counts for nothing.
 LEFT_OUT = 1e12
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Comparison of some answers with what all other answers let expect.
+    """Comparison of some answers with the prediction from all other answers.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class LeftOut:
     error : ndarray of shape (k,)
         Answer minus its expectation, given every other answer.
     deviation : ndarray of shape (k,)
-        The same in standard deviations of that prediction, the usual noise included.
+        The absolute error in standard deviations of that prediction, the usual noise included.
     confirmed : ndarray of shape (k,)
         Whether other answers about the same query agree with it.
     """
@@ -57,14 +57,14 @@ class LeftOut:
     def of(
         cls, gp: GaussianProcess, samples: ScaledSamples, noise: float, factors: dict[int, float]
     ) -> LeftOut:
-        """Compare those of unknown noise, as :func:`wild_answers` is given them."""
+        """Compare the answers of unknown noise; the arguments are those of :func:`wild_answers`."""
         posterior, n = gp.posterior, len(gp.observed)
         first, functional = max(0, n - LAST), samples.functional
         candidates = samples.unknown & (functional >= first)
         for each in samples.shared:
             candidates[each.numbers] = False  # errors in common are no mistake in one answer
         numbers = np.flatnonzero(candidates)
-        # Functionals, from the answers about all others: equations 5.10 to 5.12 of [RW2006]_.
+        # Moments of functionals from answers about all others: equations 5.10 to 5.12 of [RW2006]_.
         with one_thread_if_small(n - first):
             inverse, _ = dtrtri(posterior.factor()[first:, first:].T, lower=0)
         precision = np.einsum("ij,ij->i", inverse, inverse)
@@ -134,7 +134,7 @@ def wild_answers(
     found = LeftOut.of(gp, samples, noise, factors)
     now = np.isin(found.numbers, list(factors))
     most = largest_expected(n, risk, learned=True)
-    # One that was wild is judged by a model that was learned without it.
+    # An answer that was wild is judged by a model that was learned without it.
     suspects = ~found.confirmed & (found.deviation > np.where(now, LEAST, most))
     targets, wild, worst = gp.posterior.targets(), {}, -1
     for k in np.flatnonzero(suspects).tolist():
@@ -149,5 +149,5 @@ def wild_answers(
             worst = k
     if worst >= 0:
         wild[int(found.numbers[worst])] = LEFT_OUT
-    # Older answers than can be looked at stay what they were.
+    # Answers that are too old to be compared keep their factors.
     return wild | {s: f for s, f in factors.items() if samples.functional[s] < n - LAST}

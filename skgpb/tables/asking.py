@@ -116,11 +116,11 @@ class AskedSearch:
     box : Box
         The recommended group as a box.
     groups : list of AskedGroup
-        All that were asked for, the whole table first.
+        All groups that were asked for, the whole table first.
     model : GroupModel or None
         Learned model; None if answers were too few.
     engine : {"model", "halving"}
-        Who chose among the groups.
+        Method that chose among the groups.
     foretold : float
         Share of the variance of other answers that the model foretold.
     mean, cov : ndarray of shape (n_groups,), (n_groups, n_groups)
@@ -156,7 +156,7 @@ class _Asking:
     table : MemoryTable
         The features.
     office : Office
-        Who answers.
+        Source of the answers.
     least : int
         Fewest rows of a group.
     budget : int

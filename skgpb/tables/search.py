@@ -470,7 +470,7 @@ class Group:
     n_asked : int
         Number of queries for marginals, 0 for rows in memory.
     others : tuple of Box
-        The next best ones that it has met, at most ten, the best first.
+        At most ten of the next best boxes that it has met, the best first.
     """
 
     box: Box

@@ -59,7 +59,7 @@ class BestSubgroup(BaseEstimator):
     new_rows_interval_ : tuple of float
         Interval that contains it with 95 % probability.
     flattery_ : float
-        By how much ``average_`` is better than new rows are expected to be.
+        Expected difference between ``average_`` and the average of new rows.
     wild_rows_ : ndarray of int
         Rows whose target is so far from all others that it counted only up to a limit, the most
         extreme first.

@@ -1,4 +1,4 @@
-"""Connections to databases, and queries that are counted, translated and fail in one line.
+"""Connections to databases: queries are counted and translated, and errors fit one line.
 
 Whatever a driver says is passed on without passwords and tokens: those of the connection string,
 and those of environment variables.
@@ -30,14 +30,14 @@ except ImportError as _error:
 
 # The SQL in which queries are written.
 OURS = "duckdb"
-# Databases with a function that says what is NaN; for the others NaN equals itself.
+# Databases with a function for NaN; in the others NaN equals itself.
 KNOWS_NAN = {"pyspark", "databricks", "bigquery"}
 FILES = (".parquet", ".pq")
 # Variables of the environment, and parameters of a connection string, that are kept secret.
 _SECRET = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
-# Shorter texts are no passwords, and would be replaced in the midst of words.
+# Shorter texts are no passwords, and would also be replaced inside words.
 SHORTEST_SECRET = 6
-# The first lines of a long complaint say what it is.
+# The first lines of a long error message are enough.
 LONGEST_COMPLAINT = 300
 MOST_LISTED = 10
 # Python types of the values of an answer.
@@ -113,7 +113,7 @@ def secrets_of(url: str) -> tuple[str, ...]:
 
 
 class Queries:
-    """The queries that a connection is asked.
+    """Queries to a connection.
 
     Parameters
     ----------
@@ -196,8 +196,8 @@ class Queries:
 
         def kept() -> Any:
             if self.connection.name == OURS:
-                # Blocks of sampled rows have gaps: to work out columns for them takes twice as long
-                # as for rows that are kept first.
+                # Blocks of sampled rows have gaps: computing columns for them takes twice as long
+                # as storing the rows first.
                 flip = f'CAST(RANDOM() < 0.5 AS SMALLINT) AS "{coin}"'
                 self.connection.raw_sql(
                     f"CREATE TEMP TABLE {name} AS WITH r AS MATERIALIZED ({rows}) "
@@ -237,14 +237,14 @@ class Queries:
         return query if self.connection.name == OURS else self.written(query)
 
     def written(self, query: str) -> str:
-        """Write a query, or a condition, as it is usual in the SQL of the database."""
+        """Write a query, or a condition, in the SQL of the database."""
         tree = sqlglot.parse_one(query, read=OURS)
         if self.connection.name not in KNOWS_NAN:
             tree = tree.transform(_compared_with_nan)
         return tree.sql(self.connection.dialect)
 
     def source(self, table: Any) -> str:
-        """Write an expression of ibis for the place after FROM, in the SQL of DuckDB."""
+        """Write an expression of ibis to follow FROM, in the SQL of DuckDB."""
         query = sqlglot.parse_one(self.connection.compile(table), read=self.connection.dialect)
         return f"({query.sql(OURS)}) AS t"
 
@@ -271,7 +271,7 @@ class Queries:
     def sample(self, table: Any, n_rows: int, n: int, seed: int) -> Any:
         """Return a sample of about ``n_rows`` of the n rows of a table, as an expression.
 
-        They come in blocks where the database can do that, and a block holds a small part of them.
+        If the database can sample blocks of rows, the sample consists of many small blocks.
         """
         method: Any = "block" if n_rows >= FEWEST_IN_BLOCKS else "row"
         try:
@@ -293,17 +293,17 @@ def said(error: Exception, secrets: Sequence[str]) -> str:
     text = str(error).strip() or type(error).__name__
     for secret in secrets:
         text = text.replace(secret, "***")
-    # sqlglot underlines by codes for terminals.
+    # sqlglot underlines with terminal codes.
     text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", text).split())
     return text if len(text) <= LONGEST_COMPLAINT else text[:LONGEST_COMPLAINT] + " ..."
 
 
 def _connected(url: str) -> Any:
-    """Connect to what a connection string names."""
+    """Connect to the database of a connection string."""
     scheme, rest = url.split("://", 1)
     if scheme != OURS or not rest.partition("?")[0]:
         return ibis.connect(url)
-    # As for SQLAlchemy: what follows the third slash is the name.
+    # As in SQLAlchemy, the name follows the third slash.
     name, mark, parameters = rest.removeprefix("/").partition("?")
     if not Path(name).exists():
         raise DatabaseError(f"cannot open {shown(url)}: there is no file {name}")
@@ -352,7 +352,7 @@ def _is_file(name: str) -> bool:
 
 
 def _parquet(connection: Any, name: str) -> Any:
-    """Return Parquet files as a table; they are read when they are asked for, block by block."""
+    """Return Parquet files as a table, which is read block by block on demand."""
     path = Path(name)
     pattern = str(path / "**" / "*.parquet") if path.is_dir() else name
     if not path.is_file() and not glob.glob(pattern, recursive=True):

@@ -52,7 +52,7 @@ def quantiles_of(
     Parameters
     ----------
     queries : Queries
-        By whom they are asked.
+        Connection that answers them.
     rows : ibis.expr.types.Table
         The columns.
     names : sequence of str

@@ -215,7 +215,7 @@ class _Search:
         means : list of float
             Averages of all such rows.
         n_choices : int
-            Among how many boxes these rows had a part in choosing.
+            Number of boxes that these rows helped to choose from.
         wider : float
             Factor of the standard error.
         rows : IbisTable
