@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 def main() -> int:
     """Run the command that the process was given; return its exit status."""
-    # Nothing is at stake while modules load: an interrupt ends the process without a word.
+    # While modules load nothing can be lost: an interrupt ends the process silently.
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -13,7 +13,7 @@ INSIDE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Interrupted(BaseException):
-    """As Ctrl-C has it: no handler of errors takes it for one."""
+    """An interrupt like Ctrl-C: no handler of errors catches it."""
 
 
 def lines_of(call: Callable[[], Any]) -> int:

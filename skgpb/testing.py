@@ -44,7 +44,7 @@ BAD_QUERIES: list[Any] = [
     np.zeros((2, 2, 2)), [np.inf], [[1e300]], np.array(["0"]), np.array([None, None]),
 ]  # fmt: skip
 
-#: By how much numbers of a run may differ that a file holds.
+#: Largest difference between numbers of a run and of the same run in a file.
 ROUNDING = 1e-8
 
 

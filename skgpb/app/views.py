@@ -156,7 +156,7 @@ class RunView:
         status, entries = experiment.status(), experiment.history()
         self.title: str = status["title"] or experiment.path.name
         self.outcome: str = outcome_of(status)
-        #: The same at the head of a field.
+        #: Label of a field for it, with a capital letter.
         self.label: str = self.outcome[:1].upper() + self.outcome[1:]
         extreme = "largest" if status["goal"] == "maximize" else "smallest"
         self.aim: str = f"Looking for the {extreme} {status['answer'] or 'result'}"

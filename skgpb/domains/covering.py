@@ -319,7 +319,7 @@ class EuclideanCovering(Covering):
     def _uncovered_after(self, ball: int) -> np.ndarray | None:
         d, centers, radii = self.n_features, self._centers[: self._n], self.radii
         center, before = centers[ball], 2.0 * radii[ball]
-        # Whatever lost its cover lies in the old ball, and only balls that meet it can help.
+        # Points that lost their cover lie in the old ball, and only balls that meet it can help.
         gap = np.linalg.norm(centers - center, axis=1) - radii - before
         near = np.flatnonzero(gap < 2.0 * CLEARANCE_TIE)
         # Large balls first: they settle most cells.

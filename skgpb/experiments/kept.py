@@ -40,7 +40,7 @@ class KeptRun:
     """
 
     path: Path
-    # Who may read, change and write here; other processes are kept out by a FileLock.
+    # Lock of the threads of this process; a FileLock keeps out other processes.
     _threads: RLock
     # Version of the file that the following was read from, None if it has to be read again.
     _seen: bytes | None

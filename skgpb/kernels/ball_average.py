@@ -108,6 +108,6 @@ class BallAverage(CellKernel):
             yield slice(start, min(start + step, len(boxes)))
 
     def _counts(self, d: int) -> tuple[int, ...]:
-        # As many in all: what a pair costs.
+        # Their product is the number of points, which the cost of a pair depends on.
         n = self._n_context(d)
         return (1,) * n + (len(unit_ball(d - n)),) + (1,) * (d - n - 1)

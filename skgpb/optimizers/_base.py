@@ -416,7 +416,7 @@ class BaseBanditOptimizer(
             evaluated = {each: None for each, until in pending.items() if until is None}
             if len(evaluated) == len(pending):
                 raise
-            # Nothing else is left than what has failed.
+            # Only failed queries are left.
             self._pending = evaluated
             try:
                 query = choose(*arguments)

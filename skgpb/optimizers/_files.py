@@ -453,7 +453,7 @@ class SavedRuns:
             self._resolve(query)
         except ValueError:
             return True
-        if self._pending.get(query) is not None:  # nothing else was left than what had failed
+        if self._pending.get(query) is not None:  # only failed queries were left
             self._pending = {each: None for each, until in self._pending.items() if until is None}
         self._asked.append(query)
         self._pending[query] = None

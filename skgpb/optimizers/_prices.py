@@ -165,7 +165,7 @@ class Prices:
         elif isinstance(queries, BoxCandidates):
             kind = 0
         elif isinstance(query, Arm) and query.index >= 0:
-            kind = query.index  # whatever its context
+            kind = query.index  # in any context
         else:
             kind = queries.slot_of(query)
         return float(numbers[kind]) if kind >= 0 else None

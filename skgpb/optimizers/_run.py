@@ -324,7 +324,7 @@ class Loop(FollowedRuns):
             except AllPendingError:
                 if not (workers.out or others):
                     raise
-                return []  # all that may be asked is being evaluated: an answer has to come first
+                return []  # every possible query is pending: an answer has to come first
         mine.queries.update(dict.fromkeys(due, len(self._log)))
         return due
 

@@ -1,4 +1,4 @@
-"""Who evaluates the queries of a run: jobs of joblib in batches, or the workers of an executor."""
+"""Evaluation of the queries of a run: joblib in batches, or the workers of an executor."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ class IDSOptimizer(Search):
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
         """Return minus the logarithm of the information ratio of asking each query."""
-        # Nothing may be at stake at this confidence: the rival is asked about all the same.
+        # The gap may be 0 at this confidence: the rival is asked about all the same.
         gap = self._rival(posterior)[2] or 1.0
         return -log_information_ratio(gap, self.information_gain(posterior))
 

@@ -120,7 +120,7 @@ class GaussianProcess:
         # Covariances of the noise of answers that came together.
         self.shared: list[SharedNoise] = []
         self._position: dict[bytes, int] = {}
-        # The same for tracked functionals that were observed as such, by their slots.
+        # Numbers of tracked functionals that were observed as such, by their slots.
         self._number_at: dict[int, int] = {}
         self.evaluate_afresh()
 

@@ -73,7 +73,7 @@ class PairCovariances:
         if self.known is None:
             return
         if slot < 0 or noise == 0.0:
-            # Nothing that the matrix knows, or perhaps with jitter: compute it again.
+            # The functional is not in the matrix, or there may be jitter: compute the matrix again.
             self.known = None
             return
         downdate(self.known, slot, self._noise(slot, noise))
@@ -164,7 +164,7 @@ class QueryTargetCovariances:
         -1 stands for any other. ``noise`` is its noise variance in the user's units. O(m t + m^2).
         """
         if self.known is None or slot < 0 or noise == 0.0:
-            # Nothing that the matrix knows, or perhaps with jitter: compute it again.
+            # The functional is not in the matrix, or there may be jitter: compute the matrix again.
             self.known = None
             return
         gp, n = self.gp, self.n_first

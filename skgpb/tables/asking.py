@@ -58,7 +58,7 @@ MOST_ROWS = 100_000
 
 
 class Office(Protocol):
-    """Who answers for groups of rows.
+    """Source of answers about groups of rows.
 
     Attributes
     ----------
@@ -376,7 +376,7 @@ class _Asking:
                     if enough(self, left):
                         return True
             if not asked:
-                break  # nothing is left to be told
+                break  # no group can be asked
             floor = self.floor
             left = [group for group in left if group.answers]
             left.sort(key=lambda group: -group.pooled(floor)[0])
