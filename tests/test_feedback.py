@@ -93,8 +93,8 @@ def test_reports_are_proportions_and_rates_with_intervals():
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
-    # Of an answer alone; exact sums. Counts are discrete, and an interval that is always the same
-    # width in the angle holds p with 90 to 100 % where 95 is said, as long as both are expected.
+    # Intervals of a single answer, by exact sums. Counts are discrete, and an interval of constant
+    # width in the angle contains p with 90 to 100 % where 95 is said, as long as both are expected.
     n, p = 60, np.linspace(0.05, 0.95, 91)
     k = np.arange(n + 1)
     reward, alpha = from_counts(k, n)

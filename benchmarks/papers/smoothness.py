@@ -36,7 +36,7 @@ from skgpb.problems import gpoo_function
 
 TIMES = (20, 40, 80)
 NOISE = 0.1
-LENGTH_SCALES = {1: 0.05, 2: 0.15}  # those of the fresh draws, by dimension
+LENGTH_SCALES = {1: 0.05, 2: 0.15}  # length scales of the fresh draws, by dimension
 C14, BEFORE = {"diameter": (14.0, 0.5)}, {"expansion": "before"}
 
 #: label -> class, its parameters and those of ``recommend``
