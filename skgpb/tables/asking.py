@@ -297,9 +297,10 @@ class _Asking:
         target = standardized(foretold)
         found, sides = search_rows(table, target, least), table.sides()
 
-        def marginals(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def marginals(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             sides.start(target, inside)
-            return sides.marginals
+            counts, totals = sides.marginals
+            return counts, totals, counts
 
         boxes: list[AskedGroup] = []
         seen: set[bytes] = set()

@@ -20,6 +20,10 @@ distance shrinks the average of the box towards the average of the table. The re
 box with the highest shrunken average among all that were met, without the ends that it does not
 need.
 
+The standard error of the average of n rows is that of n independent rows. Where a table says that
+the error of an answer is larger, because the rows come from few sampled blocks or because noise was
+added, it is that one. Sides, evidence and ends are then judged by it.
+
 References
 ----------
 .. [FriedmanFisher1999] J. H. Friedman and N. I. Fisher, "Bump hunting in high-dimensional data",
@@ -62,7 +66,8 @@ MOST_MOVES, MOST_STEPS = 50, 80
 MOST_OTHERS = 10
 
 
-Marginals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+# Counts, sums and the variances of these sums, in squared standard deviations of the target.
+Marginals = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class Walk(Protocol):
@@ -126,14 +131,20 @@ class Found:
     believed: np.ndarray
 
     @classmethod
-    def of(cls, trails: Sequence[Trail], shape: Shape, n_rows: float) -> Found:
-        """Judge what walks have met."""
+    def of(
+        cls,
+        trails: Sequence[Trail],
+        shape: Shape,
+        n_rows: float,
+        inflation: np.ndarray | float = 1.0,
+    ) -> Found:
+        """Judge what walks have met; the squared errors are so many times those of rows."""
         n = np.concatenate([trail.n for trail in trails])
         mean = np.concatenate([trail.mean for trail in trails])
         inside = np.concatenate([trail.inside for trail in trails])
         part = n < n_rows
         # Variance is that of rows drawn without replacement.
-        rest = np.where(part, 1.0 - n / n_rows, 1.0)
+        rest = np.where(part, 1.0 - n / n_rows, 1.0) * inflation
         squared = np.where(part, np.maximum(mean, 0.0) ** 2 * n / rest, 0.0)
         evidence = np.where(part, squared - COST_OF_END * ends_of(inside, shape), 0.0)
         share = np.clip(evidence / np.maximum(squared, 1e-300), 0.0, 1.0)
@@ -302,9 +313,10 @@ def recommend(table: MemoryTable, target: np.ndarray, found: Found) -> np.ndarra
     """Return the best box of a search without the ends that it does not need, shape (size,)."""
     sides = table.sides()
 
-    def ask(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def ask(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         sides.start(target, inside)
-        return sides.marginals
+        counts, totals = sides.marginals
+        return counts, totals, counts
 
     return simplified(found.inside[found.best], table.shape, ask)
 
@@ -318,7 +330,7 @@ def simplified(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
         The box.
     shape : Shape
     ask : callable
-        Returns counts and sums of a box, of each feature without its own side.
+        Returns counts, sums and variances of sums of a box, of each feature without its own side.
 
     Returns
     -------
@@ -327,13 +339,14 @@ def simplified(inside: np.ndarray, shape: Shape, ask: Marginals) -> np.ndarray:
     inside = inside.copy()
     first = slice(0, shape.offsets[1])
     while True:
-        counts, totals = ask(inside)
+        counts, totals, errors = ask(inside)
         within = inside[first] == 1
         mean = totals[first][within].sum() / max(counts[first][within].sum(), 1.0)
         worst, dropped = NEEDED, None
         for beyond in _beyond(inside, shape):
             n = counts[beyond].sum()
-            less = (mean - totals[beyond].sum() / n) * np.sqrt(n) if n else -np.inf
+            gap = mean - totals[beyond].sum() / max(n, 1.0)
+            less = gap * n / np.sqrt(errors[beyond].sum()) if n else -np.inf
             if less < worst:
                 worst, dropped = less, beyond
         if dropped is None:
@@ -363,13 +376,20 @@ class AskedSides:
     Parameters
     ----------
     table : Table
-        The table to ask. Only counts and averages are used.
+        The table to ask. Only counts, averages and their errors are used.
     sign : {1.0, -1.0}, default=1.0
         -1.0 where low averages are sought.
     start : Box, default=None
         The first one; None for all rows.
     max_calls : int, default=None
         Calls of ``table.marginals`` after which no side moves any more.
+
+    Attributes
+    ----------
+    inexact : bool
+        Whether the answers of the table have errors.
+    n_asked : int
+        Calls of ``table.marginals`` so far.
     """
 
     def __init__(
@@ -385,11 +405,24 @@ class AskedSides:
         self.n_asked: int = 0
         self.box: np.ndarray = self.shape.inside(start or Box())
         whole = table.totals([Box()])
+        self.inexact: bool = whole.noise is not None
         self._centre = float(whole.mean[0])
         self._scale = sign * (float(whole.variance[0]) ** 0.5 or 1.0)
-        self._counts, self._totals = self.ask(self.box)
+        self._counts, self._totals, self._errors = self.ask(self.box)
 
-    def ask(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def inflation(self, moments: Moments) -> np.ndarray:
+        """Return squared errors of averages as multiples of those of independent rows, at least 1.
+
+        Parameters
+        ----------
+        moments : Moments
+            An answer of the table.
+        """
+        if moments.noise is None:
+            return np.ones(len(moments.n))
+        return np.maximum(moments.n * moments.noise / self._scale**2, 1.0)
+
+    def ask(self, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Marginals of each feature without its own side: one call."""
         self.n_asked += 1
         box = self.shape.box(inside)
@@ -402,7 +435,8 @@ class AskedSides:
             found.update(answer)
         n = np.concatenate([np.asarray(found[name].n, dtype=np.float64) for name in names])
         mean = np.concatenate([found[name].mean for name in names])
-        return n, n * (mean - self._centre) / self._scale
+        errors = n * np.concatenate([self.inflation(found[name]) for name in names])
+        return n, n * (mean - self._centre) / self._scale, errors
 
     @property
     def count(self) -> float:
@@ -422,17 +456,20 @@ class AskedSides:
                 shape.offsets, shape.n_values, shape.ordered, self._counts, self._totals,
                 self.box, price, penalty, least,
             )  # fmt: skip
+            # A side has to gain more where what it keeps out is known less well.
+            gains = gains - penalty * (self._doubt(sides) - self._doubt(self.box))
             better = np.flatnonzero(gains > LEAST_GAIN)
             if not len(better):
                 break
-            before = self.box, self._counts, self._totals, self._worth(price, penalty)
+            before = self.box, self._counts, self._totals, self._errors
+            worth_before = self._worth(price, penalty)
             self._move(better, sides)
             best = better[gains[better].argmax()]
             worth = self._worth(price, penalty)
             if len(better) > 1 and not (
-                self.count >= least and worth >= before[-1] + 0.99 * gains[best]
+                self.count >= least and worth >= worth_before + 0.99 * gains[best]
             ):
-                self.box, self._counts, self._totals, _ = before
+                self.box, self._counts, self._totals, self._errors = before
                 if self.n_asked >= self.max_calls:
                     break
                 self._move(np.array([best]), sides)
@@ -444,12 +481,21 @@ class AskedSides:
         for j in features:
             part = slice(self.shape.offsets[j], self.shape.offsets[j + 1])
             inside[part] = sides[part]
-        self._counts, self._totals = self.ask(inside)
+        self._counts, self._totals, self._errors = self.ask(inside)
         self.box = inside
+
+    def _doubt(self, inside: np.ndarray) -> np.ndarray:
+        """Errors of what each side keeps out, beyond those of as many independent rows."""
+        first = self.shape.offsets[:-1]
+        out = [
+            np.add.reduceat(np.where(inside, 0.0, each), first)
+            for each in (self._errors, self._counts)
+        ]
+        return np.sqrt(out[0]) - np.sqrt(out[1])
 
     def _worth(self, price: float, penalty: float) -> float:
         """Objective of :meth:`climb`."""
-        out = np.add.reduceat(np.where(self.box, 0.0, self._counts), self.shape.offsets[:-1])
+        out = np.add.reduceat(np.where(self.box, 0.0, self._errors), self.shape.offsets[:-1])
         return self.total - price * self.count - penalty * float(np.sqrt(out).sum())
 
 
@@ -536,7 +582,10 @@ def find_group(
             raise ValueError(f"start has {sides.count:g} rows, fewer than min_rows={min_rows}")
         price = 0.0 if start is None else 0.5 * sides.total / sides.count
         trail = follow(sides, min_rows, max(price, 0.0), step=ASKED_STEP)
-        found = Found.of([trail], shape, table.n_rows)
+        inflation: np.ndarray | float = 1.0
+        if sides.inexact:
+            inflation = sides.inflation(table.totals([shape.box(each) for each in trail.inside]))
+        found = Found.of([trail], shape, table.n_rows, inflation)
         inside = found.inside[found.best]
         if sides.n_asked < sides.max_calls:
             inside = simplified(inside, shape, sides.ask)

@@ -258,6 +258,93 @@ def test_a_sample_stays_in_the_database_and_is_a_table_of_its_own(parquet):
     assert table.kept().n_rows == n
 
 
+def in_blocks(n_blocks, seed=0):
+    """Return a table of DuckDB: the target depends on the block of a row, on its day and on x."""
+    rng = np.random.default_rng(seed)
+    n = 2048 * n_blocks
+    block = np.arange(n) // 2048
+    x, s = rng.random(n), rng.choice(["a", "b", "c"], n)
+    y = rng.normal(size=n) + 0.5 * rng.normal(size=n_blocks)[block] + block / n_blocks
+    rows = pa.table({"day": np.arange(n), "x": x, "s": s, "y": y + 2.0 * (x > 0.9)})
+    connection = ibis.duckdb.connect()
+    connection.con.register("rows", rows)
+    connection.raw_sql("CREATE TABLE sales AS SELECT * FROM rows")
+    connection.raw_sql("CREATE VIEW seen AS SELECT * FROM sales")
+    return connection
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "n_rows"), [("sales", 120_000), ("seen", 20_000)])
+def test_averages_of_a_sample_vary_as_much_as_they_say(name, n_rows):
+    table = IbisTable(in_blocks(500).table(name), ["day", "x", "s"], "y")
+    days, some = table.levels[:2]
+    boxes = [Box(), some.box(0, 10), some.box(40, 128), days.box(20, 70)]
+    exact, by_level = table.totals(boxes), table.marginals(boxes[:1])[0]
+    assert exact.noise is None and by_level["s"].noise is None
+    found, said = [], []
+    n_draws = 200
+    last = None
+    # DuckDB draws nearly the same blocks for seeds that are near each other.
+    for seed in np.random.default_rng(1).integers(1, 2**31, n_draws).tolist():
+        if last is not None:
+            table._table.get_backend().raw_sql(f"DROP TABLE {last}")
+        few = table.kept(n_rows, seed)
+        last = few._table.get_name()
+        answers = [
+            few.totals(boxes),
+            few.marginals(boxes[:1])[0]["s"],
+            few.halves()[0].totals(boxes),
+        ]
+        found.append(np.concatenate([each.mean for each in answers]))
+        said.append(np.concatenate([each.noise for each in answers]))
+    expected = np.concatenate([exact.mean, by_level["s"].mean, exact.mean])
+    variance, said = np.var(found, axis=0, ddof=1), np.mean(said, axis=0)
+    # Four standard errors: of a variance from so many draws, and of the averages.
+    assert np.abs(variance / said - 1.0).max() < 4.0 * math.sqrt(2.0 / (n_draws - 1))
+    far = np.abs(np.mean(found, axis=0) - expected) / np.sqrt(variance / n_draws)
+    assert far.max() < 4.0
+    # Rows of a block are alike: as independent rows they would seem to vary far less.
+    rowwise = few.totals(boxes).variance / few.totals(boxes).n
+    assert (said[0] > 20.0 * rowwise[0]) == (name == "sales")
+
+
+def test_the_variance_of_sampled_blocks_is_that_between_their_parts():
+    connection = in_blocks(400)
+    table = IbisTable(connection.table("sales"), ["x", "s"], "y")
+    few = table.kept(150_000, 3)
+    box = table.levels[0].box(100, 110)
+    rows = few._table.to_pandas()
+    part, block = rows["part of the blocks"], rows["block of the row"]
+    assert (rows.groupby("block of the row").size() == 2048).all()
+    assert part.groupby(block).nunique().max() == 1
+    assert 40 <= part.nunique() <= 64 and set(rows["half of the rows"]) == {0, 1}
+    share = 1.0 - len(rows) / table.n_rows
+    inside = rows["level of x"].between(100, 109)
+    answer = few.totals([box, Box()])
+    for i, some in enumerate((rows[inside], rows)):
+        mean, k = some["y"].mean(), some["part of the blocks"].nunique()
+        apart = (some["y"] - mean).groupby(some["part of the blocks"]).sum() / len(some)
+        assert answer.mean[i] == pytest.approx(mean, rel=1e-12)
+        expected = share * k / (k - 1) * (apart**2).sum()
+        assert answer.noise[i] == pytest.approx(expected, rel=1e-9)
+
+
+def test_rows_of_a_single_block_or_single_rows_do_not_tell_how_far_they_vary():
+    connection = in_blocks(400)
+    for name, n_rows in (("sales", 150_000), ("seen", 500)):
+        table = IbisTable(connection.table(name), ["day"], "y", n_bins=1000)
+        few = table.kept(n_rows, 3)
+        rows = few._table.to_pandas()
+        unit = rows["part of the blocks"] if name == "sales" else rows.index.to_series()
+        answer = few.marginals([Box()])[0]["day"]
+        units = unit.groupby(rows["level of day"]).nunique()
+        single = units.index[units == 1]
+        assert len(single) > 10
+        every = (1.0 - few.n_rows / table.n_rows) * few.totals([Box()]).variance[0]
+        assert answer.noise[single] == pytest.approx(every, rel=1e-9)
+        assert (answer.noise[units.index[units > 1]] > 0.0).all()
+
+
 @pytest.mark.parametrize("n_inside", [1, 3, 5, 6])
 def test_a_kept_table_is_asked_for_few_and_for_many_categories(parquet, n_inside):
     rng = np.random.default_rng(1)

@@ -21,8 +21,15 @@ from postgresql import server  # noqa: E402
 
 from skgpb.cli import main  # noqa: E402
 from skgpb.exceptions import DatabaseError  # noqa: E402
-from skgpb.integrations.ibis import IbisTable, connect, find_in_database, search  # noqa: E402
+from skgpb.integrations.ibis import (  # noqa: E402
+    IbisTable,
+    connect,
+    connection,
+    find_in_database,
+    search,
+)
 from skgpb.integrations.ibis.connection import Queries  # noqa: E402
+from skgpb.tables import Box  # noqa: E402
 
 FEATURES = ["x1", "x2", "Shop", "day", "open"]
 PASSWORD = "s3cr3t/+ %40word"
@@ -84,14 +91,12 @@ def postgres(rows):
         pyarrow.csv.write_csv(pq.read_table(rows), text)
         with psycopg.connect(
             host="127.0.0.1", port=port, user="skgpb", password=PASSWORD, dbname="postgres"
-        ) as connection:
-            connection.execute(
+        ) as client:
+            client.execute(
                 "CREATE TABLE sales (x1 double precision, x2 double precision, "
                 '"Shop" text, day date, open boolean, y double precision)'
             )
-            with connection.cursor().copy(
-                "COPY sales FROM STDIN WITH (FORMAT csv, HEADER)"
-            ) as copy:
+            with client.cursor().copy("COPY sales FROM STDIN WITH (FORMAT csv, HEADER)") as copy:
                 copy.write(text.getvalue().to_pybytes())
         yield port
 
@@ -106,21 +111,52 @@ def test_postgresql_finds_the_same_group(postgres, expected):
     same(group, expected)
     with psycopg.connect(
         host="127.0.0.1", port=postgres, user="skgpb", password=PASSWORD, dbname="postgres"
-    ) as connection:
+    ) as client:
         query = f"SELECT COUNT(*), AVG(y) FROM sales WHERE {group.where}"
-        n, mean = connection.execute(query).fetchone()
+        n, mean = client.execute(query).fetchone()
     assert n == group.n
     assert mean == pytest.approx(group.mean, rel=1e-13)
 
 
-def test_postgresql_finds_a_group_on_a_sample(postgres, expected, monkeypatch):
+@pytest.mark.parametrize("blocks", [False, True])
+def test_postgresql_finds_a_group_on_a_sample(postgres, expected, monkeypatch, blocks):
     monkeypatch.setattr(search, "SMALLEST", 10_000)
+    if blocks:
+        monkeypatch.setattr(connection, "FEWEST_IN_BLOCKS", 1000)
     group = group_of(connect(address(postgres), "sales"))
     assert 10_000 < group.n_sample < 20_000
     assert set(group.box) >= {"x1", "Shop", "day"}
     assert group.n >= 1000
     assert group.mean > 0.95 * expected.mean
     assert group.verdict == "real"
+
+
+def test_postgresql_tells_the_blocks_of_tables_and_draws_rows_of_views(postgres, monkeypatch):
+    psycopg = pytest.importorskip("psycopg")
+    monkeypatch.setattr(connection, "FEWEST_IN_BLOCKS", 1000)
+    with psycopg.connect(
+        host="127.0.0.1", port=postgres, user="skgpb", password=PASSWORD, dbname="postgres"
+    ) as client:
+        client.execute("CREATE VIEW seen AS SELECT * FROM sales")
+    for name in ("sales", "seen"):
+        table = IbisTable(connect(address(postgres), name), ["x1", "Shop"], "y")
+        few = table.kept(10_000, 1)
+        assert abs(few.n_rows - 10_000) < 3000
+        rows = few._table.to_pandas()
+        k, mean = len(rows), rows["y"].mean()
+        apart = rows["y"] - mean
+        if name == "sales":
+            assert rows["block of the row"].nunique() > 64
+            part = rows["part of the blocks"]
+            k = part.nunique()
+            assert 30 < k <= 64
+            apart = apart.groupby(part).sum()
+        noise = few.totals([Box()]).noise[0]
+        expected = (apart**2).sum() / len(rows) ** 2 * k / (k - 1) * (1 - len(rows) / table.n_rows)
+        assert noise == pytest.approx(expected, rel=1e-6)
+        # The order of rows tells nothing, so that blocks vary as rows do: five standard errors.
+        rowwise = rows["y"].var() / len(rows) * (1 - len(rows) / table.n_rows)
+        assert noise / rowwise == pytest.approx(1.0, abs=5 * (2 / (k - 1)) ** 0.5)
 
 
 def refused(capsys, *arguments):

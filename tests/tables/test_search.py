@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from skgpb.tables import Box, Interval, MemoryTable, find_group
-from skgpb.tables.search import AskedSides, Found, Trail, ends_of, search_rows, standardized
+from skgpb.tables.search import AskedSides, Found, Trail, ends_of, follow, search_rows, standardized
 
 
 class Asked:
@@ -22,6 +24,35 @@ class Asked:
     def marginals(self, boxes, features=None):
         self.asked.append(list(boxes))
         return self._table.marginals(boxes, features)
+
+
+class FromBlocks(Asked):
+    """A table that also says how far its averages vary between blocks of 50 rows."""
+
+    def __init__(self, table, y):
+        super().__init__(table)
+        self._y, self._block = y, np.arange(len(y)) // 50
+
+    def _with_noise(self, box, moments):
+        rows = self._table.rows(box)
+        apart = np.bincount(self._block[rows], (self._y - moments.mean[0])[rows])
+        return float(np.sum(apart**2)) / max(moments.n[0], 1) ** 2
+
+    def totals(self, boxes):
+        moments = super().totals(boxes)
+        each = [(box, self._table.totals([box])) for box in boxes]
+        return replace(moments, noise=np.array([self._with_noise(*pair) for pair in each]))
+
+    def marginals(self, boxes, features=None):
+        answers = super().marginals(boxes, features)
+        for box, answer in zip(boxes, answers, strict=True):
+            for name, moments in answer.items():
+                levels = next(each for each in self.levels if each.name == name)
+                sides = [levels.box(i, i + 1)[name] for i in range(levels.n_levels)]
+                kept = tuple(side for side in box.sides if side[0] != name)
+                inside = [Box((*kept, (name, side))) for side in sides]
+                answer[name] = replace(moments, noise=self.totals(inside).noise)
+        return answers
 
 
 def planted(seed=0, n=3000, d=4, high=1.5):
@@ -118,6 +149,29 @@ def test_asked_sides_know_what_moving_sides_count():
         assert asked.total == pytest.approx(sides.total)
         # No side that moves on its own gains any more.
         assert sides.climb(price, 0.5, 20.0, 50) == 0
+
+
+def test_differences_within_the_error_of_blocks_do_not_decide():
+    n_blocks, chosen = 40, {Asked: 0, FromBlocks: 0}
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        # Rows of a block have the same site and an average of their own; x tells nothing.
+        site, x = np.repeat(rng.random(n_blocks), 50), rng.random(50 * n_blocks)
+        y = np.repeat(rng.normal(size=n_blocks), 50) + rng.normal(size=50 * n_blocks)
+        table = MemoryTable(np.column_stack([site, x]), y, n_bins=8)
+        for wrapped in (Asked(table), FromBlocks(table, y)):
+            sides = AskedSides(wrapped)
+            trail = follow(sides, 100, step=0.3)
+            inflation = 1.0
+            if sides.inexact:
+                inflation = sides.inflation(
+                    wrapped.totals([sides.shape.box(each) for each in trail.inside])
+                )
+            found = Found.of([trail], sides.shape, table.n_rows, inflation)
+            # With two ends, the average is 4.2 standard errors above that of the table.
+            chosen[type(wrapped)] += found.most_evidence > 10.0
+    assert chosen[Asked] == 10
+    assert chosen[FromBlocks] <= 1
 
 
 def test_one_step_asks_the_table_once():

@@ -23,6 +23,7 @@ try:
     import sqlglot
     import sqlglot.expressions as exp
     from ibis.common.exceptions import TableNotFound, UnsupportedOperationError
+    from ibis.expr.operations import DatabaseTable
 except ImportError as _error:
     raise ImportError(
         "skgpb.integrations.ibis needs ibis, which is not installed: pip install skgpb[sql]"
@@ -44,6 +45,11 @@ MOST_LISTED = 10
 AS: dict[str, Callable[[Any], Any]] = {"int64": int, "float64": float, "string": str}
 # DuckDB has blocks of some thousand rows.
 FEWEST_IN_BLOCKS = 100_000
+# Number of the block of a row, by databases whose tables tell it, in the SQL of DuckDB.
+BLOCK_OF = {
+    OURS: "rowid // 2048",
+    "postgres": "CAST(SPLIT_PART(SUBSTRING(CAST(ctid AS TEXT), 2), ',', 1) AS BIGINT)",
+}
 
 
 def connect(url: str, table: str | None = None) -> Any:
@@ -174,7 +180,7 @@ class Queries:
         return self._answer(lambda: expression.to_pyarrow().to_pydict())
 
     def keep(
-        self, rows: str, columns: Mapping[str, str], types: Mapping[str, Any], coin: str
+        self, rows: str, columns: Mapping[str, str], types: Mapping[str, Any], coin: str | None
     ) -> Any:
         """Return the rows of a query as a temporary table, whose rows stay in the database.
 
@@ -188,8 +194,8 @@ class Queries:
             Further columns by their names, both in the SQL of DuckDB.
         types : mapping of str to ibis type
             Types of all columns.
-        coin : str
-            Name of one more column, which is 0 or 1 at random.
+        coin : str or None
+            Name of one more column, which is 0 or 1 at random; None for none.
         """
         name = f"skgpb_{uuid4().hex}"
         chosen = ", ".join(["*", *(f"{value} AS {each}" for each, value in columns.items())])
@@ -198,18 +204,19 @@ class Queries:
             if self.connection.name == OURS:
                 # Blocks of sampled rows have gaps: computing columns for them takes twice as long
                 # as storing the rows first.
-                flip = f'CAST(RANDOM() < 0.5 AS SMALLINT) AS "{coin}"'
+                flip = f', CAST(RANDOM() < 0.5 AS SMALLINT) AS "{coin}"' if coin else ""
                 self.connection.raw_sql(
                     f"CREATE TEMP TABLE {name} AS WITH r AS MATERIALIZED ({rows}) "
-                    f"SELECT {chosen}, {flip} FROM r"
+                    f"SELECT {chosen}{flip} FROM r"
                 ).fetchall()
                 return self.connection.table(name, database=("temp", "main"))
             half = (ibis.random() < 0.5).ifelse(1, 0).cast("int16")
             query = self.expression(f"SELECT {chosen} FROM ({rows}) AS r", types)
+            query = query.mutate(**{coin: half}) if coin else query
             try:
-                return self.connection.create_table(name, query.mutate(**{coin: half}), temp=True)
+                return self.connection.create_table(name, query, temp=True)
             except NotImplementedError:  # Spark keeps what it has worked out
-                return query.mutate(**{coin: half}).cache()
+                return query.cache()
 
         return self._answer(kept)
 
@@ -268,18 +275,64 @@ class Queries:
             raise ValueError(f"where must be a condition, got {where!r}")
         return f"({query.args['where'].this.sql(OURS)})"
 
-    def sample(self, table: Any, n_rows: int, n: int, seed: int) -> Any:
+    def sample(self, table: Any, n_rows: int, n: int, seed: int, method: str | None = None) -> Any:
         """Return a sample of about ``n_rows`` of the n rows of a table, as an expression.
 
-        If the database can sample blocks of rows, the sample consists of many small blocks.
+        Parameters
+        ----------
+        table : ibis.expr.types.Table
+            The table to sample.
+        n_rows, n : int
+            Approximate number of sampled rows, and number of rows of the table.
+        seed : int
+            Seed, where the database takes one.
+        method : {"block", "row"}, default=None
+            Unit of the sample. None for many small blocks, if the database can sample blocks.
         """
-        method: Any = "block" if n_rows >= FEWEST_IN_BLOCKS else "row"
+        how: Any = method or ("block" if n_rows >= FEWEST_IN_BLOCKS else "row")
         try:
-            found = table.sample(n_rows / n, method=method, seed=seed)
+            found = table.sample(n_rows / n, method=how, seed=seed)
             self.connection.compile(found)
         except UnsupportedOperationError:
-            found = table.sample(n_rows / n, method=method)
+            found = table.sample(n_rows / n, method=how)
+        if self.connection.name == "postgres" and not self._can(self.source(found)):
+            # PostgreSQL samples tables, and no views.
+            found = table.filter(ibis.random() < n_rows / n)
         return found
+
+    def blocks(self, table: Any, n_rows: int, n: int, seed: int, name: str) -> str | None:
+        """Return a sample of blocks, with the number of the block of each row.
+
+        Parameters
+        ----------
+        table : ibis.expr.types.Table
+        n_rows, n, seed : int
+            As of :meth:`sample`.
+        name : str
+            Of the column with the numbers.
+
+        Returns
+        -------
+        rows : str or None
+            For the place after FROM, in the SQL of DuckDB. None where the blocks are too few, or
+            the database does not tell them: of files, of views, and of what a query returns.
+        """
+        told = BLOCK_OF.get(self.connection.name)
+        if told is None or n_rows < FEWEST_IN_BLOCKS or not isinstance(table.op(), DatabaseTable):
+            return None
+        sampled = self.connection.compile(self.sample(table, n_rows, n, seed, "block"))
+        query = sqlglot.parse_one(sampled, read=self.connection.dialect)
+        query.select(f'{told} AS "{name}"', dialect=OURS, copy=False)
+        source = f"({query.sql(OURS)}) AS t"
+        return source if self._can(source) else None
+
+    def _can(self, source: str) -> bool:
+        """Return whether the database can read what follows FROM; it reads no row."""
+        try:
+            self.expression(f"SELECT 1 AS one FROM {source} LIMIT 0", {"one": "int64"}).to_pyarrow()
+        except Exception:
+            return False
+        return True
 
 
 def _compared_with_nan(node: exp.Expression) -> exp.Expression:

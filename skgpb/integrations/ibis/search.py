@@ -1,10 +1,11 @@
 """The search of a table in a database: on a sample, then on all rows.
 
 The engine of :mod:`skgpb.tables` asks for marginals some thirty times. It asks a sample, which is a
-temporary table of the database. Half of the sample is searched, and what was found is averaged over
-the other half, with and without each of its sides. Sides that bring little there are dropped, and
-the whole sample is searched in the features that are left. What was found is averaged over all rows
-by one query: the rows outside the sample had no part in the choice.
+temporary table of the database, and each average comes with its variance between the sampled
+blocks or rows. Half of the sample is searched, and what was found is averaged over the other half,
+with and without each of its sides. Sides that bring little there, or no more than a standard error,
+are dropped, and the whole sample is searched in the features that are left. What was found is
+averaged over all rows by one query: the rows outside the sample had no part in the choice.
 
 A table with few rows is searched as a whole. Then two halves of its rows, taken at random, are
 searched as well, and what is found in one half is averaged over the other one.
@@ -157,8 +158,12 @@ class _Search:
         boxes = [first, *(first.without(name) for name in first)]
         seen = other.totals(boxes)
         gains = self.sign * (seen.mean[0] - seen.mean[1:])
+        # The box is a part of each of the others. The error of a difference is that of the rest.
+        share = seen.n[0] / np.maximum(seen.n[1:], 1)
+        errors = np.zeros(len(share)) if seen.noise is None else seen.noise[0] * (1.0 - share)
         enough = LITTLE * self.sign * (seen.mean[0] - other.mean)
-        kept = [name for name, gain in zip(first, gains, strict=True) if gain >= enough]
+        enough = np.maximum(enough, np.sqrt(errors))
+        kept = [name for name, told in zip(first, gains >= enough, strict=True) if told]
         start = Box(tuple(side for side in first.sides if side[0] in kept))
         again = self._found(sample.only(kept), SPARE, start) if kept else first
         # The first one, or another one where it is better or the first one has too few rows.

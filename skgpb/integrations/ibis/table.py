@@ -25,8 +25,13 @@ from skgpb.tables.boxes import literal_of
 ROWS_FOR_LEVELS = 200_000
 # Bins of a number, and categories that are a level each.
 N_BINS, N_CATEGORIES = 128, 60
-# Column of a temporary table.
-HALF = "half of the rows"
+# Columns of a temporary table.
+HALF, BLOCK, PART = "half of the rows", "block of the row", "part of the blocks"
+# The sampled blocks are put into so many parts, whose averages tell how far they vary. The blocks
+# of each half are in half of the parts.
+N_PARTS = 64
+# Numbers of blocks are multiplied by this, modulo a prime, so that a part is no run of blocks.
+MIXED, PRIME = 1_103_515_245, 2_147_483_647
 
 
 class Rest:
@@ -149,6 +154,10 @@ class IbisTable:
             )
         # Columns that hold the levels, by features.
         self._codes: dict[str, str] = {}
+        # Of a sample: the number of all rows, the variance of the target, and whether there are
+        # parts of sampled blocks.
+        self._n_all: int | None = None
+        self._variance, self._parts = 0.0, False
         # Ends just above a frequent value, by features: they are written as > and <=.
         self._just_above: dict[str, dict[Any, Any]] = {name: {} for name in features}
         few = counted <= 2 * ROWS_FOR_LEVELS
@@ -175,8 +184,9 @@ class IbisTable:
         if not boxes:
             return Moments(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
         found = self._grouped([], boxes)
-        sums = np.array([[found[f"{a}{i}"][0] or 0.0 for i in range(len(boxes))] for a in "nst"])
-        return self._moments(sums)
+        places = range(len(boxes))
+        sums = [[found[f"{each}{i}"][0] or 0.0 for i in places] for each in self._sums]
+        return self._moments(np.array(sums))
 
     def marginals(
         self, boxes: Sequence[Box], features: Sequence[Sequence[str]] | None = None
@@ -203,13 +213,14 @@ class IbisTable:
         keys = [f"{self._code(levels)} AS c{j}" for j, levels in enumerate(used)]
         found = self._grouped(keys, boxes)
         places = range(len(boxes))
-        sums = [np.zeros((3, len(boxes), levels.n_levels)) for levels in used]
+        size = len(self._sums), len(boxes)
+        sums = [np.zeros((*size, levels.n_levels)) for levels in used]
         for row in range(len(found["n0"])):
             for j, levels in enumerate(used):
                 level = found[f"c{j}"][row]
                 # NULL belongs to another feature, and rows may have come in the meantime.
                 if level is not None and level < levels.n_levels:
-                    for a, each in enumerate("nst"):
+                    for a, each in enumerate(self._sums):
                         sums[j][a, :, level] = [found[f"{each}{i}"][row] or 0.0 for i in places]
         return [
             {
@@ -254,25 +265,45 @@ class IbisTable:
         return found["n"][0], found["mean"][0]
 
     def kept(self, n_rows: int | None = None, seed: int = 0) -> IbisTable:
-        """Return the rows that are searched as a temporary table of this connection.
+        r"""Return the rows that are searched as a temporary table of this connection.
 
         Parameters
         ----------
         n_rows : int, default=None
-            About how many rows are sampled, in blocks where the database can do that. None for
-            all rows.
+            About how many rows are sampled. Blocks of rows are drawn from a table of DuckDB or
+            PostgreSQL if there are at least 100,000; of files, views and other databases rows are
+            drawn one by one. None for all rows.
         seed : int, default=0
             Seed of the sample, if the database takes one.
 
         Returns
         -------
         table : IbisTable
-            With the same levels; its queries are not counted as scans of this table.
+            With the same levels; its queries are not counted as scans of this table. If it is a
+            sample, the moments that it returns have ``noise``: the variance of their averages as
+            estimates of the averages of all rows, between the blocks that were drawn or, where
+            single rows were drawn, between rows.
+
+        Notes
+        -----
+        The blocks that were drawn are put into 64 parts at random. An average is the ratio of a sum
+        and a count. With the sums :math:`s_p` and the counts :math:`n_p` of the :math:`k` parts
+        that have such rows, :math:`n = \sum n_p` and the average :math:`m`, its variance is
+
+        .. math:: (1 - f) \frac{k}{k - 1} \sum_p \Bigl(\frac{s_p - m n_p}{n}\Bigr)^2,
+
+        where :math:`f` is the share of the rows that is sampled. For single rows it is
+        :math:`(1 - f)` times the variance of the target over :math:`n - 1`. Rows of one part only,
+        and single rows, do not tell how far they vary: the variance of all targets is taken.
         """
-        table = self._table
+        table, source, parts = self._table, None, False
         if n_rows is not None and n_rows < self.n_rows:
             # Rows without a target are in the sample, and not among those that are kept.
-            table = self._queries.sample(table, n_rows, self.n_rows + self.n_missing, seed)
+            size = (n_rows, self.n_rows + self.n_missing, seed)
+            source = self._queries.blocks(table, *size, BLOCK)
+            parts = source is not None
+            table = table if parts else self._queries.sample(table, *size, "row")
+        rows = self._chosen(source or self._queries.source(table), [BLOCK] if parts else [])
         few = copy.copy(self)
         # Levels are worked out once.
         few._codes = {each.name: f"level of {each.name}" for each in self.levels}
@@ -280,8 +311,15 @@ class IbisTable:
             _quoted(few._codes[each.name]): f"CAST({self._code(each)} AS SMALLINT)"
             for each in self.levels
         }
-        types = self._types | dict.fromkeys(few._codes.values(), "int16")
-        few._table = self._queries.keep(self._chosen(table), codes, types, HALF)
+        if parts:
+            part = f"({_quoted(BLOCK)} * {MIXED}) % {PRIME} % {N_PARTS}"
+            codes[_quoted(PART)] = f"CAST({part} AS SMALLINT)"
+            codes[_quoted(HALF)] = f"CAST({part} % 2 AS SMALLINT)"
+        added = [*few._codes.values(), *([PART, HALF] if parts else [])]
+        types = self._types | ({BLOCK: "int64"} if parts else {}) | dict.fromkeys(added, "int16")
+        few._table = self._queries.keep(rows, codes, types, None if parts else HALF)
+        few._parts = parts
+        few._n_all = None if n_rows is None or n_rows >= self.n_rows else self.n_rows
         few._queries = Queries(self._queries.connection, None, self._queries.secrets)
         few._from = few._queries.source(few._table)
         few.n_missing = 0
@@ -305,6 +343,7 @@ class IbisTable:
         every = some.totals([Box()])
         some.n_rows = int(every.n[0])
         some.mean = float(every.mean[0])
+        some._variance = float(every.variance[0])
         return some
 
     # -- queries ----------------------------------------------------------------------------
@@ -336,21 +375,53 @@ class IbisTable:
         some = (
             f" WHERE {' OR '.join(f'({each})' for each in conditions)}" if all(conditions) else ""
         )
-        inner = f"SELECT {', '.join([*keys, *values])} FROM ({inner}) AS r{some}"
-        outer = [f"c{j}" for j in range(len(keys))]
-        tail = f" GROUP BY GROUPING SETS ({', '.join(f'({each})' for each in outer)})"
-        types = dict.fromkeys(outer, "int64")
+        names = [f"c{j}" for j in range(len(keys))]
+        part = [_quoted(PART)] if self._parts else []
+        inner = f"SELECT {', '.join([*keys, *part, *values])} FROM ({inner}) AS r{some}"
+        sums, types = [], dict.fromkeys(names, "int64")
         for i in range(len(boxes)):
-            outer += [f"COUNT(y{i}) AS n{i}", f"SUM(y{i}) AS s{i}", f"SUM(y{i} * y{i}) AS t{i}"]
-            types |= {f"n{i}": "int64", f"s{i}": "float64", f"t{i}": "float64"}
-        query = f"SELECT {', '.join(outer)} FROM ({inner}) AS s{tail if keys else ''}"
+            sums += [f"COUNT(y{i}) AS n{i}", f"SUM(y{i}) AS s{i}", f"SUM(y{i} * y{i}) AS t{i}"]
+        sets = [", ".join([name, *part]) for name in names] or part
+        tail = f" GROUP BY GROUPING SETS ({', '.join(f'({each})' for each in sets)})"
+        query = f"SELECT {', '.join([*names, *sums])} FROM ({inner}) AS s{tail if sets else ''}"
+        if self._parts:
+            sums = []
+            for i in range(len(boxes)):
+                sums += [f"CAST(SUM(n{i}) AS BIGINT) AS n{i}", f"SUM(s{i}) AS s{i}"]
+                sums += [f"SUM(t{i}) AS t{i}", f"SUM(CASE WHEN n{i} > 0 THEN 1 ELSE 0 END) AS k{i}"]
+                count = f"CAST(n{i} AS DOUBLE)"
+                sums += [f"SUM({count} * {count}) AS u{i}", f"SUM({count} * s{i}) AS v{i}"]
+                sums += [f"SUM(s{i} * s{i}) AS w{i}"]
+            tail = f" GROUP BY {', '.join(names)}" if names else ""
+            query = f"SELECT {', '.join([*names, *sums])} FROM ({query}) AS p{tail}"
+        asked = [f"{each}{i}" for i in range(len(boxes)) for each in self._sums]
+        types |= {each: "int64" if each[0] in "nk" else "float64" for each in asked}
         return self._queries.ask(query, types)
 
+    @property
+    def _sums(self) -> str:
+        """Names of what is asked of boxes.
+
+        Rows, the sums of their targets and of their squares; of parts of blocks also their number
+        and the sums, over them, of n * n, n * s and s * s.
+        """
+        return "nstkuvw" if self._parts else "nst"
+
     def _moments(self, sums: np.ndarray) -> Moments:
-        """Turn sums of shape (3, n_groups) into moments."""
+        """Turn sums of shape (n_sums, n_groups) into moments."""
         n = sums[0].astype(np.int64)
         moments = Moments.of_sums(n, sums[1], sums[2])
-        return replace(moments, mean=np.where(n > 0, moments.mean + self.mean, 0.0))
+        noise = None
+        if self._n_all is not None:
+            mean, some = moments.mean, np.maximum(n, 1)
+            if self._parts:
+                k = sums[3]
+                squared = np.maximum(sums[6] - 2.0 * mean * sums[5] + mean**2 * sums[4], 0.0)
+                noise = k / np.maximum(k - 1.0, 1.0) * squared / some**2.0
+            else:
+                k, noise = n, moments.variance / np.maximum(n - 1, 1)
+            noise = np.where(k > 1, noise, self._variance) * (1.0 - self.n_rows / self._n_all)
+        return replace(moments, mean=np.where(n > 0, moments.mean + self.mean, 0.0), noise=noise)
 
     def _code(self, levels: Levels) -> str:
         """Return SQL for the level of a value; it finds the level of a number by bisection."""
@@ -456,15 +527,15 @@ class IbisTable:
 
     # -- levels -----------------------------------------------------------------------------
 
-    def _chosen(self, table: Any) -> str:
-        """Ask for the rows of a table that are searched, and the columns that take part."""
-        columns = ", ".join(map(_quoted, self._types))
-        rows = _all([self._given, self._present])
-        return f"SELECT {columns} FROM {self._queries.source(table)} WHERE {rows}"
+    def _chosen(self, source: str, more: Sequence[str] = ()) -> str:
+        """Ask for the rows that are searched, and the columns that take part and some more."""
+        columns = ", ".join(map(_quoted, [*self._types, *more]))
+        return f"SELECT {columns} FROM {source} WHERE {_all([self._given, self._present])}"
 
     def _found_levels(self, sample: Any, n_bins: int, n_categories: int) -> list[Levels]:
         """Find edges and labels; whether something is missing is not looked at."""
-        rows = self._queries.expression(self._chosen(sample), self._types)
+        rows = self._chosen(self._queries.source(sample))
+        rows = self._queries.expression(rows, self._types)
         ordered = [name for name in self._just_above if is_ordered(self._types[name])]
         quantiles = quantiles_of(self._queries, rows, ordered, n_bins)
         labels = self._labels(rows, n_categories, sample is not self._table)
