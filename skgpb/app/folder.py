@@ -15,7 +15,7 @@ from flask import Flask, redirect, render_template, request
 
 from skgpb._version import __version__
 from skgpb.app.forms import Form, sentence
-from skgpb.app.guard import Guard
+from skgpb.app.guard import Guard, reason_of
 from skgpb.app.pages import guarded_app, make_app
 from skgpb.experiments.listed import ENDING, experiment_in
 from skgpb.experiments.sides import shown
@@ -128,7 +128,7 @@ class Folder:
     def refused(self, error: Any) -> Any:
         """Say why a request is refused; strangers do not learn the name of the folder."""
         values = {"name": "skgpb", "path": ""} if error.code == 403 else {"home": "/"}
-        return self._page("problem.html", error.code, error=error.description, **values)
+        return self._page("problem.html", error.code, error=reason_of(error), **values)
 
     def unreadable(self, error: OSError) -> Any:
         """Say why the folder cannot be read."""

@@ -8,9 +8,16 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, abort, request
+from werkzeug.exceptions import HTTPException
 
 # Maximum size of a form, in bytes.
 LONGEST_FORM = 1_000_000
+# Reasons for refusing a request that was not meant for a form or a page.
+REFUSED = {
+    404: "There is no page at this address.",
+    405: "This address only takes forms: please go back to the page and press its button.",
+    413: f"This is too long: {LONGEST_FORM:,} bytes are accepted at most. Nothing was changed.",
+}
 # Allow nothing from elsewhere, no scripts, no frames around the pages, and forms only to here.
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
@@ -69,6 +76,12 @@ class Guard:
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         response.headers.setdefault("Cache-Control", "no-store")
         return response
+
+
+def reason_of(error: HTTPException) -> str:
+    """Return why a request is refused, in words for the user."""
+    said = error.description or ""
+    return REFUSED.get(error.code or 0, said) if said == type(error).description else said
 
 
 def _is_address(host: str) -> bool:

@@ -11,12 +11,13 @@ from datetime import date
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from flask import Flask, Response, abort, redirect, render_template, request, send_file, url_for
 from markupsafe import Markup
 
 from skgpb._version import __version__
+from skgpb._warnings import Message, holds_warnings, warn
 from skgpb.app.forms import (
     KINDS,
     MOST_SIDES,
@@ -34,7 +35,7 @@ from skgpb.app.forms import (
     read_settings,
     sentence,
 )
-from skgpb.app.guard import Guard
+from skgpb.app.guard import Guard, reason_of
 from skgpb.app.pictures import map_of, progress, replicates, slices
 from skgpb.app.uploads import about_table, table_of
 from skgpb.app.views import (
@@ -55,6 +56,7 @@ from skgpb.plotting._themes import THEMES
 # Message on the next page, and the number of the query.
 Said = tuple[str, int]
 Change = Callable[[Experiment], Said]
+Taken = TypeVar("Taken")
 # Queries that one form may ask for.
 MOST_AT_ONCE = 20
 # Pictures that are kept until the experiment changes: two kinds on two kinds of page, and before.
@@ -265,7 +267,7 @@ class Pages:
         """Say why a request is refused; strangers do not learn the names of files."""
         hidden = {"name": "skgpb", "path": "", "token": "", "home": None}
         values = hidden if error.code == 403 else {}
-        return self._page("problem.html", error.code, error=error.description, **values)
+        return self._page("problem.html", error.code, error=reason_of(error), **values)
 
     def unreadable(self, error: Exception) -> Any:
         """Say why the file cannot be read or written."""
@@ -354,7 +356,11 @@ class Pages:
         table = None
         try:
             with table_of(form) as table:
-                Experiment.create(self._path, **settings, data=table, skip_outside=skip)
+                _quietly(
+                    partial(Experiment.create, self._path, **settings),
+                    data=table,
+                    skip_outside=skip,
+                )
         except ValueError as error:
             if table is not None or request.files.get("file"):
                 form.errors["data"] = about_table(error, table)
@@ -501,7 +507,7 @@ class Pages:
                 with table_of(form) as table:
                     if table is None:
                         raise ValueError("please paste a table, or choose a file")
-                    n = len(experiment.add_table(table, skip_outside=skip))
+                    n = len(_quietly(experiment.add_table, table, skip_outside=skip))
             except ValueError as error:
                 form.errors["data"] = about_table(error, table)
                 raise Mistyped from None
@@ -554,9 +560,10 @@ class Pages:
     def _draw(self, kind: str, theme: str, revision: str) -> bytes:
         """Draw a picture; its address has the revision, so that browsers may cache it."""
         experiment = self._existing()
-        optimizer, outcome = experiment.optimizer, outcome_of(experiment.status())
+        status, optimizer = experiment.status(), experiment.optimizer
+        outcome = outcome_of(status)
         paint = {
-            "progress": progress(optimizer, outcome),
+            "progress": progress(experiment.history(), status["goal"], outcome),
             "replicates": replicates(experiment.replicates(), outcome),
             "slices": slices(optimizer, outcome),
         }
@@ -644,6 +651,19 @@ class Pages:
         data = io.BytesIO(content.encode() if isinstance(content, str) else content)
         name = self._path.stem + ending
         return send_file(data, mimetype, as_attachment=True, download_name=name)
+
+
+@holds_warnings
+def _quietly(take: Callable[..., Taken], *arguments: Any, **options: Any) -> Taken:
+    """Let a function take a table; rows that it leaves out are on the page, not in the terminal."""
+    messages: list[Message] | None = []
+    out = take(*arguments, **options)
+    if messages:
+        held, messages = messages, None
+        for message, category in held:
+            if category is not UserWarning:
+                warn(message, category)
+    return out
 
 
 def _empty(id: str) -> Form:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from skgpb.plotting import PosteriorDisplay, RegretDisplay, SliceDisplay
+from skgpb.plotting import PosteriorDisplay, SliceDisplay
 from skgpb.plotting._axes import ink_of
+from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._themes import style_of
 from skgpb.plotting._words import say
 
@@ -76,10 +77,9 @@ class Picture:
         return out.getvalue()
 
 
-def progress(optimizer: Any, outcome: str) -> Paint:
-    """Return what draws the answers in their order, and the best so far."""
-    words: dict[str, Any] = {"kind": "best", "name": "best so far", "value_name": outcome}
-    return lambda axes: RegretDisplay.from_optimizer(optimizer, axes[0], **words)
+def progress(entries: Sequence[dict[str, Any]], goal: str, outcome: str) -> Paint:
+    """Return what draws each result at the number of its experiment, and the best so far."""
+    return lambda axes: draw_progress(axes[0], entries, goal, outcome)
 
 
 def slices(optimizer: Any, outcome: str) -> Paint:

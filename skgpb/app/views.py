@@ -263,8 +263,8 @@ def _pictures(run: RunView, best: Best, n_answered: int) -> list[Picture]:
     )
     progress = Picture(
         "progress",
-        "All results in their order, without failed and skipped experiments, and the best one so "
-        "far.",
+        "All results at the numbers of their experiments, without failed and skipped experiments, "
+        "and the best one so far.",
         f"{run.label} of {n_answered} experiments in their order, and the best so far, which is "
         f"{best.answer}.",
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any
 
-import numpy as np
-
 from skgpb.experiments import Experiment
 from skgpb.experiments.sides import shown
-from skgpb.plotting import RegretDisplay, SliceDisplay
+from skgpb.plotting import SliceDisplay
+from skgpb.plotting._progress import draw_progress
 from skgpb.plotting._words import say
 
 # Inches of a panel, and of what is around them.
@@ -52,7 +51,7 @@ def draw_experiment(experiment: Experiment) -> Any:
     halves: Any = figure.subfigures(2, 1, height_ratios=[rows, 1])
     slices, progress = halves
     _draw_slices(slices, experiment.optimizer, (rows, columns, d), value)
-    _draw_progress(progress.subplots(), experiment, status["goal"], value)
+    draw_progress(progress.subplots(), experiment.history(), status["goal"], value)
     say(figure)
     figure.suptitle("\n".join(_title(experiment, value, int(LETTERS * width))), fontsize="medium")
     return figure
@@ -84,10 +83,3 @@ def _draw_slices(figure: Any, optimizer: Any, shape: tuple[int, int, int], value
         handles.pop("posterior mean, 95 % interval", None)
     place = {"loc": "outside lower center", "ncols": 4, "frameon": False, "fontsize": "small"}
     figure.legend(handles=list(handles.values()), **place)
-
-
-def _draw_progress(ax: Any, experiment: Experiment, goal: str, value: str) -> None:
-    answers = np.array([e["answer"] for e in experiment.history() if e["answer"] is not None])
-    best = (np.minimum if goal == "minimize" else np.maximum).accumulate(answers)
-    RegretDisplay(regret=best, kind="best", answers=answers, name="best so far").plot(ax)
-    ax.set(xlabel="experiment", ylabel=value)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from threading import Event, Thread
 
+import numpy as np
 import pytest
 
 from skgpb import GPUCBOptimizer
@@ -20,7 +21,11 @@ from skgpb.file_lock import FileLock
 pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
 
+from matplotlib.figure import Figure
+
 from skgpb.app.pages import make_app
+from skgpb.app.pictures import progress
+from skgpb.cli.experiment_picture import draw_experiment
 
 SIDES = ["temperature (°C)=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
 LABELS = {"answer": "yield", "unit": "%", "title": "Third <batch>"}
@@ -269,13 +274,13 @@ def test_results_from_before_are_pasted(path):
     assert "2 of them from before" in window.text and window.text.count("<figure>") == 1
 
 
-def test_rows_left_out_of_results_from_before_are_listed(path):
+def test_rows_left_out_of_results_from_before_are_listed(path, recwarn):
     window = Window(path)
     window.open()
     table = "heat\tcatalyst\tloss\n30\tA\t2.5\n95\tB\t1.5\n"
     window.send("/new", **NEW | {"answer": "loss", "data": table, "skip_outside": "yes"})
     assert "has begun" in window.text and "heat must be 20 to 90, got 95" in window.text
-    assert len(Experiment(path).left_out()) == 1
+    assert len(Experiment(path).left_out()) == 1 and not recwarn.list
 
 
 def test_a_file_that_somebody_holds_keeps_what_was_typed(run, path, monkeypatch):
@@ -381,6 +386,27 @@ def test_downloads_are_whole(run, path):
     report = window.open("/report.html")
     assert report.count("data:image/svg+xml;base64,") == 4
     assert "Third &lt;batch&gt;" in report and "temperature (°C)" in report
+
+
+def test_pictures_of_the_progress_have_the_numbers_of_the_experiments(run):
+    run.tell(2.0, 4)
+    run.ask()
+    in_app = Figure().subplots()
+    progress(run.history(), "maximize", "yield (%)")([in_app])
+    at_the_shell = draw_experiment(run).subfigs[1].axes[0]
+    for ax in (in_app, at_the_shell):
+        (dots,) = ax.collections
+        seen = np.ma.compress_rows(dots.get_offsets()).tolist()
+        assert seen == [[1, 1.5], [2, 2.5], [4, 2.0]]
+        assert ax.lines[0].get_xydata().tolist() == [[1, 1.5], [2, 2.5], [3, 2.5], [4, 2.5]]
+        assert ax.get_xlabel() == "number of the experiment"
+
+
+@pytest.mark.parametrize(("address", "status"), [("/nothing", 404), ("/ask", 405)])
+def test_what_is_no_page_is_said_in_plain_words(run, path, address, status):
+    window = Window(path)
+    text = window.open(address)
+    assert window.status == status and "address" in text and "URL" not in text
 
 
 def test_excel_is_offered_only_if_it_can_be_written(run, path, monkeypatch):
@@ -552,7 +578,7 @@ def test_what_is_expected_and_maps_are_only_looked_at(run, path):
     assert path.read_bytes() == kept
 
 
-def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path):
+def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path, recwarn):
     window = Window(path)
     window.open("/add")
     text = "temperature\tsalt\tcatalyst\tyield [%]\n50\t0,01\tA\t3,5\n500\t0,01\tA\t4\n"
@@ -563,6 +589,7 @@ def test_a_table_is_pasted_or_uploaded_and_rows_outside_are_left_out(run, path):
     assert "Mark below that such rows are left out" in window.text
     window.send("/add", data=text, skip_outside="yes")
     assert "are saved, 1 of them. Other rows are left out" in window.text
+    assert not recwarn.list
     (left_out,) = run.left_out()
     assert "row 1 (line 3)" in left_out and "must be 20 to 90, got 500" in left_out
     for address in ("/", "/report.html"):
