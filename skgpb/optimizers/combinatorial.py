@@ -68,7 +68,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     - *Other acquisition functions* (EI, PI, EST, MES, KG, IDS, and your own) do not
       add up over campaigns. They score allocations, whose totals are normal as well; see Notes.
 
-    For the choice between classes see :ref:`which-class`.
+    Which class is for which problem: :ref:`which-class`.
 
     Parameters
     ----------
