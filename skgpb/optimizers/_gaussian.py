@@ -60,7 +60,7 @@ from skgpb.surrogate.units import (
     usable,
     warn_of_digits,
 )
-from skgpb.surrogate.wild import LEAST, LEAST_SPREAD, wild_answers
+from skgpb.surrogate.wild import LEAST, LEAST_SPREAD, MOST_AT_ONCE, wild_answers
 from skgpb.utils import (
     MOST_RESTARTS,
     Integral,
@@ -79,8 +79,6 @@ NODES_OF_SETTINGS = 8
 SAMPLE = ("functional", "reward", "alpha", "share")
 # Smoothness of the kernel of ours where answers have noise.
 SMOOTHEST = SMOOTHNESS[-1]
-# Wild answers that are recognised at one time of learning, at most.
-MOST_WILD_AT_ONCE = 4
 
 
 class LearningOptimizer(BaseBanditOptimizer[Q]):
@@ -544,7 +542,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             if not self._judges(learned):
                 return learned
             self._samples = known
-        for _ in range(MOST_WILD_AT_ONCE):
+        for _ in range(MOST_AT_ONCE):
             learned, factors = self._most_probable(), self._samples.factors
             learned["wild"] = list(factors.items())
             if not self._judges(learned):

@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import Any, Self, TypeVar, overload
 
@@ -53,6 +53,7 @@ from skgpb.surrogate.likelihood import (
     smooth_prior,
 )
 from skgpb.surrogate.units import units_of, usable, warn_of_digits
+from skgpb.surrogate.wild import MOST_AT_ONCE
 from skgpb.utils import (
     MOST_POINTS,
     Integral,
@@ -353,8 +354,30 @@ class BaseIndirectOptimizer(
     # -- asking -----------------------------------------------------------------------------
 
     def _choose(self) -> Asked:
-        first = self._first_query()
-        return self._best_by_rule() if first is None else first
+        for query in (self._to_repeat(), self._first_query()):
+            if query is not None:
+                return query
+        return self._best_by_rule()
+
+    def _to_repeat(self) -> Asked | None:
+        """Return a query whose only answer is wild and higher than expected; None if there is none.
+
+        It may have met a narrow peak.
+        """
+        factors = self.surrogate_.wild_factors
+        if not factors:
+            return None
+        told = [event[1] for event in self._log if event[0] == "tell"]
+        for place in (number - self._n_fitted for number in factors):
+            if not 0 <= place < len(told):
+                continue
+            query, (a, reward, _) = told[place], self._answers[place]
+            alone = sum(np.array_equal(a, each) for each, _, _ in self._answers) == 1
+            row = self.surrogate_.kernel_.rows_of_queries(a[np.newaxis])
+            expected = float(self.surrogate_.moments(row, std=False)[0])
+            if alone and query not in self._pending and reward > expected:
+                return query
+        return None
 
     def _first_query(self) -> Asked | None:
         """Return a query of the initial design, None once the design is complete."""
@@ -454,7 +477,7 @@ class BaseIndirectOptimizer(
         if not self._learns:
             return
         surrogate, n = copy(self.surrogate_), self._round + self._n_fitted
-        units = self._units() if self._standardizes else (0.0, 1.0)
+        wild, units = surrogate.wild_factors, self._units(surrogate.wild_factors)
         if n >= FIRST_LEARNING and self._is_consistent:
             surrogate.set_units(*units, self._next_theta())
             self._n_learned += 1
@@ -462,18 +485,43 @@ class BaseIndirectOptimizer(
             # A likelihood of few answers has several maxima: each search starts from the prior,
             # not from where the last one was caught.
             surrogate.optimizer = self._optimizer
-            surrogate.learn(units, self._prior)
+            self._learn_robustly(surrogate)
         else:
             surrogate.set_units(*units)
         self.surrogate_ = surrogate
         self._schedule(n)
+        if surrogate.wild_factors.keys() - wild.keys():
+            # The answer that is told next may be to the same query, and decide.
+            self._learning_due = min(self._learning_due, n + 1)
         self._measure()
         self._learned()
 
-    def _units(self) -> tuple[float, float]:
-        """Centre and scale of everything observed."""
+    def _learn_robustly(self, surrogate: ConditionalMeanProcess) -> None:
+        """Learn, and again without answers that are wild under what was learned."""
+        wild, cleared = surrogate.wild_factors, set[int]()
+        for _ in range(MOST_AT_ONCE):
+            surrogate.learn(self._units(wild), self._prior)
+            found = surrogate.found_wild(cleared)
+            if found.keys() == wild.keys():
+                break
+            cleared |= wild.keys() - found.keys()
+            wild = found
+            surrogate.set_wild(wild)
+        else:
+            surrogate.learn(self._units(wild), self._prior)
+        if wild:
+            # Hyperparameters stay; each counts by its error under a model learned without it.
+            surrogate.set_wild(found).set_units(*self._units(wild))
+
+    def _units(self, wild: Collection[int] = ()) -> tuple[float, float]:
+        """Centre and scale of everything observed but wild observations."""
+        if not self._standardizes:
+            return 0.0, 1.0
         values = np.array([answer[1] for answer in self._answers])
         values = np.append(values, self._points[1] if self._points is not None else [])
+        if wild:
+            # The surrogate counts from the evaluations given to fit, which come last here.
+            values = np.delete(values, (np.array(list(wild)) - self._n_fitted) % len(values))
         noise = None if self.alpha is None else float(np.sqrt(self._least_noise()))
         center, spread = units_of(values, noise)
         if len(values) == 1:

@@ -14,8 +14,9 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import copy
+from dataclasses import replace
 from math import inf, isnan
 from typing import Any, Literal, Self, overload
 
@@ -29,6 +30,7 @@ from skgpb.kernels._indirect import IndirectKernel, checked_mean, one_or_more
 from skgpb.kernels.evaluator import Functionals, PlainEvaluator, near, numbered
 from skgpb.locks import Guarded, locked
 from skgpb.roots import PivotedRoot, joint_draws
+from skgpb.surrogate.exactness import EXACT
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.learning import Learning
 from skgpb.surrogate.likelihood import (
@@ -39,6 +41,7 @@ from skgpb.surrogate.likelihood import (
     noise_prior,
 )
 from skgpb.surrogate.samples import ScaledSamples
+from skgpb.surrogate.wild import wild_answers
 from skgpb.utils import (
     LARGEST_REWARD,
     MOST_RESTARTS,
@@ -136,6 +139,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     process_: GaussianProcess
     kernel_: Kernel
     _seen: list[tuple[np.ndarray, ...]]
+    wild_factors: dict[int, float]  # of the noise variances of observations
     _level: float | None  # noise variance to be learned, in units of the scaled targets
 
     def __init__(
@@ -260,6 +264,30 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         """Until it is learned, noise is ``NOISE`` times ``unit``, a variance of scaled targets."""
         self._prepared()
         self._unit, self._level = unit, NOISE * unit
+        return self
+
+    @locked
+    def found_wild(self, cleared: Collection[int] = ()) -> dict[int, float]:
+        """Return the numbers of wild observations, and the factors of their noise variances.
+
+        They are judged as :func:`~skgpb.surrogate.wild.wild_answers` does; none is wild if the
+        noise is known, if there is none, or if the kernel's own error may explain it.
+        """
+        samples, *_ = self._samples((self.center_, self.scale_))
+        level = self._level
+        if level is None or not samples.unknown.any() or self.model_noise_ > 0.0:
+            return {}
+        if level <= EXACT * self._unit:
+            return {}
+        return wild_answers(
+            self.process_, replace(samples, share=1.0), level, self.wild_factors, cleared
+        )
+
+    @locked
+    def set_wild(self, factors: dict[int, float]) -> Self:
+        """Multiply the unknown noise variance of some observations, whenever it is learned next."""
+        self._prepared()
+        self.wild_factors = dict(factors)
         return self
 
     # -- predicting -------------------------------------------------------------------------
@@ -531,7 +559,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
     def snapshot(self) -> dict[str, Any]:
         """Return what was observed and learned, as arrays and numbers, for :meth:`restore`."""
         seen = [np.concatenate(parts) for parts in zip(*self._seen, strict=True)]
-        learned = {"theta": self.kernel_.theta, "level": self._level}
+        wild = np.array(list(self.wild_factors.items())).reshape(-1, 2)
+        learned = {"theta": self.kernel_.theta, "level": self._level, "wild": wild}
         return learned | {"seen": seen, "process": self.process_.snapshot()}
 
     @locked
@@ -544,6 +573,8 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         self.process_.track(self._tracked_rows)
         self.kernel_, self._level = kernel, snapshot["level"]
         self._own_share, self._roots = float(kernel.model_noise()), {}
+        wild = np.reshape(snapshot["wild"], (-1, 2))
+        self.wild_factors = dict(zip(wild[:, 0].astype(int).tolist(), wild[:, 1], strict=True))
         self._seen = [tuple(map(np.array, snapshot["seen"]))] if snapshot["seen"] else []
         return self
 
@@ -562,6 +593,7 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
             self._own_share = float(kernel.model_noise())
             self._seen = []
             self._level = None
+            self.wild_factors = {}
             self.kernel_ = kernel
         return self.kernel_
 
@@ -589,7 +621,11 @@ class ConditionalMeanProcess(Guarded, DocumentedMixin, BaseEstimator):
         numbers, first = numbered(rows, merge=not self.process_.white)
         fixed = None if self.model_noise == "auto" else float(self.model_noise) / scale**2
         own_noise = OwnNoise(self.kernel_, asked, fixed)
-        return ScaledSamples(numbers, y, alphas / scale**2), rows[first], own_noise
+        share: float | np.ndarray = 1.0
+        if self.wild_factors:
+            share = np.ones(len(y))
+            share[list(self.wild_factors)] = list(self.wild_factors.values())
+        return ScaledSamples(numbers, y, alphas / scale**2, share), rows[first], own_noise
 
     def _adopt(self, theta: np.ndarray, level: float | None, units: tuple[float, float]) -> Self:
         """Condition on everything afresh; nothing changes if that fails."""

@@ -30,6 +30,8 @@ LEAST = 6.0
 LEAST_SPREAD = 2.0
 # Factor of the noise variance with which an answer counts for nothing.
 LEFT_OUT = 1e12
+# Wild answers that are recognised at one time of learning, at most.
+MOST_AT_ONCE = 4
 
 
 @dataclass(frozen=True)

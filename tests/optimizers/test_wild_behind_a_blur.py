@@ -1,0 +1,69 @@
+"""A single wild answer to an indirect query."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skgpb import CMESOptimizer
+from skgpb.kernels import WindowMean
+
+
+def played(error, rounds=40, seed=0):
+    """CMES on a hump at 0.3; answer 15 is off by ``error`` ranges of f."""
+    rng = np.random.default_rng(seed)
+    optimizer = CMESOptimizer(
+        conditional=WindowMean(scale=0.1),
+        bounds=[(0, 1)],
+        query_bounds=[(0, 1)],
+        n_points=200,
+        n_candidates=200,
+        random_state=seed,
+    )
+    for t in range(rounds):
+        query = optimizer.ask()
+        answer = np.exp(-0.5 * (query.a[0] - 0.3) ** 2 / 0.02) / np.sqrt(2.0)
+        optimizer.tell(query, answer + 0.05 * rng.normal() + (error if t == 15 else 0.0))
+    return optimizer
+
+
+@pytest.mark.parametrize("error", [8.0, -8.0])
+def test_a_wild_answer_counts_for_little(error):
+    optimizer = played(error)
+    assert list(optimizer.surrogate_.wild_factors) == [15]
+    assert optimizer.alpha_ < 0.1**2
+    # Within a tenth f, a hump of standard deviation 0.1, falls by less than half of its height.
+    assert abs(optimizer.recommend()[0] - 0.3) < 0.1
+
+
+def test_no_answer_is_wild_where_none_is():
+    assert played(0.0).surrogate_.wild_factors == {}
+
+
+def test_a_wild_answer_that_is_too_high_is_asked_again_at_once():
+    runs = (played(8.0, rounds) for rounds in range(16, 30))
+    first = next(run for run in runs if run.surrogate_.wild_factors)
+    again = first.ask()
+    assert np.array_equal(again.a, first.history_["a"][15])
+    first.tell(again, 0.7)
+    assert not np.array_equal(first.ask().a, again.a)
+
+
+def test_a_wild_answer_that_is_confirmed_is_wild_no_more():
+    optimizer = played(8.0, rounds=30)
+    a, wild = optimizer.history_["a"][15], optimizer.history_["reward"][15]
+    for _ in range(3):
+        optimizer.tell(a, wild)
+    for _ in range(10):
+        query = optimizer.ask()
+        optimizer.tell(query, 0.0)
+    assert 15 not in optimizer.surrogate_.wild_factors
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_saved_run_knows_its_wild_answers(tmp_path, verify):
+    optimizer = played(8.0, rounds=24)
+    optimizer.save(tmp_path / "run.json")
+    loaded = CMESOptimizer.load(tmp_path / "run.json", verify=verify)
+    assert loaded.surrogate_.wild_factors == optimizer.surrogate_.wild_factors != {}
+    assert np.array_equal(loaded.ask().a, optimizer.ask().a)
