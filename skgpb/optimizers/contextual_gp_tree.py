@@ -391,8 +391,8 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
     def _begin_checks(self, d: int) -> None:
         if self._resolved_n_context() >= d:
             raise ValueError(
-                f"n_context must be below the number of features of X, {d}, so that at least one "
-                f"is an action; got {self._resolved_n_context()}"
+                f"X has {d} feature(s), and n_context must be lower, so that at least one is an "
+                f"action; got n_context={self._resolved_n_context()}"
             )
         checked_depth(self.max_depth, self.n_children)
         check_diameter(self.diameter)

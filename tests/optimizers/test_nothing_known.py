@@ -128,9 +128,18 @@ def test_a_narrow_peak_is_found_by_averages(seed):
     assert peak(seed, max_cost=60) < 1.0
 
 
-@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_a_narrow_peak_is_found_under_noise_of_a_tenth_of_its_height(seed):
-    assert peak(seed, max_cost=60, noise=0.1) < 1.0
+def test_a_narrow_peak_is_found_under_noise_of_a_tenth_of_its_height():
+    assert peak(2, max_cost=60, noise=0.1) < 1.0
+
+
+@pytest.mark.slow
+def test_a_narrow_peak_is_found_under_noise_with_several_seeds():
+    """At this cost 5 of 12 seeds find it, with the rounding of one processor.
+
+    A single seed says little: one answer that is asked again changes all later queries.
+    """
+    found = [peak(seed, max_cost=60, noise=0.1) < 1.0 for seed in range(12)]
+    assert sum(found) >= 2  # fewer have a probability of 0.008 at 5 of 12
 
 
 @pytest.mark.exhaustive
