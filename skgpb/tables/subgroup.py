@@ -144,6 +144,9 @@ class BestSubgroup(BaseEstimator):
         """
         if _is_frame(X):
             validate_data(self, X, y, skip_check_array=True)
+            # Older versions of scikit-learn do not look.
+            if len(set(X.columns)) < len(X.columns):
+                raise ValueError(f"X must have unique column names, got {list(X.columns)}")
             columns, y = _columns_of(X), check_numbers(y, "y", ensure_2d=False)
             check_consistent_length(X, y)
         else:
