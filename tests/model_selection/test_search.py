@@ -627,7 +627,9 @@ def test_bad_input_is_named(parameters, error, match):
 
 
 def test_scores_of_dummies_are_all_the_same():
-    fitted = search(DummyClassifier(), {"constant": [0, 1], "strategy": ["prior", "uniform"]})
+    fitted = search(
+        DummyClassifier(random_state=0), {"constant": [0, 1], "strategy": ["prior", "uniform"]}
+    )
     with pytest.warns(UserWarning, match="the space has 4 settings"):
         fitted.fit(X, Y)
     assert len(fitted.cv_results_["params"]) == 4
