@@ -390,9 +390,17 @@ class BaseBanditOptimizer(
         """Return the next query, different from the keys of ``_pending``."""
         raise NotImplementedError
 
+    def _doubted(self) -> list[int]:
+        """Return which of the answers told are doubted, so that their queries are asked again."""
+        return []
+
     def _to_repeat(self) -> Any:
-        """Return a query whose answer is doubted and asked for again; None if there is none."""
-        return None
+        """Return the query of a doubted answer that is not pending; None if there is none."""
+        places = self._doubted()
+        if not places:
+            return None
+        told = [event[1] for event in self._log if event[0] == "tell"]
+        return next((told[place] for place in places if told[place] not in self._pending), None)
 
     def _asked_or_new(self, count: int, another: bool = False) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""

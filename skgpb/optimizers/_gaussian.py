@@ -577,24 +577,22 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             kernel = of_smoothness(kernel, learned["smoothness"])
         return self._gp.relearned(learned["theta"], merged, center, scale, kernel)
 
-    def _to_repeat(self) -> Any:
-        """Return a query whose only answer is wild and higher than expected; None if there is none.
+    def _doubted(self) -> list[int]:
+        """Return the only answers to their queries that are wild and higher than expected.
 
         One that is lower hides nothing once it counts little; one that is higher may be the top of
         a narrow peak.
         """
-        if not self._samples.factors:
-            return None
-        told = [event[1] for event in self._log if event[0] == "tell"]
-        for s in self._samples.factors:
-            place, i = s - self._n_fitted, self._samples.functional[s]
-            if not 0 <= place < len(told) or self._samples.functional.count(i) > 1:
-                continue
-            query = told[place]
-            expected = float(self._gp.moments([self._gp.observed[i]])[0])
-            if query not in self._pending and self._samples.reward[s] > expected:
-                return query
-        return None
+        gp, samples, first = self._gp, self._samples, self._n_fitted
+        if not samples.factors or len(samples) - first != self._round:
+            return []  # none, or some answers consist of several samples
+        return [
+            s - first
+            for s in samples.factors
+            if s >= first
+            and samples.functional.count(samples.functional[s]) == 1
+            and samples.reward[s] > gp.moments([gp.observed[samples.functional[s]]])[0]
+        ]
 
     def _spread_of(self, rewards: np.ndarray) -> tuple[float, float]:
         """Centre and scale of the rewards."""

@@ -354,30 +354,24 @@ class BaseIndirectOptimizer(
     # -- asking -----------------------------------------------------------------------------
 
     def _choose(self) -> Asked:
-        for query in (self._to_repeat(), self._first_query()):
-            if query is not None:
-                return query
-        return self._best_by_rule()
+        first = self._first_query()
+        return self._best_by_rule() if first is None else first
 
-    def _to_repeat(self) -> Asked | None:
-        """Return a query whose only answer is wild and higher than expected; None if there is none.
+    def _doubted(self) -> list[int]:
+        """Return the only answers to their queries that are wild and higher than expected.
 
-        It may have met a narrow peak.
+        They may have met a narrow peak.
         """
-        factors = self.surrogate_.wild_factors
-        if not factors:
-            return None
-        told = [event[1] for event in self._log if event[0] == "tell"]
-        for place in (number - self._n_fitted for number in factors):
-            if not 0 <= place < len(told):
+        surrogate, out = self.surrogate_, []
+        for place in (number - self._n_fitted for number in surrogate.wild_factors):
+            if place < 0:
                 continue
-            query, (a, reward, _) = told[place], self._answers[place]
+            a, reward, _ = self._answers[place]
+            row = surrogate.kernel_.rows_of_queries(a[np.newaxis])
             alone = sum(np.array_equal(a, each) for each, _, _ in self._answers) == 1
-            row = self.surrogate_.kernel_.rows_of_queries(a[np.newaxis])
-            expected = float(self.surrogate_.moments(row, std=False)[0])
-            if alone and query not in self._pending and reward > expected:
-                return query
-        return None
+            if alone and reward > surrogate.moments(row, std=False)[0]:
+                out.append(place)
+        return out
 
     def _first_query(self) -> Asked | None:
         """Return a query of the initial design, None once the design is complete."""
