@@ -73,6 +73,22 @@ def largest_expected(
     return t * sqrt((n - 1) / (n - 2 + t**2))
 
 
+def leave_one_out(gp: GaussianProcess, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Compare each distinct query from number ``first`` on with its prediction from all others.
+
+    Returns
+    -------
+    errors, variances : ndarray of shape (n - first,)
+        Mean answer minus its prediction, and the variance of that, noise included.
+    """
+    posterior = gp.posterior
+    # L^-1 e_i is zero above i, so the last columns of the inverse need only the last rows.
+    with one_thread_if_small(len(gp.observed) - first):
+        inverse, _ = dtrtri(posterior.factor()[first:, first:].T, lower=0)
+    precision = np.einsum("ij,ij->i", inverse, inverse)
+    return posterior.weights()[first:] / precision, 1.0 / precision
+
+
 @dataclass(frozen=True)
 class Criticism:
     """Comparison of the answers with the model that predicts them.
@@ -146,14 +162,10 @@ class Criticism:
         """
         posterior, n = gp.posterior, len(gp.observed)
         first = max(0, n - LAST)
-        # L^-1 e_i is zero above i, so the last columns of the inverse need only the last rows.
-        with one_thread_if_small(n - first):
-            inverse, _ = dtrtri(posterior.factor()[first:, first:].T, lower=0)
-        precision = np.einsum("ij,ij->i", inverse, inverse)
+        errors, variances = leave_one_out(gp, first)
         targets = posterior.targets()
         least = HARMLESS * float(np.ptp(targets)) if n else 0.0
-        errors = posterior.weights()[first:] / precision
-        residuals = errors / np.sqrt(1.0 / precision + least**2)
+        residuals = errors / np.sqrt(variances + least**2)
         # Half of the risk is for the repeats, half for all residuals together.
         most = largest_expected(n - first, 0.5 * risk, learned, n)
         square, _ = posterior.repeat_terms()

@@ -16,10 +16,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
 
-from skgpb.surrogate.blas import one_thread_if_small
-from skgpb.surrogate.criticism import FEWEST_LEARNED, LAST, RISK, largest_expected
+from skgpb.surrogate.criticism import FEWEST_LEARNED, LAST, RISK, largest_expected, leave_one_out
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.samples import ScaledSamples
 
@@ -67,11 +65,9 @@ class LeftOut:
             candidates[each.numbers] = False  # errors in common are no mistake in one answer
         numbers = np.flatnonzero(candidates)
         # Moments of functionals from answers about all others: equations 5.10 to 5.12 of [RW2006]_.
-        with one_thread_if_small(n - first):
-            inverse, _ = dtrtri(posterior.factor()[first:, first:].T, lower=0)
-        precision = np.einsum("ij,ij->i", inverse, inverse)
-        mean = posterior.targets()[first:] - posterior.weights()[first:] / precision
-        variance = 1.0 / precision - posterior.noises()[first:]
+        errors, variances = leave_one_out(gp, first)
+        mean = posterior.targets()[first:] - errors
+        variance = variances - posterior.noises()[first:]
         by_others = 1.0 / np.maximum(variance, np.finfo(float).tiny)
         # Further answers about the functional of each answer.
         own = noise * np.broadcast_to(samples.share, candidates.shape)
