@@ -89,7 +89,7 @@ def test_search_reports_the_group_it_recommends(table, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert f"{result['n_members']} rows, " in printed
     assert re.search(rf"questions asked +{result['n_rounds']} on ", printed)
-    assert "a Gaussian process proposed groups, as it foretold" in printed
+    assert "a Gaussian process proposed groups: it predicts" in printed
     assert "computed only for this report" in printed
     assert re.search("rows averaged singly +0 %", printed)
 

@@ -101,16 +101,16 @@ def _compared(found: Found) -> list[tuple[str, str]]:
 
 def _how(result: dict[str, Any]) -> str:
     """Say who chose among the groups, and why."""
-    foretold = result["share_foretold"]
+    predicted = result["share_foretold"]
     if result["engine"] == "model":
         return (
-            "a Gaussian process proposed groups, as it foretold "
-            f"{percent(foretold)} of the variance of answers that it did not know"
+            "a Gaussian process proposed groups: it predicts "
+            f"{percent(predicted)} of the variance of answers from all others"
         )
-    if foretold is None:
+    if predicted is None:
         return "the best of the groups asked, as there were too few answers for a model"
     return (
-        "the worse half of the groups was left out again and again: a Gaussian process foretold "
+        "the worse half of the groups was left out again and again: a Gaussian process predicts "
         "too little of the answers to propose any"
     )
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb.domains.space import Axis
 from skgpb.inspection import feature_effects
 from skgpb.plotting._axes import (
+    ABOVE,
     QUANTILE_95,
     asked_of,
     check_has_posterior,
@@ -245,7 +246,7 @@ class SliceDisplay:
                 width = TITLE_WIDTH * n_columns
                 self.figure_.suptitle(fill(self.title, width), fontsize="medium")
         else:
-            self.ax_.legend(fontsize="small")
+            self.ax_.legend(**ABOVE, ncols=3, fontsize="small", frameon=False)
         return self
 
     def _draw_side(self, ax: Any, i: int) -> None:

@@ -182,3 +182,11 @@ def test_of_many_features_those_that_matter_are_drawn():
     drawn = [ax.get_xlabel() for ax in display.axes_]
     assert len(drawn) == 12 and drawn[-2:] == ["feature 13", "feature 14"]
     assert len(SliceDisplay.from_optimizer(opt, features=range(15), grid_resolution=2).axes_) == 15
+
+
+def test_the_legend_of_panels_of_ones_own_covers_no_data(laboratory):
+    figure, axes = plt.subplots(3, 1, layout="constrained")
+    display = SliceDisplay.from_optimizer(laboratory, ax=axes, grid_resolution=20)
+    figure.canvas.draw()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert display.ax_.bbox.y1 <= legend.y0 < legend.y1 <= figure.bbox.y1
