@@ -10,7 +10,7 @@ from trajectories import NAMES, game, numbers_of
 
 from skgpb import GPOOOptimizer, GPTreeOptimizer, GPUCBOptimizer, GPZoomingOptimizer
 from skgpb.exceptions import LoadError
-from skgpb.optimizers._files import SavedRuns
+from skgpb.optimizers._replay import Replay
 from skgpb.surrogate import GaussianProcess
 
 # A rule that is a function is in no file.
@@ -39,7 +39,7 @@ def test_loading_chooses_and_learns_nothing_again(name, tmp_path, monkeypatch):
     pending = run.ask(**asked)
     functions = saved(run, tmp_path / "run")
     with monkeypatch.context() as patched:
-        patched.delattr(SavedRuns, "_repeat")
+        patched.delattr(Replay, "_repeat_all")
         loaded = type(run).load(tmp_path / "run", **functions)
     for field in run.history_.dtype.names:
         assert_array_equal(loaded.history_[field], run.history_[field])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from math import inf, nan
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
@@ -20,9 +21,10 @@ from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LearningWarning, PendingWarning
 from skgpb.locks import Guarded, locked
-from skgpb.optimizers._files import SavedRuns
+from skgpb.optimizers._files import read_run, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, TellInputs
+from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
 from skgpb.optimizers._run import Answer, Runner
 from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._snapshots import columns_of, rows_of
@@ -53,7 +55,6 @@ Q = TypeVar("Q", bound=Query)
 
 class BaseBanditOptimizer(
     Runner,
-    SavedRuns,
     TellInputs,
     NamedSides,
     Guarded,
@@ -72,7 +73,10 @@ class BaseBanditOptimizer(
     for ``run``, which evaluates in between.
     """
 
-    _query_type: type[Q]
+    _query_type: ClassVar[type[Query]]
+
+    #: The earlier run that this one is rebuilt from, None in a usual run.
+    _replay: Replay | None = None
 
     # Seed of everything random in a run, or of each of its parts.
     _seed: Any
@@ -210,7 +214,7 @@ class BaseBanditOptimizer(
         self._arrived: list[Answer] = []
         self._history: list[tuple[Any, ...]] = []
         self._failures: list[tuple[int, Any, str]] = []
-        self._log: list[tuple[Any, ...]] = []
+        self._log: list[Event] = []
         # Parameters at the start, and later ones with the number of events before they were set.
         self._parameters_set: list[tuple[int, dict[str, Any]]] = [(0, self.get_params(deep=False))]
 
@@ -232,8 +236,8 @@ class BaseBanditOptimizer(
 
     def _draw_seed(self) -> int:
         """Seed of everything random in a run; that of a loaded run is the one it had."""
-        if "_replayed_seed" in self.__dict__:
-            return self._replayed_seed
+        if self._replay is not None and self._replay.seed is not None:
+            return self._replay.seed
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _begin_checks(self, d: int) -> None:
@@ -542,8 +546,9 @@ class BaseBanditOptimizer(
     def _learn_or_keep(self) -> None:
         """Learn; where that fails keep the hyperparameters, and the answer."""
         when, n_events, failure = (len(self._history),), len(self._log), None
-        replayed = bool(self.__dict__.get("_replayed_learning"))
-        if when not in self.__dict__.get("_replayed_failures", ()):
+        replay = self._replay
+        replayed = replay is not None and replay.has_learned
+        if replay is None or not replay.failed_to_learn(*when):
             try:
                 with unchanged_by_errors(self):
                     self._learn()
@@ -577,9 +582,181 @@ class BaseBanditOptimizer(
             self._pending[query] = now + 2**times
         self._told()
 
+    # -- files and events ---------------------------------------------------------------------
+
+    @locked
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        omit: Collection[str] = (),
+        notes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write the run to a file from which :meth:`load` continues it identically.
+
+        The file is a zip archive of JSON and NumPy arrays, in a versioned format that holds the
+        parameters and everything asked and told, exactly. It replaces an older one in one step:
+        a crash, whenever it comes, leaves a whole file. Links are followed, and the permissions of
+        the older file are kept. See :mod:`skgpb.persistence`.
+
+        Parameters
+        ----------
+        path : path
+            Path of the file.
+        omit : collection of str, default=()
+            Parameters left out, such as functions, which :meth:`load` is then to be given.
+        notes : dict, default=None
+            Further entries of the file, as JSON has them: a title, units. :meth:`load` ignores
+            them, and :func:`skgpb.persistence.read_notes` reads them.
+
+        Raises
+        ------
+        TypeError
+            For parameters that are no data: functions, and kernels of classes that
+            :func:`skgpb.persistence.register_kernel` does not know. Nothing is written then.
+        ValueError
+            For runs so large that :meth:`load` would refuse the file: of more than about 300,000
+            rounds, with arrays of more than a gigabyte, which ``omit`` leaves out, or with lists of
+            more than about a million numbers, for which arrays can be given.
+
+        Examples
+        --------
+        >>> import tempfile, os
+        >>> from skgpb import GPOOOptimizer
+        >>> path = os.path.join(tempfile.mkdtemp(), "run.skgpb")
+        >>> opt = GPOOOptimizer(bounds=[(0, 1)], random_state=0)
+        >>> opt.tell(opt.ask(), 0.3).save(path)
+        >>> resumed = GPOOOptimizer.load(path)
+        >>> resumed.ask() == opt.ask()
+        True
+        """
+        self._ensure_started()
+        write_run(self, path, omit, notes)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False, **parameters: Any) -> Self:
+        """Read a run that was saved, ready to go on as if it had never stopped.
+
+        Nothing in the file is executed: it names classes of this library, parameters and
+        numbers. A snapshot in the file says what was decided in the run, so that nothing is chosen
+        or learned again, and the posterior takes one factorisation. Its rounding is another than
+        that of the run, by less than what lets queries tie (decision D-G1). Without a snapshot,
+        with other parameters or in another version of the library the run is repeated round by
+        round, with the hyperparameters that were learned (learned anew for indirect queries).
+
+        Parameters
+        ----------
+        path : path
+            A file of :meth:`save`, by an optimizer of this class or of one derived from it.
+        verify : bool, default=False
+            Whether to choose every query again, and to refuse a file whose queries come out
+            otherwise: it was altered, or rounding or the library are others.
+        **parameters
+            Parameters that were omitted from the file, or that are to be others from now on.
+
+        Returns
+        -------
+        optimizer : instance of the class that was saved
+
+        Raises
+        ------
+        skgpb.exceptions.LoadError
+            A ``ValueError``: the file is damaged, no saved run, one of another class or of a later
+            version of the format, or lacks parameters that are not given. With ``verify`` also
+            where queries come out otherwise than they did.
+        OSError
+            If it cannot be opened.
+
+        Warns
+        -----
+        ReplayWarning
+            If queries that are chosen again differ from the saved ones, which rounding on
+            another machine or another version of the library may cause. What was told is exact all
+            the same.
+        """
+        return read_run(cls, BaseBanditOptimizer, path, verify, parameters)
+
+    @property
+    @locked
+    def events_(self) -> list[Event]:
+        """Everything that happened since the start, in its order.
+
+        ``("fit", X, y)``, ``("ask", query)``, ``("tell", query, reward, alpha)``, alpha being NaN
+        if it was to be learned, ``("fail", query, reason)``, ``("learned", hyperparameters)`` and
+        ``("unlearned", n_answers)``; before an answer told with its ``count``, and in the place of
+        one about no row, ``("rows", query, count)``. See :meth:`repeated`.
+        """
+        check_is_fitted(self, "bounds_")
+        return list(self._log)
+
+    @locked
+    def repeated(self, events: Sequence[Event]) -> Self:
+        """Return the run that this one would be, had these events happened.
+
+        So an answer is corrected or taken back after others have followed it.
+
+        Parameters
+        ----------
+        events : sequence of tuples
+            Events of :attr:`events_` after a change. If an event of learning is left out, as it has
+            to be after the first change, hyperparameters are learned anew at that time.
+
+        Returns
+        -------
+        optimizer : instance of the same class
+            With the same parameters and the same seed. This one is not changed.
+
+        Examples
+        --------
+        >>> from skgpb import GPUCBOptimizer
+        >>> opt = GPUCBOptimizer(arms=[[0.0], [0.5], [1.0]], random_state=0)
+        >>> for answer in (1.0, 25.0):
+        ...     _ = opt.tell(opt.ask(), answer)
+        >>> told = [event for event in opt.events_ if event[0] in ("ask", "tell")]
+        >>> told[3] = ("tell", told[3][1], 2.5, None)  # the comma was forgotten
+        >>> opt.repeated(told).history_["reward"]
+        array([1. , 2.5])
+        """
+        names = getattr(self, "feature_names_in_", None)
+        replay = Replay(list(events), self.seed_, names=None if names is None else list(names))
+        twin, _ = rebuilt(type(self), clone(self).get_params(deep=False), replay)
+        return twin
+
+    @property
+    @locked
+    def seed_(self) -> Any:
+        """Seed of all random numbers of this run; None if there are none."""
+        check_is_fitted(self, "bounds_")
+        return getattr(self, "_seed", None)
+
+    # -- rebuilding a run -----------------------------------------------------------------------
+
+    def _mended(self) -> Self:
+        return mended(self)
+
+    def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None:
+        """Repeat ``fit`` with the data of a log."""
+        self.fit(X, y)
+
+    def _choice_of(self, query: Any) -> tuple[Any, ...]:
+        """Return the function, and its arguments, by which a query was chosen."""
+        return (self._choose,)
+
+    def _look_at_round(self) -> bool:
+        """Do all that choosing a query changes but the choice; whether that can be done."""
+        return False
+
+    def _note(self, kind: str, query: Any, *what: Any) -> None:
+        """Take an event of a log about a query that is no answer."""
+        if kind != "fail":
+            raise ValueError(f"not an event of a saved run: {kind!r}")
+        (reason,) = what
+        self._fail(query, str(reason))
+
     # -- snapshots ----------------------------------------------------------------------------
 
     def _snapshot(self) -> dict[str, Any]:
+        """Return the state that follows from the log, but not at little cost."""
         return {
             "history": columns_of(self._history),
             "failed_at": [n_told for n_told, _, _ in self._failures],
@@ -590,6 +767,7 @@ class BaseBanditOptimizer(
         }
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Take the state over from a snapshot, right after the start; the log is there already."""
         self._history = rows_of(snapshot["history"])
         self._round = len(self._history)
         failures = [event[1:] for event in self._log if event[0] == "fail"]

@@ -519,8 +519,11 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             return
         self._schedule(self._round + self._n_fitted)
         before = self._samples.factors
-        replayed = self.__dict__.get("_replayed_learning")
-        learned = checked_learned(replayed.pop()) if replayed else self._robustly()
+        replay = self._replay
+        if replay is not None and replay.has_learned:
+            learned = checked_learned(replay.next_learned())
+        else:
+            learned = self._robustly()
         self._samples = self._samples.with_factors(dict(learned.get("wild", ())))
         surrogate = copy(self.surrogate_)
         surrogate.process_ = self._process_of(learned)

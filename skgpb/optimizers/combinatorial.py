@@ -191,16 +191,13 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
     def _start(self, X: np.ndarray | None) -> None:
         named = self._checked_optimizers()
         optimizers = [clone(optimizer) for _, optimizer in named]
-        # In a loaded run, the seeds of the campaigns, and the times when they failed to learn.
-        seeds = self.__dict__.get("_replayed_seed", [None] * len(optimizers))
-        failures = self.__dict__.get("_replayed_failures", ())
         rng = check_random_state(self.random_state) if self.random_state is not None else None
-        for i, (optimizer, seed) in enumerate(zip(optimizers, seeds, strict=False)):
+        for i, optimizer in enumerate(optimizers):
             self._share_lock(optimizer)
             if rng is not None:
                 optimizer.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
-            own = [(when,) for when, campaign in failures if campaign == i]
-            optimizer._prepare_replay(seed, failures=own)
+            if self._replay is not None:
+                self._replay.of_campaign(i).lead(optimizer)
         self._give_arms(optimizers, X)
         self.optimizers_ = optimizers
         names = [name for name, _ in named]
@@ -250,13 +247,6 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         first = [event[1] for event in self._log[:1] if event[0] == "fit" and self._n_fitted]
         told = [event[1].points for event in self._log if event[0] == "tell"]
         self._played = [*(first or self._played), *told]
-
-    @locked
-    def _finish_replay(self) -> None:
-        """Let the campaigns go on by themselves as well."""
-        super()._finish_replay()
-        for optimizer in self.optimizers_:
-            optimizer._finish_replay()
 
     def _checked_optimizers(self) -> list[tuple[str, Search]]:
         named = [(name, over_arms(name, optimizer)) for name, optimizer in self._members()]

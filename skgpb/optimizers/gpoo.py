@@ -257,11 +257,11 @@ class GPOOOptimizer(PartitionSearch):
             self._pending.pop(query, None)
             self._told()
 
-    def _repeat(self, kind: str, query: Any, *numbers: Any) -> bool:
+    def _note(self, kind: str, query: Any, *what: Any) -> None:
         if kind != "rows":
-            return super()._repeat(kind, query, *numbers)
-        self._count_rows(self._checked_again(query, None, None)[0], int(numbers[0]))
-        return False
+            super()._note(kind, query, *what)
+            return
+        self._count_rows(query, int(what[0]))
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)

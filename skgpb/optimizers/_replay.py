@@ -1,0 +1,293 @@
+"""Runs that are rebuilt from their log: from a file, with other events, after an interruption."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+
+from skgpb.domains.query import Query
+from skgpb.locks import StateLock
+
+# Kinds of events that are about a query.
+OF_QUERIES = ("ask", "tell", "fail", "rows")
+
+#: An event of the log of a run: its kind, and what the kind says.
+Event = tuple[Any, ...]
+
+
+class Replayable(Protocol):
+    """What a replay needs of the optimizer that it rebuilds."""
+
+    #: The replay while it goes on, None in a usual run.
+    _replay: Replay | None
+
+    _lock: StateLock
+    _broken: int | None
+    _log: list[Event]
+    _asked: list[Any]
+    _asked_again: set[Any]
+    _pending: dict[Any, int | None]
+    _batch: list[Any]
+    _arrived: list[Any]
+    _parameters_set: list[tuple[int, dict[str, Any]]]
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    def __init__(self, **parameters: Any) -> None: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def set_params(self, **parameters: Any) -> Self: ...
+    @property
+    def _query_type(self) -> type[Query]: ...
+    def _ensure_started(self) -> None: ...
+    def _refit(self, X: np.ndarray, y: np.ndarray | None, *more: Any) -> None: ...
+    def _restore(self, snapshot: dict[str, Any]) -> None: ...
+    def _named(self, query: Any) -> Any: ...
+    def _resolve(self, query: Any) -> Any: ...
+    def _choice_of(self, query: Any) -> tuple[Any, ...]: ...
+    def _look_at_round(self) -> bool: ...
+    def _ask_for(self, choose: Callable[..., Any], *arguments: Any) -> Any: ...
+    def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]: ...
+    def _take(self, query: Any, target: Any, value: Any, noise: Any) -> None: ...
+    def _note(self, kind: str, query: Any, *what: Any) -> None: ...
+
+
+Optimizer = TypeVar("Optimizer", bound=Replayable)
+
+
+class Replay:
+    """An earlier run that an optimizer comes through, and what it takes from that run meanwhile.
+
+    Parameters
+    ----------
+    events : sequence of events
+        The log of the earlier run.
+    seed : int, list or None
+        Its seed; None draws one.
+    names : list of str, default=None
+        Names of the features that ``fit`` had.
+    batch : sequence of queries, default=()
+        Queries that ``run`` was evaluating.
+    later : sequence of pairs, default=()
+        Parameters that were set in the run, each with the number of events before.
+    trusts : bool, default=False
+        Whether queries are those of the log, rather than chosen again, where choosing changes
+        nothing else.
+    """
+
+    def __init__(
+        self,
+        events: Sequence[Event],
+        seed: Any,
+        *,
+        names: Any = None,
+        batch: Sequence[Any] = (),
+        later: Sequence[tuple[int, dict[str, Any]]] = (),
+        trusts: bool = False,
+    ) -> None:
+        self.seed = seed
+        self._events, self._names, self._batch = events, names, batch
+        self._later, self._trusts = later, trusts
+        # Hyperparameters that the run learned, the next ones last, and when learning failed.
+        self._learned = [event[1] for event in events if event[0] == "learned"][::-1]
+        self._failures = {event[1:] for event in events if event[0] == "unlearned"}
+        #: Optimizers that take what they need from here.
+        self._led: list[Replayable] = []
+
+    # -- what an optimizer takes from the earlier run -----------------------------------------
+
+    @property
+    def has_learned(self) -> bool:
+        """True while there are learned hyperparameters to be taken; then it learns by itself."""
+        return bool(self._learned)
+
+    def next_learned(self) -> Any:
+        """Take the next hyperparameters that the run learned."""
+        return self._learned.pop()
+
+    def failed_to_learn(self, n_told: int) -> bool:
+        """Return whether learning from so many answers failed."""
+        return (n_told,) in self._failures
+
+    def lead(self, optimizer: Replayable) -> None:
+        """Let an optimizer take from here until the replay ends."""
+        optimizer._replay = self
+        self._led.append(optimizer)
+
+    def of_campaign(self, i: int) -> Replay:
+        """Return what one of several campaigns takes; it ends with this replay."""
+        own = [("unlearned", when) for when, campaign in self._failures if campaign == i]
+        part = Replay(own, None if self.seed is None else self.seed[i])
+        part._led = self._led
+        return part
+
+    # -- coming through it --------------------------------------------------------------------
+
+    def rebuild(self, optimizer: Replayable, snapshot: dict[str, Any] | None = None) -> int:
+        """Let a fresh optimizer be where the run was; how many queries came out otherwise.
+
+        With a snapshot nothing is repeated.
+        """
+        self.lead(optimizer)
+        surprises = 0
+        if snapshot is None:
+            surprises = self._repeat_all(optimizer)
+        else:
+            self._take_over(optimizer, snapshot)
+        for each in self._led:
+            vars(each).pop("_replay", None)
+        names = self._names
+        if names is not None and self._fitted:
+            strings = isinstance(names, list) and all(isinstance(n, str) for n in names)
+            if not strings or len(names) != optimizer.n_features_in_:
+                raise ValueError(
+                    f"feature_names must be a list of {optimizer.n_features_in_} names, "
+                    f"got {names!r}"
+                )
+            optimizer.feature_names_in_ = np.array(names, dtype=object)
+        optimizer._batch = [optimizer._named(query) for query in self._batch]
+        return surprises
+
+    @property
+    def _fitted(self) -> bool:
+        """True if the run began with data."""
+        return bool(self._events) and self._events[0][0] == "fit"
+
+    def _repeat_all(self, optimizer: Replayable) -> int:
+        """Begin as the run did and repeat its events; how many came out otherwise."""
+        if not self._fitted:
+            optimizer._ensure_started()
+        surprises, later = 0, list(self._later)[::-1]
+        for i, (kind, *rest) in enumerate(self._events):
+            while later and later[-1][0] <= i:
+                optimizer.set_params(**later.pop()[1])
+            if kind == "fit":
+                optimizer._refit(*rest)
+            elif kind == "ask":
+                surprises += self._ask(optimizer, optimizer._named(rest[0]))
+            elif kind not in ("learned", "unlearned"):
+                self._take(optimizer, kind, optimizer._named(rest[0]), *rest[1:])
+        for _, parameters in later[::-1]:
+            optimizer.set_params(**parameters)
+        return surprises
+
+    def _take_over(self, optimizer: Replayable, snapshot: dict[str, Any]) -> None:
+        """Begin as the run did, and take its state over."""
+        if self._fitted:
+            _, X, _, *rest = self._events[0]
+            optimizer._refit(X, None, *rest)
+        else:
+            optimizer._ensure_started()
+        queries = [event[1] for event in self._events if event[0] in OF_QUERIES]
+        for query in {id(each): each for each in queries}.values():
+            optimizer._named(query)
+        optimizer._log = list(self._events)
+        optimizer._restore(snapshot)
+
+    def _ask(self, optimizer: Replayable, query: Any) -> bool:
+        """Ask again; return whether another query was chosen than in the run."""
+        if not isinstance(query, optimizer._query_type):
+            raise ValueError(f"no query of a {type(optimizer).__name__}: {query!r}")
+        if self._trusts and optimizer._look_at_round():
+            return self._ask_as_told(optimizer, query)
+        chosen = optimizer._ask_for(*optimizer._choice_of(query))
+        if chosen == query:
+            return False
+        del optimizer._pending[chosen], optimizer._asked[-1], optimizer._log[-1]
+        self._ask_as_told(optimizer, query)
+        return True
+
+    def _ask_as_told(self, optimizer: Replayable, query: Any) -> bool:
+        """Record a query of the log; return whether it is not a query of this optimizer."""
+        try:
+            optimizer._resolve(query)
+        except ValueError:
+            return True
+        if optimizer._pending.get(query) is not None:  # only failed queries were left
+            pending = optimizer._pending.items()
+            optimizer._pending = {each: None for each, until in pending if until is None}
+        optimizer._asked.append(query)
+        optimizer._pending[query] = None
+        optimizer._log.append(("ask", query))
+        return False
+
+    def _take(self, optimizer: Replayable, kind: str, query: Any, *numbers: Any) -> None:
+        """Take an answer of the log, or what else it notes of a query."""
+        if kind == "tell":
+            value, noise = numbers
+            optimizer._take(*_checked_again(optimizer, query, value, _none_for_nan(noise)))
+            return
+        query, *_ = _checked_again(optimizer, query, None, None)
+        optimizer._note(kind, query, *numbers)
+
+
+def rebuilt(
+    cls: type[Optimizer],
+    parameters: dict[str, Any],
+    replay: Replay,
+    snapshot: dict[str, Any] | None = None,
+) -> tuple[Optimizer, int]:
+    """Return an optimizer that is where a run was, and how many queries came out otherwise."""
+    optimizer = cls(**parameters)
+    with warnings.catch_warnings():
+        # The algorithm has issued its warnings in the run itself.
+        warnings.simplefilter("ignore")
+        return optimizer, replay.rebuild(optimizer, snapshot)
+
+
+def mended(optimizer: Optimizer) -> Optimizer:
+    """Build the state from the log up to the change that was interrupted, and swap it in.
+
+    It is built in another object, so that an interruption meanwhile changes nothing, and taken
+    over by one assignment.
+    """
+    if optimizer._broken is None:  # another thread was faster
+        return optimizer
+    (_, first), *later = optimizer._parameters_set
+    built = type(optimizer)(**first)
+    built._lock = optimizer._lock  # its parts are to hold the same lock
+    names = getattr(optimizer, "feature_names_in_", None)
+    replay = Replay(
+        optimizer._log[: optimizer._broken],
+        getattr(optimizer, "_seed", None),
+        names=None if names is None else list(names),
+        batch=optimizer._batch,
+        later=later,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # all has been said
+        replay.rebuild(built)
+    for name, value in optimizer.get_params(deep=False).items():
+        if getattr(built, name) is not value:  # it was set as an attribute
+            setattr(built, name, value)
+    built._batch = [query for query in built._batch if query in built._pending]
+    built._arrived, built._asked_again = optimizer._arrived, optimizer._asked_again
+    kept = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
+    optimizer.__dict__ = kept | vars(built)
+    return optimizer
+
+
+def is_derived(name: str) -> bool:
+    """Return whether an attribute follows from the log: not those of users and of scikit-learn."""
+    ours = name.startswith("_") or name.endswith("_")
+    return ours and not name.startswith(("_skl", "_parent_callback", "_metadata_request"))
+
+
+def _checked_again(optimizer: Replayable, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
+    """Check the answers of an earlier run."""
+    if isinstance(query, optimizer._query_type):
+        try:
+            return optimizer._checked(query, reward, alpha)
+        except ValueError:
+            # Not what this version asks: but it is known which points were averaged.
+            pass
+    return optimizer._checked(query.points, reward, alpha)
+
+
+def _none_for_nan(alpha: Any) -> Any:
+    """Return noise variances as told: None, not NaN, for learned ones."""
+    if isinstance(alpha, list):
+        return [_none_for_nan(each) for each in alpha]
+    return None if alpha is None or np.isnan(alpha).all() else alpha
