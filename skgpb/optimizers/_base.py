@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
 from math import inf, nan
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
@@ -21,14 +22,17 @@ from skgpb.domains.query import PointsQuery, Query
 from skgpb.domains.space import ParameterSpace
 from skgpb.exceptions import AllPendingError, LearningWarning, PendingWarning
 from skgpb.locks import Guarded, locked
+from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
 from skgpb.optimizers._files import read_run, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
 from skgpb.optimizers._inputs import Numbers, TellInputs
 from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
-from skgpb.optimizers._run import Answer, Runner
+from skgpb.optimizers._result import RunResult
+from skgpb.optimizers._run import Evaluations, Play, check_run
 from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.optimizers._stop import DELTA, Stop, check_share
+from skgpb.optimizers._workers import workers_of
 from skgpb.utils import (
     LARGEST_REWARD,
     StrOptions,
@@ -54,11 +58,11 @@ Q = TypeVar("Q", bound=Query)
 
 
 class BaseBanditOptimizer(
-    Runner,
     TellInputs,
     NamedSides,
     Guarded,
     DocumentedMixin,
+    CallbackSupportMixin,
     RegressorMixin,
     BaseEstimator,
     ABC,
@@ -209,9 +213,7 @@ class BaseBanditOptimizer(
         self._asked_again: set[Any] = set()
         # Queries being evaluated (None); failed ones, with the time when they may be asked again.
         self._pending: dict[Any, int | None] = {}
-        # Queries that run() is evaluating, or has evaluated and not told.
-        self._batch: list[Any] = []
-        self._arrived: list[Answer] = []
+        self._evaluations = Evaluations()
         self._history: list[tuple[Any, ...]] = []
         self._failures: list[tuple[int, Any, str]] = []
         self._log: list[Event] = []
@@ -581,6 +583,126 @@ class BaseBanditOptimizer(
             now = len(self._history) + len(self._failures)
             self._pending[query] = now + 2**times
         self._told()
+
+    # -- runs ---------------------------------------------------------------------------------
+
+    def run(
+        self,
+        objective: Callable[[Any], Numbers],
+        budget: int | None = None,
+        *,
+        contexts: Any = None,
+        max_cost: float | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        progress: bool = False,
+        n_jobs: int | None = None,
+        executor: Executor | None = None,
+        on_error: str = "record",
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: int = 0,
+        stop: Stop | Callable[[Any], Any] | None = None,
+    ) -> RunResult:
+        """Ask, evaluate and tell ``budget`` times, continuing from the present state.
+
+        Parameters
+        ----------
+        objective : callable
+            Takes a query and returns its noisy reward, or None where the evaluation failed. NaN, an
+            infinity and whatever else :meth:`tell` refuses as a reward are failures as well. A
+            function of x is given as :class:`of_x(function) <skgpb.of_x>`.
+        budget : int, default=None
+            Number of evaluations, at least 1; failed ones count. None where ``max_cost`` or
+            ``contexts`` say how many there are.
+        contexts : array-like of shape (n, d_c), or (n,) where d_c = 1, default=None
+            With ``context_bounds``, the contexts in the order in which they arrive, instead of
+            ``budget`` and ``max_cost``. If sides have names, also a DataFrame or a list of dicts.
+            The recommendation is for the last one.
+        max_cost : float, default=None
+            Maximum cost of all queries, > 0, if queries have prices. The last query may overshoot
+            it. Failures cost nothing. Progress is then that of the cost.
+        callback : callable, default=None
+            Called with the optimizer after every evaluation; returning True ends the run.
+        progress : bool, default=False
+            Whether to show a progress bar (needs tqdm: ``pip install skgpb[progress]``).
+        n_jobs : int, default=None
+            Queries evaluated side by side. Without an executor they are asked for and evaluated
+            in batches through joblib, whose backend the caller chooses with
+            :func:`joblib.parallel_config`. Results depend on the number of jobs, not on their
+            timing or on the backend. None means 1 unless in such a context, -1 as many as the
+            backend has. With an executor None and -1 mean as many as it has workers.
+        executor : concurrent.futures.Executor, default=None
+            Executor of the evaluations: threads, processes or other machines, see
+            :ref:`many-machines`. Every answer is told when it arrives, and the next query is asked
+            for at once, so that no worker waits for another. With one job the run is that without
+            an executor; with more it depends on the order in which answers arrive. The executor is
+            not shut down.
+        on_error : {"record", "raise"}, default="record"
+            Handling of an exception of the objective, and of a returned value that is no answer.
+            "record" tells the query as failed, see :meth:`tell`, with the reason, and goes on; the
+            run ends with RuntimeError only when 10 evaluations in a row have failed.
+            "raise" ends the run, with the exception or with ValueError or TypeError, after telling
+            what else has been evaluated. Whatever ends it, all that was told is kept, and the next
+            run begins with what this one left unevaluated; of what was given to an executor,
+            evaluations that have not begun are cancelled, and those that have are not waited for.
+        checkpoint : path, default=None
+            Path to save the run to after every evaluation or batch, see :meth:`save`; also before
+            the first. A process that was killed is resumed by ``run`` on what :meth:`load`
+            returns, and goes on as if nothing had happened.
+        verbose : int, default=0
+            1 prints one line of progress, with the last and the best answer and the time left, 2
+            a line for every answer. The logger ``skgpb`` of :mod:`logging` gets every answer in
+            any case, at level INFO, and failures as warnings.
+        stop : Stop or callable, default=None
+            Condition to end the run early: a :class:`~skgpb.Stop`, or any function of the
+            optimizer that returns True if the run is to end after an answer.
+
+        Returns
+        -------
+        result : scipy.optimize.OptimizeResult
+            Printed, it says what was found: ``x`` (the recommended query), ``fun`` (its posterior
+            or empirical mean), ``nfev``, ``nfail`` (how many of these failed), ``history`` (see
+            ``history_``), ``success``, ``message``, ``model`` (how the answers contradict the
+            model of f, empty where they do not) and ``gap``, how much better the best may be
+            (see :meth:`gap`, computed when it is first read); where queries have prices also
+            ``cost``, what was spent. Where all evaluations failed and nothing was known before,
+            ``success`` is False, ``x`` None and ``fun`` NaN.
+        """
+        # The run must have begun before the number of evaluations that a cost allows is known.
+        check_run(objective, callback, on_error, verbose)
+        workers = workers_of(executor, n_jobs, objective, on_error)
+        self._check_stop(stop)
+        play = Play(self, workers, callback, checkpoint, stop)
+        play.limit(budget, contexts, max_cost)
+        play.show(progress, verbose)
+        return self._followed(play)
+
+    @with_callbacks
+    def _followed(self, play: Play) -> RunResult:
+        """Run, with scikit-learn's callbacks."""
+        return play.result()
+
+    def _result(self, last: Any) -> Any:
+        """Return what a run recommends after its last query."""
+        return self.recommend()
+
+    @abstractmethod
+    def recommend(self, rule: str | None = None, *, context: Any = None) -> Any:
+        """Return the best query found so far."""
+
+    #: Whether queries have prices, so that a run may be limited by what it costs.
+    _has_prices: ClassVar[bool] = False
+
+    #: Cost of all answers told since the start.
+    _spent: float = 0.0
+
+    @property
+    def _least_price(self) -> float:
+        """Cost of the cheapest answer."""
+        return 0.0
+
+    def _price_of(self, query: Any) -> float:
+        """Return the cost of a query."""
+        return 0.0
 
     # -- files and events ---------------------------------------------------------------------
 
@@ -1078,3 +1200,25 @@ class FreeChoice(BaseBanditOptimizer[Q]):
         self._without_context(context)
         self._check_informed()
         return self._best()
+
+
+class PricedOptimizer(BaseBanditOptimizer[Q]):
+    """An optimizer whose queries have costs, and which adds them up."""
+
+    _has_prices = True
+
+    @property
+    @locked
+    def spent_(self) -> float:
+        """Cost of all answers told since the start."""
+        check_is_fitted(self, "bounds_")
+        return self._spent
+
+    @property
+    @abstractmethod
+    def _least_price(self) -> float:
+        """Cost of the cheapest answer."""
+
+    @abstractmethod
+    def _price_of(self, query: Any) -> float:
+        """Return the cost of a query."""

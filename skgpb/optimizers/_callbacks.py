@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from sys import maxsize
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -32,6 +32,12 @@ else:
         def with_callbacks(method: Method) -> Method:
             """Return the method."""
             return method
+
+
+class Followed(Protocol):
+    """An estimator that scikit-learn's callbacks may follow."""
+
+    def _init_callback_context(self, task_name: str, *, max_subtasks: int | None = 0) -> Any: ...
 
 
 class RunTask:
@@ -71,13 +77,10 @@ class RunTask:
             self._context.call_on_fit_task_end(estimator=self._estimator)
 
 
-class FollowedRuns(CallbackSupportMixin):
-    """Has ``set_callbacks``, from scikit-learn 1.9 on."""
-
-    def _begin_task(self, most: int) -> RunTask:
-        """Begin the task of a run, with its largest number of evaluations."""
-        if not (hasattr(self, "_skl_callbacks") or hasattr(self, "_parent_callback_ctx")):
-            return RunTask(self, None)
-        subtasks = None if most == maxsize else most
-        context = self._init_callback_context("run", max_subtasks=subtasks)
-        return RunTask(self, context.call_on_fit_task_begin(estimator=self))
+def begin_task(estimator: Followed, most: int) -> RunTask:
+    """Begin the task of a run, with its largest number of evaluations."""
+    if not (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")):
+        return RunTask(estimator, None)
+    subtasks = None if most == maxsize else most
+    context = estimator._init_callback_context("run", max_subtasks=subtasks)
+    return RunTask(estimator, context.call_on_fit_task_begin(estimator=estimator))

@@ -37,7 +37,6 @@ class InContexts(NamedSides):
     bounds_: np.ndarray
     space_: ParameterSpace | None
     n_context_: int
-    _batch: list[Any]
 
     def _without_context(self, context: Any) -> bool:
         """Return whether there are no contexts; raise ValueError if one is given anyway."""
@@ -62,16 +61,6 @@ class InContexts(NamedSides):
             mine += self._commit(self._ask_more, count - len(mine), self._choose_in, context)
         return mine[0] if n is None else mine
 
-    @locked
-    def _ask_each(self: Any, contexts: list[np.ndarray]) -> list[Any]:
-        """Return one query in each of these contexts; none of them is being evaluated."""
-        queries: list[Any] = []
-        for context in contexts:
-            known = [each for each in self._asked if np.array_equal(each.context, context)]
-            free = [each for each in known if each not in self._batch and each not in queries]
-            queries.append(free[0] if free else self._ask_in(context, None, another=True))
-        return queries
-
     def _checked_contexts(self: Any, contexts: Any) -> list[np.ndarray]:
         """Check the contexts of a run, in the order in which they arrive."""
         if contexts is None:
@@ -84,8 +73,6 @@ class InContexts(NamedSides):
             rows = [self._checked_context(row) for row in given]
             if not rows:
                 raise ValueError("contexts must hold at least one context")
-        # Contexts do not come back: what an interrupted run left is not evaluated in this one.
-        self._leave_batch()
         return rows
 
     def _checked_context(self, context: Any) -> np.ndarray:

@@ -35,12 +35,11 @@ from skgpb.exceptions import AllPendingError
 from skgpb.kernels import ConditionalMean, PolicyMean, WindowMean
 from skgpb.kernels.learned_window import conditional_of
 from skgpb.locks import locked
-from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._base import FreeChoice, PricedOptimizer
 from skgpb.optimizers._gap import AtPoints
 from skgpb.optimizers._indirect_intervals import IndirectIntervals
 from skgpb.optimizers._inputs import check_unnamed
 from skgpb.optimizers._placement import Sides
-from skgpb.optimizers._run import PricedRunner
 from skgpb.optimizers._sides import NamedQueries
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.optimizers._targets import PointTargets
@@ -80,8 +79,8 @@ Asked = TypeVar("Asked", bound=IndirectQuery)
 
 
 class BaseIndirectOptimizer(
-    PricedRunner,
     NamedQueries,
+    PricedOptimizer[Asked],
     IndirectIntervals[Asked],
     FreeChoice[Asked],
 ):
@@ -109,6 +108,15 @@ class BaseIndirectOptimizer(
     # The targets, and their rows if they are finitely many.
     _targets: PointTargets
     _arms: np.ndarray | None
+
+    # -- costs --------------------------------------------------------------------------------
+
+    @property
+    def _least_price(self) -> float:
+        return self._queries.least_cost
+
+    def _price_of(self, query: Asked) -> float:
+        return query.cost
 
     # -- how far it is from the best ----------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from skgpb.domains.query import Query
 from skgpb.locks import StateLock
+from skgpb.optimizers._run import Evaluations
 
 # Kinds of events that are about a query.
 OF_QUERIES = ("ask", "tell", "fail", "rows")
@@ -30,8 +31,7 @@ class Replayable(Protocol):
     _asked: list[Any]
     _asked_again: set[Any]
     _pending: dict[Any, int | None]
-    _batch: list[Any]
-    _arrived: list[Any]
+    _evaluations: Evaluations
     _parameters_set: list[tuple[int, dict[str, Any]]]
     n_features_in_: int
     feature_names_in_: np.ndarray
@@ -147,7 +147,7 @@ class Replay:
                     f"got {names!r}"
                 )
             optimizer.feature_names_in_ = np.array(names, dtype=object)
-        optimizer._batch = [optimizer._named(query) for query in self._batch]
+        optimizer._evaluations.batch = [optimizer._named(query) for query in self._batch]
         return surprises
 
     @property
@@ -253,7 +253,7 @@ def mended(optimizer: Optimizer) -> Optimizer:
         optimizer._log[: optimizer._broken],
         getattr(optimizer, "_seed", None),
         names=None if names is None else list(names),
-        batch=optimizer._batch,
+        batch=optimizer._evaluations.batch,
         later=later,
     )
     with warnings.catch_warnings():
@@ -262,8 +262,10 @@ def mended(optimizer: Optimizer) -> Optimizer:
     for name, value in optimizer.get_params(deep=False).items():
         if getattr(built, name) is not value:  # it was set as an attribute
             setattr(built, name, value)
-    built._batch = [query for query in built._batch if query in built._pending]
-    built._arrived, built._asked_again = optimizer._arrived, optimizer._asked_again
+    evaluations = built._evaluations
+    evaluations.batch = [query for query in evaluations.batch if query in built._pending]
+    evaluations.arrived = optimizer._evaluations.arrived
+    built._asked_again = optimizer._asked_again
     kept = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
     optimizer.__dict__ = kept | vars(built)
     return optimizer

@@ -46,7 +46,7 @@ from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._base import FreeChoice
+from skgpb.optimizers._base import FreeChoice, PricedOptimizer
 from skgpb.optimizers._best import best_known, climbed
 from skgpb.optimizers._contexts import InContexts
 from skgpb.optimizers._feedback import (
@@ -60,7 +60,6 @@ from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
-from skgpb.optimizers._run import PricedRunner
 from skgpb.optimizers._wanted import Wanted
 from skgpb.optimizers.round import Known, KnownAcross, KnownOfArms, Round
 from skgpb.surrogate.likelihood import Prior, noise_prior
@@ -96,7 +95,7 @@ LEAST_WORTH = 1e-300
 
 
 @with_shared_paragraphs
-class Search(InContexts, PricedRunner, GaussianIntervals[Arm], FreeChoice[Arm]):
+class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoice[Arm]):
     """Base class for your own acquisition function, a score of all queries.
 
     A subclass implements :meth:`acquisition`.
