@@ -8,12 +8,13 @@ the kernel what they mean.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skgpb.domains.candidates import spread_points
+from skgpb.domains.candidates import Incumbents, Room, spread_points
 from skgpb.domains.first_design import first_members, next_place
 from skgpb.domains.layout import Layout
 from skgpb.domains.query import PointsQuery, Query, readable
@@ -279,6 +280,8 @@ class ArmSet:
 
     #: Kind of thing that has a price and a noise variance of its own.
     kind: ClassVar[str] = "query"
+    #: Whether finitely many points stand for all points of a box.
+    stands_for_box: ClassVar[bool] = False
 
     rows: np.ndarray
     context: np.ndarray | None
@@ -304,6 +307,8 @@ class ArmSet:
         # Box of contexts, and the names of all sides, first the sides of contexts.
         self.context_bounds: np.ndarray = np.empty((0, 2))
         self.space_of_all = space
+        # Sides of regions of which any can be asked, wherever they lie: of members, none.
+        self.sizes: np.ndarray = np.empty((0, len(bounds)))
         # The first design, once it was asked for.
         self._first = np.empty(0, dtype=np.intp)
         self._lie_at(rows)
@@ -352,10 +357,55 @@ class ArmSet:
         out._lie_at(self.plain)
         return out
 
+    # -- members that move ------------------------------------------------------------------
+
     @property
     def follows(self) -> bool:
         """True if some of its members follow the posterior."""
         return False
+
+    def lay_out(self, t: int, theta: float, slope: Callable[[], float]) -> bool:
+        """Choose all members of round t anew, where that is due; whether it was."""
+        return False
+
+    def follow(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
+        """Let members that follow the posterior move to incumbents; return the rows that moved."""
+        return np.empty(0, dtype=np.intp)
+
+    def follow_anew(self) -> None:
+        """Mark all members that follow the posterior to be moved at the next move."""
+
+    def put(self, query: Arm | PointsQuery) -> int:
+        """Let a member that moves lie where a query does, and return its row, or -1."""
+        return -1
+
+    def largest_slope(self, deviations: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
+        """Return the largest slope that the prior expects of f, if members depend on it."""
+        return 0.0
+
+    def check_number(self, n_candidates: Any) -> None:
+        """Raise ValueError if there have to be as many candidates as at the start."""
+
+    # -- prices -----------------------------------------------------------------------------
+
+    @property
+    def n_kinds(self) -> int:
+        """Number of kinds of queries that may have a price of their own, see :attr:`kind`."""
+        return len(self)
+
+    def of_each(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the number of each query, given one for each kind."""
+        return numbers
+
+    def kind_of(self, query: Arm | PointsQuery) -> int:
+        """Return the kind of a query, in any context; -1 if there is none."""
+        if isinstance(query, Arm) and query.index >= 0:
+            return query.index
+        return self.slot_of(query)
+
+    def sides_of(self, query: Arm | PointsQuery) -> np.ndarray | None:
+        """Return the sides (d,) of a query, None if it has none of :attr:`sizes`."""
+        return None
 
     # -- queries ----------------------------------------------------------------------------
 
@@ -426,6 +476,19 @@ class ArmSet:
             return np.ones(len(self), dtype=bool)
         # Candidates that follow the posterior may coincide with others.
         return (self.rows != query.descriptor).any(axis=1)
+
+    def arm_at(self, block: np.ndarray) -> Arm | None:
+        """Return the query that observes what a row (1, n_columns) describes, or None."""
+        slot = self.slot_of_row(block)
+        return self.arm(slot) if slot >= 0 else None
+
+    def room_of(self, slot: int) -> Room | None:
+        """Return where the query of a row could lie as well; None if it is one of finitely many."""
+        return None
+
+    def sides_at(self, slot: int) -> np.ndarray | None:
+        """Return the sides (d,) of the region of a row, if a region lies wherever it fits."""
+        return None
 
     def block_of(self, query: Arm | PointsQuery) -> np.ndarray:
         """Descriptor rows of what a query observes."""

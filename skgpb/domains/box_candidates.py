@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, log, sqrt
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from skgpb.domains.candidates import (
     LOCAL_SHARE,
     N_CENTERS,
     N_SPREAD,
+    Incumbents,
     even_grid,
     largest_first,
     points_near,
@@ -28,6 +29,7 @@ from skgpb.domains.candidates import (
 )
 from skgpb.domains.first_design import first_points
 from skgpb.domains.layout import Layout
+from skgpb.domains.query import PointsQuery
 from skgpb.domains.space import ParameterSpace
 from skgpb.utils import check_inside
 
@@ -66,6 +68,8 @@ class BoxCandidates(ArmSet):
         Whether the grid has given way.
     """
 
+    stands_for_box: ClassVar[bool] = True
+
     def __init__(
         self,
         bounds: np.ndarray,
@@ -92,6 +96,28 @@ class BoxCandidates(ArmSet):
     def follows(self) -> bool:
         """True if there are more points than candidates, and some follow the posterior."""
         return self.adaptive
+
+    @property
+    def n_kinds(self) -> int:
+        """One: the points of a box come and go."""
+        return 1
+
+    def of_each(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the one number for each candidate."""
+        return np.repeat(numbers, len(self))
+
+    def kind_of(self, query: Arm | PointsQuery) -> int:
+        """Return the only kind."""
+        return 0
+
+    def check_number(self, n_candidates: Any) -> None:
+        """Raise ValueError if their number was changed during the run."""
+        if n_candidates != self.n_candidates:
+            raise ValueError(
+                f"n_candidates must stay {self.n_candidates} during a run, because the "
+                f"candidates in a box are chosen once; got {n_candidates!r}. Set it "
+                "back, or call fit to start a new run"
+            )
 
     def snapshot(self) -> dict[str, Any]:
         """Return where the candidates lie, and which of them moves next."""
@@ -233,12 +259,14 @@ class BoxCandidates(ArmSet):
         fills = settings or len(self.bounds) <= GRID_DIMENSIONS
         return self.n_candidates // LOCAL_SHARE if fills else self.n_candidates
 
-    def move(
-        self,
-        points: np.ndarray,
-        values: np.ndarray,
-        rng: np.random.Generator,
-        most: int | None = None,
+    def follow(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
+        """Let the local candidates follow the best points; return the rows that moved."""
+        if not self.adaptive:
+            return super().follow(incumbents, rng)
+        return self._move(*incumbents.values(), rng, incumbents.most)
+
+    def _move(
+        self, points: np.ndarray, values: np.ndarray, rng: np.random.Generator, most: int | None
     ) -> np.ndarray:
         """Let the local candidates follow the best of ``points`` (n, d); which rows they are.
 
@@ -273,10 +301,14 @@ class BoxCandidates(ArmSet):
         self._lie_at(plain)
         return moved
 
-    def can_be_set(self, row: np.ndarray) -> bool:
-        """Return whether the query that a row describes can be asked, and so recommended."""
-        point = self.layout.of_actions.places(self.layout.actions_of(row[np.newaxis]))[0]
-        return self.space is None or self.space.is_possible(point)
+    def arm_at(self, block: np.ndarray) -> Arm | None:
+        """Return the query of a row (1, n_columns) that can be asked, and so recommended."""
+        arm = super().arm_at(block)
+        if arm is not None or len(block) != 1:
+            return arm
+        point = self.layout.of_actions.places(self.layout.actions_of(block))[0]
+        possible = self.space is None or self.space.is_possible(point)
+        return self.placed_arm(block[0]) if possible else None
 
     def _possible(self, points: np.ndarray) -> np.ndarray:
         """Return the feasible points of (n, d), which other candidates may follow."""

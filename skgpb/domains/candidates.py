@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
@@ -18,6 +21,43 @@ NEAREST, FARTHEST = 3.5, 0.5
 LOCAL_SHARE, N_CENTERS = 4, 5
 #: Regions, or points, that stand for all of a box at least, besides those of a search.
 N_SPREAD = 256
+
+
+class Incumbents(ABC):
+    """The best that is known, which candidates follow."""
+
+    #: Most points that move in a round; None for as many as follow.
+    most: int | None = None
+
+    @abstractmethod
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return points (n, d), and the posterior means of f there."""
+
+    @abstractmethod
+    def places(self) -> np.ndarray:
+        """Return the points or centres (k, d) of the best targets."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where a region of some size can lie.
+
+    Parameters
+    ----------
+    alike : ndarray of int, shape (n,)
+        Rows of candidates that differ from the region by where they lie.
+    coordinates : ndarray of shape (n, n_free)
+        Where these lie, along the sides on which a region moves continuously.
+    bounds : ndarray of shape (n_free, 2)
+        The box of coordinates.
+    rows_at : callable
+        Returns the rows (k, n_columns), without contexts, of regions at coordinates (k, n_free).
+    """
+
+    alike: np.ndarray
+    coordinates: np.ndarray
+    bounds: np.ndarray
+    rows_at: Callable[[np.ndarray], np.ndarray]
 
 
 def even_grid(bounds: np.ndarray, per_axis: int) -> np.ndarray:

@@ -11,6 +11,8 @@ from skgpb.domains.candidates import (
     GRID_DIMENSIONS,
     LOCAL_SHARE,
     N_CENTERS,
+    Incumbents,
+    Room,
     points_near,
     rows_like,
     spread_points,
@@ -84,7 +86,7 @@ class FreeCells(ArmSet):
             i: axis for i, axis in enumerate(axes) if isinstance(axis, SeparateAxis)
         }
         self.free: np.ndarray = np.array([i not in self._separate for i in range(len(bounds))])
-        self._rooms = [self._room_of(side) for side in sizes]
+        self._rooms = [self._room_for(side) for side in sizes]
         each = max(n // len(sizes), 2 * N_CENTERS)
         fills = len(bounds) <= GRID_DIMENSIONS
         self._n_local = each // (LOCAL_SHARE if fills else 2)
@@ -118,6 +120,19 @@ class FreeCells(ArmSet):
         return "radius of discs" if self.layout.ball else "size of cells"
 
     @property
+    def n_kinds(self) -> int:
+        """Number of sizes."""
+        return len(self.sizes)
+
+    def of_each(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the number of each cell, given one for each size."""
+        return numbers[self.size_of]
+
+    def kind_of(self, query: Arm | PointsQuery) -> int:
+        """Return the number of the size of a query, -1 if it has none of them."""
+        return self.number_of_size(query)
+
+    @property
     def follows(self) -> bool:
         """True if some of its members follow the posterior."""
         return True
@@ -128,7 +143,32 @@ class FreeCells(ArmSet):
         """Box (d, 2) of the centres of cells of a size."""
         return self._rooms[number]
 
-    def _room_of(self, sides: np.ndarray) -> np.ndarray:
+    def room_of(self, slot: int) -> Room | None:
+        """Return where a cell of the same size could lie, on sides that are continuous.
+
+        Along sides of separate values it keeps the values that it has.
+        """
+        number = int(self.size_of[slot])
+        room, places = self.room(number), self.every_place()
+        free = np.flatnonzero((room[:, 1] > room[:, 0]) & self.free)
+        if not len(free):
+            return None
+        same = (self.size_of == number) & (places == places[slot])[:, ~self.free].all(axis=1)
+        alike = np.flatnonzero(same)
+
+        def rows_at(coordinates: np.ndarray) -> np.ndarray:
+            centers = np.tile(places[slot], (len(coordinates), 1))
+            centers[:, free] = coordinates
+            return self.placed(centers, number)
+
+        return Room(alike, places[alike][:, free], room[free], rows_at)
+
+    def sides_at(self, slot: int) -> np.ndarray | None:
+        """Return the sides (d,) of the cell of a row; None if it is no region."""
+        sides = self.sizes[self.size_of[slot]]
+        return sides if (sides > 0.0).all() else None
+
+    def _room_for(self, sides: np.ndarray) -> np.ndarray:
         lower, upper = self.bounds.T
         half = np.minimum(0.5 * sides, 0.5 * (upper - lower)) * self.free
         return np.column_stack([lower + half, upper - half])
@@ -162,14 +202,16 @@ class FreeCells(ArmSet):
         """Mark all cells that follow the posterior to be moved at the next move."""
         self._next = -1
 
-    def move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def follow(self, incumbents: Incumbents, rng: np.random.Generator) -> np.ndarray:
+        """Let some cells lie at the best targets and around them; return the rows that moved."""
+        return self._move(incumbents.places(), rng) if self._n_local else self.moving
+
+    def _move(self, centers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Let some cells lie at and around ``centers`` (k, d); which rows they are.
 
         At first all that follow what is known move, and later N_MOVED at a time, in turn. Of the
         centers those are taken where no cell of the size lies yet.
         """
-        if not self._n_local:
-            return self.moving
         plain = self.plain.copy()
         moved = []
         each = self._n_local if self._next < 0 else -(-N_MOVED // len(self.sizes))
@@ -197,15 +239,17 @@ class FreeCells(ArmSet):
         """Move a cell to the place of a query, of any size, and return its row.
 
         The row is the next one that is due to move, and stands for the query until it moves. Return
-        -1 if no row moves, or in contexts, where nothing is tracked between rounds.
+        -1 if no row moves, if the query has several rows, or in contexts, where nothing is tracked
+        between rounds.
         """
-        if not self._n_local or self.context is not None:
+        block = self.block_of(query)
+        if not self._n_local or self.context is not None or len(block) != 1:
             return -1
         number = max(self.number_of_size(query), 0)
         local = np.split(self.moving, len(self.sizes))[number]
         slot = int(local[(max(self._next, 0) - 1) % self._n_local])
         plain = self.plain.copy()
-        plain[slot] = self.block_of(query)[0]
+        plain[slot] = block[0]
         self._lie_at(plain)
         return slot
 

@@ -1,16 +1,14 @@
-"""The best of finitely many functionals, and the best cell near it."""
+"""The best of finitely many functionals, and the best region near it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
 
 from skgpb._core._ties import beats, first_best, size_of, tied
 from skgpb.acquisition.maximise import best_apart, maximise_in_box
-from skgpb.domains.arms import Arm
-from skgpb.domains.free_cells import FreeCells
+from skgpb.domains.arms import Arm, ArmSet
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 
@@ -24,13 +22,14 @@ def best_known(means: np.ndarray, variances: np.ndarray) -> int:
     return int(among[first_best(-variances[among])])
 
 
-def climbed(cells: FreeCells, slot: int, means: np.ndarray, gp: GaussianProcess) -> Arm:
-    """Return the query of the largest mean of the size of a row, by searches from the best rows.
+def climbed(targets: ArmSet, slot: int, means: np.ndarray, gp: GaussianProcess) -> Arm:
+    """Return the query of a row, or of its size the one of the largest mean, wherever it lies.
 
     Parameters
     ----------
-    cells : FreeCells
-        The cells, and the room in which they lie; in its context, if it is in one.
+    targets : ArmSet
+        The targets, in their context, if they are in one. Where they stand for all regions of a
+        size, local searches begin at the best rows.
     slot : int
         Number of the best row.
     means : ndarray of shape (n,)
@@ -38,37 +37,27 @@ def climbed(cells: FreeCells, slot: int, means: np.ndarray, gp: GaussianProcess)
     gp : GaussianProcess
         The posterior.
     """
+    room = targets.room_of(slot)
+    if room is None:
+        return targets.arm(slot)
 
-    def value(plain: np.ndarray) -> np.ndarray:
-        rows = plain if cells.context is None else cells.layout.beside(cells.context, plain)
+    def value(coordinates: np.ndarray) -> np.ndarray:
+        rows = room.rows_at(coordinates)
+        if targets.context is not None:
+            rows = targets.layout.beside(targets.context, rows)
         return (gp.moments(rows) - gp.offset) / gp.scale
 
-    row, top = _highest(cells, slot, means, value)
-    return cells.placed_arm(row) if beats(top, means[slot]) else cells.arm(slot)
+    starts = best_apart(room.coordinates, means[room.alike], room.bounds)
+    best, top = maximise_in_box(value, room.coordinates[starts], room.bounds)
+    if not beats(top, means[slot]):
+        return targets.arm(slot)
+    return targets.placed_arm(room.rows_at(best[np.newaxis])[0])
 
 
-def _highest(
-    cells: FreeCells,
-    slot: int,
-    values: np.ndarray,
-    value: Callable[[np.ndarray], np.ndarray],
-) -> tuple[np.ndarray, float]:
-    """Return the row of the largest value of the size of a row, and that value."""
-    number = int(cells.size_of[slot])
-    room, places = cells.room(number), cells.every_place()
-    # On sides of separate values it keeps the values of the best row.
-    same = (cells.size_of == number) & (places == places[slot])[:, ~cells.free].all(axis=1)
-    same = np.flatnonzero(same)
-    free = np.flatnonzero((room[:, 1] > room[:, 0]) & cells.free)
-    if not len(free):
-        return cells.plain[slot], float(values[slot])
-
-    def at(coordinates: np.ndarray) -> np.ndarray:
-        centers = np.tile(places[slot], (len(coordinates), 1))
-        centers[:, free] = coordinates
-        return cells.placed(centers, number)
-
-    starts = places[same][:, free]
-    starts = starts[best_apart(starts, values[same], room[free])]
-    best, top = maximise_in_box(lambda coordinates: value(at(coordinates)), starts, room[free])
-    return at(best[np.newaxis])[0], top
+def best_seen(arms: ArmSet, gp: GaussianProcess) -> Arm | None:
+    """Return the query of the best answer, None if it cannot be recommended."""
+    for i in np.argsort(-gp.posterior.targets(), kind="stable").tolist():
+        arm = arms.arm_at(gp.observed[i])
+        if arm is not None:
+            return arm
+    return None

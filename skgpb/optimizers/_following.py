@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 
 import numpy as np
 
+from skgpb._core._tree import first_maximum
 from skgpb.acquisition.maximise import best_apart
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.box_candidates import BoxCandidates
-from skgpb.domains.candidates import largest_first
-from skgpb.domains.free_cells import FreeCells
+from skgpb.domains.candidates import Incumbents, largest_first
+from skgpb.optimizers._best import climbed
 from skgpb.surrogate.gaussian_process import GaussianProcess
 
 # Number of the best targets that the cells of a box follow; standard deviations that are added to
@@ -18,6 +19,145 @@ from skgpb.surrogate.gaussian_process import GaussianProcess
 N_FOLLOWED, OPTIMISM = 5, 2.0
 # Number of moves of the candidates in a round, if nothing is kept from the last round.
 N_STEPS = 3
+# Multiplications that moving candidates may take in a round, about a millisecond; and how many move
+# in any case (decision D-D10).
+MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
+
+
+class TrackedIncumbents(Incumbents):
+    """The best of what a process observed and tracks.
+
+    Parameters
+    ----------
+    targets : ArmSet
+        The targets, the last rows that are tracked.
+    gp : GaussianProcess
+        The posterior.
+    optimistic : bool
+        Whether targets that may be the best are followed as well.
+    apart : bool
+        Whether targets are to lie apart. After hyperparameters were learned, all tracked
+        functionals are evaluated afresh in any case, and candidates have followed the best of
+        other hyperparameters (D-H32).
+    """
+
+    def __init__(
+        self, targets: ArmSet, gp: GaussianProcess, *, optimistic: bool, apart: bool
+    ) -> None:
+        self._targets, self._gp, self._apart = targets, gp, apart
+        self.most = max(FEWEST_MOVED, MOST_MULTIPLICATIONS // len(gp.observed) ** 2)
+        # Candidates move one set after the other, all to the same places.
+        n, posterior = len(targets.rows), gp.posterior
+        self._means = posterior.tracked_mean()[-n:]
+        self._spread = np.sqrt(posterior.tracked_var()[-n:]) if optimistic else None
+        self._places: np.ndarray | None = None
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return points (n, d), observed ones and candidates, and the posterior of f there."""
+        observed, posterior = self._gp.observed, self._gp.posterior
+        d = self._targets.layout.n_sides
+        points = observed.rows[:, :d]
+        # Mean of f at the observations: the answers less the noise in them.
+        told = posterior.targets() - posterior.noises() * posterior.weights()
+        if observed.offsets is not None:
+            single = np.diff(observed.offsets) == 1
+            points, told = points[observed.offsets[:-1][single]], told[single]
+        points = np.concatenate([points, self._targets.rows[:, :d]])
+        return points, np.concatenate([told, self._means])
+
+    def places(self) -> np.ndarray:
+        """Return the places of the best targets."""
+        if self._places is None:
+            targets, means = self._targets, self._means
+            self._places = best_places(targets, means, self._spread)
+            if self._apart and targets.follows:
+                best = climbed(targets, first_maximum(means), means, self._gp)
+                self._places = places_apart(targets, best, means, len(self._places))
+        return self._places
+
+
+class IncumbentsInContext(Incumbents):
+    """The best of what is known in a context, where nothing is tracked yet.
+
+    Parameters
+    ----------
+    targets : ArmSet
+        The targets in the context.
+    gp : GaussianProcess
+        The posterior.
+    optimistic : bool
+        Whether targets that may be the best are followed as well.
+    seen : callable or None
+        Returns rows that were observed, in whatever context, to be followed as well.
+    """
+
+    def __init__(
+        self,
+        targets: ArmSet,
+        gp: GaussianProcess,
+        *,
+        optimistic: bool,
+        seen: Callable[[], np.ndarray] | None,
+    ) -> None:
+        self._targets, self._gp, self._optimistic, self._seen = targets, gp, optimistic, seen
+        self._places: np.ndarray | None = None
+
+    def values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the points that were observed and the candidates, and the means of f there."""
+        layout, context, rows = self._targets.layout, self._targets.context, self._targets.rows
+        if self._seen is not None and context is not None:
+            seen = layout.beside(context, layout.actions_of(self._seen()))
+            rows = np.concatenate([seen, rows])
+        return layout.of_actions.places(layout.actions_of(rows)), self._gp.moments(rows)
+
+    def places(self) -> np.ndarray:
+        """Return the places of the best targets."""
+        if self._places is None:
+            mean, std = self._gp.moments(self._targets.rows, std=True)
+            self._places = best_places(self._targets, mean, std if self._optimistic else None)
+        return self._places
+
+
+def followed(
+    queries: ArmSet,
+    targets: ArmSet,
+    gp: GaussianProcess,
+    rng: np.random.Generator,
+    *,
+    optimistic: bool,
+    seen: Callable[[], np.ndarray],
+) -> tuple[ArmSet, ArmSet]:
+    """Return queries and targets whose candidates follow the best targets in their context.
+
+    Parameters
+    ----------
+    queries, targets : ArmSet
+        In the context, with candidates that fill the box; the same object where arms are pulled.
+    gp : GaussianProcess
+        The posterior.
+    rng : Generator
+        Scatters candidates around the best.
+    optimistic : bool
+        Whether targets that may be the best are followed as well.
+    seen : callable
+        Returns rows that were observed, in whatever context.
+    """
+    if not (queries.follows or targets.follows):
+        return queries, targets
+    are_one = targets is queries
+    for step in range(N_STEPS):
+        of_others = None if step else seen
+        incumbents = IncumbentsInContext(targets, gp, optimistic=optimistic, seen=of_others)
+        queries = _moved(queries, incumbents, rng)
+        targets = queries if are_one else _moved(targets, incumbents, rng)
+    return queries, targets
+
+
+def _moved(each: ArmSet, incumbents: Incumbents, rng: np.random.Generator) -> ArmSet:
+    """Return a set with some candidates moved to incumbents and around them."""
+    out = copy(each)
+    out.follow(incumbents, rng)
+    return out
 
 
 def best_places(targets: ArmSet, means: np.ndarray, spread: np.ndarray | None) -> np.ndarray:
@@ -40,61 +180,3 @@ def places_apart(targets: ArmSet, best: Arm, means: np.ndarray, n: int) -> np.nd
     at = targets.every_place()
     others = at[best_apart(at, means, targets.bounds)[1:n]]
     return np.vstack([targets.places_of(best.descriptor[np.newaxis]), others])
-
-
-def followed(
-    queries: ArmSet,
-    targets: ArmSet,
-    gp: GaussianProcess,
-    rng: np.random.Generator,
-    seen: np.ndarray | None,
-    optimistic: bool,
-) -> tuple[ArmSet, ArmSet]:
-    """Return queries and targets whose candidates follow the best targets in their context.
-
-    Parameters
-    ----------
-    queries, targets : ArmSet
-        In the context, with candidates that fill the box; the same object where arms are pulled.
-    gp : GaussianProcess
-        The posterior.
-    rng : Generator
-        Scatters candidates around the best.
-    seen : ndarray of shape (n, n_columns) or None
-        Observed rows, in any context, for points that follow values.
-    optimistic : bool
-        Whether cells follow what may be the best as well.
-    """
-    if isinstance(queries, BoxCandidates):
-        return _followed_points(queries, gp, rng, seen)
-    moving = (queries, targets)
-    if not any(isinstance(each, FreeCells) for each in moving):
-        return moving
-    for _ in range(N_STEPS):
-        mean, std = gp.moments(targets.rows, std=True)
-        places = best_places(targets, mean, std if optimistic else None)
-        queries, targets = (_moved(each, places, rng) for each in moving)
-    return queries, targets
-
-
-def _moved(each: ArmSet, places: np.ndarray, rng: np.random.Generator) -> ArmSet:
-    """Return a set with some cells moved to places (k, d) and around them."""
-    if not isinstance(each, FreeCells):
-        return each
-    out = copy(each)
-    out.move(places, rng)
-    return out
-
-
-def _followed_points(
-    arms: BoxCandidates, gp: GaussianProcess, rng: np.random.Generator, seen: np.ndarray | None
-) -> tuple[ArmSet, ArmSet]:
-    if seen is None or arms.context is None:
-        return arms, arms
-    layout, out = arms.layout, arms
-    rows = np.concatenate([layout.beside(arms.context, layout.actions_of(seen)), arms.rows])
-    for _ in range(N_STEPS):
-        out = copy(arms)
-        out.move(layout.of_actions.places(layout.actions_of(rows)), gp.moments(rows), rng)
-        rows = out.rows
-    return out, out

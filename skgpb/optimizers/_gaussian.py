@@ -406,6 +406,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             self._first_units(reward)
         share = self._noise_share(query)
         noise = self._noise_of(alpha, share)
+        self._observing(slot, noise)
         if slot >= 0:
             before = gp.posterior.tracked_at(slot)
             number = gp.observe_tracked(slot, reward, noise)
@@ -426,6 +427,9 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
             # Whether it is wild is known once the model was learned without it.
             self._learning_due = min(self._learning_due, self._learned_at + 1)
         return before
+
+    def _observing(self, slot: int, noise: float) -> None:
+        """Follow an answer that the process is about to observe, in its slot or in none (-1)."""
 
     def _noise_of(self, alpha: float, share: float = 1.0) -> float:
         """Noise variance of an answer, in the user's units."""

@@ -10,9 +10,7 @@ import numpy as np
 
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.blocks import Blocks
-from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.cells import Cells
-from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.query import PointsQuery
 from skgpb.utils import check_noise_covariances, check_numbers
 
@@ -109,13 +107,9 @@ class Prices:
 
     def _spread(self, name: str, numbers: np.ndarray) -> np.ndarray:
         """One number for each row (of noise) or query (of costs)."""
-        if isinstance(self.queries, BoxCandidates):
-            return np.repeat(numbers, len(self.queries))
-        if not isinstance(self.queries, FreeCells):
-            return numbers
         if callable(getattr(self, name)):
             numbers = self._by_sides(name, getattr(self, name), self.queries.sizes)
-        return numbers[self.queries.size_of]
+        return self.queries.of_each(numbers)
 
     # -- of one query ---------------------------------------------------------------------------
 
@@ -154,20 +148,13 @@ class Prices:
 
     def _of(self, query: Arm | PointsQuery, name: str, numbers: np.ndarray) -> float | None:
         """Return the index of a query, given the numbers of the kinds; None if there is none."""
-        queries, function = self.queries, getattr(self, name)
-        if isinstance(queries, FreeCells):
-            if callable(function):
-                sides = queries.sides_of(query)
-                if sides is None:
-                    return None
-                return float(self._by_sides(name, function, sides[np.newaxis])[0])
-            kind = queries.number_of_size(query)
-        elif isinstance(queries, BoxCandidates):
-            kind = 0
-        elif isinstance(query, Arm) and query.index >= 0:
-            kind = query.index  # in any context
-        else:
-            kind = queries.slot_of(query)
+        function = getattr(self, name)
+        if callable(function):
+            sides = self.queries.sides_of(query)
+            if sides is None:
+                return None
+            return float(self._by_sides(name, function, sides[np.newaxis])[0])
+        kind = self.queries.kind_of(query)
         return float(numbers[kind]) if kind >= 0 else None
 
     # -- what was given -------------------------------------------------------------------------
@@ -177,15 +164,10 @@ class Prices:
         queries, default = self.queries, DEFAULTS[name]
         if queries.starts is not None and name != "cost":
             return self._numbers_of_rows(name, given, queries.starts)
-        n = len(queries)
-        if isinstance(queries, FreeCells):
-            n = len(queries.sizes)
-        elif isinstance(queries, BoxCandidates):
-            n = 1  # the points of a box come and go
+        n = queries.n_kinds
         if given is None:
             return np.full(n, default)
         if callable(given):
-            assert isinstance(queries, FreeCells)
             return self._by_sides(name, given, queries.sizes)
         numbers = check_numbers(given, name, ensure_2d=False)
         if numbers.shape != (n,) or not (numbers >= 0.0).all() or (default and not numbers.all()):

@@ -26,46 +26,40 @@ class Wanted:
 
     Parameters
     ----------
-    queries : ArmSet
+    queries : FreeCells
         All possible queries.
     numbers : ndarray of int
-        Numbers of the wanted sizes of queries; none if the size does not matter.
+        Numbers of the wanted sizes of queries.
     spent : float, default=0.0
         Cost of the wanted queries so far.
     """
 
-    queries: ArmSet
+    queries: FreeCells
     numbers: np.ndarray
     spent: float = 0.0
 
     @classmethod
-    def of(cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, prices: Prices) -> Wanted:
-        """Note which sizes of queries are sizes of targets, if that matters."""
+    def of(cls, sets: tuple[ArmSet, ArmSet], feedback: Feedback, prices: Prices) -> Wanted | None:
+        """Note which sizes of queries are sizes of targets; None if that does not matter."""
         queries, targets = sets
-        numbers = np.empty(0, dtype=np.intp)
-        both = isinstance(queries, FreeCells) and isinstance(targets, FreeCells)
-        if both and feedback.guesses and not feedback.n_tasks:
-            assert isinstance(queries, FreeCells) and isinstance(targets, FreeCells)
-            numbers = queries.sizes_like(targets.sizes)
-            if len(numbers) and prices.of_kinds[numbers].min() <= prices.least:
-                queries.first_sizes = numbers
+        if not (isinstance(queries, FreeCells) and isinstance(targets, FreeCells)):
+            return None
+        numbers = queries.sizes_like(targets.sizes)
+        if not len(numbers) or not feedback.guesses or feedback.n_tasks:
+            return None
+        if prices.of_kinds[numbers].min() <= prices.least:
+            queries.first_sizes = numbers
         return cls(queries, numbers)
 
-    def in_turn(self, free: np.ndarray, due: bool) -> np.ndarray:
-        """Return the indices of the free queries that a round chooses from."""
-        if due:
-            assert isinstance(self.queries, FreeCells)
-            wanted = free & np.isin(self.queries.size_of, self.numbers)
-            if wanted.any():
-                return np.flatnonzero(wanted)
-        return np.flatnonzero(free)
+    def among(self, free: np.ndarray) -> np.ndarray:
+        """Return which of the free queries are wanted, or all of them if none is."""
+        wanted = free & np.isin(self.queries.size_of, self.numbers)
+        return wanted if wanted.any() else free
 
     def is_due(
         self, round: int, spent: float, pending: Sequence[Arm | PointsQuery], prices: Prices
     ) -> bool:
         """Return whether a wanted cell is asked in a round, from 0, after ``spent`` was paid."""
-        if not len(self.numbers):
-            return False
         if not prices.differ:
             return (round + len(pending)) % 2 == 0
         costs = [prices.cost_of(query) for query in pending]
@@ -75,9 +69,8 @@ class Wanted:
 
     def pay(self, query: Arm | PointsQuery, price: float) -> None:
         """Note what an answer has cost."""
-        if len(self.numbers) and self._is_one(query):
+        if self._is_one(query):
             self.spent += price
 
     def _is_one(self, query: Arm | PointsQuery) -> bool:
-        assert isinstance(self.queries, FreeCells)
         return self.queries.nearest_size(query, self.numbers) >= 0

@@ -144,7 +144,7 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), Theorem 1 of [Srinivas2010]_."""
         delta = self._guaranteed.failure_probability
-        if self._stands_for_box:
+        if self.domain_.stands_for_box:
             # Candidates stand for a box: the other half is for f between them.
             delta *= 0.5
         return union_bound_beta(t, n_arms, delta)

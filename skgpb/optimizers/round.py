@@ -98,17 +98,17 @@ class KnownOfArms(Known):
         expected: Posterior,
         pairs: PairCovariances,
         pulled: list[int],
-        noise: float | np.ndarray,
+        noises: np.ndarray,
     ) -> None:
         self._expected, self._pairs = expected, pairs
-        # Pending queries, and the noise variance of their answers in the user's units.
-        self._pulled, self._noise = pulled, noise
+        # Pending queries, and the noise variances of their answers in the user's units.
+        self._pulled, self._noises = pulled, noises
         moments = expected.tracked_mean(), expected.tracked_var()
         super().__init__((pairs.gp.offset, pairs.gp.scale), moments, moments)
 
     def covariance(self) -> np.ndarray:
         """Posterior covariances of all pairs."""
-        return self._pairs.covariance(self._expected, self._pulled, self._noise)
+        return self._pairs.covariance(self._expected, self._pulled, self._noises)
 
     def among_targets(self, number: int) -> np.ndarray:
         """Posterior covariances of one arm with all."""

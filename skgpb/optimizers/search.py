@@ -35,19 +35,16 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from skgpb._core._ties import first_best
-from skgpb._core._tree import first_maximum
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.blocks import Blocks
-from skgpb.domains.box_candidates import BoxCandidates
 from skgpb.domains.first_design import N_INITIAL
-from skgpb.domains.free_cells import FreeCells
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice, PricedOptimizer
-from skgpb.optimizers._best import best_known, climbed
+from skgpb.optimizers._best import best_known, best_seen, climbed
 from skgpb.optimizers._contexts import InContexts
 from skgpb.optimizers._feedback import (
     Feedback,
@@ -55,20 +52,14 @@ from skgpb.optimizers._feedback import (
     box_of_sets,
     given_sets,
 )
-from skgpb.optimizers._following import best_places, followed, places_apart
 from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
+from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers._wanted import Wanted
-from skgpb.optimizers.round import Known, KnownAcross, KnownOfArms, Round
+from skgpb.optimizers.round import Known, Round
 from skgpb.surrogate.likelihood import Prior, noise_prior
-from skgpb.surrogate.pairs import (
-    BlockCovariances,
-    PairCovariances,
-    QueryTargetCovariances,
-    pending_falls,
-)
 from skgpb.surrogate.samples import SharedNoise
 from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
 from skgpb.surrogate.tasks import NOISE_SPREAD
@@ -87,9 +78,6 @@ from skgpb.utils import (
     check_reward,
 )
 
-# Multiplications that moving candidates may take in a round, about a millisecond; and how many move
-# in any case (decision D-D10).
-MOST_MULTIPLICATIONS, FEWEST_MOVED = 2**24, 8
 # Above the best that is known by less than this, in units of the prior, a score is worth nothing.
 LEAST_WORTH = 1e-300
 
@@ -169,8 +157,8 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
     #: Whether every other answer is of a wanted cell, where nothing is known of f (D-H30).
     _asks_wanted: ClassVar[bool] = False
 
-    domain_: ArmSet
-    targets_: ArmSet
+    # Queries and targets, as the posterior tracks them.
+    _tracked: Tracked
 
     _parameter_constraints: dict[str, Any] = {
         "arms": "no_validation",
@@ -269,7 +257,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
     # -- the round --------------------------------------------------------------------------
 
     def _choose(self) -> Arm:
-        self._check_candidates()
+        self.domain_.check_number(self.n_candidates)
         first = self._first_arm()
         return self._best_by_rule() if first is None else first
 
@@ -277,13 +265,29 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         if self.context_bounds is not None:
             return False
         # Candidates also move when an answer arrives; a rule does not move them.
-        self._check_candidates()
+        self.domain_.check_number(self.n_candidates)
         self._first_arm()
         return True
 
     def _choose_in(self, context: np.ndarray) -> Arm:
-        self._enter(context)
+        self.domain_.check_number(self.n_candidates)
+        self._tracked.enter(context, self._round, self._rng_of_candidates, self._rows_seen)
         return self._choose()
+
+    def _rng_of_candidates(self) -> np.random.Generator:
+        """Random generator that scatters candidates around the best."""
+        return np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
+
+    def _rows_seen(self) -> np.ndarray:
+        """Rows of the points, or centres of regions, that were observed."""
+        return self._rows_of(self._places_seen())
+
+    def _refresh(self) -> None:
+        """Let candidates follow the posterior before a round, whoever looks at it first."""
+        self.domain_.check_number(self.n_candidates)
+        theta, learned_at = self._guaranteed.failure_probability, self._round + self._n_fitted
+        learned = self._learned_at == learned_at
+        self._tracked.refresh(self._round, theta, self._rng_of_candidates, learned)
 
     def _best_by_rule(self) -> Arm:
         round = self.posterior()
@@ -291,7 +295,11 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         free = np.ones(round.n_queries, dtype=bool)
         for query in self._pending:
             free &= self.domain_.apart_from(query)
-        slots = self._wanted.in_turn(free, self._is_for_wanted)
+        if self._wanted is not None and self._asks_wanted:
+            pending = list(self._pending)
+            if self._wanted.is_due(self._round, self._spent, pending, self._prices):
+                free = self._wanted.among(free)
+        slots = np.flatnonzero(free)
         if not len(slots):
             raise AllPendingError(
                 f"all {round.n_queries} {'arms' if self._pulls else 'queries'} are pending: tell "
@@ -342,12 +350,12 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         posterior : Round
         """
         self._ensure_started()
-        self._refresh_candidates()
+        self._refresh()
         out: list[Any] = list(self._pending if pending is None else map(self._resolve, pending))
         level = self._default_noise()
         n = len(out)
         return Round.before(
-            self._known_with(out),
+            self._known(out),
             self._gp,
             self._prices.noises(level),
             self._prices.costs(),
@@ -361,94 +369,56 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         """Random generator of this round; repeated calls return the same state."""
         return np.random.default_rng([self._seed, self._round, n_pending])
 
-    def _known_with(self, pending: list[Any]) -> Known:
-        """Return covariances of pairs of queries and targets, given the pending queries."""
-        if self._pairs is None:
-            assert self._across is not None
-            falls = pending_falls(self._gp, *self._pending_rows(pending))
-            return KnownAcross(self._across, falls, self._within)
-        noises = self._prices.noises(self._default_noise())
-        pulled = [self.domain_.slot_of(query) for query in pending]
-        expected = self._expected(pending).posterior
-        return KnownOfArms(expected, self._pairs, pulled, noises)
+    def _known(self, pending: list[Any]) -> Known:
+        """Return covariances of pairs of queries and targets, given pending queries."""
+        return self._tracked.known(pending, *self._pending_rows(pending))
 
     # -- answers ----------------------------------------------------------------------------
 
     def _update(self, query: Arm | PointsQuery, reward: Any, alpha: Any) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
-        self._refresh_candidates()
+        self._refresh()
         if isinstance(query, Arm) and query.descriptor.ndim == 2:
             self._update_block(query, reward, alpha)
             return
-        slot, noise = self._slot_of(query), self._noise_of(alpha, self._noise_share(query))
-        if self._across is not None:
-            self._across.observing(slot, noise)
-        mean, var = self._observe(query, slot, reward, alpha)
-        if self._pairs is not None:
-            self._pairs.observed(slot, self._noise_of(alpha, self._noise_share(query)))
+        mean, var = self._observe(query, self._tracked.slot_of(query), reward, alpha)
         self._pay(query)
         self._record(query, reward, mean, var, False)
 
-    def _slot_of(self, query: Arm | PointsQuery) -> int:
-        """Row of a query that is tracked, of cells also of one that is put there; or -1."""
-        slot = self.domain_.slot_of(query)
-        if slot < 0 and isinstance(self.domain_, FreeCells) and len(self._block(query)) == 1:
-            # A tracked query is followed at a fraction of the cost.
-            slot = self.domain_.put(query)
-            if slot >= 0:
-                self._retrack(np.array([slot]))
-        return slot
+    def _observing(self, slot: int, noise: float) -> None:
+        self._tracked.covariances.observing(slot, noise)
 
     def _pay(self, query: Arm | PointsQuery) -> None:
         """Note what an answer has cost."""
         price = self._prices.cost_of(query)
         self._spent += price
-        self._wanted.pay(query, price)
+        if self._wanted is not None:
+            self._wanted.pay(query, price)
 
     def _best(self) -> Arm:
-        self._refresh_candidates()
-        means, variances = self._gp.posterior.tracked_mean(), self._gp.posterior.tracked_var()
-        n = 0 if self._across is None else self._across.n_first
-        best = best_known(means[n:], variances[n:])
-        if not isinstance(self.targets_, FreeCells):
-            return self.targets_.arm(best)
-        return climbed(self.targets_, best, means[n:], self._gp)
+        self._refresh()
+        means, variances = self._tracked.moments_of_targets
+        return climbed(self.targets_, best_known(means, variances), means, self._gp)
 
     def _rule_of_best(self) -> str:
         """Name the rule of recommendation that is best known."""
         if self._informed and self._pulls and not self.n_context_ and self._is_exact:
-            return "posterior" if self._best_seen() is None else "seen"
+            return "posterior" if best_seen(self.domain_, self._gp) is None else "seen"
         return "posterior"
-
-    def _best_seen(self) -> Arm | None:
-        """Return the query of the best answer, None if it cannot be recommended."""
-        gp, domain = self._gp, self.domain_
-        for i in np.argsort(-gp.posterior.targets(), kind="stable").tolist():
-            block = gp.observed[i]
-            slot = domain.slot_of_row(block)
-            if slot >= 0:
-                return domain.arm(slot)
-            if (
-                isinstance(domain, BoxCandidates)
-                and len(block) == 1
-                and domain.can_be_set(block[0])
-            ):
-                return domain.placed_arm(block[0])
-        return None
 
     def _best_in(self, context: np.ndarray) -> Any:
         """Return the best target in a context; what is tracked belongs to the one asked last."""
-        _, targets = self._in_context(context)
+        self.domain_.check_number(self.n_candidates)
+        _, targets = self._tracked.in_context(context, self._rng_of_candidates, self._rows_seen)
         mean, std = self._gp.moments(targets.rows, std=True)
         scale, offset = self._gp.scale, self._gp.offset
-        best = best_known((mean - offset) / scale, (std / scale) ** 2)
-        if not isinstance(targets, FreeCells) or not targets.layout.boxes:
-            return targets.arm(best)
-        sides = targets.sizes[targets.size_of[best]]
-        if not (sides > 0.0).all():
+        means = (mean - offset) / scale
+        best = best_known(means, (std / scale) ** 2)
+        sides = targets.sides_at(best)
+        if sides is None:
             return targets.arm(best)
         if targets.layout.ball or targets.layout.tail is not None:
-            return climbed(targets, best, (mean - offset) / scale, self._gp)
+            return climbed(targets, best, means, self._gp)
         return self._best_actions(context, sides)
 
     @overload
@@ -499,7 +469,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         self._check_informed()
         if rule == "seen":
             possible = self._pulls and there is None and side is None
-            seen = self._best_seen() if possible else None
+            seen = best_seen(self.domain_, self._gp) if possible else None
             if seen is None:
                 raise ValueError(
                     "rule='seen' is for queries that are what is to be found, without side or "
@@ -517,7 +487,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
     def arms_(self) -> np.ndarray:
         """Rows of all queries, or the present candidates in a box, (n_rows, n_columns)."""
         check_is_fitted(self, "bounds_")
-        self._refresh_candidates()
+        self._refresh()
         return self.domain_.rows.copy()
 
     @locked
@@ -532,14 +502,13 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             Algorithm 1 in the UCB family, and standard scores.
         """
         round = self.posterior()
-        pairs = self._pairs
-        kept = None if pairs is None else pairs.known
+        covariances = self._tracked.covariances
+        kept = covariances.known
         try:
             return self._values(round)
         finally:
             # When covariances are computed afresh decides their rounding: only ``ask`` does.
-            if pairs is not None:
-                pairs.known = kept
+            covariances.known = kept
 
     @overload
     def predict_arms(self, return_std: Literal[False] = False) -> np.ndarray: ...
@@ -568,7 +537,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             Without the noise of an answer.
         """
         self._ensure_started()
-        self._refresh_candidates()
+        self._refresh()
         n = len(self.domain_.rows)
         mean, std = self.surrogate_.predict_tracked(return_std=True)
         mean = self._signed(mean[:n])
@@ -593,10 +562,10 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         """
         n_samples = check_draws(n_samples)
         self._ensure_started()
-        self._refresh_candidates()
+        self._refresh()
         check_draws(n_samples, len(self.domain_.rows))
         rng = np.random.default_rng(random_state)
-        draws = self._known_with([]).query_draws(n_samples, rng)
+        draws = self._known([]).query_draws(n_samples, rng)
         return self._signed(draws.T * self._gp.scale + self._gp.offset)
 
     # -- domain -----------------------------------------------------------------------------
@@ -609,9 +578,14 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         return self._pulls_in_a_box and self.queries is None and self.targets is None
 
     @property
-    def _stands_for_box(self) -> bool:
-        """True if finitely many arms stand for all points of a box."""
-        return isinstance(self.domain_, BoxCandidates)
+    def domain_(self) -> ArmSet:
+        """Queries, as they are in the present round and context."""
+        return self._tracked.queries
+
+    @property
+    def targets_(self) -> ArmSet:
+        """Targets; ``domain_`` if queries and targets are the same."""
+        return self._tracked.targets
 
     def _domain(self) -> np.ndarray | None:
         if self.arms is not None and not (self.queries is None and self.targets is None):
@@ -664,65 +638,47 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         )
         seed = self._draw_seed()
         kernel, sets = feedback.over_rows(), feedback.sets(seed)
-        self.domain_, self.targets_ = self._sets = sets
-        self._find_prices()
+        self._find_prices(sets[0])
         self._start_surrogate(kernel, feedback.n_columns, seed)
         sizes = feedback.frequent_sizes(sets)
         if sizes is not None:
             self._gp.sizes = sizes
             self._gp.evaluate_afresh()
         self._wanted = Wanted.of(sets, feedback, self._prices)
-        self._pairs: PairCovariances | None = None
-        self._across: QueryTargetCovariances | None = None
-        self._within: BlockCovariances | None = None
         self._begun_with = (self.arms, self.queries, self.targets)
         self._spent = 0.0
-        self._candidates_at = -1 if self._pulls else 0
-        self._slope: float | None = None
-        # The tracked context, and the round if candidates follow the posterior.
-        self._entered: tuple[Any, ...] | None = None
-        if isinstance(self.domain_, BoxCandidates) and not self.n_context_:
-            self._refresh_candidates()
+        self._tracked = Tracked(
+            sets, self._gp, optimistic=feedback.over_cells, over_tasks=feedback.n_tasks > 0
+        )
+        if not len(self.domain_.rows):
+            self._refresh()  # how many points a box needs depends on the kernel
         else:
-            self._track()
+            self._tracked.track()
         # A kernel that does not take the rows says so before anything is evaluated.
         self._gp.deviations(self.domain_.rows[:1], self.targets_.rows[:1])
 
     def _snapshot(self) -> dict[str, Any]:
-        sets, more = (self.domain_, self.targets_), {}
-        if self._entered is not None:
-            more = {"context": self.domain_.context, "entered_at": self._entered[1]}
-        return (
-            super()._snapshot()
-            | {"sets": [each.snapshot() for each in sets], "candidates_at": self._candidates_at}
-            | {"spent": self._spent, "spent_on_wanted": self._wanted.spent}
-            | more
-        )
+        spent_on_wanted = 0.0 if self._wanted is None else self._wanted.spent
+        spent = {"spent": self._spent, "spent_on_wanted": spent_on_wanted}
+        return super()._snapshot() | self._tracked.snapshot() | spent
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        if "context" in snapshot:
-            context = np.array(snapshot["context"], dtype=np.float64)
-            queries, targets = (each.within(context) for each in self._sets)
-            self.domain_, self.targets_ = queries, queries if self._pulls else targets
-            self._entered = context.tobytes(), snapshot["entered_at"]
-        for each, kept in zip((self.domain_, self.targets_), snapshot["sets"], strict=True):
-            each.restore(kept)
-        self._candidates_at, self._spent = int(snapshot["candidates_at"]), float(snapshot["spent"])
-        self._wanted.spent = float(snapshot["spent_on_wanted"])
-        self._slope = None
-        self._track()
+        self._tracked.restore(snapshot, self._gp)
+        self._spent = float(snapshot["spent"])
+        if self._wanted is not None:
+            self._wanted.spent = float(snapshot["spent_on_wanted"])
 
-    def _find_prices(self) -> None:
+    def _find_prices(self, queries: ArmSet) -> None:
         """Look up prices and noise variances, which may be others from now on."""
         given = self.arms if self.queries is None else self.queries
-        self._prices = Prices(self._sets[0], given, self.cost, self.alpha, self.relative_noise)
+        self._prices = Prices(queries, given, self.cost, self.alpha, self.relative_noise)
 
     def _reread(self) -> None:
         super()._reread()
         given = (self.arms, self.queries, self.targets)
         if all(now is then for now, then in zip(given, self._begun_with, strict=True)):
-            self._find_prices()  # prices of other sets are for the run on them
+            self._find_prices(self._tracked.sets[0])  # prices of other sets are for the run on them
 
     def _default_prior(self) -> Prior:
         return self._feedback.default_prior()
@@ -732,150 +688,14 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             return super()._noise_prior()
         return noise_prior(self._unit(), NOISE_OF_TASKS, NOISE_SPREAD)
 
-    # -- what is tracked ----------------------------------------------------------------------
-
-    def _track(self) -> None:
-        """Follow the posterior of all queries and targets."""
-        rows = self.domain_.rows
-        if not self._pulls:
-            rows = np.concatenate([rows, self.targets_.rows])
-        self._gp.track(rows)
-        self._pairs_afresh()
-
-    def _retrack(self, slots: np.ndarray) -> None:
-        """Track what lies in some slots now."""
-        rows = self.domain_.rows
-        if self._across is None:
-            self._gp.track(rows[slots], slots)
-            self._pairs_afresh()
-            return
-        self._gp.track(np.concatenate([rows, self.targets_.rows])[slots], slots)
-        self._across.moved(slots)
-
-    def _pairs_afresh(self) -> None:
-        if self._pulls:
-            self._pairs = PairCovariances(self._gp, moving=isinstance(self.domain_, BoxCandidates))
-            return
-        self._across = QueryTargetCovariances(self._gp, len(self.domain_.rows))
-        if self.domain_.starts is not None:
-            self._within = BlockCovariances(self._gp, self.domain_.starts)
-
     def _relearned(self) -> None:
-        self._pairs_afresh()
-        self._slope = None
+        self._tracked.afresh(self._gp)
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         super()._condition(X, y)
-        self._pairs_afresh()
-        self._candidates_at, self._entered = -1, None
-
-    def _check_candidates(self) -> None:
-        """Raise ValueError where their number was changed during the run."""
-        domain = self.domain_
-        if isinstance(domain, BoxCandidates) and self.n_candidates != domain.n_candidates:
-            raise ValueError(
-                f"n_candidates must stay {domain.n_candidates} during a run, because the "
-                f"candidates in a box are chosen once; got {self.n_candidates!r}. Set it "
-                "back, or call fit to start a new run"
-            )
-
-    def _refresh_candidates(self) -> None:
-        """Let the candidates of a box follow the posterior, once in a round."""
-        self._check_candidates()
-        if self._candidates_at == self._round or self.n_context_:
-            return
-        domain = self.domain_
-        if isinstance(domain, BoxCandidates):
-            self._refresh_points(domain)
-            return
-        moving = [each for each in (domain, self.targets_) if isinstance(each, FreeCells)]
-        if not moving or not len(self._gp.observed):
-            return
-        assert self._across is not None
-        self._candidates_at = self._round
-        rng = self._rng_of_candidates()
-        n, posterior = self._across.n_first, self._gp.posterior
-        means = posterior.tracked_mean()[n:]
-        spread = np.sqrt(posterior.tracked_var()[n:]) if self._feedback.over_cells else None
-        places = best_places(self.targets_, means, spread)
-        if self._feedback.n_tasks and self._learned_at == self._round + self._n_fitted:
-            places = self._followed_anew(places, means)
-        for each in moving:
-            first = 0 if each is domain else n
-            self._retrack(first + each.move(places, rng))
-
-    def _refresh_points(self, candidates: BoxCandidates) -> None:
-        """Choose the points that stand for a box in this round."""
-        self._candidates_at = self._round
-        theta = self._guaranteed.failure_probability
-        if candidates.lay_out(self._round + 1, theta, self._largest_slope):
-            self._track()
-        if candidates.adaptive and len(self._gp.observed):
-            most = max(FEWEST_MOVED, MOST_MULTIPLICATIONS // len(self._gp.observed) ** 2)
-            known = self._known_values()
-            self._retrack(candidates.move(*known, self._rng_of_candidates(), most))
-
-    def _rng_of_candidates(self) -> np.random.Generator:
-        return np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
-
-    def _largest_slope(self) -> float:
-        """Largest slope that the prior expects of f, known until hyperparameters change."""
-        if self._slope is None:
-            assert isinstance(self.domain_, BoxCandidates)
-            self._slope = self.domain_.largest_slope(self._gp.deviations)
-        return self._slope
-
-    def _known_values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return points (n, d), observed ones and candidates, and the posterior of f there."""
-        gp, d = self._gp, self.n_features_in_
-        observed, posterior = gp.observed, gp.posterior
-        points = observed.rows[:, :d]
-        # Mean of f at the observations: the answers less the noise in them.
-        told = posterior.targets() - posterior.noises() * posterior.weights()
-        if observed.offsets is not None:
-            single = np.diff(observed.offsets) == 1
-            points, told = points[observed.offsets[:-1][single]], told[single]
-        points = np.concatenate([points, self.domain_.rows[:, :d]])
-        return points, np.concatenate([told, posterior.tracked_mean()])
-
-    def _followed_anew(self, places: np.ndarray, means: np.ndarray) -> np.ndarray:
-        """Move all candidates that follow the best targets, and return these targets.
-
-        These are the target that would be recommended, and the best that lie apart; ``places`` if
-        no targets move. After hyperparameters were learned, all tracked functionals are evaluated
-        afresh in any case, and candidates have followed the best of other hyperparameters (D-H32).
-        """
-        for each in (self.domain_, self.targets_):
-            if isinstance(each, FreeCells):
-                each.follow_anew()
-        if not isinstance(self.targets_, FreeCells):
-            return places
-        best = climbed(self.targets_, first_maximum(means), means, self._gp)
-        return places_apart(self.targets_, best, means, len(places))
+        self._tracked.begin_again()
 
     # -- contexts ---------------------------------------------------------------------------
-
-    def _enter(self, context: np.ndarray) -> None:
-        """Track queries and targets in a context: O(n t^2), unless they are tracked already."""
-        self._check_candidates()
-        follow = any(each.follows for each in self._sets)
-        entered = (context.tobytes(), self._round if follow else None)
-        if entered != self._entered:
-            self.domain_, self.targets_ = self._in_context(context)
-            self._track()
-            self._entered = entered
-
-    def _in_context(self, context: np.ndarray) -> tuple[ArmSet, ArmSet]:
-        """Return queries and targets in a context; their candidates follow the best ones there."""
-        self._check_candidates()
-        queries, targets = (each.within(context) for each in self._sets)
-        if self._pulls:
-            targets = queries
-        if not len(self._gp.observed):
-            return queries, targets
-        seen = self._rows_of(self._places_seen()) if self._pulls and queries.follows else None
-        optimistic = self._feedback.over_cells
-        return followed(queries, targets, self._gp, self._rng_of_candidates(), seen, optimistic)
 
     def _choice_of(self, query: Any) -> tuple[Any, ...]:
         if self.context_bounds is None:
@@ -888,7 +708,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
     # -- what is told -------------------------------------------------------------------------
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
-        self._check_candidates()
+        self.domain_.check_number(self.n_candidates)
         query = self._found(query)
         if isinstance(query, Arm) and query.descriptor.ndim == 2:
             return self._checked_block(query, reward, alpha)
@@ -983,14 +803,6 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
     def _price_of(self, query: Arm | PointsQuery) -> float:
         return self._prices.cost_of(query)
 
-    @property
-    def _is_for_wanted(self) -> bool:
-        """True if a wanted cell is asked in this round."""
-        if not self._asks_wanted:
-            return False
-        pending = list(self._pending)
-        return self._wanted.is_due(self._round, self._spent, pending, self._prices)
-
     # -- answers of several numbers -----------------------------------------------------------
 
     def _pending_rows(self, pending: list[Any]) -> tuple[list[np.ndarray], Any]:
@@ -1038,9 +850,8 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         else:
             slots = self.domain_.slots(query.index)
             mean, std = (each[slots] for each in gp.tracked_moments())
-        # The posterior of all pairs is computed again.
-        assert self._across is not None
-        self._across.observing(-1, 0.0)
+        # Covariances of pairs are computed again.
+        self._observing(-1, 0.0)
         self._take_numbers(query, rewards, alphas)
         self._pay(query)
         self._round += 1

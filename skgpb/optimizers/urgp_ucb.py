@@ -147,7 +147,7 @@ class URGPUCBOptimizer(BaseUCBOptimizer):
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Return 2 log(t^2 pi^2 n_arms / (6 delta)), equation 5."""
         delta = self._guaranteed.failure_probability
-        if self._stands_for_box:
+        if self.domain_.stands_for_box:
             # Equation 22: the other half is for f between the candidates.
             delta *= 0.5
         return union_bound_beta(t, n_arms, delta)

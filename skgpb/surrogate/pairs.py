@@ -65,10 +65,10 @@ class PairCovariances:
         self.known: np.ndarray | None = None
         self._draws: PosteriorDraws | None = None
 
-    def observed(self, slot: int, noise: float) -> None:
-        """Follow an observation of tracked functional ``slot``, -1 for any other. O(m^2).
+    def observing(self, slot: int, noise: float) -> None:
+        """Follow an observation that is about to be made of tracked functional ``slot``. O(m^2).
 
-        ``noise`` is its noise variance in the user's units.
+        -1 stands for any other. ``noise`` is its noise variance in the user's units.
         """
         if self.known is None:
             return
@@ -78,8 +78,12 @@ class PairCovariances:
             return
         downdate(self.known, slot, self._noise(slot, noise))
 
+    def moved(self, slots: np.ndarray) -> None:
+        """Take notice of other functionals that are tracked in these slots from now on."""
+        self.known = self._draws = None
+
     def covariance(
-        self, expected: Posterior, slots: Sequence[int], noise: float | np.ndarray
+        self, expected: Posterior, slots: Sequence[int], noises: Sequence[float] | np.ndarray
     ) -> np.ndarray:
         """Posterior covariance (m, m) of all pairs. O(m^2 t) once, then O(m^2) a round.
 
@@ -89,8 +93,8 @@ class PairCovariances:
             Posterior of the process, or of a copy with further answers.
         slots : sequence of int
             Slot of the tracked functional of each further answer, -1 for any other functional.
-        noise : float or ndarray of shape (m,)
-            Noise variance, one or one for each tracked functional, in the user's units.
+        noises : sequence of float
+            Noise variance of each further answer, in the user's units.
         """
         gp, m = self.gp, len(self.gp.tracked)
         if self.known is None:
@@ -99,12 +103,11 @@ class PairCovariances:
                 self.known[some[0] : some[-1] + 1] = self.rows(gp.posterior, some)
         if expected is gp.posterior:
             return self.known
-        if min(slots) < 0 or not np.all(noise):
+        if min(slots) < 0 or not np.all(noises):
             return self.rows(expected, np.arange(m))
         C = self.known.copy()
-        noises = np.broadcast_to(noise, m)
-        for slot in slots:
-            downdate(C, slot, self._noise(slot, float(noises[slot])))
+        for slot, noise in zip(slots, noises, strict=True):
+            downdate(C, slot, self._noise(slot, float(noise)))
         return C
 
     def rows(self, expected: Posterior, slots: np.ndarray) -> np.ndarray:

@@ -14,12 +14,25 @@ from skgpb.domains import (
     Layout,
     PointsQuery,
 )
-from skgpb.domains.candidates import largest_first
+from skgpb.domains.candidates import Incumbents, largest_first
 from skgpb.domains.space import ParameterSpace
 
 POINTS = ArmSet(np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 1.0]]), np.array([[0.0, 1.0]] * 2))
 BOXES = ArmSet(np.array([[0.0, 0.5], [0.2, 0.2]]), np.array([[0.0, 0.5]]), Layout(1, counts=(3,)))
 BOUNDS = np.array([[-1.0, 1.0], [0.0, 3.0]])
+
+
+class Known(Incumbents):
+    """Values at some points."""
+
+    def __init__(self, points, values, most=None):
+        self._known, self.most = (points, values), most
+
+    def values(self):
+        return self._known
+
+    def places(self):
+        raise AssertionError("points follow values, not places")
 
 
 @pytest.mark.parametrize("arms", [POINTS, BOXES], ids=["points", "boxes"])
@@ -83,7 +96,8 @@ def test_candidates_that_are_too_many_are_spread_and_a_quarter_follows():
     before = box.rows
     assert not box.lay_out(2, 0.1, lambda: 1e3)
     points = np.array([[0.2, 2.0], [5.0, 1.0], [-0.5, 0.5]])
-    moved = box.move(points, np.array([0.0, 2.0, 1.0]), np.random.default_rng(0))
+    best = Known(points, np.array([0.0, 2.0, 1.0]))
+    moved = box.follow(best, np.random.default_rng(0))
     np.testing.assert_array_equal(moved, np.arange(48, 64))
     np.testing.assert_array_equal(box.rows[:48], before[:48])
     # The best first, those outside the box at its face.
@@ -95,11 +109,11 @@ def test_candidates_move_in_turn_and_the_best_points_stay():
     box, rng = candidates(slope=1e3), np.random.default_rng(0)
     points, values = rng.uniform(*BOUNDS.T, (30, 2)), rng.normal(size=30)
     best = points[np.argsort(-values)[:5]]
-    box.move(points, values, rng, 7)
+    box.follow(Known(points, values, 7), rng)
     seen = np.zeros(64, dtype=int)
     for _ in range(16):
         before = box.rows
-        moved = box.move(points, values, rng, 7)
+        moved = box.follow(Known(points, values, 7), rng)
         assert len(moved) == 7
         changed = (box.rows != before).any(axis=1)
         assert set(np.flatnonzero(changed)) <= set(moved.tolist())
@@ -118,7 +132,7 @@ def test_in_many_dimensions_all_candidates_follow_unless_they_are_settings(side,
     box = BoxCandidates(space.bounds, 64, None, 0, space)
     box.lay_out(1, 0.1, lambda: 1e3)
     assert box.adaptive
-    moved = box.move(box.rows[:9], np.arange(9.0), np.random.default_rng(0))
+    moved = box.follow(Known(box.rows[:9], np.arange(9.0)), np.random.default_rng(0))
     np.testing.assert_array_equal(moved, np.arange(64 - n_local, 64))
 
 
@@ -166,7 +180,7 @@ def test_allocations_have_parts_costs_and_boxes():
 def test_few_candidates_follow_as_many_points_as_a_quarter_of_them(n):
     box, rng = candidates(n, slope=1e3), np.random.default_rng(0)
     points = rng.uniform(*BOUNDS.T, (10, 2))
-    moved = box.move(points, np.arange(10.0), rng)
+    moved = box.follow(Known(points, np.arange(10.0)), rng)
     assert len(box) == n
     np.testing.assert_array_equal(moved, np.arange(n - n // 4, n))
     np.testing.assert_array_equal(box.rows[moved], points[::-1][: n // 4])

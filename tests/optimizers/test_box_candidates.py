@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process.kernels import RBF
 
 import skgpb.domains.box_candidates
-import skgpb.optimizers.search
+import skgpb.optimizers._following
 from skgpb import EIOptimizer, GPTSOptimizer, GPUCBOptimizer
 from skgpb.domains.first_design import N_INITIAL
 
@@ -14,7 +14,7 @@ from skgpb.domains.first_design import N_INITIAL
 @pytest.fixture(autouse=True)
 def little_work(monkeypatch):
     # All of 64 candidates move after 8 answers, 16 after 16 and 8, the fewest, from 23 on.
-    monkeypatch.setattr(skgpb.optimizers.search, "MOST_MULTIPLICATIONS", 64**2)
+    monkeypatch.setattr(skgpb.optimizers._following, "MOST_MULTIPLICATIONS", 64**2)
 
 
 def played(cls, n, **settings):

@@ -22,6 +22,7 @@ from skgpb.optimizers import (
     GPTreeOptimizer,
     GPUCBOptimizer,
     GPZoomingOptimizer,
+    KGOptimizer,
 )
 from skgpb.surrogate.likelihood import NOISE, NOISE_LIMITS, default_prior, most_probable
 from skgpb.surrogate.pairs import PairCovariances
@@ -228,9 +229,18 @@ def learned(cls, **settings):
 
 def assert_pairs_are_those_of_the_process(arms):
     process = arms.surrogate_.process_
-    fresh = PairCovariances(process).covariance(process.posterior, [], arms.alpha_)
-    known = arms._pairs.covariance(process.posterior, [], arms.alpha_)
+    fresh = PairCovariances(process).covariance(process.posterior, [], [])
+    known = arms._tracked.covariances.covariance(process.posterior, [], [])
     assert_allclose(known, fresh, atol=1e-12)
+
+
+def test_covariances_follow_the_first_answer_with_its_noise_in_units_of_the_kernel():
+    kernel = ConstantKernel(100.0) * RBF(0.2)
+    optimizer = KGOptimizer(kernel, queries=ARMS, targets=ARMS + 0.01, n_initial=1, random_state=0)
+    optimizer.tell(optimizer.ask(), 3.0)
+    gp, n = optimizer.surrogate_.process_, len(ARMS)
+    expected = gp.posterior_covariance(gp.tracked, gp.tracked)[:n, n:]
+    assert_allclose(optimizer.posterior().covariance, expected, atol=1e-9)
 
 
 def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
@@ -243,7 +253,7 @@ def test_what_depends_on_hyperparameters_is_that_of_those_in_use():
     arms = learned(DAGPUCBOptimizer, n_candidates=30, weights="joint")
     arms.scores()  # places the candidates of the round
     process = arms.surrogate_.process_
-    assert arms._largest_slope() == arms.domain_.largest_slope(process.deviations)
+    assert arms._tracked.largest_slope() == arms.domain_.largest_slope(process.deviations)
     assert_pairs_are_those_of_the_process(arms)
     # Arms of a list stay, so that what is known of them is not made anew by itself.
     listed = learned(DAGPUCBOptimizer, bounds=None, arms=ARMS, weights="joint")

@@ -29,6 +29,7 @@ from skgpb.optimizers import (
     PIOptimizer,
     URGPUCBOptimizer,
 )
+from skgpb.optimizers._following import TrackedIncumbents
 
 KERNELS = {"linear": DotProduct(0.0), "RBF": RBF(1.0), "Matern": Matern(0.2, nu=1.5)}
 ARMS = np.linspace(0, 1, 100)[:, None]
@@ -587,5 +588,7 @@ def test_of_arms_with_the_same_mean_the_best_known_is_recommended():
 def test_candidates_follow_the_posterior_without_the_noise_of_answers():
     optimizer = GPUCBOptimizer(RBF(0.3), bounds=[(0, 1)], alpha=0.5, n_candidates=20)
     play(optimizer, 8)
-    points, values = optimizer._known_values()
+    gp, arms = optimizer.surrogate_.process_, optimizer.domain_
+    incumbents = TrackedIncumbents(arms, gp, optimistic=False, apart=False)
+    points, values = incumbents.values()
     np.testing.assert_allclose(values, optimizer.predict(points), atol=1e-9)

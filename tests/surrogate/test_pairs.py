@@ -31,14 +31,14 @@ def test_they_follow_every_observation(white):
     pairs = PairCovariances(gp)
     for slot, noise in [(2, 0.3), (5, 0.1), (2, 0.3), (-1, 0.2), (6, 0.2), (4, 0.0), (1, 0.3)]:
         # Also before the first observation.
-        known = pairs.covariance(gp.posterior, [], NOISE)
+        known = pairs.covariance(gp.posterior, [], [])
         assert_allclose(known, gp.posterior_covariance(gp.tracked, gp.tracked), atol=1e-12)
+        pairs.observing(slot, noise)
         if slot < 0:
             gp.observe(ELSEWHERE, 4.0, noise)
         else:
             gp.observe_tracked(slot, 4.0, noise)
-        pairs.observed(slot, noise)
-    known = pairs.covariance(gp.posterior, [], NOISE)
+    known = pairs.covariance(gp.posterior, [], [])
     assert_allclose(known, gp.posterior_covariance(gp.tracked, gp.tracked), atol=1e-12)
 
 
@@ -49,10 +49,10 @@ def test_pending_answers_reduce_them_by_their_noise(slots):
     blocks = [ROWS[slot : slot + 1] if slot >= 0 else ELSEWHERE for slot in slots]
     expected = gp.imagine(blocks, [NOISE] * 2)
     pairs = PairCovariances(gp)
-    found = pairs.covariance(expected.posterior, slots, NOISE)
+    found = pairs.covariance(expected.posterior, slots, [NOISE] * len(slots))
     assert_allclose(found, expected.posterior_covariance(gp.tracked, gp.tracked), atol=1e-12)
     # Their posterior stays what it was.
-    now = pairs.covariance(gp.posterior, [], NOISE)
+    now = pairs.covariance(gp.posterior, [], [])
     assert_allclose(now, gp.posterior_covariance(gp.tracked, gp.tracked), atol=1e-12)
 
 

@@ -1,0 +1,244 @@
+"""The queries and targets of a search, which its posterior tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from skgpb.domains.arms import Arm, ArmSet
+from skgpb.domains.query import PointsQuery
+from skgpb.optimizers._following import TrackedIncumbents, followed
+from skgpb.optimizers.round import Known, KnownAcross, KnownOfArms
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.pairs import (
+    BlockCovariances,
+    PairCovariances,
+    QueryTargetCovariances,
+    pending_falls,
+)
+
+
+class Tracked:
+    """Queries and targets whose posterior a process tracks, and the covariances of their pairs.
+
+    Candidates that stand for a box move once in a round, or whenever a context is entered.
+
+    Parameters
+    ----------
+    sets : pair of ArmSet
+        Queries and targets; the same object twice where arms are pulled.
+    gp : GaussianProcess
+        The posterior.
+    optimistic : bool
+        Whether candidates follow targets that may be the best as well.
+    over_tasks : bool
+        Whether several functions are asked. All candidates then move when something was learned.
+
+    Attributes
+    ----------
+    queries, targets : ArmSet
+        The sets in the present round and context.
+    are_one : bool
+        Whether queries are the targets.
+    covariances : PairCovariances or QueryTargetCovariances
+        Posterior covariances of queries and targets.
+    refreshed_at : int
+        The last round, from 0, in which candidates have moved.
+    """
+
+    def __init__(
+        self,
+        sets: tuple[ArmSet, ArmSet],
+        gp: GaussianProcess,
+        *,
+        optimistic: bool,
+        over_tasks: bool,
+    ) -> None:
+        self.sets = sets
+        self.queries, self.targets = sets
+        self.are_one: bool = self.queries is self.targets
+        self.refreshed_at = -1
+        self._optimistic, self._over_tasks = optimistic, over_tasks
+        # The context that was entered, and the round if candidates follow the posterior.
+        self._entered: tuple[bytes, int | None] | None = None
+        self.afresh(gp)
+
+    # -- what is tracked ----------------------------------------------------------------------
+
+    def afresh(self, gp: GaussianProcess) -> None:
+        """Forget what depends on hyperparameters; ``gp`` has others, or is another one."""
+        self.gp = gp
+        self._slope: float | None = None
+        self._renew_covariances()
+
+    def _renew_covariances(self) -> None:
+        self._within: BlockCovariances | None = None
+        self.covariances: PairCovariances | QueryTargetCovariances
+        if self.are_one:
+            self.covariances = PairCovariances(self.gp, moving=self.queries.stands_for_box)
+            return
+        self.covariances = QueryTargetCovariances(self.gp, len(self.queries.rows))
+        if self.queries.starts is not None:
+            self._within = BlockCovariances(self.gp, self.queries.starts)
+
+    def track(self) -> None:
+        """Track all queries and targets."""
+        self.gp.track(self._rows())
+        self._renew_covariances()
+
+    def _rows(self) -> np.ndarray:
+        """Return what is tracked: the rows of queries, and those of targets if they are others."""
+        if self.are_one:
+            return self.queries.rows
+        return np.concatenate([self.queries.rows, self.targets.rows])
+
+    def _retrack(self, slots: np.ndarray) -> None:
+        """Track what lies in some slots now."""
+        self.gp.track(self._rows()[slots], slots)
+        self.covariances.moved(slots)
+
+    def slot_of(self, query: Arm | PointsQuery) -> int:
+        """Row of a query that is tracked, or of a candidate that is put there; or -1."""
+        slot = self.queries.slot_of(query)
+        if slot < 0:
+            # A tracked query is followed at a fraction of the cost.
+            slot = self.queries.put(query)
+            if slot >= 0:
+                self._retrack(np.array([slot]))
+        return slot
+
+    @property
+    def moments_of_targets(self) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior means and variances of all targets, in units of the process."""
+        n, posterior = len(self.targets.rows), self.gp.posterior
+        return posterior.tracked_mean()[-n:], posterior.tracked_var()[-n:]
+
+    def known(self, pending: list[Any], blocks: list[np.ndarray], noises: np.ndarray) -> Known:
+        """Return covariances of pairs of queries and targets, given pending queries.
+
+        Parameters
+        ----------
+        pending : list of queries
+            Queries that are being evaluated.
+        blocks : list of ndarray of shape (n_rows, n_columns)
+            Functionals that they will tell.
+        noises : ndarray of shape (k,) or (k, k)
+            Noise variances of these answers, or their covariance, in the user's units.
+        """
+        if isinstance(self.covariances, QueryTargetCovariances):
+            falls = pending_falls(self.gp, blocks, noises)
+            return KnownAcross(self.covariances, falls, self._within)
+        expected = self.gp.imagine(blocks, noises) if blocks else self.gp
+        slots = [self.queries.slot_of(query) for query in pending]
+        return KnownOfArms(expected.posterior, self.covariances, slots, noises)
+
+    # -- before a round -----------------------------------------------------------------------
+
+    def refresh(
+        self, round: int, theta: float, make_rng: Callable[[], np.random.Generator], learned: bool
+    ) -> None:
+        """Let candidates follow the posterior, once in a round; not in contexts.
+
+        Parameters
+        ----------
+        round : int
+            The round, from 0.
+        theta : float
+            Probability with which the grid of Theorem 2 may fail.
+        make_rng : callable
+            Makes the generator that scatters candidates of this round around the best.
+        learned : bool
+            Whether hyperparameters were learned since the last round.
+        """
+        if self.refreshed_at == round or self.queries.layout.n_context:
+            return
+        self.refreshed_at = round
+        if self.queries.lay_out(round + 1, theta, self.largest_slope):
+            self.track()
+        moving = [each for each in (self.queries, self.targets)[: 2 - self.are_one] if each.follows]
+        if not moving or not len(self.gp.observed):
+            return
+        apart, rng = learned and self._over_tasks, make_rng()
+        incumbents = TrackedIncumbents(
+            self.targets, self.gp, optimistic=self._optimistic, apart=apart
+        )
+        for each in moving:
+            if apart:
+                each.follow_anew()
+            first = 0 if each is self.queries else len(self.queries.rows)
+            self._retrack(first + each.follow(incumbents, rng))
+
+    def largest_slope(self) -> float:
+        """Largest slope that the prior expects of f, known until hyperparameters change."""
+        if self._slope is None:
+            self._slope = self.queries.largest_slope(self.gp.deviations)
+        return self._slope
+
+    # -- contexts -----------------------------------------------------------------------------
+
+    def enter(
+        self,
+        context: np.ndarray,
+        round: int,
+        make_rng: Callable[[], np.random.Generator],
+        seen: Callable[[], np.ndarray],
+    ) -> None:
+        """Track queries and targets in a context: O(n t^2), unless they are tracked already."""
+        follow = any(each.follows for each in self.sets)
+        entered = (context.tobytes(), round if follow else None)
+        if entered != self._entered:
+            self.queries, self.targets = self.in_context(context, make_rng, seen)
+            self.track()
+            self._entered = entered
+
+    def in_context(
+        self,
+        context: np.ndarray,
+        make_rng: Callable[[], np.random.Generator],
+        seen: Callable[[], np.ndarray],
+    ) -> tuple[ArmSet, ArmSet]:
+        """Return queries and targets in a context; their candidates follow the best ones there.
+
+        ``seen`` returns the rows that were observed, in whatever context.
+        """
+        queries, targets = self._within_context(context)
+        if not len(self.gp.observed):
+            return queries, targets
+        optimistic = self._optimistic
+        return followed(queries, targets, self.gp, make_rng(), optimistic=optimistic, seen=seen)
+
+    def _within_context(self, context: np.ndarray) -> tuple[ArmSet, ArmSet]:
+        """Return queries and targets in a context, with candidates that fill the box."""
+        queries = self.sets[0].within(context)
+        return queries, queries if self.are_one else self.sets[1].within(context)
+
+    # -- what was told before the first round, and snapshots ----------------------------------
+
+    def begin_again(self) -> None:
+        """Let candidates move in this round once more, for answers that came without a query."""
+        self.refreshed_at, self._entered = -1, None
+        self._renew_covariances()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what has changed since the start."""
+        out: dict[str, Any] = {
+            "sets": [each.snapshot() for each in (self.queries, self.targets)],
+            "candidates_at": self.refreshed_at,
+        }
+        if self._entered is not None:
+            out |= {"context": self.queries.context, "entered_at": self._entered[1]}
+        return out
+
+    def restore(self, snapshot: dict[str, Any], gp: GaussianProcess) -> None:
+        """Be where it was, see :meth:`snapshot`, with a process that has observed the answers."""
+        if "context" in snapshot:
+            context = np.array(snapshot["context"], dtype=np.float64)
+            self.queries, self.targets = self._within_context(context)
+            self._entered = context.tobytes(), snapshot["entered_at"]
+        for each, kept in zip((self.queries, self.targets), snapshot["sets"], strict=True):
+            each.restore(kept)
+        self.refreshed_at = int(snapshot["candidates_at"])
+        self.afresh(gp)
+        self.track()
