@@ -17,10 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.domains.query import Region
 from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
-from skgpb.optimizers._placement import best_placed, checked_sides
 from skgpb.optimizers._sides import NamedSides
 from skgpb.utils import check_bounds, check_count, check_inside, check_numbers, unchanged_by_errors
 
@@ -87,21 +85,6 @@ class InContexts(NamedSides):
         if self._contexts is not None:
             context = self._contexts.snapped(context[None])[0]
         return context + 0.0  # -0.0 and 0.0 are one context
-
-    def _best_actions(self: Any, context: np.ndarray, side: Any) -> Region:
-        """Return the best cell of actions of a size, in a context."""
-        if getattr(self, "arms", None) is not None:
-            raise ValueError(f"side is for cells of a box, got side={side!r}")
-        n, bounds, actions = len(context), self.bounds_[self.n_context_ :], self._actions
-
-        def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-            points = [np.hstack([np.tile(context, (len(cell), 1)), cell]) for cell in cells]
-            return self._gp.moments([self._rows_of(each) for each in points], std=True)
-
-        sides, seen = checked_sides(side, bounds, actions), self._places_seen()[:, n:]
-        best = best_placed(moments, seen, bounds, sides, 0.0, actions)
-        lower, upper = (np.concatenate([context, end]) for end in (best.lower, best.upper))
-        return Region(lower, upper, (1,) * n + best.counts).named(self.space_)
 
     # -- the domain ---------------------------------------------------------------------------
 

@@ -253,18 +253,26 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
     def _relearned(self) -> None:
         """Renew what depends on the hyperparameters and the units of the surrogate."""
 
-    def _best_placed(self, side: Any, rule: str, caution: float = 0.0) -> Region:
-        """Return the best cell of a size."""
-        if rule == "paper":
-            raise ValueError("side is for rule='posterior': no paper has cells of any size")
+    def _best_region(
+        self, side: Any, *, caution: float = 0.0, context: np.ndarray | None = None
+    ) -> Region:
+        """Return the best cell of a size, of actions in a context if there are contexts."""
         if any(getattr(self, name, None) is not None for name in ("arms", "pool")):
             raise ValueError(f"side is for cells of a box, got side={side!r}")
-        sides = checked_sides(side, self.bounds_, self.space_)
+        there = np.empty(0) if context is None else context
+        n, space = len(there), self.space_ if context is None else self._actions
+        bounds, seen = self.bounds_[n:], self._places_seen()[:, n:]
 
         def moments(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-            return self._gp.moments([self._rows_of(points) for points in cells], std=True)
+            points = [np.hstack([np.tile(there, (len(cell), 1)), cell]) for cell in cells]
+            return self._gp.moments([self._rows_of(each) for each in points], std=True)
 
-        return best_placed(moments, self._places_seen(), self.bounds_, sides, caution, self.space_)
+        sides = checked_sides(side, bounds, space)
+        best = best_placed(moments, seen, bounds, sides, caution, space)
+        if not n:
+            return best
+        lower, upper = (np.concatenate([there, end]) for end in (best.lower, best.upper))
+        return Region(lower, upper, (1,) * n + best.counts).named(self.space_)
 
     def _places_seen(self) -> np.ndarray:
         """Points, or centres of regions, that were observed, shape (n, d)."""

@@ -179,7 +179,9 @@ class RegionSearch(NormBoundedOptimizer[Q], FreeChoice[Q]):
         if side is not None:
             if depth is not None:
                 raise ValueError(f"depth is for cells of a partition: not with side={side!r}")
-            return self._best_placed(side, rule, float(caution))
+            if rule == "paper":
+                raise ValueError("side is for rule='posterior': no paper has cells of any size")
+            return self._best_region(side, caution=float(caution))
         if rule == "paper":
             return self._best()
         finest = self._finest if depth is None else min(depth, self._finest)

@@ -272,7 +272,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         self._checked_rule(rule)
         self._check_informed()
         context = self._checked_context(context)
-        return self._best_in(context) if side is None else self._best_actions(context, side)
+        return self._best_in(context) if side is None else self._best_region(side, context=context)
 
     def _best_in(self, context: np.ndarray) -> ContextCell:
         nodes = self.domain_.relevant(context).tolist()

@@ -44,7 +44,7 @@ from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice, PricedOptimizer
-from skgpb.optimizers._best import best_known, best_seen, climbed
+from skgpb.optimizers._best import best_known, best_seen, best_target, climbed
 from skgpb.optimizers._contexts import InContexts
 from skgpb.optimizers._feedback import (
     Feedback,
@@ -395,10 +395,11 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         if self._wanted is not None:
             self._wanted.pay(query, price)
 
+    # -- the recommendation -----------------------------------------------------------------
+
     def _best(self) -> Arm:
         self._refresh()
-        means, variances = self._tracked.moments_of_targets
-        return climbed(self.targets_, best_known(means, variances), means, self._gp)
+        return best_target(self.targets_, *self._tracked.moments_of_targets, self._gp)
 
     def _rule_of_best(self) -> str:
         """Name the rule of recommendation that is best known."""
@@ -419,7 +420,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             return targets.arm(best)
         if targets.layout.ball or targets.layout.tail is not None:
             return climbed(targets, best, means, self._gp)
-        return self._best_actions(context, sides)
+        return self._best_region(sides, context=context)
 
     @overload
     def recommend(
@@ -478,7 +479,9 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             return seen
         if side is None:
             return self._best() if there is None else self._best_in(there)
-        return self._best_placed(side, rule) if there is None else self._best_actions(there, side)
+        if rule == "paper" and there is None:
+            raise ValueError("side is for rule='posterior': no paper has cells of any size")
+        return self._best_region(side, context=there)
 
     # -- what users and other algorithms read -------------------------------------------------
 
