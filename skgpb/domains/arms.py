@@ -111,7 +111,7 @@ class Arm(Query):
                 return self._members
             context = np.tile(self.context, (len(self._members), 1))
             return np.hstack([context, self._members])
-        if self.descriptor.ndim == 2:
+        if self.has_parts:
             return np.concatenate([part.points for part in self.parts])
         lower, upper = self._corners()
         counts = self.layout.counts_of_all
@@ -212,9 +212,14 @@ class Arm(Query):
         return self._weights
 
     @property
+    def has_parts(self) -> bool:
+        """True if it is answered with several numbers, one for each of its :attr:`parts`."""
+        return self.descriptor.ndim == 2
+
+    @property
     def parts(self) -> list[Arm]:
         """One query for each number of the answer, if there are several."""
-        if self.descriptor.ndim == 1:
+        if not self.has_parts:
             raise AttributeError("this query has no parts: its answer is one number")
         return [Arm(-1, row.copy(), self.layout).named(self._space) for row in self.descriptor]
 

@@ -30,7 +30,6 @@ from functools import partial
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
-from scipy.linalg import block_diag
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
@@ -53,6 +52,11 @@ from skgpb.optimizers._feedback import (
     given_sets,
 )
 from skgpb.optimizers._gap import Rivals
+from skgpb.optimizers._joint_answers import (
+    checked_numbers,
+    history_of_numbers,
+    pending_functionals,
+)
 from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
@@ -71,11 +75,7 @@ from skgpb.utils import (
     Real,
     check_bounds,
     check_draws,
-    check_noise_covariances,
-    check_noise_variance,
     check_numbers,
-    check_one_each,
-    check_reward,
 )
 
 # Above the best that is known by less than this, in units of the prior, a score is worth nothing.
@@ -371,14 +371,16 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     def _known(self, pending: list[Any]) -> Known:
         """Return covariances of pairs of queries and targets, given pending queries."""
-        return self._tracked.known(pending, *self._pending_rows(pending))
+        level = self._default_noise()
+        of_pending = pending_functionals(pending, self.domain_, self._prices, level)
+        return self._tracked.known(pending, *of_pending)
 
     # -- answers ----------------------------------------------------------------------------
 
-    def _update(self, query: Arm | PointsQuery, reward: Any, alpha: Any) -> None:
+    def _update(self, query: Any, reward: Any, alpha: Any) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
         self._refresh()
-        if isinstance(query, Arm) and query.descriptor.ndim == 2:
+        if query.has_parts:
             self._update_block(query, reward, alpha)
             return
         mean, var = self._observe(query, self._tracked.slot_of(query), reward, alpha)
@@ -713,8 +715,8 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         self.domain_.check_number(self.n_candidates)
         query = self._found(query)
-        if isinstance(query, Arm) and query.descriptor.ndim == 2:
-            return self._checked_block(query, reward, alpha)
+        if isinstance(query, Arm) and query.has_parts:
+            return self._checked_numbers(query, reward, alpha)
         query, target, value, noise = super()._checked(query, reward, alpha)
         if alpha is None and self._known_noise is not None:
             noise = self._noises_of([target])[0]
@@ -728,7 +730,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     def _rows_told(self, query: Any, rewards: Any) -> list[Any] | None:
         found = self._found(query)
-        if isinstance(found, Arm) and found.descriptor.ndim == 2:
+        if isinstance(found, Query) and found.has_parts:
             return None
         return super()._rows_told(query, rewards)
 
@@ -765,7 +767,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         for query in [queries] if isinstance(queries, Query) else self._points_of(queries):
             if query in self.targets_:
                 checked.append(query)
-            elif isinstance(query, Arm) and query.descriptor.ndim == 2:
+            elif isinstance(query, Arm) and query.has_parts:
                 self._resolve(query)
                 checked += query.parts
             else:
@@ -808,40 +810,15 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     # -- answers of several numbers -----------------------------------------------------------
 
-    def _pending_rows(self, pending: list[Any]) -> tuple[list[np.ndarray], Any]:
-        """Functionals that pending queries will tell, and the variances of their noise.
-
-        In a matrix, the covariance, where some have noise in common.
-        """
-        blocks, noises, level = [], [], self._default_noise()
-        for query in pending:
-            if isinstance(query, Arm) and query.descriptor.ndim == 2:
-                blocks += [row[np.newaxis] for row in query.descriptor]
-                noises.append(self._prices.noise_of_block(query, level))
-            else:
-                blocks.append(self._block(query))
-                noises.append(np.array(self._noises_of([query])))
-        if any(each.ndim == 2 for each in noises):
-            return blocks, block_diag(
-                *(each if each.ndim == 2 else np.diag(each) for each in noises)
-            )
-        return blocks, np.concatenate(noises) if noises else []
-
-    def _checked_block(self, query: Arm, reward: Any, alpha: Any) -> tuple[Any, ...]:
+    def _checked_numbers(self, query: Arm, reward: Any, alpha: Any) -> tuple[Any, ...]:
         """Check an answer of one number for each row."""
-        k, known = len(query.descriptor), self._resolve(query)
-        noises = np.full(k, np.nan)
-        if alpha is not None and np.ndim(alpha) == 2:
-            noises = check_noise_covariances(np.asarray(alpha)[np.newaxis], (1, k, k), "alpha")[0]
-        elif alpha is not None:
-            alphas = check_one_each(alpha, k, "alpha", "rows of the query", shared=True)
-            noises = np.array([check_noise_variance(each) for each in alphas])
-        elif self._known_noise is not None:
+        known = self._resolve(query)
+        rewards, noises = checked_numbers(query, reward, alpha)
+        if noises is None and self._known_noise is not None:
             noises = self._prices.noise_of_block(query, self._default_noise())
-        if reward is None:
-            return query, known, None, noises
-        rewards = check_one_each(reward, k, "reward", "rows of the query")
-        return query, known, np.array([check_reward(each) for each in rewards]), noises
+        elif noises is None:
+            noises = np.full(len(query.descriptor), np.nan)
+        return query, known, rewards, noises
 
     def _update_block(self, query: Arm, rewards: np.ndarray, alphas: np.ndarray) -> None:
         """Condition on all numbers of an answer in one step."""
@@ -915,7 +892,8 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         check_is_fitted(self, "bounds_")
         starts = self.domain_.starts
         if starts is not None:
-            return self._history_of_blocks(int(np.diff(starts).max()))
+            k = int(np.diff(starts).max())
+            return self._signed_history(history_of_numbers(self._history, self.n_features_in_, k))
         history = super().history_
         if self.domain_.layout.tail != 0.0:
             return history
@@ -925,16 +903,3 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             out[name] = history[name]
         out["task"] = [query.task if isinstance(query, Arm) else 0 for query in told]
         return out
-
-    def _history_of_blocks(self, k: int) -> np.ndarray:
-        d = self.n_features_in_
-        numbers = [(name, np.float64, (k,)) for name in ("reward", "mean", "std")]
-        dtype = [("round", np.intp), ("descriptor", np.float64, (2 * d,)), *numbers]
-        out = np.zeros(len(self._history), dtype=[*dtype, ("expanded", np.bool_)])
-        out["round"] = np.arange(1, len(out) + 1)
-        for i, (descriptor, *values, _) in enumerate(self._history):
-            out["descriptor"][i] = descriptor
-            for name, value in zip(("reward", "mean", "std"), values, strict=True):
-                out[name][i] = np.nan
-                out[name][i, : np.size(value)] = value
-        return self._signed_history(out)
