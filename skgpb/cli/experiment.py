@@ -244,7 +244,12 @@ def _new(arguments: argparse.Namespace) -> Said:
     ]
     if status["n_given"]:
         lines.append(f"{status['n_given']} answers of the past are taken from {arguments.data}")
-    return status, [*lines, f"next: python -m skgpb ask {arguments.run_file}"]
+    return status, [*lines, f"next: {_program()} ask {arguments.run_file}"]
+
+
+def _program() -> str:
+    """Return how the command line was called; after pipx install there is only ``skgpb``."""
+    return "skgpb" if Path(sys.argv[0]).stem == "skgpb" else "python -m skgpb"
 
 
 def _ask(arguments: argparse.Namespace) -> Said:
@@ -264,7 +269,7 @@ def _ask(arguments: argparse.Namespace) -> Said:
     if others:
         lines.append(f"also pending: {', '.join(others)}")
     number = f" --query {asked[0]}" if len(pending) > 1 else ""
-    lines.append(f"then: python -m skgpb tell {arguments.run_file} ANSWER{number}")
+    lines.append(f"then: {_program()} tell {arguments.run_file} ANSWER{number}")
     return {"queries": queries, "pending": pending}, lines
 
 

@@ -816,16 +816,25 @@ class Experiment(KeptRun):
             if len(pending) == 1:
                 return pending[0]
             if not pending:
-                raise ValueError("no query is pending: ask for one, or say where it was measured")
+                raise ValueError(
+                    "no query is pending: ask for one, or say where it was measured, with --at "
+                    "NAME=VALUE on the command line or at={name: value} in Python"
+                )
             numbers = ", ".join(str(entry.number) for entry in pending)
-            raise ValueError(f"{len(pending)} queries are pending, {numbers}: say which one")
+            raise ValueError(
+                f"{len(pending)} queries are pending, {numbers}: say which one, with --query "
+                f"{pending[0].number} on the command line or query={pending[0].number} in Python"
+            )
         entry = self._entry(query)
         if entry.status == "pending":
             return entry
         what = {"failed": "failed", "skipped": "was skipped"}.get(
             entry.status
         ) or f"has the answer {entry.answer:g}"
-        raise ValueError(f"query {query} {what} already: correct it if that is wrong")
+        raise ValueError(
+            f"query {query} {what} already: correct it if that is wrong, with --correct on the "
+            "command line or Experiment.correct in Python"
+        )
 
     def _setting(self, at: Mapping[str, Any]) -> dict[str, Any]:
         """Return a setting of the right kinds."""

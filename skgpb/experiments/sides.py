@@ -75,6 +75,10 @@ class Side:
         pieces = [piece.strip() for piece in form.split(",")]
         if len(pieces) > 1 and any(re.match(r"[-+]?\d+:[-+]?\d", piece) for piece in pieces):
             raise ValueError(f"{name}: a decimal point is a point, not a comma, got {form!r}")
+        if span := re.fullmatch(r"(\d[\d.]*)(?:-|\.\.)(\d[\d.]*)", form):
+            raise ValueError(
+                f"{name}: a range is written with a colon, {span[1]}:{span[2]}, got {form!r}"
+            )
         if len(pieces) > 1 or ":" not in form:
             return cls.choice(name, [_value(piece) for piece in pieces])
         ends, scale = form.split(":")[:2], form.split(":")[2:]

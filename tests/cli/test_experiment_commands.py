@@ -163,6 +163,25 @@ def test_keys_of_every_object(path, call, tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    ("called", "program"),
+    [
+        ("/home/me/bin/skgpb", "skgpb"),
+        ("skgpb.exe", "skgpb"),
+        ("skgpb/__main__.py", "python -m skgpb"),
+    ],
+)
+def test_the_next_command_is_written_as_this_one_was(
+    tmp_path, capsys, monkeypatch, called, program
+):
+    monkeypatch.setattr("sys.argv", [called])
+    run = tmp_path / "run.skgpb"
+    assert main(["new", str(run), "--bounds", "x=0:1"]) == 0
+    assert f"next: {program} ask {run}" in capsys.readouterr().out
+    assert main(["ask", str(run)]) == 0
+    assert f"then: {program} tell {run} ANSWER" in capsys.readouterr().out
+
+
 def test_people_read_what_they_need(path, capsys):
     assert main(["ask", str(path), "--number", "2"]) == 0
     out = capsys.readouterr().out.splitlines()
@@ -240,6 +259,8 @@ def test_awkward_names(tmp_path, call):
         ("x=A,,B", "x: a value is missing"),
         ("x=A,A", "x: a value is twice"),
         ("x=A", "must leave something to choose"),
+        ("x=20-90", "x: a range is written with a colon, 20:90, got '20-90'"),
+        ("x=0.5..2", "x: a range is written with a colon, 0.5:2, got '0.5..2'"),
     ],
 )
 def test_sides_that_cannot_be_are_refused(tmp_path, capsys, side, message):
@@ -257,7 +278,7 @@ def test_sides_that_cannot_be_are_refused(tmp_path, capsys, side, message):
         (["tell", "fast"], "the answer must be a number, got 'fast'"),
         (["tell"], "tell takes one of an ANSWER, --failed, --skip, --data; got none"),
         (["tell", "1", "--failed"], "got an ANSWER and --failed"),
-        (["tell", "1"], "2 queries are pending, 1, 2: say which one"),
+        (["tell", "1"], "2 queries are pending, 1, 2: say which one, with --query 1"),
         (["tell", "1", "--query", "9"], "there is no query 9; queries have the numbers 1 to 2"),
         (["tell", "1", "--query", "0"], "must be a whole number >= 1, got '0'"),
         (["tell", "1", "--query", "1", "--correct"], "query 1 has no answer yet"),
