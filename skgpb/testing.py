@@ -295,7 +295,7 @@ class OptimizerContract:
         optimizer = self.played(3)
         points = self.outside(optimizer)
         if points is None:
-            pytest.skip("takes no points from outside")
+            pytest.skip("outside() names no points that may be told without being asked")
         query = self.ask(optimizer)
         optimizer.tell(points[0], self.answer(query))
         optimizer.tell([query, points[1:]], [self.answer(query)] * 2)
@@ -308,7 +308,7 @@ class OptimizerContract:
         """``tell`` accepts the plain points of a query instead of the query."""
         optimizer = self.played(4)
         if self.outside(optimizer) is None:
-            pytest.skip("takes no points from outside")
+            pytest.skip("outside() names no points that may be told without being asked")
         twin, query = copy.deepcopy(optimizer), self.ask(optimizer)
         twin.tell(self.ask(twin), self.answer(query))
         optimizer.tell(np.array(query), self.answer(query))
@@ -320,7 +320,7 @@ class OptimizerContract:
         """A box plays as it does without names, and is told and asked by them."""
         plain, named = self.make(), self.make_named(_with_names)
         if named is None:
-            pytest.skip("searches no box, or one without names")
+            pytest.skip("make_named() makes no optimizer of a box with names")
         for i in range(6):
             asked, query = self.ask(plain), self.ask(named)
             assert query == asked

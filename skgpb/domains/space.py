@@ -38,6 +38,8 @@ MOST_TABLED = 10_000
 MOST_VALUES = 2**50
 # Coordinates that differ by less than this share of a side are one.
 SAME = 1e-9
+# What other libraries write as the third entry of a range.
+WRITTEN_SCALES = ("log", "log-uniform", "uniform", "int")
 
 
 class Axis(ABC):
@@ -425,6 +427,21 @@ def checked_number(value: Any) -> float:
     return float(value)
 
 
+def _holds_text(X: Any) -> bool:
+    return isinstance(X, str) or (isinstance(X, (list, tuple)) and any(map(_holds_text, X)))
+
+
+def _is_written_range(values: Any) -> bool:
+    """Return whether values are a range as other libraries write it, not values to choose from."""
+    return (
+        isinstance(values, tuple)
+        and len(values) == 3
+        and all(isinstance(each, (Real, np.number)) for each in values[:2])
+        and isinstance(values[2], str)
+        and values[2] in WRITTEN_SCALES
+    )
+
+
 def _axis(name: str, values: Any, spans: bool) -> Axis:
     """Make the axis of a parameter; with ``spans`` a pair of numbers has all between them."""
     if isinstance(values, Axis):
@@ -435,6 +452,12 @@ def _axis(name: str, values: Any, spans: bool) -> Axis:
         if len(values) != 2 or not all(isinstance(each, (Real, np.number)) for each in values):
             raise ValueError(f"{name} must be {SIDES}; got {values!r}")
         return Span(name, values)
+    if _is_written_range(values):
+        raise ValueError(
+            f"{name} must be a list of values or a distribution, got {values!r}: write the "
+            f"range as loguniform({values[0]!r}, {values[1]!r}), uniform(...) or randint(...) of "
+            "scipy.stats"
+        )
     if not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__len__"):
         if isinstance(values, np.ndarray) and values.ndim > 1:
             raise ValueError(f"{name} must be one-dimensional")
@@ -680,7 +703,16 @@ class ParameterSpace:
             X = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         if isinstance(X, (list, tuple)) and X and all(isinstance(x, Mapping) for x in X):
             return np.array([self.point(x) for x in X])
+        self.check_no_values(X)
         return X
+
+    def check_no_values(self, X: Any) -> None:
+        """Raise ValueError for lists with texts: values without the names of their sides."""
+        if _holds_text(X):
+            raise ValueError(
+                "values of named sides are given by name, as a dict or as a DataFrame with the "
+                f"columns {self.names}; got {X!r}"
+            )
 
     def snapped(self, points: np.ndarray) -> np.ndarray:
         """Return points (n, d), each moved to the middle of the box of its setting."""

@@ -62,7 +62,10 @@ class InContexts(NamedSides):
     def _checked_contexts(self: Any, contexts: Any) -> list[np.ndarray]:
         """Check the contexts of a run, in the order in which they arrive."""
         if contexts is None:
-            raise ValueError("contexts must be given if there are context_bounds, got None")
+            raise ValueError(
+                "contexts must be given if there are context_bounds, got None: "
+                "run(objective, contexts=[...])"
+            )
         with unchanged_by_errors(self):
             self._ensure_started()
             if self._contexts is not None:
@@ -75,7 +78,9 @@ class InContexts(NamedSides):
 
     def _checked_context(self, context: Any) -> np.ndarray:
         if context is None:
-            raise ValueError("context must be given if there are context_bounds, got None")
+            raise ValueError(
+                "context must be given if there are context_bounds, got None: pass context=..."
+            )
         if self._contexts is not None and isinstance(context, Mapping):
             context = self._contexts.point(context)
         context = np.atleast_1d(check_numbers(np.atleast_1d(context), "context", ensure_2d=False))

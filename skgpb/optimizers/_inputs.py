@@ -57,6 +57,8 @@ class TellInputs:
         """Return the pending query with these points, or else the points themselves."""
         if self.space_ is not None and isinstance(points, Mapping):
             return self._query_of(self.space_, points)
+        if self.space_ is not None:
+            self.space_.check_no_values(points)
         check_unnamed(points)
         points = np.atleast_2d(check_numbers(points, "query", ensure_2d=False))
         if points.ndim != 2 or points.shape[1] != self.n_features_in_:

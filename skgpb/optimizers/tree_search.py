@@ -282,7 +282,8 @@ class TreeSearch(PartitionSearch):
         if marked.shape != (len(leaves),) or marked.dtype.kind != "b":
             raise ValueError(
                 f"splits of {type(self).__name__} must return True or False for each of "
-                f"{len(leaves)} leaves, got {marked if not marked.ndim else marked.shape}"
+                f"{len(leaves)} leaves, got "
+                f"{f'{marked.dtype} of shape {marked.shape}' if marked.ndim else marked}"
             )
         nodes = self._tree.leaves[marked].tolist()
         nodes = [each for each in nodes if self.domain_.splittable(each)][:SPLITS_PER_ROUND]

@@ -614,6 +614,11 @@ def test_an_interrupted_search_keeps_what_it_found():
         ({"optimizer": CMESOptimizer()}, TypeError, "must search a box"),
         ({"optimizer": ContextualGPTreeOptimizer()}, TypeError, "must search a box"),
         ({"space": {"C": 1.0}}, TypeError, "'C'.*must be a list of values or a frozen distrib"),
+        (
+            {"space": {"C": (1e-3, 1.0, "log-uniform")}},
+            ValueError,
+            "'C'.*write the range as loguniform",
+        ),
         ({"space": {"kernel": "rbf"}}, TypeError, "'kernel'"),
         ({"space": {"C": []}}, ValueError, "'C'.*empty"),
         ({"space": {"C": np.ones((2, 2))}}, ValueError, "'C'.*one-dimensional"),

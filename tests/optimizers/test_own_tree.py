@@ -113,7 +113,7 @@ def test_what_a_rule_may_not_say_is_refused_and_changes_nothing(method, value):
         with pytest.raises(ValueError, match="acquisition of AsGPOO must return"):
             opt.ask(2)
     else:
-        with pytest.raises(ValueError, match="splits of AsGPOO must return"):
+        with pytest.raises(ValueError, match=r"splits of AsGPOO must return .*(float64 of|True)"):
             opt.tell(query, 1.0)
         assert len(opt.history_) == 0
     delattr(opt, method)

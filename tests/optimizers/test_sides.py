@@ -272,6 +272,19 @@ def test_what_is_no_box_is_refused(bounds, error, words):
         made(bounds=bounds).ask()
 
 
+def test_values_without_the_names_of_their_sides_are_refused():
+    optimizer = made(bounds={"x": (0, 1), "solvent": ["water", "oil"]})
+    optimizer.tell({"x": 0.5, "solvent": "oil"}, 1.0)
+    words = r"given by name, .* columns \['x', 'solvent'\]; got \[+0\.5, 'oil'\]"
+    with pytest.raises(ValueError, match=words):
+        optimizer.tell([0.5, "oil"], 1.0)
+    with pytest.raises(ValueError, match=words):
+        optimizer.predict([[0.5, "oil"]])
+    with pytest.raises(ValueError, match=words):
+        optimizer.tell([[0.5, "oil"], [0.6, "oil"]], [1.0, 2.0])
+    assert len(optimizer.history_) == 1
+
+
 def test_a_side_with_one_value_is_a_constant():
     optimizer = made(bounds={"x": (0, 1), "solvent": ["water"]})
     assert optimizer.ask().params["solvent"] == "water"
