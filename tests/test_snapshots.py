@@ -131,6 +131,8 @@ def _within(state, *names):
         (GPOOOptimizer, {}, ["samples", "functional"], {"floats": [7.0] * 6, "shape": [6]}),
         (GPOOOptimizer, {}, ["partition", "splits"], {"floats": [1e6], "shape": [1]}),
         (GPOOOptimizer, {}, ["partition", "n_evaluations"], {"floats": [1e9], "shape": [1]}),
+        (GPOOOptimizer, {}, ["known"], {"tuple": []}),
+        (GPOOOptimizer, {}, ["known"], {"tuple": [{"floats": [0.5], "shape": [1]}] * 3}),
         (GPOOOptimizer, {}, ["history"], []),
         (GPOOOptimizer, {}, ["pending"], 5),
         (GPUCBOptimizer, {}, ["sets"], []),

@@ -12,7 +12,8 @@ cdef class Posterior:
     cdef double[:, ::1] V            # (>= m, >= n) rows L^-1 cov(observed, tracked)
     cdef double[::1] mean            # (>= m,) posterior means of the tracked functionals
     cdef double[::1] var             # (>= m,) their noiseless posterior variances
-    cdef Py_ssize_t[::1] upto        # (>= m,) known columns of each row, if any is behind
+    cdef Py_ssize_t[::1] upto        # (>= m,) functionals in the moments, if any row is behind
+    cdef Py_ssize_t[::1] columns     # (>= m,) known columns of each row, if any is behind
     cdef readonly bint behind        # whether any row may lack columns
     cdef public object source        # (slots, first) -> prior cov(slots, observed[first:])
     cdef double[::1] work            # scratch

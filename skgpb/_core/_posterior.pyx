@@ -31,21 +31,22 @@ so that M^-1 v is a prefix sum. Rows above i do not change. A repeat costs O((n 
 is O(n + m) for the functional that was added last, and memory grows with the number of distinct
 functionals. The downdate is well conditioned because s_n >= a / (a_i + a).
 
-*Rows completed later.* If the row of a tracked phi ends at column u < n, its posterior after u
-functionals is known: mean_u and var_u. The missing part of its row is a vector r with
-|r|^2 = var_u - var and mean = mean_u + r . z[u:]. By the Cauchy-Schwarz inequality, for any beta,
+*Rows completed later.* If the posterior of a tracked phi is known after u < n functionals, mean_u
+and var_u, the part of its row from column u on is a vector r with |r|^2 = var_u - var and
+mean = mean_u + r . z[u:]. By the Cauchy-Schwarz inequality, for any beta,
 
     mean + sqrt(beta var) <= mean_u + sqrt(var_u) sqrt(beta + |z[u:]|^2).
 
 A search for the largest such bound needs few complete rows. ``append_lazily`` leaves all rows as
-they are; every other method that reads or changes rows completes them first.
+they are, and ``track_known`` takes moments without rows; every other method completes first what it
+reads or changes, the moments or the rows.
 
 *The information gain* 1/2 log det(I + K / noise) of all answers, repeats included, grows by
 1/2 log(1 + var(psi) / noise) with each answer; every update knows these numbers. The gain is
 infinite after an answer without noise.
 """
 
-from libc.math cimport M_PI, fabs, log, sqrt
+from libc.math cimport INFINITY, M_PI, fabs, isfinite, log, sqrt
 
 import numpy as np
 
@@ -58,7 +59,7 @@ from skgpb._core._blas cimport (
 # least this many multiplications release it.
 cdef Py_ssize_t RELEASED = 2 ** 15
 # Rows completed in one step, and the difference of their lengths that is always allowed.
-cdef Py_ssize_t AT_ONCE = 64
+cdef Py_ssize_t AT_ONCE = 256
 cdef Py_ssize_t ALIKE = 8
 # A pivot below this multiple of the prior variance is rounding, not information.
 cdef double EPSILON = 2.220446049250313e-16
@@ -154,6 +155,7 @@ cdef class Posterior:
         self.var = np.zeros(0)
         self.work = np.zeros(0)
         self.upto = np.zeros(0, dtype=np.intp)
+        self.columns = np.zeros(0, dtype=np.intp)
         self.behind = False
         self.source = None
 
@@ -174,6 +176,7 @@ cdef class Posterior:
             self.mean = _lengthened(self.mean, self.m, cap_m)
             self.var = _lengthened(self.var, self.m, cap_m)
             self.upto = _lengthened(self.upto, self.m, cap_m)
+            self.columns = _lengthened(self.columns, self.m, cap_m)
         self.V = _resized(self.V, self.m, cap_m, cap_n)
         self.work = np.zeros(max(4 * cap_n, cap_m))
 
@@ -211,18 +214,18 @@ cdef class Posterior:
 
     def tracked_mean(self):
         """Return the posterior means of the tracked functionals, a copy of shape (m,)."""
-        self.bring()
+        self.bring(moments=True)
         return np.array(self.mean[: self.m])
 
     def tracked_var(self):
         """Return the noiseless posterior variances of the tracked functionals, a copy (m,)."""
-        self.bring()
+        self.bring(moments=True)
         return np.array(self.var[: self.m])
 
     def tracked_at(self, Py_ssize_t slot):
         """Return the posterior mean and noiseless variance of one tracked functional."""
         self._check_slot(slot)
-        self.bring([slot])
+        self.bring([slot], moments=True)
         return self.mean[slot], self.var[slot]
 
     def tracked_rows(self):
@@ -316,7 +319,7 @@ cdef class Posterior:
         cdef Py_ssize_t p
         if not self.behind:
             for p in range(self.m):
-                self.upto[p] = self.n
+                self.upto[p] = self.columns[p] = self.n
             self.behind = True
         self.n += 1
         return True
@@ -341,16 +344,19 @@ cdef class Posterior:
         self._suspect(prior, noise, pivot, zn)
         return True
 
-    def bring(self, slots=None):
-        """Complete the rows of the tracked functionals ``slots``, by default of all of them."""
+    def bring(self, slots=None, bint moments=False):
+        """Complete the rows of the tracked functionals ``slots``, by default of all of them.
+
+        With ``moments`` only the rows of those whose moments are not up to date.
+        """
         cdef Py_ssize_t start = 0, stop, first, m = self.m, n = self.n
         if not self.behind:
             return
-        upto = np.asarray(self.upto)[:m]
+        columns = np.asarray(self.columns)[:m]
         late = np.arange(m) if slots is None else np.asarray(slots, dtype=np.intp)
-        late = late[upto[late] < n]
-        late = late[np.argsort(upto[late], kind="stable")]
-        ends = upto[late]
+        late = late[(np.asarray(self.upto)[:m] if moments else columns)[late] < n]
+        late = late[np.argsort(columns[late], kind="stable")]
+        ends = columns[late]
         while start < len(late):
             # One step completes the shortest row and the rows that lack at least half as much.
             first = ends[start]
@@ -359,12 +365,12 @@ cdef class Posterior:
             some = late[start:stop]
             self._bring(some, np.array(self.source(some, first)), first)
             start = stop
-        if slots is None:
+        if slots is None and not moments:
             self.behind = False
 
     cdef _bring(self, const Py_ssize_t[::1] slots, double[:, ::1] K, Py_ssize_t first):
         """Complete rows of length ``first`` or more by covariances K (r, n - first)."""
-        cdef Py_ssize_t r = slots.shape[0], n = self.n, b = n - first, i, j, p, known
+        cdef Py_ssize_t r = slots.shape[0], n = self.n, b = n - first, i, j, p, since
         cdef double[:, ::1] rows
         if K.shape[0] != r or K.shape[1] != b:
             raise ValueError(f"expected ({r}, {b}) covariances, got ({K.shape[0]}, {K.shape[1]})")
@@ -379,14 +385,15 @@ cdef class Posterior:
             trsm_rows(r, b, &self.L[first, first], self.L.shape[1], &K[0, 0], b)
             for i in range(r):
                 p = slots[i]
-                known = self.upto[p] - first
-                for j in range(known, b):
+                for j in range(self.columns[p] - first, b):
                     self.V[p, first + j] = K[i, j]
-                self.mean[p] += dot(b - known, &K[i, known], &self.z[first + known])
-                self.var[p] = self._clip(
-                    self.var[p] - dot(b - known, &K[i, known], &K[i, known])
-                )
-                self.upto[p] = n
+                since = self.upto[p] - first
+                if since < b:
+                    self.mean[p] += dot(b - since, &K[i, since], &self.z[first + since])
+                    self.var[p] = self._clip(
+                        self.var[p] - dot(b - since, &K[i, since], &K[i, since])
+                    )
+                self.upto[p] = self.columns[p] = n
 
     cdef void extend_rows(self, const double[::1] k_tracked, double pivot,
                           double zn) noexcept nogil:
@@ -631,7 +638,40 @@ cdef class Posterior:
                 self.largest = diag[j]
             var = diag[j] - (dot(n, &K[j, 0], &K[j, 0]) if n else 0.0)
             self.var[slots[j]] = self._clip(var)
-            self.upto[slots[j]] = n
+            self.upto[slots[j]] = self.columns[slots[j]] = n
+
+    def track_known(self, const double[::1] diag, const double[::1] mean, const double[::1] var,
+                    const Py_ssize_t[::1] upto):
+        """Track functionals of prior variances diag (m,) in place of all others.
+
+        The others are what ``known_moments`` returned. Rows are completed when they are needed, by
+        covariances from ``source``.
+        """
+        cdef Py_ssize_t m = diag.shape[0], p
+        if mean.shape[0] != m or var.shape[0] != m or upto.shape[0] != m:
+            raise ValueError(f"moments of {mean.shape[0]} functionals, not of {m}")
+        for p in range(m):
+            if not (isfinite(mean[p]) and 0.0 <= var[p] < INFINITY and 0 <= upto[p] <= self.n):
+                raise ValueError(
+                    f"no moments after {self.n} functionals: mean {mean[p]}, variance {var[p]}, "
+                    f"after {upto[p]}"
+                )
+        self.m = 0
+        self.reserve(self.n, m)
+        self.m, self.behind = m, True
+        for p in range(m):
+            self.largest = max(self.largest, diag[p])
+            self.mean[p], self.var[p] = mean[p], var[p]
+            self.upto[p], self.columns[p] = upto[p], 0
+
+    def known_moments(self):
+        """Return what is known without completing rows, for ``track_known``: copies (m,).
+
+        The posterior means and variances, and how many functionals each of them takes into account.
+        """
+        m = self.m
+        upto = np.array(self.upto[:m]) if self.behind else np.full(m, self.n, dtype=np.intp)
+        return np.array(self.mean[:m]), np.array(self.var[:m]), upto
 
     def untrack_all(self):
         """Forget every tracked functional."""

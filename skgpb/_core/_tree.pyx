@@ -356,7 +356,7 @@ cdef class Tree:
                      Py_ssize_t max_depth):
         """Return the leaves with sqrt(beta var) <= delta[depth] and depth <= max_depth."""
         cdef Py_ssize_t p, h
-        posterior.bring()
+        posterior.bring(moments=True)
         if posterior.m != self.n_leaves:
             raise ValueError(
                 f"the posterior tracks {posterior.m} functionals, not {self.n_leaves} leaves"
@@ -380,7 +380,7 @@ cdef class Tree:
         cdef const unsigned char[::1] mask = _mask(excluded, self.n_nodes)
         cdef Py_ssize_t p, node, parent, h, best = -1, deepest = 0
         cdef double upper, bound
-        posterior.bring()
+        posterior.bring(moments=True)
         if posterior.m != self.n_nodes:
             raise ValueError(
                 f"the posterior tracks {posterior.m} functionals, not {self.n_nodes} nodes"

@@ -208,18 +208,19 @@ class PartitionSearch(RegionSearch[Cell]):
         self._track()
 
     def _snapshot(self) -> dict[str, Any]:
-        return super()._snapshot() | {"partition": self.domain_.snapshot()}
+        known = self._gp.posterior.known_moments()
+        return super()._snapshot() | {"partition": self.domain_.snapshot(), "known": known}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
         self.domain_.restore(snapshot["partition"], self._round)
-        self._track()
+        self._track(snapshot["known"])
         self._relearned()
 
-    def _track(self) -> None:
-        """Follow every leaf, by its slot."""
+    def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
+        """Follow every leaf, by its slot; ``moments`` as the process takes them."""
         blocks = self.domain_.blocks(0, self._tree.n_nodes)
-        self._gp.track([blocks[node] for node in self._tree.leaves.tolist()])
+        self._gp.track([blocks[node] for node in self._tree.leaves.tolist()], moments=moments)
 
     def _resolved_depth(self, cutting: Cutting, kernel: Kernel) -> int:
         """Deepest level at which cells are split, for a kernel between answers."""

@@ -427,6 +427,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
     def _snapshot(self) -> dict[str, Any]:
         horizon, guard, bars = vars(self._horizon), vars(self._guard), self._gp.tracked.snapshot()
         more = {"horizon": horizon, "guard": guard, "refined": self._refined, "bars": bars}
+        more["known"] = self._gp.posterior.known_moments()
         return super()._snapshot() | {"partition": self.domain_.joint.snapshot()} | more
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
@@ -437,7 +438,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         self._parent_of = self._tree.parent.tolist()
         self._bar = {node: i for i, node in enumerate(partition["splits"].tolist())}
         bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
-        self._gp.track([bars[i] for i in range(len(self._bar))])
+        self._gp.track([bars[i] for i in range(len(self._bar))], moments=snapshot["known"])
         self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
         self._relearned()
 

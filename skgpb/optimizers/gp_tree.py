@@ -275,9 +275,9 @@ class GPTreeOptimizer(PartitionSearch):
         super()._restore(snapshot)
         self._guard, self._refined = Guard(**snapshot["guard"]), snapshot["refined"]
 
-    def _track(self) -> None:
+    def _track(self, moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
         """Follow every cell, by its number."""
-        self._gp.track(self.domain_.blocks(0, self._tree.n_nodes))
+        self._gp.track(self.domain_.blocks(0, self._tree.n_nodes), moments=moments)
 
     @property
     @locked

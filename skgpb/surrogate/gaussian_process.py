@@ -331,7 +331,12 @@ class GaussianProcess:
 
     # -- tracking ---------------------------------------------------------------------------
 
-    def track(self, blocks: np.ndarray | list[np.ndarray], slots: Any = None) -> None:
+    def track(
+        self,
+        blocks: np.ndarray | list[np.ndarray],
+        slots: Any = None,
+        moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+    ) -> None:
         """Follow functionals from now on, O(t^2) each, then O(t) for every observation.
 
         Parameters
@@ -341,6 +346,9 @@ class GaussianProcess:
         slots : sequence of int, default=None
             Numbers under which they are tracked, in place of what had them or, from the length
             on, appended. None replaces everything that was tracked.
+        moments : tuple of ndarray of shape (n,), default=None
+            What the posterior's ``known_moments`` returned for these functionals, in place of what
+            was tracked. Then nothing is solved for before an observation needs it.
         """
         self._number_at = {}
         if slots is None:
@@ -349,7 +357,12 @@ class GaussianProcess:
             slots = range(len(blocks))
         new = self._functionals(blocks)
         numbers = np.asarray(slots, dtype=np.intp)
-        self.posterior.track(self.covariance(new, self.observed), self.variance(new), numbers)
+        if moments is None:
+            self.posterior.track(self.covariance(new, self.observed), self.variance(new), numbers)
+        else:
+            self.posterior.source = self._later_covariances
+            mean, var, upto = (np.array(each) for each in moments)
+            self.posterior.track_known(self.variance(new), mean, var, upto)
         if len(self.tracked) == 0 and np.array_equal(numbers, np.arange(len(new))):
             self.tracked.extend(new)
         else:

@@ -167,6 +167,78 @@ def test_rows_behind_are_brought_up_by_whatever_reads_or_changes_them():
         s.check()
 
 
+@pytest.mark.parametrize("lazily", [False, True])
+def test_known_moments_need_rows_only_where_rows_are_read_or_changed(lazily):
+    def later(slots, first):
+        solved.extend(slots.tolist())
+        return KERNEL(s.T[slots], np.array(s.X)[first:])
+
+    def again():
+        """Return a session that was told the same, and tracks by moments alone."""
+        s = Session(3)
+        s.p.untrack_all()
+        s.X, s.rows, s.y, s.noise = ([*each] for each in told)
+        X = np.array(s.X)
+        none = np.zeros((0, len(X)))
+        noise, y = np.array(s.noise), np.array(s.y)
+        assert append_block(s.p, np.zeros((len(X), 0)), KERNEL(X), noise, y, none)
+        s.p.source = later
+        s.p.track_known(np.ones(len(s.T)), *known)
+        return s
+
+    s, solved = Session(3), []
+    for slot in (2, 5, 7):
+        s.append_tracked(slot, 0.1)
+    s.p.source = later
+    if lazily:
+        assert s.p.append_lazily(9, 1.0, 0.1, 0.4)
+        s.X.append(s.T[9])
+        s.log(s.T[9], 0.4, 0.1)
+    told, known = (s.X, s.rows, s.y, s.noise), s.p.known_moments()
+    assert not solved
+    mean, var = s.p.tracked_mean(), s.p.tracked_var()
+    assert len(solved) == 12 * lazily
+    calls = [
+        (lambda s: s.append_tracked(1, 0.2), True),
+        (lambda s: s.append(np.array([0.1, 0.9]), 0.2), True),
+        (lambda s: s.repeat(1, 0.2), True),
+        (lambda s: s.p.set_targets(s.p.targets()), True),
+        (lambda s: setattr(s, "p", pickle.loads(pickle.dumps(s.p))), True),
+        (lambda s: s.p.tracked_rows(), True),
+        (lambda s: s.p.tracked_var(), False),
+        (lambda s: s.p.tracked_at(4), False),
+        (lambda s: s.p.known_moments(), False),
+    ]
+    for call, rows in calls:
+        s, solved = again(), []
+        call(s)
+        if rows:
+            assert {*solved} == {*range(12)}
+            s.check()
+        else:
+            assert len(solved) <= 12 * lazily
+            assert_allclose(s.p.tracked_mean(), mean, rtol=0, atol=1e-14)
+            assert_allclose(s.p.tracked_var(), var, rtol=0, atol=1e-14)
+            s.append_tracked(1, 0.2)
+            s.check()
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"), [(0, np.nan), (1, -1e-9), (1, np.inf), (2, -1), (2, 2), (0, None)]
+)
+def test_moments_that_cannot_be_are_refused(place, wrong):
+    s = Session(0)
+    s.append_tracked(0, 0.1)
+    known = list(s.p.known_moments())
+    if wrong is None:
+        known[place] = known[place][1:]
+    else:
+        known[place][3] = wrong
+    with pytest.raises(ValueError, match="moments"):
+        s.p.track_known(np.ones(12), *known)
+    s.check()
+
+
 def test_slots_can_be_overwritten_and_appended_while_observing():
     s = Session(0)
     for i in range(4):
