@@ -142,6 +142,18 @@ def test_smallest_run(name: str, options: str, start: Callable, tmp_path: Path, 
         assert str(path) in printed and path.stat().st_size > 10_000
 
 
+@pytest.mark.slow
+def test_a_large_table_is_searched_by_duckdb(start: Callable, tmp_path: Path, capsys) -> None:
+    pytest.importorskip("ibis", reason="needs ibis")
+    pytest.importorskip("duckdb")
+    options = ["--large", "--rows", "20000", "--runs", "1", "--output", str(tmp_path)]
+    start("tables", options)
+    rows = list(csv.DictReader((tmp_path / "tables_large.csv").open(encoding="utf-8")))
+    assert [row["verdict"] for row in rows] == ["real"]
+    assert float(rows[0]["behind"]) < 0.1
+    assert "20,000 rows" in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("own_seeds")
 def test_functions_of_the_suite_have_a_range_of_one_and_optimum_zero(monkeypatch) -> None:
     monkeypatch.syspath_prepend(ROOT)

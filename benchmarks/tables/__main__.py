@@ -1,7 +1,8 @@
 """The best group of rows: what it averages over rows that had no part in the search.
 
     python -m benchmarks.tables [--half confirming] [--methods skgpb tree prim] [--kinds real]
-        [--names NAME ...] [--each] [--verdicts | --asked] [--runs 2] [--seed 0] [--output DIR]
+        [--names NAME ...] [--each] [--verdicts | --asked | --large] [--runs 2] [--seed 0]
+        [--output DIR]
 
 Each run cuts every table into two halves, searches one and judges by the other, and the reverse.
 A gain is the average of the group minus the average of all rows over the other half, in standard
@@ -10,7 +11,8 @@ were chosen on every second table, ``--half choosing``, and judged by the others
 plays what is said about new rows instead: how often noise of five laws is called real, how often
 planted groups of half a standard deviation are, and how often intervals hold. ``--asked`` asks for
 averages with noise, or within a budget of privacy, see ``benchmarks.tables.asked``: gains are true
-averages of the group minus the average of the table, in standard deviations.
+averages of the group minus the average of the table, in standard deviations. ``--large`` searches
+a Parquet file of 20,000,000 rows by DuckDB, see ``benchmarks.tables.large``.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._common import argument_parser, format_table, write_csv
+from benchmarks.tables import large
 from benchmarks.tables.asked import EPSILONS, NOISES, noisy_gains, private_gains
 from benchmarks.tables.opponents import OPPONENTS
 from benchmarks.tables.problems import MAKERS, Problem, real, synthetic
@@ -268,8 +271,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--asked", action="store_true", help="ask for averages, noisy or private ones"
     )
+    parser.add_argument("--large", action="store_true", help="search a Parquet file by DuckDB")
+    parser.add_argument(
+        "--rows", type=int, default=20_000_000, help="rows of that file (default 20,000,000)"
+    )
+    parser.add_argument(
+        "--samples", nargs="+", default=[], metavar="M", help="also samples of that file, as 5%%"
+    )
     options = parser.parse_args(arguments)
-    if options.verdicts:
+    if options.large:
+        large.play(options)
+    elif options.verdicts:
         judge_verdicts(options)
     elif options.asked:
         ask(options)

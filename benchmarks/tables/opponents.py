@@ -70,6 +70,27 @@ def prim(X: np.ndarray, y: np.ndarray, m: int, alpha: float = 0.05) -> Group:
     return inside
 
 
+def best_of_boxes(n: np.ndarray, total: np.ndarray, m: int) -> tuple[float, int, int, int, int]:
+    """Average and ends of the best box of a grid, from its counts and sums, shape (rows, columns).
+
+    The box holds the rows from the first to below the second end, and the columns likewise.
+    """
+    n, total = (np.pad(each.cumsum(0).cumsum(1), ((1, 0), (1, 0))) for each in (n, total))
+    best = -np.inf, 0, 0, 0, 0
+    for i in range(len(n) - 1):
+        for k in range(i + 1, len(n)):
+            rows = n[k] - n[i]
+            sums = total[k] - total[i]
+            count = rows[None] - rows[:, None]
+            mean = np.where(
+                count >= m, (sums[None] - sums[:, None]) / np.maximum(count, 1), -np.inf
+            )
+            a, b = np.unravel_index(mean.argmax(), mean.shape)
+            if mean[a, b] > best[0]:
+                best = float(mean[a, b]), i, k, int(a), int(b)
+    return best
+
+
 def all_boxes(X: np.ndarray, y: np.ndarray, m: int, side: int = 40) -> Group | None:
     """Return the best of all boxes of a grid over two features; None where there are more."""
     if X.shape[1] != 2:
@@ -79,22 +100,9 @@ def all_boxes(X: np.ndarray, y: np.ndarray, m: int, side: int = 40) -> Group | N
     shape = tuple(len(e) + 1 for e in edges)
     flat = np.ravel_multi_index(places, shape)
     size = int(np.prod(shape))
-    n = np.pad(np.bincount(flat, minlength=size).reshape(shape).cumsum(0), ((1, 0), (0, 0)))
-    total = np.pad(np.bincount(flat, y, size).reshape(shape).cumsum(0), ((1, 0), (0, 0)))
-    n, total = (np.pad(each.cumsum(1), ((0, 0), (1, 0))) for each in (n, total))
-    best = -np.inf, 0, 0, 0, 0
-    for i in range(shape[0]):
-        for k in range(i + 1, shape[0] + 1):
-            rows = n[k] - n[i]
-            sums = total[k] - total[i]
-            count = rows[None] - rows[:, None]
-            mean = np.where(
-                count >= m, (sums[None] - sums[:, None]) / np.maximum(count, 1), -np.inf
-            )
-            a, b = np.unravel_index(mean.argmax(), mean.shape)
-            if mean[a, b] > best[0]:
-                best = mean[a, b], i, k, int(a), int(b)
-    _, i, k, a, b = best
+    n = np.bincount(flat, minlength=size).reshape(shape)
+    total = np.bincount(flat, y, size).reshape(shape)
+    _, i, k, a, b = best_of_boxes(n, total, m)
 
     def inside(new: np.ndarray) -> np.ndarray:
         u, v = (np.searchsorted(e, x, "right") for e, x in zip(edges, new.T, strict=True))

@@ -202,13 +202,16 @@ class Queries:
 
         def kept() -> Any:
             if self.connection.name == OURS:
-                # Blocks of sampled rows have gaps: computing columns for them takes twice as long
-                # as storing the rows first.
+                # A sample of single rows comes in small pieces. Computing columns for each piece
+                # takes ten times as long as storing the rows first.
                 flip = f', CAST(RANDOM() < 0.5 AS SMALLINT) AS "{coin}"' if coin else ""
-                self.connection.raw_sql(
-                    f"CREATE TEMP TABLE {name} AS WITH r AS MATERIALIZED ({rows}) "
-                    f"SELECT {chosen}{flip} FROM r"
-                ).fetchall()
+                steps = (
+                    f"CREATE TEMP TABLE {name}_rows AS {rows}",
+                    f"CREATE TEMP TABLE {name} AS SELECT {chosen}{flip} FROM {name}_rows",
+                    f"DROP TABLE {name}_rows",
+                )
+                for step in steps:
+                    self.connection.raw_sql(step).fetchall()
                 return self.connection.table(name, database=("temp", "main"))
             half = (ibis.random() < 0.5).ifelse(1, 0).cast("int16")
             query = self.expression(f"SELECT {chosen} FROM ({rows}) AS r", types)
