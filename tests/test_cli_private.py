@@ -59,16 +59,21 @@ def search(table, *more, **given):
     return main(["search", str(table), *words, *map(str, more)])
 
 
-def test_it_finds_the_peak_and_says_what_it_spent(table, tmp_path, capsys):
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_it_finds_the_peak_and_says_what_it_spent(table, tmp_path, capsys, delta):
     output = tmp_path / "result.json"
-    assert search(table, "--output", output, seed=1) == 0
+    assert search(table, "--output", output, seed=1, delta=delta) == 0
     result = json.loads(output.read_text())
     assert column()[result["members"]].mean() > 7.0  # the table's average is 2.6
     spent = result["privacy"]
-    assert (spent["epsilon"], spent["delta"]) == (3.0, 1e-6)
+    assert (spent["epsilon"], spent["delta"]) == (3.0, delta or 0.0)
     assert 2.9 < spent["epsilon_spent"] <= 3.0
-    assert spent["epsilon_spent"] == pytest.approx(epsilon_of(spent["rho_spent"], 1e-6))
-    assert spent["rho_spent"] <= spent["rho"] == rho_of(3.0, 1e-6)
+    if delta is None:
+        assert (spent["noise_law"], spent["rho"], spent["rho_spent"]) == ("laplace", None, None)
+    else:
+        assert spent["noise_law"] == "gaussian"
+        assert spent["epsilon_spent"] == pytest.approx(epsilon_of(spent["rho_spent"], delta))
+        assert spent["rho_spent"] <= spent["rho"] == rho_of(3.0, delta)
     assert not {"true_average", "true_average_of_table"} & result.keys()
     printed = capsys.readouterr().out
     assert "NOT PRIVATE: with --seed" in printed and "true average" not in printed
@@ -183,7 +188,7 @@ def test_a_search_spends_all_that_may_be_spent_and_no_more():
         given.least = None
         office = private.private_office(column(), given)
         found = search_by_asking(MemoryTable(X, np.zeros(N)), office, given.least, given.budget)
-        spent = office.averages.spent_ / office.averages.rho
+        spent = office.averages.spent_ / office.averages.budget
         # Every row is in some of the first groups; those of the best boxes are in others as well.
         assert spent.min() > 0.3 and spent.max() <= 1.0
         assert all(len(group.answers) == 1 for group in found.groups)
@@ -193,9 +198,12 @@ def test_a_search_spends_all_that_may_be_spent_and_no_more():
 
 
 def test_small_tables_and_budgets_ask_for_larger_groups():
-    sizes = [private.private_group_size(442, rho_of(e, 1e-6)) for e in (0.1, 1, 10, 100)]
+    sizes = [private.private_group_size(442, e, 1e-6) for e in (0.1, 1, 10, 100)]
     assert sizes == [221, 46, 6, 6]
-    assert private.private_group_size(20_640, rho_of(1, 1e-6)) == 322
+    assert private.private_group_size(20_640, 1, 1e-6) == 322
+    # Laplace noise has a standard deviation of sqrt(2) / epsilon in a sum.
+    sizes = [private.private_group_size(442, e, 0.0) for e in (0.1, 1, 10, 100)]
+    assert sizes == [142, 15, 6, 6]
 
 
 @pytest.mark.skipif(not CALIFORNIA.exists(), reason="the census table is not there")
@@ -231,7 +239,7 @@ def test_census(epsilon, tmp_path):
         ({"epsilon": 0}, "--epsilon: must be a finite number > 0, got '0'"),
         ({"epsilon": "nan"}, "finite number > 0"),
         ({"delta": 1}, "--delta must be a number > 0 and < 1, got 1.0"),
-        ({"delta": 0}, "--delta: must be a finite number > 0"),
+        ({"delta": -1}, "--delta: must be a finite number >= 0"),
         (
             {"noise": 3},
             "--noise cannot be combined with --epsilon: the noise follows from --epsilon",
@@ -347,7 +355,7 @@ import os, signal, sys
 from skgpb.cli import main
 from skgpb.datasets import PrivateAverages, private
 
-draw, n = private.discrete_gaussian, int(sys.argv[1])
+draw, n = private.discrete_laplace, int(sys.argv[1])
 
 def fatal(*arguments):
     global n
@@ -356,7 +364,7 @@ def fatal(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
     return draw(*arguments)
 
-private.discrete_gaussian = fatal
+private.discrete_laplace = fatal
 main(sys.argv[2:])
 """
 
@@ -371,7 +379,7 @@ def test_a_search_that_was_killed_goes_on_within_the_same_budget(table, tmp_path
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     # Two answers, and one that was paid and never drawn.
     assert sum("answer" in line for line in lines) == 2
-    assert sum("spend" in line for line in lines) == 3
+    assert sum("epsilon" in line for line in lines) == 3
     assert main([str(word) for word in words]) == 0
     after = [json.loads(line) for line in path.read_text().splitlines()]
     assert after[: len(lines)] == lines

@@ -7,7 +7,7 @@ would be smaller than the group that is sought, or than a 64th of the table.
     Asks for all leaves, leaves the worse half out, and so on.
 ``laplace histogram``
     Every leaf at once with Laplace noise for the whole epsilon, which a value of a row costs once;
-    the best leaf, with delta = 0.
+    the best leaf. Both methods promise delta = 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from skgpb.tables import MemoryTable
 from skgpb.tables.asking import FIRST, NoisyAverages, search_by_asking
 
 GROUPS = 64
-DELTA = 1e-6
 NOISES, EPSILONS = (0.1, 0.3), (1.0, 3.0)
 
 
@@ -95,7 +94,7 @@ def private_gains(problem: Problem, share: float, epsilon: float, seed: int) -> 
     least, spread = math.ceil(share * n), float(y.std())
     groups = leaves(problem.X_as(problem), max(least, n // GROUPS))
     given = argparse.Namespace(
-        epsilon=epsilon, delta=DELTA, target_range=tuple(limits), seed=seed, least=least
+        epsilon=epsilon, delta=0.0, target_range=tuple(limits), seed=seed, least=least
     )
     budget = math.ceil((min(GROUPS, n // least) + 1) / FIRST)
     found = search_by_asking(

@@ -14,17 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from skgpb.cli.arguments import UsageError, positive
+from skgpb.cli.arguments import UsageError, not_negative, positive
 from skgpb.cli.asked import GROUPS, QUANTILE_95, Found
 from skgpb.cli.exact import FEWEST
 from skgpb.cli.tables import SearchTable
-from skgpb.datasets import Column, PrivacyLedger, PrivateAverages, rho_of
-from skgpb.datasets.accounting import check_delta
+from skgpb.datasets import Column, PrivacyLedger, PrivateAverages
 from skgpb.datasets.ledger import columns_of
-from skgpb.datasets.private import check_range
+from skgpb.datasets.private import budget_of, check_range
 from skgpb.tables.asking import FIRST
 
-DELTA = 1e-6
 # Times the number of rows: more is reported to be weak.
 LARGEST_DELTA = 0.1
 # Largest noise in the smallest groups, as a share of the range.
@@ -47,9 +45,10 @@ def add_private(parser: argparse.ArgumentParser) -> None:
     add("--epsilon", type=positive, metavar="E", help="the budget for the whole search")
     add(
         "--delta",
-        type=positive,
+        type=not_negative,
         metavar="D",
-        help=f"delta of differential privacy, far below 1 / number of rows (default: {DELTA:g})",
+        help="delta of differential privacy, far below 1 / number of rows; above 0 the noise is "
+        "Gaussian instead of Laplace, which pays for many more questions (default: 0)",
     )
     add(
         "--target-range",
@@ -98,19 +97,22 @@ def check_private(arguments: argparse.Namespace) -> None:
         )
     try:
         check_range(arguments.target_range)
-        check_delta(delta_of(arguments))
+        budget_of(arguments.epsilon, delta_of(arguments))
     except ValueError as error:
         raise UsageError(f"--{str(error).replace('_', '-', 1)}") from error
 
 
 def delta_of(arguments: argparse.Namespace) -> float:
     """Return what was given, or the default."""
-    return DELTA if arguments.delta is None else arguments.delta
+    return 0.0 if arguments.delta is None else arguments.delta
 
 
-def private_group_size(n_rows: int, rho: float) -> int:
+def private_group_size(n_rows: int, epsilon: float, delta: float) -> int:
     """Return the default for the fewest rows of a group, from public information only."""
-    enough = math.ceil(1.0 / (NOISE_SHARE * math.sqrt(2.0 * rho)))
+    budget = budget_of(epsilon, delta)
+    # Standard deviation of the noise in the sum of a group, in ranges.
+    noise = 1.0 / math.sqrt(2.0 * budget) if delta else math.sqrt(2.0) / budget
+    enough = math.ceil(noise / NOISE_SHARE)
     return max(FEWEST, n_rows // GROUPS, min(enough, n_rows // 2))
 
 
@@ -176,7 +178,7 @@ class PrivateOffice:
     def answer(self, rows: np.ndarray, part: float) -> tuple[float, float]:
         """Return the average over a group with noise, and the variance of that."""
         members = self._rows[rows]
-        left = 1.0 - float(self.averages.spent_[members].max()) / self.averages.rho
+        left = 1.0 - float(self.averages.spent_[members].max()) / self.averages.budget
         share = min(1.0, part / left) if left > 0.0 else 1.0
         average, variance, _ = self.averages.answer(members, share)
         self.noises.append(math.sqrt(variance))
@@ -229,8 +231,7 @@ def private_office(
     """Return the source of private answers, and resolve options that depend on the table size."""
     n = len(values)
     if arguments.least is None:
-        rho = rho_of(arguments.epsilon, delta_of(arguments))
-        arguments.least = private_group_size(n, rho)
+        arguments.least = private_group_size(n, arguments.epsilon, delta_of(arguments))
     if arguments.budget is None:
         # So that the first groups are all of the table, once.
         arguments.budget = math.ceil((n // arguments.least + 1) / FIRST)
@@ -250,8 +251,10 @@ def privacy_entry(
         "epsilon_spent": spent,
         "epsilon_spent_before": office.spent_before,
         "ledger": arguments.ledger,
-        "rho": averages.rho,
-        "rho_spent": float(averages.spent_.max()),
+        "noise_law": "gaussian" if averages.delta else "laplace",
+        # In zCDP, by which Gaussian noise is counted.
+        "rho": averages.budget if averages.delta else None,
+        "rho_spent": float(averages.spent_.max()) if averages.delta else None,
         "target_range": list(arguments.target_range),
         "at_end_of_range": _end_of_range(found, *arguments.target_range),
         "noise": [min(office.noises), max(office.noises)],

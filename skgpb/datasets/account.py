@@ -13,7 +13,7 @@ import numpy as np
 
 
 class PrivateAnswer(NamedTuple):
-    """Answer of :class:`PrivateAverages`: a noisy average, its noise variance, and its cost.
+    r"""Answer of :class:`PrivateAverages`: a noisy average, its noise variance, and its cost.
 
     Attributes
     ----------
@@ -22,7 +22,8 @@ class PrivateAnswer(NamedTuple):
     variance : float
         Variance of the noise; ``optimizer.tell(group, average, alpha=variance)``.
     rho : float
-        Privacy loss of the rows of the group by this answer, in zCDP.
+        Privacy loss of the rows of the group by this answer, in zCDP. Laplace noise that costs
+        epsilon costs :math:`\epsilon^2 / 2`.
     """
 
     average: float
@@ -63,12 +64,15 @@ class Account:
     ----------
     spent : ndarray of shape (n_rows,)
         Budget spent on each row, in zCDP. To be looked at within :meth:`alone`.
+    epsilons : ndarray of shape (n_rows,)
+        The epsilon spent on each row with delta = 0; infinite after an answer with Gaussian noise.
     answers : dict
         Answers, by question.
     """
 
     def __init__(self, n_rows: int) -> None:
         self.spent: np.ndarray = np.zeros(n_rows)
+        self.epsilons: np.ndarray = np.zeros(n_rows)
         self.answers: dict[Question, PrivateAnswer] = {}
         self._lock, self._process = Lock(), os.getpid()
 
@@ -90,9 +94,10 @@ class Account:
         with self._lock:
             yield
 
-    def spend(self, question: Question, rows: np.ndarray, rho: float) -> None:
+    def spend(self, question: Question, rows: np.ndarray, rho: float, epsilon: float) -> None:
         """Take what an answer costs from its rows, before it is drawn."""
         self.spent[rows] += rho
+        self.epsilons[rows] += epsilon
 
     def answered(self, question: Question, answer: PrivateAnswer) -> None:
         """Keep what was drawn for the question that was paid last."""

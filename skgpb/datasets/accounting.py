@@ -1,5 +1,8 @@
 r"""Zero-concentrated differential privacy: what an amount of it is worth, and exact noise.
 
+An answer that is epsilon-differentially private, with delta = 0, is :math:`\epsilon^2 / 2`-zCDP
+(Proposition 1.4 of [BunSteinke2016]_).
+
 A mechanism is rho-zCDP [BunSteinke2016]_ where, for any two data sets that are neighbours, the
 Rényi divergence of order a between what it tells of them is at most a rho, for every a > 1. The
 amounts of several answers add up, also where each question was chosen with the answers before it.
@@ -153,14 +156,29 @@ def discrete_gaussian(sigma: int, dice: Dice) -> int:
     scale = sigma + 1
     variance = sigma * sigma
     while True:
-        noise = _discrete_laplace(scale, dice)
+        noise = discrete_laplace(scale, dice)
         away = abs(noise) * scale - variance
         if _bernoulli_exp(away * away, 2 * variance * scale * scale, dice):
             return noise
 
 
-def _discrete_laplace(scale: int, dice: Dice) -> int:
-    """Draw an integer with probabilities proportional to exp(-abs(z) / scale) (Algorithm 2)."""
+def discrete_laplace(scale: int, dice: Dice) -> int:
+    """Draw an integer with probabilities proportional to exp(-abs(z) / scale).
+
+    Algorithm 2 of [Canonne2020]_, on integers. Added to an integer that a neighbour changes by at
+    most s it is s / scale-differentially private, with delta = 0.
+
+    Parameters
+    ----------
+    scale : int
+        At least 1; the variance is a little smaller than 2 scale**2.
+    dice : Dice
+        Source of random integers.
+
+    Returns
+    -------
+    noise : int
+    """
     while True:
         within = dice.randrange(scale)
         if not _bernoulli_exp(within, scale, dice):

@@ -6,7 +6,8 @@ further line is either the cost of an answer, with the rows that pay it, or the 
     {"spend": 0.0061, "range": [0.0, 100.0], "rows": "eJx7..."}
     {"answer": 41.7, "variance": 0.83, "to": 0}
 
-Rows are bits, packed by zlib and base64; ``to`` counts the lines that spend. A line is on the disk
+The cost of Gaussian noise is in zCDP. Laplace noise has its ``epsilon`` instead of ``spend``. Rows
+are bits, packed by zlib and base64; ``to`` counts the lines that spend. A line is on the disk
 before its answer is drawn, and lines are only ever added. So a process that is killed has spent
 what it may have told, and a line that it did not finish was never answered.
 
@@ -69,6 +70,8 @@ class PrivacyLedger:
         The column that is protected.
     spent : ndarray of shape (n_rows,)
         Budget spent on each row when the account was last read, in zCDP.
+    epsilons : ndarray of shape (n_rows,)
+        The epsilon spent on each row with delta = 0; infinite after an answer with Gaussian noise.
 
     Raises
     ------
@@ -150,6 +153,7 @@ class PrivacyLedger:
     def _forget(self) -> None:
         """Forget all records, so that the whole file is read again."""
         self.spent: np.ndarray = np.zeros(self.n_rows)
+        self.epsilons: np.ndarray = np.zeros(self.n_rows)
         self.answers: dict[Question, PrivateAnswer] = {}
         self._questions: list[Question] = []
         self._costs: list[float] = []
@@ -175,12 +179,13 @@ class PrivacyLedger:
             self._take_news()
             yield
 
-    def spend(self, question: Question, rows: np.ndarray, rho: float) -> None:
+    def spend(self, question: Question, rows: np.ndarray, rho: float, epsilon: float) -> None:
         """Take what an answer costs from its rows: it is on the disk when this returns."""
         bits = np.zeros(self.n_rows, dtype=bool)
         bits[rows] = True
         packed = base64.b64encode(zlib.compress(np.packbits(bits).tobytes())).decode("ascii")
-        self._add(spend=rho, range=[question.low, question.high], rows=packed)
+        cost = {"epsilon": epsilon} if math.isfinite(epsilon) else {"spend": rho}
+        self._add(**cost, range=[question.low, question.high], rows=packed)
 
     def answered(self, question: Question, answer: PrivateAnswer) -> None:
         """Keep what was drawn for the question that was paid last."""
@@ -220,14 +225,17 @@ class PrivacyLedger:
     def _take(self, line: bytes) -> None:
         """Add the record of a line to the account."""
         entry = json.loads(line)
-        if "spend" in entry:
-            rho, (low, high) = entry["spend"], entry["range"]
-            if not (is_number(rho) and 0.0 < rho < math.inf):
-                raise ValueError(f"it spends {rho!r}")
+        if "spend" in entry or "epsilon" in entry:
+            pure, (low, high) = "epsilon" in entry, entry["range"]
+            cost = entry["epsilon" if pure else "spend"]
+            if not (is_number(cost) and 0.0 < cost < math.inf):
+                raise ValueError(f"it spends {cost!r}")
+            rho, epsilon = (0.5 * cost * cost, cost) if pure else (cost, math.inf)
             rows = self._rows(entry["rows"])
             self._questions.append(Question.about(float(low), float(high), rows))
             self._costs.append(float(rho))
             self.spent[rows] += rho
+            self.epsilons[rows] += epsilon
             return
         average, variance, to = entry["answer"], entry["variance"], entry["to"]
         if not (math.isfinite(average) and math.isfinite(variance) and type(to) is int and to >= 0):

@@ -25,7 +25,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skgpb.datasets.account import Account, PrivateAnswer, Question
-from skgpb.datasets.accounting import SLACK, Dice, discrete_gaussian, epsilon_of, is_number, rho_of
+from skgpb.datasets.accounting import (
+    SLACK,
+    Dice,
+    discrete_gaussian,
+    discrete_laplace,
+    epsilon_of,
+    is_number,
+    rho_of,
+)
 from skgpb.datasets.ledger import PrivacyLedger
 from skgpb.exceptions import PrivacyBudgetError
 from skgpb.utils import Integral, check_numbers
@@ -53,8 +61,12 @@ class PrivateAverages:
         Range of possible values. It is published, so it must be known independently of
         the column, never from its smallest and largest value. Values beyond are taken to be at
         its ends.
-    epsilon, delta : float
-        The budget for everything: greater than 0; between 0 and 1, and far less than 1 / n.
+    epsilon : float
+        The budget for everything, greater than 0.
+    delta : float, default=0
+        At least 0, and far less than 1 / n. With 0 the noise is that of Laplace, and the epsilons
+        of answers add up. Otherwise the noise is Gaussian, and their amounts of zCDP add up. A
+        million-th needs less noise than 0 if there are more than ten answers about a row.
     min_members : int, default=1
         Fewest rows of a group; smaller ones are refused. Larger ones cost less, see Notes.
     random_state : int, RandomState instance or None, default=None
@@ -68,11 +80,11 @@ class PrivateAverages:
 
     Attributes
     ----------
-    rho : float
-        The budget in zero-concentrated differential privacy (zCDP).
+    budget : float
+        The budget of each row: ``epsilon`` if delta is 0, otherwise in zero-concentrated
+        differential privacy (zCDP), see :func:`rho_of`.
     spent_ : ndarray of shape (n,)
-        Budget spent on every row, in zCDP, at most ``rho``; with a ledger, by all that
-        share it.
+        Part of ``budget`` spent on every row; with a ledger, by all that share it.
     epsilon_spent_ : float
         The epsilon of what was spent about the row that most was spent about.
     n_answers : int
@@ -81,14 +93,14 @@ class PrivateAverages:
     Notes
     -----
     *What an answer costs.* Unless ``share`` says otherwise the average over n rows costs
-    :math:`1 / k^2` of what is left to its rows, k being n / ``min_members`` rounded down. The
-    noise is then about the same at all sizes, the groups that cannot be halved any more get nearly
-    all of the budget, and what was asked about larger ones on the way hardly counts.
+    :math:`1 / k` of what is left to its rows if delta is 0, otherwise :math:`1 / k^2`, k being n /
+    ``min_members`` rounded down. The noise is then about the same at all sizes, and the groups that
+    cannot be halved any more get most of the budget.
 
     *Noise.* Values are rounded to :math:`2^{20}` steps of the range, their sum is an exact integer,
-    and so is the noise, a discrete Gaussian drawn without floating-point numbers [Canonne2020]_:
-    the answers have no last digits that give them away. What is not covered: how long a draw takes,
-    and the memory of the process.
+    and so is the noise, a discrete Laplace or Gaussian variable drawn without floating-point
+    numbers [Canonne2020]_: the answers have no last digits that give them away. What is not
+    covered: how long a draw takes, and the memory of the process.
 
     *Copies.* Threads may share one object. It refuses to be copied or pickled, and a process that
     was forked is refused every answer: the same budget would be spent again. Processes share a
@@ -100,7 +112,12 @@ class PrivateAverages:
     raised because of what was seen promises no less than the highest that might have been.
 
     *Accounting.* An answer with noise of standard deviation s on the average costs
-    :math:`(range / n)^2 / (2 s^2)` in zCDP; see :func:`rho_of` for the total.
+    :math:`(range / n) \sqrt{2} / s` of epsilon if the noise is that of Laplace, and
+    :math:`(range / n)^2 / (2 s^2)` in zCDP if it is Gaussian; see :func:`rho_of` for the total.
+
+    *A ledger with both kinds of noise.* With delta above 0 answers with Laplace noise count as
+    well, with :math:`\epsilon^2 / 2` in zCDP. With delta = 0 a ledger with answers that have
+    Gaussian noise is refused.
 
     References
     ----------
@@ -112,10 +129,10 @@ class PrivateAverages:
     >>> import numpy as np
     >>> from skgpb.datasets import PrivateAverages
     >>> income = np.linspace(20.0, 80.0, 1000)
-    >>> office = PrivateAverages(income, (0, 100), epsilon=1, delta=1e-6, min_members=100)
+    >>> office = PrivateAverages(income, (0, 100), epsilon=1, min_members=100)
     >>> group = np.arange(500, 1000)
     >>> answer = office.answer(group)
-    >>> bool(abs(answer.average - 65.0) < 6 * answer.variance**0.5)
+    >>> bool(abs(answer.average - 65.0) < 20 * answer.variance**0.5)
     True
     >>> office.answer(group) == answer  # the same question has the same answer, at no cost
     True
@@ -131,13 +148,13 @@ class PrivateAverages:
         target_range: tuple[float, float],
         *,
         epsilon: float,
-        delta: float,
+        delta: float = 0.0,
         min_members: int = 1,
         random_state: Any = None,
         ledger: PrivacyLedger | None = None,
     ) -> None:
         self._low, self._high = check_range(target_range)
-        self.rho: float = rho_of(epsilon, delta)
+        self.budget: float = budget_of(epsilon, delta)
         whole = isinstance(min_members, Integral) and not isinstance(min_members, bool)
         if not (whole and min_members >= 1):
             raise ValueError(f"min_members must be a whole number >= 1, got {min_members!r}")
@@ -166,7 +183,12 @@ class PrivateAverages:
                 f"values must have all {ledger.n_rows} rows of the table of the ledger, even if "
                 f"only some of them are asked about; got {len(self._steps)}"
             )
-        if self.spent_.max() > self.rho * (1.0 + SLACK):
+        if math.isinf(self.spent_.max()):
+            raise PrivacyBudgetError(
+                f"delta must be > 0 with the ledger {str(ledger.path)!r}: it has answers with "
+                "Gaussian noise, which promises nothing at delta=0"
+            )
+        if self.spent_.max() > self.budget * (1.0 + SLACK):
             raise PrivacyBudgetError(
                 f"epsilon={self.epsilon:g} at delta={self.delta:g} is the budget for all questions "
                 f"with the ledger {str(ledger.path)!r}, but epsilon={self.epsilon_spent_:.4g} is "
@@ -218,18 +240,20 @@ class PrivateAverages:
         self, question: Question, rows: np.ndarray, share: float | None
     ) -> PrivateAnswer:
         """Answer what was not asked before; nobody else is asked now, who could spend the same."""
-        sigma = self._sigma(rows, share)
-        if sigma is None:
+        scale = self._scale(rows, share)
+        if scale is None:
             raise PrivacyBudgetError(
                 f"the privacy budget of epsilon={self.epsilon:g} at delta={self.delta:g} is spent "
                 f"for some of the {len(rows)} rows of the group"
             )
-        rho = STEPS**2 / (2 * sigma**2)
+        rho, epsilon = STEPS**2 / (2 * scale**2), math.inf if self.delta else STEPS / scale
         # Spent before it is drawn: an interrupt in between costs the answer, not the promise.
-        self._account.spend(question, rows, rho)
-        noisy = int(self._steps[rows].sum()) + discrete_gaussian(sigma, self._dice)
+        self._account.spend(question, rows, rho, epsilon)
+        noise = discrete_gaussian if self.delta else discrete_laplace
+        noisy = int(self._steps[rows].sum()) + noise(scale, self._dice)
         unit = (self._high - self._low) / STEPS / len(rows)
-        answer = PrivateAnswer(self._low + unit * noisy, (unit * sigma) ** 2, rho)
+        variance = (1.0 if self.delta else 2.0) * (unit * scale) ** 2
+        answer = PrivateAnswer(self._low + unit * noisy, variance, rho)
         self._account.answered(question, answer)
         return answer
 
@@ -248,13 +272,13 @@ class PrivateAverages:
         rows = self._rows(group)
         with self._account.alone():
             known = Question.about(self._low, self._high, rows) in self._account.answers
-            return known or self._sigma(rows) is not None
+            return known or self._scale(rows) is not None
 
     @property
     def spent_(self) -> np.ndarray:
-        """Budget spent for every row, in zCDP, shape (n,)."""
+        """Budget spent for every row, shape (n,)."""
         with self._account.alone():
-            return self._account.spent.copy()
+            return self._spent.copy()
 
     @property
     def n_answers(self) -> int:
@@ -265,7 +289,13 @@ class PrivateAverages:
     @property
     def epsilon_spent_(self) -> float:
         """The epsilon of what was spent about the row that most was spent about."""
-        return epsilon_of(float(self.spent_.max()), self.delta)
+        spent = float(self.spent_.max())
+        return epsilon_of(spent, self.delta) if self.delta else spent
+
+    @property
+    def _spent(self) -> np.ndarray:
+        """Return the budget spent for every row; the account is not copied."""
+        return self._account.spent if self.delta else self._account.epsilons
 
     def _rows(self, group: Any) -> np.ndarray:
         """Sorted numbers of the rows of a group."""
@@ -287,13 +317,26 @@ class PrivateAverages:
             )
         return rows
 
-    def _sigma(self, rows: np.ndarray, share: float | None = None) -> int | None:
-        """Return the noise of the next answer on the sum of steps, None without enough budget."""
-        left = self.rho - float(self._account.spent[rows].max())
-        rho = left * (1.0 / (len(rows) // self.min_members) ** 2 if share is None else share)
-        if left <= SPENT * self.rho or rho * WIDEST**2 < 1.0:
+    def _scale(self, rows: np.ndarray, share: float | None = None) -> int | None:
+        """Return the noise of the next answer on the sum of steps, None without enough budget.
+
+        It is the standard deviation of Gaussian noise, and the scale of Laplace noise.
+        """
+        left = self.budget - float(self._spent[rows].max())
+        power = 2 if self.delta else 1
+        cost = left * (1.0 / (len(rows) // self.min_members) ** power if share is None else share)
+        if left <= SPENT * self.budget or cost * WIDEST**power < 1.0:
             return None
-        return math.ceil(STEPS / math.sqrt(2.0 * rho))
+        return math.ceil(STEPS / (math.sqrt(2.0 * cost) if self.delta else cost))
+
+
+def budget_of(epsilon: float, delta: float) -> float:
+    """Return what may be spent about a row: in zCDP, and epsilon itself if delta is 0."""
+    if is_number(delta) and delta == 0.0:
+        if not (is_number(epsilon) and 0.0 < epsilon < math.inf):
+            raise ValueError(f"epsilon must be a finite number > 0, got {epsilon!r}")
+        return float(epsilon)
+    return rho_of(epsilon, delta)
 
 
 def check_range(target_range: Any) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from skgpb.datasets import epsilon_of, rho_of
-from skgpb.datasets.accounting import discrete_gaussian
+from skgpb.datasets.accounting import discrete_gaussian, discrete_laplace
 
 DELTAS = (1e-3, 1e-6, 1e-10)
 
@@ -101,6 +101,19 @@ def test_discrete_gaussian_has_its_probabilities(sigma):
     assert (np.abs(found - n * p) <= 5.0 * np.sqrt(n * p) + 1.0).all()
 
 
+@pytest.mark.parametrize("scale", [1, 2, 7])
+def test_discrete_laplace_has_its_probabilities(scale):
+    n, dice = 20_000, random.Random(7)
+    draws = np.array([discrete_laplace(scale, dice) for _ in range(n)])
+    z = np.arange(-40 * scale, 40 * scale + 1)
+    p = np.exp(-np.abs(z) / scale)
+    p /= p.sum()
+    found = np.array([(draws == i).sum() for i in z])
+    assert found.sum() == n
+    # Counts are binomial; 5 standard deviations and a count, for at most 561 values.
+    assert (np.abs(found - n * p) <= 5.0 * np.sqrt(n * p) + 1.0).all()
+
+
 def test_discrete_gaussian_of_a_large_sigma_has_its_moments():
     n, dice, sigma = 4000, random.Random(6), 10**12
     draws = np.array([discrete_gaussian(sigma, dice) / sigma for _ in range(n)])
@@ -121,3 +134,4 @@ def test_noise_needs_whole_numbers_only():
             return self.source.randrange(stop)
 
     assert type(discrete_gaussian(10**40, WholeNumbers())) is int
+    assert type(discrete_laplace(10**40, WholeNumbers())) is int

@@ -30,9 +30,9 @@ def path(tmp_path):
     return tmp_path / "values.ledger"
 
 
-def office(path, epsilon=1.0, values=VALUES, low=0, high=10, **more):
+def office(path, epsilon=1.0, values=VALUES, low=0, high=10, delta=DELTA, **more):
     ledger = PrivacyLedger(path, TABLE)
-    return PrivateAverages(values, (low, high), epsilon=epsilon, delta=DELTA, ledger=ledger, **more)
+    return PrivateAverages(values, (low, high), epsilon=epsilon, delta=delta, ledger=ledger, **more)
 
 
 def counted(path):
@@ -79,6 +79,27 @@ def test_a_second_search_has_what_the_first_has_left(path):
         office(path).answer(np.arange(15, 40))
     # In a first object of its own account there would be.
     assert PrivateAverages(VALUES, (0, 10), epsilon=1, delta=DELTA).affords(np.arange(15, 40))
+
+
+def test_laplace_noise_is_counted_in_epsilon_and_in_zcdp(path):
+    first = office(path, delta=0.0).answer(np.arange(20), share=0.5)
+    assert json.loads(path.read_text().splitlines()[1])["epsilon"] == pytest.approx(0.5, rel=1e-4)
+    second = office(path, delta=0.0)
+    assert second.answer(np.arange(20)) == first
+    assert second.epsilon_spent_ == pytest.approx(0.5, rel=1e-4)
+    answer = second.answer(np.arange(10, 30), share=1)
+    assert answer.variance == pytest.approx(2.0 * (10.0 / 20 / 0.5) ** 2, rel=1e-4)
+    assert not office(path, delta=0.0).affords(np.arange(15, 40))
+    # What is 0.5-private is 0.125-zCDP; two such answers are 0.25-zCDP.
+    gaussian = office(path, epsilon=6.0)
+    assert_allclose(gaussian.spent_[[5, 15, 25, 35]], [0.125, 0.25, 0.125, 0.0], rtol=1e-3)
+    assert gaussian.epsilon_spent_ == pytest.approx(epsilon_of(0.25, DELTA), rel=1e-3)
+
+
+def test_laplace_noise_promises_nothing_after_gaussian_noise(path):
+    office(path).answer(np.arange(20), share=0.5)
+    with pytest.raises(PrivacyBudgetError, match="delta must be > 0 with the ledger"):
+        office(path, delta=0.0)
 
 
 def test_two_objects_at_the_same_time_see_what_the_other_spends(path):
@@ -151,7 +172,7 @@ def test_threads_share_one_budget(path):
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(ask, range(8)))
     assert sum(answer is not None for answer in answers) == 1
-    assert counted(path).max() <= oracle.rho
+    assert counted(path).max() <= oracle.budget
 
 
 KILLED = """

@@ -18,6 +18,8 @@ from skgpb.exceptions import PrivacyBudgetError
 
 N = 64
 VALUES = np.linspace(0.0, 10.0, N)
+# Gaussian noise, and Laplace noise.
+DELTAS = (1e-6, 0.0)
 
 
 def make(values=VALUES, epsilon=1.0, delta=1e-6, **more):
@@ -38,9 +40,10 @@ def groups(rng, how_many):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])
-def test_no_row_is_ever_told_more_about_than_the_budget(epsilon, seed):
+@pytest.mark.parametrize("delta", DELTAS)
+def test_no_row_is_ever_told_more_about_than_the_budget(delta, epsilon, seed):
     """Counted again from the variances of what was answered, not from what the oracle says."""
-    oracle, rng = make(epsilon=epsilon), np.random.default_rng(seed)
+    oracle, rng = make(epsilon=epsilon, delta=delta), np.random.default_rng(seed)
     spent, seen, refused = np.zeros(N), {}, 0
     for group in groups(rng, 300):
         before = oracle.spent_.copy()
@@ -59,10 +62,13 @@ def test_no_row_is_ever_told_more_about_than_the_budget(epsilon, seed):
             continue
         seen[key] = answer
         # One value moves the average by 10 / n at most.
-        spent[group] += (10.0 / len(group)) ** 2 / (2.0 * answer.variance)
+        moved = (10.0 / len(group)) ** 2 / (2.0 * answer.variance)
+        # Laplace noise of scale b has the variance 2 b**2.
+        spent[group] += moved if delta else 2.0 * math.sqrt(moved)
     assert refused > 0 and oracle.n_answers == len(seen)
     np.testing.assert_allclose(oracle.spent_, spent, rtol=1e-9)
-    assert epsilon_of(spent.max(), 1e-6) <= epsilon * (1.0 + 1e-9)
+    told = epsilon_of(spent.max(), delta) if delta else spent.max()
+    assert told <= epsilon * (1.0 + 1e-9)
     assert oracle.epsilon_spent_ <= epsilon
     assert oracle.epsilon_spent_ > 0.9 * epsilon  # and it is used
 
@@ -105,15 +111,15 @@ def test_halving_a_table_leaves_most_to_the_smallest_groups():
     while len(group) > 4:
         oracle.answer(group)
         group = group[: len(group) // 2]
-    assert oracle.answer(group).rho > 0.65 * oracle.rho  # (1 - 1/4) (1 - 1/16) ... = 0.6885
+    assert oracle.answer(group).rho > 0.65 * oracle.budget  # (1 - 1/4) (1 - 1/16) ... = 0.6885
     with pytest.raises(PrivacyBudgetError, match=r"budget of epsilon=1 at delta=1e-06 is spent"):
         oracle.answer(np.arange(4, 0, -1))
 
 
 def test_a_share_of_what_is_left_may_be_named():
     oracle, group = make(), np.arange(32)
-    assert oracle.answer(group, share=0.25).rho == pytest.approx(0.25 * oracle.rho, rel=1e-4)
-    assert oracle.answer(group[:16], share=1).rho == pytest.approx(0.75 * oracle.rho, rel=1e-4)
+    assert oracle.answer(group, share=0.25).rho == pytest.approx(0.25 * oracle.budget, rel=1e-4)
+    assert oracle.answer(group[:16], share=1).rho == pytest.approx(0.75 * oracle.budget, rel=1e-4)
     for bad in (0.0, 1.1, math.nan, "1", True):
         with pytest.raises(ValueError, match="share must be None or a number > 0 and <= 1"):
             oracle.answer(group, share=bad)
@@ -128,15 +134,16 @@ def test_a_repeated_question_has_the_same_answer_in_any_order_of_rows():
     assert oracle.n_answers == 1
 
 
-def test_noise_has_the_variance_that_is_told():
+@pytest.mark.parametrize("delta", DELTAS)
+def test_noise_has_the_variance_that_is_told(delta):
     rng = np.random.default_rng(1)
     members, scores = np.arange(10, 30), []
     for _ in range(500):
-        answer = make(random_state=int(rng.integers(2**31))).answer(members)
+        answer = make(delta=delta, random_state=int(rng.integers(2**31))).answer(members)
         scores.append((answer.average - VALUES[members].mean()) / math.sqrt(answer.variance))
-    # 4.5 standard errors of the mean and the variance of 500 standard normals.
+    # 4.5 standard errors of the mean and the variance of 500 draws with kurtosis 3 or 6.
     assert abs(np.mean(scores)) < 4.5 / math.sqrt(500)
-    assert abs(np.var(scores) - 1.0) < 4.5 * math.sqrt(2.0 / 500)
+    assert abs(np.var(scores) - 1.0) < 4.5 * math.sqrt((2.0 if delta else 5.0) / 500)
 
 
 def test_values_beyond_the_range_count_as_its_ends():
@@ -148,11 +155,12 @@ def test_values_beyond_the_range_count_as_its_ends():
     assert make(wild).answer(group) == make(tame).answer(group)
 
 
-def test_one_value_moves_an_answer_by_no_more_than_its_share():
+@pytest.mark.parametrize("delta", DELTAS)
+def test_one_value_moves_an_answer_by_no_more_than_its_share(delta):
     """Add equal noise to two columns that differ in one value, by the whole range."""
     low, high = VALUES.copy(), VALUES.copy()
     low[10], high[10] = 0.0, 10.0
-    one, two = make(low), make(high)
+    one, two = make(low, delta=delta), make(high, delta=delta)
     for group in (np.arange(N), np.arange(20), np.arange(8, 16), np.arange(20, 28)):
         before, after = one.answer(group), two.answer(group)
         share = 10.0 / len(group) if 10 in group else 0.0
@@ -160,16 +168,30 @@ def test_one_value_moves_an_answer_by_no_more_than_its_share():
         assert (before.variance, before.rho) == (after.variance, after.rho)
 
 
+def test_laplace_noise_costs_epsilon_and_a_third_of_the_noise_of_a_gaussian():
+    group = np.arange(8)
+    pure, gaussian = make(delta=0.0).answer(group, 1.0), make().answer(group, 1.0)
+    # A million steps of the range make up the rounding.
+    assert pure.variance == pytest.approx(2.0 * (10.0 / 8.0) ** 2, rel=1e-5)
+    assert gaussian.variance > 9.0 * pure.variance
+    oracle = make(delta=0.0)
+    for share in (0.5, 0.5):
+        oracle.answer(group, share)
+        group = group[:-1]
+    assert oracle.epsilon_spent_ == pytest.approx(0.75, rel=1e-5)
+    assert oracle.budget == oracle.epsilon == 1.0
+
+
 def test_threads_share_one_budget(monkeypatch):
     """If two threads ask at the same time, only one of them gets the rest of a budget."""
-    oracle, sigma = make(), PrivateAverages._sigma
+    oracle, scale = make(), PrivateAverages._scale
 
     def slowly(*arguments):
-        found = sigma(*arguments)
+        found = scale(*arguments)
         time.sleep(0.05)
         return found
 
-    monkeypatch.setattr(PrivateAverages, "_sigma", slowly)
+    monkeypatch.setattr(PrivateAverages, "_scale", slowly)
 
     def ask(start):
         try:
@@ -180,7 +202,7 @@ def test_threads_share_one_budget(monkeypatch):
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(ask, range(4)))
     assert sum(answer is not None for answer in answers) == 1
-    assert oracle.spent_.max() <= oracle.rho
+    assert oracle.spent_.max() <= oracle.budget
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
@@ -287,6 +309,8 @@ def test_what_is_no_group_is_refused_and_costs_nothing(group, error, says):
         ({"target_range": 5}, "target_range"),
         ({"epsilon": 0}, "epsilon must be a finite number > 0"),
         ({"delta": 1.5}, "delta must be a number > 0 and < 1"),
+        ({"delta": 0, "epsilon": -1}, "epsilon must be a finite number > 0"),
+        ({"delta": False}, "delta must be a number > 0 and < 1"),
         ({"min_members": 0}, "min_members must be a whole number >= 1, got 0"),
         ({"min_members": 2.5}, "min_members"),
         ({"values": [1.0, math.nan]}, "values"),
