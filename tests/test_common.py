@@ -362,6 +362,7 @@ BAD_PARAMETERS = {
     "width": ["wide", None, 3],
     "reward_range": [(1.0, 0.0), (0.0, 0.0), (0.0,), (0.0, np.nan), "01", None, 1.0],
     "horizon": [0, -1, 1.5, "10"],
+    "regret": ["both", None, 2],
     "random_state": ["seed", 1.5],
     "anytime": ["yes", None],
     "max_active": [0, 1.5, "3", None],

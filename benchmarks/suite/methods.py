@@ -43,6 +43,9 @@ METHODS: dict[str, type[Method]] = {
     **dict(
         [
             told("ucb", GPUCBOptimizer),
+            told("horizon", GPUCBOptimizer, horizon=100),
+            told("simple", GPUCBOptimizer, regret="simple"),
+            told("simple-horizon", GPUCBOptimizer, regret="simple", horizon=100),
             told("paper", GPUCBOptimizer, beta="theory", n_initial=0),
             told("beta2", GPUCBOptimizer, beta=2.0, n_initial=0),
             told("beta2-first", GPUCBOptimizer, beta=2.0, n_initial=10),

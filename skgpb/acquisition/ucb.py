@@ -18,6 +18,11 @@ import numpy as np
 
 from skgpb._core._ties import first_of_rows
 
+# Exploration of GP-UCB for each regret that is to be small: beta if the horizon is not known, and
+# the square root of beta in the first round if it is. They were chosen on one half of
+# ``benchmarks.suite`` (decision D-D9).
+WITHOUT_HORIZON = {"cumulative": 2.0, "simple": 4.0}
+AT_FIRST = {"cumulative": 3.0, "simple": 4.0}
 # Numbers drawn at once: 32 MB.
 DRAWN_AT_ONCE = 2**22
 
@@ -43,6 +48,34 @@ def union_bound_beta(t: int, n_arms: int, delta: float) -> float:
         2 log(t^2 pi^2 n_arms / (6 delta)).
     """
     return 2.0 * log(t**2 * pi**2 * n_arms / (6.0 * delta))
+
+
+def scheduled_beta(t: int, regret: str, horizon: int | None) -> float:
+    """Exploration term beta_t that measured best where the kernel is learned.
+
+    Parameters
+    ----------
+    t : int
+        Round, counted from 1.
+    regret : {"cumulative", "simple"}
+        The regret that is to be small.
+    horizon : int or None
+        Number of rounds, None if it is not known. The square root of beta_t then decreases
+        linearly, and would be 0 in the round after the last one.
+
+    Returns
+    -------
+    beta : float
+        Rounds after the horizon have the beta of an unknown one.
+
+    Examples
+    --------
+    >>> [scheduled_beta(t, "simple", 4) for t in (1, 2, 3, 4, 5)]
+    [16.0, 9.0, 4.0, 1.0, 4.0]
+    """
+    if horizon is None or t > horizon:
+        return WITHOUT_HORIZON[regret]
+    return (AT_FIRST[regret] * (horizon + 1 - t) / horizon) ** 2
 
 
 def own_reduction(std: np.ndarray, noise: np.ndarray) -> np.ndarray:

@@ -16,14 +16,16 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb._docstrings import with_shared_paragraphs
-from skgpb.acquisition.ucb import union_bound_beta
+from skgpb.acquisition.ucb import scheduled_beta, union_bound_beta
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._ucb import NormBoundedUCBOptimizer
-from skgpb.optimizers.round import Round
+from skgpb.optimizers.round import FULL_BY_DEFAULT, Round
+from skgpb.utils import Integral, Interval, StrOptions
 
-# The value for learned kernels was chosen on one half of ``benchmarks.suite`` (decision D-D9).
-BETA = 2.0
+# Last share of a horizon in which queries are chosen by the knowledge gradient, for a small simple
+# regret. It was chosen on one half of ``benchmarks.suite`` (decision D-D9).
+BY_GAIN = 0.2
 
 
 @with_shared_paragraphs
@@ -45,8 +47,14 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
         Factor of the posterior *variance*: the bonus is sqrt(beta) std. "theory" is
         2 log(t^2 pi^2 n_arms / (6 delta)), with delta / 2 in a box. "rkhs" is valid everywhere at
         once for any f of norm at most B (:doc:`/user_guide/guarantees`). A callable takes the
-        round t, counted from 1. None stands for 2 where ``kernel`` is None, the best known,
-        and for "theory" where a kernel is given.
+        round t, counted from 1. None stands for the best known value for ``regret`` and
+        ``horizon`` where ``kernel`` is None, and for "theory" where a kernel is given and these
+        two have their defaults.
+    regret : {"cumulative", "simple"}, default="cumulative"
+        The regret that is to be small: of all queries together, or of the recommendation at the
+        end. Only used where ``beta`` is None, see Notes.
+    horizon : int, default=None
+        Number of answers, if it is known. Only used where ``beta`` is None, see Notes.
     guarantee, n_candidates, n_initial, optimizer, n_restarts_optimizer : %(arms)s
     relearn, normalize_y, direction, random_state : %(arms)s
 
@@ -58,6 +66,13 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
 
     Notes
     -----
+    *Exploration.* Without a horizon beta is 2 for a small cumulative regret, and 4 for a small
+    simple regret. With a horizon of n answers sqrt(beta_t) decreases linearly, from 3 or 4 in the
+    first round to 3 / n or 4 / n in round n; later rounds have the beta without a horizon. For a
+    small simple regret the last fifth of the rounds asks the queries of the largest knowledge
+    gradient instead, as :class:`~skgpb.KGOptimizer` does, in O(n_arms^2 (t + log n_arms)) a round;
+    not if there are more than 5,000 arms. :ref:`which-regret` says what each gains and costs.
+
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.Search`.
 
@@ -77,6 +92,8 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
 
     _parameter_constraints: dict[str, Any] = {
         "beta": [*NormBoundedUCBOptimizer._parameter_constraints["beta"], None],
+        "regret": [StrOptions({"cumulative", "simple"})],
+        "horizon": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -92,6 +109,8 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
         alpha: Any = None,
         relative_noise: Any = None,
         beta: str | float | Callable[[int], float] | None = None,
+        regret: str = "cumulative",
+        horizon: int | None = None,
         guarantee: Guarantee | None = None,
         n_candidates: int = 500,
         n_initial: int | None = None,
@@ -123,22 +142,37 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
             direction=direction,
             random_state=random_state,
         )
+        self.regret = regret
+        self.horizon = horizon
 
     @locked
     def acquisition(self, posterior: Round) -> np.ndarray:
-        """Return the upper confidence bound of every arm; the first of the largest is pulled."""
+        """Return the upper confidence bound of every arm; the first of the largest is pulled.
+
+        In the last rounds before the horizon of ``regret="simple"`` it is the logarithm of the
+        knowledge gradient.
+        """
+        if self._is_worth(posterior):
+            return posterior.log_rise()
         beta = self.exploration(posterior)
         bonus = sqrt(beta) * posterior.std
         return posterior.mean + bonus
 
     @locked
     def exploration(self, posterior: Round) -> float:
-        """Return beta_t: given, from the theory, or the default that measured best."""
-        if self.beta is None:
-            if self.kernel is not None:
-                return self.theory_beta(posterior.t, posterior.n_arms)
-            return BETA
-        return super().exploration(posterior)
+        """Return beta_t: given, from the theory, or the schedule that measured best."""
+        if self.beta is not None:
+            return super().exploration(posterior)
+        default = self.regret == "cumulative" and self.horizon is None
+        if default and self.kernel is not None:
+            return self.theory_beta(posterior.t, posterior.n_arms)
+        return scheduled_beta(posterior.t, self.regret, self.horizon)
+
+    def _is_worth(self, round: Round) -> bool:
+        if self.beta is not None or self.regret != "simple" or self.horizon is None:
+            return False
+        last = self.horizon * (1.0 - BY_GAIN) < round.t <= self.horizon
+        return last and round.n_targets <= FULL_BY_DEFAULT
 
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:

@@ -243,12 +243,16 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
     def _values(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
         values = round.of_queries(self.acquisition(round))
-        if not self._says_worth:
+        if not self._is_worth(round):
             if not self._prices.differ:
                 return values
             # Scores are relative to the best known value.
             values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
         return values if self._prices.are_one else values - np.log(round.cost)
+
+    def _is_worth(self, round: Round) -> bool:
+        """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
+        return self._says_worth
 
     def _nothing_gained(self, round: Round) -> float:
         """Score of a query whose answer is worth nothing."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from skgpb.optimizers import GPUCBOptimizer
+from skgpb.optimizers import GPUCBOptimizer, KGOptimizer
 
 
 def told(d, **parameters):
@@ -30,6 +30,83 @@ def test_without_a_kernel_the_bonus_is_the_best_known(d):
 def test_with_a_kernel_it_is_the_theory():
     optimizer, theory = told(2, kernel=RBF(0.3))[0], told(2, kernel=RBF(0.3), beta="theory")[0]
     np.testing.assert_array_equal(optimizer.scores(), theory.scores())
+
+
+@pytest.mark.parametrize("kernel", [None, RBF(0.3)])
+@pytest.mark.parametrize(
+    ("regret", "first", "later"), [("cumulative", 3.0, 2.0), ("simple", 4.0, 4.0)]
+)
+def test_with_a_horizon_exploration_ends_with_it(kernel, regret, first, later):
+    optimizer = GPUCBOptimizer(
+        kernel, bounds=[(0, 1)], alpha=0.01, regret=regret, horizon=5, random_state=0
+    )
+    betas = []
+    for _ in range(7):
+        betas.append(optimizer.exploration(optimizer.posterior()))
+        query = optimizer.ask()
+        optimizer.tell(query, float(np.sin(query.points[0, 0] + 1.0)))
+    left = np.array([5, 4, 3, 2, 1]) / 5
+    np.testing.assert_allclose(betas, [*(first * left) ** 2, later, later], rtol=1e-12)
+
+
+def after(n, cls=GPUCBOptimizer, **parameters):
+    """An optimizer over arms that has seen n values."""
+    arms = np.linspace(0, 1, 21)[:, None]
+    prices = {"cost": 1.0 + arms[:, 0]} if parameters.pop("prices", False) else {}
+    optimizer = cls(RBF(0.3), arms=arms, alpha=0.01, random_state=0, **parameters, **prices)
+    for i in range(n):
+        optimizer.tell(optimizer.start().domain_.arm(7 * i % 21), float(np.sin(7 * i % 21)))
+    return optimizer
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
+@pytest.mark.parametrize("prices", [False, True])
+def test_the_last_fifth_before_a_recommendation_follows_the_knowledge_gradient(prices):
+    settings = {"prices": prices, "regret": "simple", "horizon": 10}
+    for n in range(7, 12):
+        scores = after(n, **settings).scores()
+        t = n + 1
+        if t in (9, 10):
+            other = after(n, KGOptimizer, prices=prices)
+        else:
+            beta = (4.0 * (11 - t) / 10) ** 2 if t <= 10 else 4.0
+            other = after(n, beta=beta, prices=prices)
+        np.testing.assert_allclose(scores, other.scores(), rtol=1e-12)
+        # Looking at the scores has changed nothing.
+        assert after(n, **settings).ask() == other.ask()
+
+
+@pytest.mark.filterwarnings("ignore::skgpb.exceptions.ModelWarning")
+def test_a_cumulative_regret_and_a_given_beta_have_no_gradient():
+    expected = after(9, beta=(3.0 * 1 / 10) ** 2).scores()
+    np.testing.assert_allclose(after(9, horizon=10).scores(), expected, rtol=1e-12)
+    given = after(9, regret="simple", horizon=10, beta=3.0).scores()
+    np.testing.assert_array_equal(given, after(9, beta=3.0).scores())
+
+
+def test_pending_queries_count_as_answers_of_the_horizon():
+    optimizer = GPUCBOptimizer(bounds=[(0, 1)], alpha=0.01, horizon=4, random_state=0)
+    optimizer.ask(2)
+    assert optimizer.exploration(optimizer.posterior()) == pytest.approx((3.0 * 2 / 4) ** 2)
+
+
+def test_for_a_small_simple_regret_more_is_explored():
+    simple, more = told(2, regret="simple")[0], told(2, beta=4.0)[0]
+    np.testing.assert_array_equal(simple.scores(), more.scores())
+    # With a kernel, too; the theory explores still more, and is the default only.
+    simple, more = (
+        told(2, kernel=RBF(0.3), regret="simple")[0],
+        told(2, kernel=RBF(0.3), beta=4.0)[0],
+    )
+    np.testing.assert_array_equal(simple.scores(), more.scores())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"regret": "both"}, {"regret": None}, {"horizon": 0}, {"horizon": 10.0}]
+)
+def test_what_is_no_regret_or_horizon_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        GPUCBOptimizer(bounds=[(0, 1)], **wrong).ask()
 
 
 def regret(seed, **parameters):
