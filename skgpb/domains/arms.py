@@ -326,12 +326,12 @@ class ArmSet:
         self.plain = plain
         self.rows = plain if self.context is None else self.layout.beside(self.context, plain)
 
-    def snapshot(self) -> dict[str, Any]:
+    def _snapshot(self) -> dict[str, Any]:
         """Return what has changed since the start; nothing where no members move."""
         return {}
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Let members lie where they did, see :meth:`snapshot`."""
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Let members lie where they did."""
 
     @property
     def counts(self) -> tuple[int, ...] | None:

@@ -155,14 +155,14 @@ class Balls:
         """Return balls that can be refined without changing these: refining changes nothing."""
         return copy(self)
 
-    def snapshot(self) -> dict[str, Any]:
+    def _snapshot(self) -> dict[str, Any]:
         """Return all that has changed since the start."""
         of_each = {"parent": self.parent, "n_evaluations": self.n_evaluations}
-        return of_each | {"covering": self.covering.snapshot()}
+        return of_each | {"covering": self.covering._snapshot()}
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
+    def _restore(self, snapshot: dict[str, Any]) -> None:
         """Take the balls of a snapshot."""
-        self.covering.restore(snapshot["covering"])
+        self.covering._restore(snapshot["covering"])
         self.depth = self.covering.depth
         self.parent, self.n_evaluations = list(snapshot["parent"]), list(snapshot["n_evaluations"])
         if not len(self.parent) == len(self.n_evaluations) == len(self):

@@ -119,12 +119,12 @@ class BoxCandidates(ArmSet):
                 "back, or call fit to start a new run"
             )
 
-    def snapshot(self) -> dict[str, Any]:
+    def _snapshot(self) -> dict[str, Any]:
         """Return where the candidates lie, and which of them moves next."""
         return {"plain": self.plain, "adaptive": self.adaptive, "next": self._next}
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Let the candidates lie where they did, see :meth:`snapshot`."""
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Let the candidates lie where they did."""
         self._lie_at(rows_like(self.plain, snapshot["plain"]))
         self.adaptive, self._next = snapshot["adaptive"], snapshot["next"]
 

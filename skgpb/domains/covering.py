@@ -110,12 +110,12 @@ class Covering(ABC):
         point = self._uncovered_after(ball)
         return None if point is None else self._add(point)
 
-    def snapshot(self) -> dict[str, Any]:
+    def _snapshot(self) -> dict[str, Any]:
         """Return all balls, as arrays."""
         return {"centers": self.centers, "depth": self.depth}
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take the balls of a covering of the same kind, see :meth:`snapshot`."""
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Take the balls of a covering of the same kind."""
         centers, depth = np.array(snapshot["centers"]), np.array(snapshot["depth"], dtype=np.intp)
         inside = ((centers >= 0.0) & (centers <= 1.0)).all()
         halved = ((depth >= 0) & (depth <= LEVELS)).all()
@@ -186,13 +186,13 @@ class ChebyshevCovering(Covering):
         """Number of boxes that only the newest ball covers."""
         return len(self._region)
 
-    def snapshot(self) -> dict[str, Any]:
+    def _snapshot(self) -> dict[str, Any]:
         """Return all balls, and what only the newest of them covers."""
-        return super().snapshot() | {"region": self._region, "newest": self._newest}
+        return super()._snapshot() | {"region": self._region, "newest": self._newest}
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take the balls of a covering of the same kind, see :meth:`snapshot`."""
-        super().restore(snapshot)
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Take the balls of a covering of the same kind."""
+        super()._restore(snapshot)
         pairs = zip(self._centers, self.radii.tolist(), strict=True)
         self._boxes = np.array([self._box(*each) for each in pairs])
         ends = self._boxes.reshape(len(self), 2, self.n_features)

@@ -253,12 +253,12 @@ class FreeCells(ArmSet):
         self._lie_at(plain)
         return slot
 
-    def snapshot(self) -> dict[str, Any]:
+    def _snapshot(self) -> dict[str, Any]:
         """Return where the cells lie, and which of them moves next."""
         return {"plain": self.plain, "next": self._next}
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Let the cells lie where they did, see :meth:`snapshot`."""
+    def _restore(self, snapshot: dict[str, Any]) -> None:
+        """Let the cells lie where they did."""
         self._lie_at(rows_like(self.plain, snapshot["plain"], len(self.plain)))
         self._next = snapshot["next"]
 

@@ -154,7 +154,7 @@ class Partition(ABC):
     def split(self, node: int) -> int:
         """Turn a leaf into K children; the number of the first."""
 
-    def snapshot(self) -> dict[str, np.ndarray]:
+    def _snapshot(self) -> dict[str, np.ndarray]:
         """Return which nodes were split, in their order, and the rewards told about each node."""
         parent = self.tree.parent[1:]  # nodes are numbered as they are made
         return {
@@ -163,7 +163,7 @@ class Partition(ABC):
             "reward_sum": self.tree.reward_sum,
         }
 
-    def restore(self, snapshot: dict[str, np.ndarray], n_told: int) -> None:
+    def _restore(self, snapshot: dict[str, np.ndarray], n_told: int) -> None:
         """Split the same nodes and take the same rewards, at most n_told, right after the start."""
         for node in snapshot["splits"].tolist():
             self.split(node)

@@ -224,7 +224,7 @@ class Tracked:
     def snapshot(self) -> dict[str, Any]:
         """Return what has changed since the start."""
         out: dict[str, Any] = {
-            "sets": [each.snapshot() for each in (self.queries, self.targets)],
+            "sets": [each._snapshot() for each in (self.queries, self.targets)],
             "candidates_at": self.refreshed_at,
         }
         if self._entered is not None:
@@ -238,7 +238,7 @@ class Tracked:
             self.queries, self.targets = self._within_context(context)
             self._entered = context.tobytes(), snapshot["entered_at"]
         for each, kept in zip((self.queries, self.targets), snapshot["sets"], strict=True):
-            each.restore(kept)
+            each._restore(kept)
         self.refreshed_at = int(snapshot["candidates_at"])
         self.afresh(gp)
         self.track()

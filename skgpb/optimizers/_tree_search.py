@@ -209,11 +209,11 @@ class PartitionSearch(RegionSearch[Cell]):
 
     def _snapshot(self) -> dict[str, Any]:
         known = self._gp.posterior.known_moments()
-        return super()._snapshot() | {"partition": self.domain_.snapshot(), "known": known}
+        return super()._snapshot() | {"partition": self.domain_._snapshot(), "known": known}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        self.domain_.restore(snapshot["partition"], self._round)
+        self.domain_._restore(snapshot["partition"], self._round)
         self._track(snapshot["known"])
         self._relearned()
 

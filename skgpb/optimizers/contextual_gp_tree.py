@@ -428,13 +428,13 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         horizon, guard, bars = vars(self._horizon), vars(self._guard), self._gp.tracked.snapshot()
         more = {"horizon": horizon, "guard": guard, "refined": self._refined, "bars": bars}
         more["known"] = self._gp.posterior.known_moments()
-        return super()._snapshot() | {"partition": self.domain_.joint.snapshot()} | more
+        return super()._snapshot() | {"partition": self.domain_.joint._snapshot()} | more
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         self._take_horizon(Horizon(**snapshot["horizon"]))
         super()._restore(snapshot)
         partition = snapshot["partition"]
-        self.domain_.joint.restore(partition, self._round)
+        self.domain_.joint._restore(partition, self._round)
         self._parent_of = self._tree.parent.tolist()
         self._bar = {node: i for i, node in enumerate(partition["splits"].tolist())}
         bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)

@@ -540,13 +540,13 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         names = ("guarded", "exhausted", "refined", "settled", "following")
         return (
             super()._snapshot()
-            | {"balls": self.domain_.snapshot(), "horizon": vars(self._horizon)}
+            | {"balls": self.domain_._snapshot(), "horizon": vars(self._horizon)}
             | {name: getattr(self, f"_{name}", None) for name in names}
         )
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        self.domain_.restore(snapshot["balls"])
+        self.domain_._restore(snapshot["balls"])
         self._guarded, self._exhausted = snapshot["guarded"], snapshot["exhausted"]
         self._refined, self._settled = snapshot["refined"], np.array(snapshot["settled"])
         self._following, self._horizon = snapshot["following"], Horizon(**snapshot["horizon"])

@@ -288,12 +288,12 @@ class StoOOOptimizer(FreeChoice[Cell]):
         self._outside: list[tuple[np.ndarray, float]] = []
 
     def _snapshot(self) -> dict[str, Any]:
-        more = {"partition": self.domain_.snapshot(), "outside": columns_of(self._outside)}
+        more = {"partition": self.domain_._snapshot(), "outside": columns_of(self._outside)}
         return super()._snapshot() | more
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        self.domain_.restore(snapshot["partition"], self._round)
+        self.domain_._restore(snapshot["partition"], self._round)
         self._outside = rows_of(snapshot["outside"])
 
     def _default_noise(self) -> float:

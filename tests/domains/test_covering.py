@@ -200,7 +200,7 @@ def test_a_covering_of_a_snapshot_goes_on_alike(kind, d):
         for _ in range(10):
             covering.shrink(int(rng.integers(min(len(covering), 12))))
         other = kind(d)
-        other.restore(covering.snapshot())
+        other._restore(covering._snapshot())
         assert other.effort == covering.effort
         for ball in rng.integers(len(covering), size=15).tolist():
             assert other.shrink(ball) == covering.shrink(ball)
