@@ -124,11 +124,21 @@ def _within(state, *names):
 @pytest.mark.parametrize(
     ("cls", "settings", "names", "value"),
     [
-        (GPOOOptimizer, {}, ["process", "observed", "rows"], {"floats": [0.5], "shape": [1, 1]}),
-        (GPOOOptimizer, {}, ["process", "y"], {"floats": [0.5], "shape": [1]}),
-        (GPOOOptimizer, {}, ["process", "noise"], {"floats": [-1.0] * 6, "shape": [6]}),
-        (GPOOOptimizer, {}, ["process", "units"], [0.0, {"float": "nan"}]),
-        (GPOOOptimizer, {}, ["samples", "functional"], {"floats": [7.0] * 6, "shape": [6]}),
+        (
+            GPOOOptimizer,
+            {},
+            ["model", "process", "observed", "rows"],
+            {"floats": [0.5], "shape": [1, 1]},
+        ),
+        (GPOOOptimizer, {}, ["model", "process", "y"], {"floats": [0.5], "shape": [1]}),
+        (GPOOOptimizer, {}, ["model", "process", "noise"], {"floats": [-1.0] * 6, "shape": [6]}),
+        (GPOOOptimizer, {}, ["model", "process", "units"], [0.0, {"float": "nan"}]),
+        (
+            GPOOOptimizer,
+            {},
+            ["model", "samples", "functional"],
+            {"floats": [7.0] * 6, "shape": [6]},
+        ),
         (GPOOOptimizer, {}, ["partition", "splits"], {"floats": [1e6], "shape": [1]}),
         (GPOOOptimizer, {}, ["partition", "n_evaluations"], {"floats": [1e9], "shape": [1]}),
         (GPOOOptimizer, {}, ["known"], {"tuple": []}),
@@ -169,10 +179,10 @@ def test_wild_answers_stay_wild(tmp_path):
         query = run.ask()
         reward = float(np.sin(6.0 * query.points).sum() + 0.1 * rng.normal())
         run.tell(query, reward + 30.0 * (i == 25))
-    assert run._samples.factors
+    assert run._model.samples.factors
     run.save(tmp_path / "run")
     loaded = GPUCBOptimizer.load(tmp_path / "run")
-    assert loaded._samples.factors == run._samples.factors
+    assert loaded._model.samples.factors == run._model.samples.factors
     X = np.linspace(0, 1, 7)[:, None]
     for _ in range(30):
         query = run.ask()

@@ -57,12 +57,15 @@ def walks(optimizer, answer, n_before=20, n=5):
         optimizer.tell(query, answer(query))
     rounds = []
     while n:
-        learned, known = optimizer._learned_at, {row.tobytes() for row in descriptors(optimizer)}
-        due = optimizer._check_due
+        learned, known = (
+            optimizer._schedule.learned_at,
+            {row.tobytes() for row in descriptors(optimizer)},
+        )
+        due = optimizer._schedule.check_due
         files = walk(optimizer, answer)
-        if optimizer._learned_at == learned:
+        if optimizer._schedule.learned_at == learned:
             n -= 1
-            if optimizer._check_due == due:
+            if optimizer._schedule.check_due == due:
                 rounds.append((files, descriptors(optimizer)[-1].tobytes() in known))
     return rounds
 

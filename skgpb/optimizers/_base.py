@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from math import inf, nan
+from math import nan
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -33,6 +33,7 @@ from skgpb.optimizers._sides import NamedSides
 from skgpb.optimizers._snapshots import columns_of, rows_of
 from skgpb.optimizers._stop import DELTA, Stop, check_share
 from skgpb.optimizers._workers import workers_of
+from skgpb.surrogate.schedule import NEVER, Schedule
 from skgpb.utils import (
     LARGEST_REWARD,
     StrOptions,
@@ -88,13 +89,14 @@ class BaseBanditOptimizer(
     #: Whether large or small rewards are sought.
     direction: str = "maximize"
 
-    #: From how many answers on hyperparameters are learned, those given to fit included.
-    _learning_due: float = inf
+    #: When the model of f is learned and compared with the answers.
+    _schedule: Schedule = NEVER
 
-    #: From how many answers on it is looked whether they contradict the model of f, and how they
-    #: do; empty where they do not.
-    _check_due: float = inf
-    _contradicted: str = ""
+    #: Whether some answers are far from what all others let expect, and may be doubted.
+    _may_doubt: bool = False
+
+    #: Noise variance of an answer told without its own, NaN for one that is learned.
+    _told_noise: float = nan
 
     _parameter_constraints: dict[str, Any] = {"direction": [StrOptions({"maximize", "minimize"})]}
 
@@ -402,7 +404,7 @@ class BaseBanditOptimizer(
 
     def _to_repeat(self) -> Any:
         """Return the query of a doubted answer that is not pending; None if there is none."""
-        places = self._doubted()
+        places = self._doubted() if self._may_doubt else []
         if not places:
             return None
         told = [event[1] for event in self._log if event[0] == "tell"]
@@ -522,9 +524,10 @@ class BaseBanditOptimizer(
             )
         self._log.append(("tell", query, value, noise))
         self._told()
-        if self._round + self._n_fitted >= self._learning_due:
+        n = self._round + self._n_fitted
+        if n >= self._schedule.learning_due:
             self._learn_or_keep()
-        if self._round + self._n_fitted >= self._check_due:
+        if n >= self._schedule.check_due:
             self._criticise()
         self._settle()
 
@@ -533,11 +536,13 @@ class BaseBanditOptimizer(
         """True if hyperparameters or the noise are learned from answers."""
         return False
 
-    def _schedule(self, n: int) -> None:
-        """Note that hyperparameters were learned from n answers, and when they are due again."""
-
     def _learn(self) -> None:
         """Learn hyperparameters; what changes is replaced, not changed in place."""
+
+    @property
+    def _contradicted(self) -> str:
+        """How the answers contradict the model of f; empty where they do not."""
+        return ""
 
     def _criticise(self) -> None:
         """Compare the answers with the predictions of the model."""
@@ -562,7 +567,7 @@ class BaseBanditOptimizer(
         del self._log[n_events:]
         self._log.append(("unlearned", *when))
         # It is not tried again before it is due again.
-        self._schedule(self._round + self._n_fitted)
+        self._schedule.learned(self._round + self._n_fitted)
         if failure is not None:
             warn(
                 "learning the hyperparameters failed, those in use are kept: "
@@ -921,18 +926,10 @@ class BaseBanditOptimizer(
             value: float | None = float(reward)
         else:
             value = None if reward is None else check_reward(reward)
-        noise = self._told_noise() if alpha is None else check_noise_variance(alpha)
+        noise = self._told_noise if alpha is None else check_noise_variance(alpha)
         if not isinstance(query, self._query_type):
             query = self._as_query(query)
         return query, self._resolve(query), value, noise
-
-    def _default_noise(self) -> float:
-        """Noise variance that is expected of an answer."""
-        return float(self.alpha)
-
-    def _told_noise(self) -> float:
-        """Noise variance of an answer told without its own, NaN for one that is learned."""
-        return self._default_noise()
 
     #: Rules of :meth:`recommend`, the best one known first.
     _rules: ClassVar[tuple[str, ...]] = ("posterior", "paper")
@@ -973,6 +970,11 @@ class BaseBanditOptimizer(
         for query in every:
             self._resolve(query)
         return every
+
+    def _record(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
+        """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
+        self._round += 1
+        self._history.append((self._descriptor(query), reward, mean, std, expanded))
 
     def _descriptor(self, query: Any) -> np.ndarray:
         """Box [lower, upper] around what a query observes, shape (2 d,)."""

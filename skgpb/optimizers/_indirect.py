@@ -51,6 +51,7 @@ from skgpb.surrogate.likelihood import (
     smooth_kernel,
     smooth_prior,
 )
+from skgpb.surrogate.schedule import Schedule
 from skgpb.surrogate.units import units_of, usable, warn_of_digits
 from skgpb.surrogate.wild import MOST_AT_ONCE
 from skgpb.utils import (
@@ -105,6 +106,8 @@ class BaseIndirectOptimizer(
 
     # Evaluations given to fit: where, what, and their noise variances.
     _points: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    _may_doubt = True
+
     # The targets, and their rows if they are finitely many.
     _targets: PointTargets
     _arms: np.ndarray | None
@@ -254,6 +257,7 @@ class BaseIndirectOptimizer(
     def _reread(self) -> None:
         super()._reread()
         self._find_noises()
+        self._schedule = self._schedule.following(*self._times())
 
     def _find_noises(self) -> None:
         """Return the noise variances of the answers to all queries, if they differ."""
@@ -286,7 +290,7 @@ class BaseIndirectOptimizer(
         )
         self._share_lock(self.surrogate_)
         self._first_theta, self._n_learned = theta, 0
-        self._schedule(0)
+        self._schedule = Schedule.of(*self._times())
         if self._is_consistent:
             self._check_consistent(kernel)
         self._follow(kernel)
@@ -301,8 +305,16 @@ class BaseIndirectOptimizer(
 
     @property
     def _standardizes(self) -> bool:
-        """True if the surrogate is in units of the standard deviation of the answers."""
         return self.normalize_y or self._ours
+
+    @property
+    def _learns(self) -> bool:
+        return self._standardizes or self.optimizer is not None or self.alpha is None
+
+    def _times(self) -> tuple[str | int | None, int]:
+        """When to learn; units are learned from the first answer on."""
+        first = 1 if self._standardizes else FIRST_LEARNING
+        return (self.relearn if self._learns else None), first
 
     def _follow(self, kernel: Kernel) -> None:
         """Track f on points of the domain, and g at the candidates; assume a share as noise."""
@@ -434,9 +446,6 @@ class BaseIndirectOptimizer(
             noise = float(self._alphas_of([query])[0])
         return query, target, value, noise
 
-    def _told_noise(self) -> float:
-        return float("nan")  # a known variance may depend on the query
-
     def _update(self, query: IndirectQuery, reward: float, alpha: float) -> None:
         """Condition f and g on one answer, eq. 5."""
         surrogate, slot = self.surrogate_, query.index if self._queries.rows is not None else -1
@@ -462,8 +471,7 @@ class BaseIndirectOptimizer(
             "points": self._points,
             "spent": self._spent,
             "n_learned": self._n_learned,
-            "learned_at": self._learned_at,
-            "learning_due": self._learning_due,
+            "schedule": self._schedule.snapshot(),
         }
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
@@ -471,7 +479,7 @@ class BaseIndirectOptimizer(
         self.surrogate_.restore(snapshot["surrogate"])
         self._answers, self._points = rows_of(snapshot["answers"]), snapshot["points"]
         self._spent, self._n_learned = snapshot["spent"], snapshot["n_learned"]
-        self._learned_at, self._learning_due = snapshot["learned_at"], snapshot["learning_due"]
+        self._schedule = self._schedule.at(snapshot["schedule"])
         self._measure()
 
     def _learn(self) -> None:
@@ -491,10 +499,12 @@ class BaseIndirectOptimizer(
         else:
             surrogate.set_units(*units)
         self.surrogate_ = surrogate
-        self._schedule(n)
+        schedule = copy(self._schedule)
+        schedule.learned(n)
         if surrogate.wild_factors.keys() - wild.keys():
             # The answer that is told next may be to the same query, and decide.
-            self._learning_due = min(self._learning_due, n + 1)
+            schedule.learn_soon()
+        self._schedule = schedule
         self._measure()
         self._learned()
 

@@ -21,9 +21,13 @@ class IndirectIntervals(Intervals[Q]):
 
     # Attributes of the class that it is mixed into.
     _n_learned: int
+    _first_theta: np.ndarray
 
     def _process(self) -> GaussianProcess:
         return self.surrogate_.process_
+
+    def _initial_theta(self) -> np.ndarray:
+        return self._first_theta
 
     def _times_learned(self) -> int:
         return self._n_learned

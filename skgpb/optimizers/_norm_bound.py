@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skgpb._warnings import warn
 from skgpb.exceptions import GuaranteeWarning
+from skgpb.guarantee import USUAL
 from skgpb.kernels import LowRank
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
@@ -20,8 +21,9 @@ from skgpb.optimizers._gaussian import GaussianProcessOptimizer, LearningOptimiz
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.information_gain import norm_bound_beta
 from skgpb.surrogate.length_scales import consistent, shorter
+from skgpb.surrogate.model import Learned
 from skgpb.surrogate.widths import norm_beta, norm_ends
-from skgpb.utils import Interval, Real, StrOptions
+from skgpb.utils import Interval, Real, StrOptions, check_callable_value
 
 # As ``optimizer``: length scales are dropped that contradict the answers.
 CONSISTENT = "consistent"
@@ -34,19 +36,20 @@ class Intervals(LearningOptimizer[Q]):
         "optimizer": [StrOptions({"fmin_l_bfgs_b", CONSISTENT}), callable, None],
     }
 
-    # Hyperparameters of the kernel that was given.
-    _first_theta: np.ndarray
-
     @abstractmethod
     def _process(self) -> GaussianProcess:
         """Return the posterior of f."""
+
+    @abstractmethod
+    def _initial_theta(self) -> np.ndarray:
+        """Hyperparameters of the kernel that was given."""
 
     @abstractmethod
     def _times_learned(self) -> int:
         """Return how often hyperparameters were chosen since the start."""
 
     def _norm_bound(self) -> tuple[float, float, float, float]:
-        given = self._guaranteed
+        given = self.guarantee or USUAL
         B, delta = float(given.norm_bound), float(given.failure_probability)
         if self._is_consistent:
             delta *= 0.5  # the other half is for a length scale that is dropped by its residuals
@@ -54,7 +57,7 @@ class Intervals(LearningOptimizer[Q]):
 
     def _noise_to_alpha(self) -> float:
         """R / sqrt(alpha), where Gaussian noise has R = sqrt(alpha)."""
-        given = self._guaranteed.noise_bound
+        given = (self.guarantee or USUAL).noise_bound
         if given is None or given == 0.0:
             return float(given is None)
         if callable(self.alpha):
@@ -71,7 +74,7 @@ class Intervals(LearningOptimizer[Q]):
 
     def _norm_bound_beta(self, gain: float, odds: float) -> float:
         """(B + R sqrt(2 (gamma + 1 + log(odds / delta))))^2, of IGP-UCB and GP-TS."""
-        given, share = self._guaranteed, self._noise_to_alpha()
+        given, share = self.guarantee or USUAL, self._noise_to_alpha()
         beta = norm_bound_beta(given.norm_bound, share, gain, log(odds / given.failure_probability))
         if not beta < inf:
             raise ValueError(
@@ -103,8 +106,9 @@ class Intervals(LearningOptimizer[Q]):
 
     def _warn_if_unfounded(self) -> None:
         if self._unfounded is not None:
+            bound = (self.guarantee or USUAL).norm_bound
             warn(
-                f"widths for functions of norm at most {self._guaranteed.norm_bound!r} are not "
+                f"widths for functions of norm at most {bound!r} are not "
                 f"guaranteed here: {self._unfounded}",
                 GuaranteeWarning,
             )
@@ -153,7 +157,7 @@ class Intervals(LearningOptimizer[Q]):
         return by_intervals(comparison, self._ends, self._minimizes)
 
     def _check_failures(self, delta: float, name: str) -> None:
-        given = self._guaranteed.failure_probability
+        given = (self.guarantee or USUAL).failure_probability
         if given > delta:
             raise ValueError(
                 f"intervals fail with guarantee.failure_probability={given!r}, which must be at "
@@ -180,11 +184,11 @@ class Intervals(LearningOptimizer[Q]):
                 f"optimizer={CONSISTENT!r} compares length scales by a norm: it needs a "
                 "kernel, whose length scales are the longest, alpha, and normalize_y=False"
             )
-        if not self._has_noise or self._guaranteed.misspecification > 0.0:
+        if not self._has_noise or (self.guarantee or USUAL).misspecification > 0.0:
             raise ValueError(
                 f"optimizer={CONSISTENT!r} needs noise, alpha > 0, and a kernel that is not "
                 f"misspecified; got alpha={self.alpha!r} and "
-                f"misspecification={self._guaranteed.misspecification!r}"
+                f"misspecification={(self.guarantee or USUAL).misspecification!r}"
             )
         shorter(kernel, kernel.theta)
 
@@ -192,7 +196,7 @@ class Intervals(LearningOptimizer[Q]):
         """Processes, one for each length scale that fits the answers, the longest first."""
         if not self._is_consistent:
             return [self._process()]
-        thetas = shorter(self._process().kernel, self._first_theta)
+        thetas = shorter(self._process().kernel, self._initial_theta())
         return consistent(self._process(), thetas, *self._norm_bound()[:3])
 
     def _next_theta(self) -> np.ndarray:
@@ -217,26 +221,34 @@ class NormBounded(Intervals[Q]):
         """Return the factor of the variance for ``beta="rkhs"``, given the answers."""
         return norm_beta(self._process(), *self._norm_bound())
 
+    def _given_beta(self, t: int) -> float:
+        """Factor of the variance in round t that the user chose in place of the theory's."""
+        if callable(self.beta):
+            return check_callable_value(self.beta, t, "beta")
+        return self._norm_beta() if self.beta == "rkhs" else float(self.beta)
+
 
 class GaussianIntervals(Intervals[Q], GaussianProcessOptimizer[Q]):
     """Intervals where queries are functionals of the process itself."""
 
     def _times_learned(self) -> int:
-        return sum(event[0] == "learned" for event in self._log)
+        return self._model.n_learned
 
     def _process(self) -> GaussianProcess:
         return self._gp
+
+    def _initial_theta(self) -> np.ndarray:
+        return self._model.first_theta
 
     def _start_surrogate(self, kernel: Kernel, n_columns: int, seed: int | None = None) -> None:
         if self._is_consistent:
             self._check_consistent(kernel)
         super()._start_surrogate(kernel, n_columns, seed)
 
-    def _most_probable(self) -> dict[str, Any]:
+    def _chosen(self) -> Learned | None:
         if not self._is_consistent:
-            return super()._most_probable()
-        theta = self._next_theta()
-        return {"center": 0.0, "scale": 1.0, "theta": theta, "noise": self._noise}
+            return None
+        return Learned(0.0, 1.0, self._next_theta(), self._model.noise)
 
     @overload
     def predict_query(
@@ -284,7 +296,7 @@ class GaussianIntervals(Intervals[Q], GaussianProcessOptimizer[Q]):
         if return_std:
             raise ValueError("at most one of return_std and interval can be asked for")
         check_is_fitted(self, "bounds_")
-        blocks = [self._block(query) for query in self._checked_queries(queries)]
+        blocks = [self.domain_.block_of(query) for query in self._checked_queries(queries)]
         return self._signed_moments(self._gp.moments(blocks)), *self._ends(blocks)
 
 

@@ -191,7 +191,7 @@ class RegionSearch(NormBoundedOptimizer[Q], FreeChoice[Q]):
         """Return the best region by the posterior, of all that are no finer than that."""
         front = self._in_question(self.domain_.front(finest), caution)
         return best_supported(
-            self._gp, self.domain_.copy(), front, finest, caution, self._unit_of_means()
+            self._gp, self.domain_.copy(), front, finest, caution, self._model.unit_of_means
         )
 
     def _in_question(self, front: list[Any], caution: float) -> list[Any]:
@@ -213,7 +213,9 @@ class RegionSearch(NormBoundedOptimizer[Q], FreeChoice[Q]):
         return True
 
     def _compared(self, best: Any) -> Refined:
-        return Refined(self._gp.copy(), self.domain_.copy(), self._finest, self._block(best))
+        return Refined(
+            self._gp.copy(), self.domain_.copy(), self._finest, self.domain_.block_of(best)
+        )
 
 
 def best_supported(

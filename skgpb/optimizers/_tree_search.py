@@ -16,6 +16,7 @@ from skgpb._core._tree import Tree
 from skgpb._warnings import warn
 from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.exceptions import RefinementWarning
+from skgpb.guarantee import USUAL
 from skgpb.kernels import LowRank
 from skgpb.kernels._cell import CellKernel
 from skgpb.kernels._white import contains_white_noise
@@ -103,10 +104,13 @@ class PartitionSearch(RegionSearch[Cell]):
         K = self._tree.n_children
         return log((K ** (self.domain_.max_depth + 1) - 1) // (K - 1))
 
-    def _theory_beta(self, t: int) -> float:
+    def _beta(self, t: int) -> float:
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""
-        constant = self._log_regions + log(pi**2 / (6.0 * self._guaranteed.failure_probability))
-        return 2.0 * (constant + 2.0 * log(t))
+        if self.beta != "theory":
+            return self._given_beta(t)
+        failure_probability = (self.guarantee or USUAL).failure_probability
+        constant = self._log_regions + log(pi**2 / (6.0 * failure_probability))
+        return max(0.0, 2.0 * (constant + 2.0 * log(t)))
 
     # -- what can be seen -------------------------------------------------------------------
 
@@ -144,7 +148,7 @@ class PartitionSearch(RegionSearch[Cell]):
         """Return the split cell of the highest mean at the deepest level that has any."""
         nodes = self.domain_.deepest_expanded
         means = self._gp.moments([self.domain_.block(node) for node in nodes.tolist()])
-        best = first_best((means - self._gp.offset) / self._gp.scale, self._unit_of_means())
+        best = first_best((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
         return self.domain_.cell(int(nodes[best]))
 
     def _best_supported(self, finest: int, caution: float) -> Cell:
@@ -252,7 +256,7 @@ class PartitionSearch(RegionSearch[Cell]):
         n = self.max_depth_ + 2
         if self.diameter != "kernel":
             return given_diameter(self.diameter, n) / self._gp.scale
-        factor = deviations_within(self.beta, self._guaranteed, self._log_regions)
+        factor = deviations_within(self.beta, self.guarantee or USUAL, self._log_regions)
         return factor * answer_deviations(self._gp, self.domain_, n, not self._stationary)
 
     @property

@@ -36,7 +36,7 @@ from skgpb.domains.mixed import partition_of_box
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery, Region
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.kernels.evaluator import Functionals
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, ROUNDING, Constants, Guard
@@ -333,7 +333,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Promise]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
-        gp = self._expected()
+        gp = self._model.expected(map(self.domain_.block_of, self._pending))
         blocks = [self.domain_.candidate(node, context) for node in nodes]
         mean, std = gp.moments(blocks, std=True)
         mean, std = (mean - gp.offset) / gp.scale, std / gp.scale
@@ -362,11 +362,12 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
     def _update(self, query: ContextCell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 11 and 12."""
         node = self.domain_.node_of(query)
-        mean, var = self._observe(query, -1, reward, alpha)
+        block = self.domain_.block_of(query)
+        mean, var = self._model.observe(block, reward, alpha, renew=self._relearned)
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
-        self._record(query, reward, mean, var, refined)
+        self._record(query, reward, *self._model.in_units(mean, var), refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Node of the largest value; ties to the lowest depth, then to the lowest index."""
@@ -466,8 +467,10 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
     def _has_room(self, leaves: int) -> bool:
         return self._guard.admits(self._tree, leaves, self.max_active, self._round)
 
-    def _theory_beta(self, t: int) -> float:
-        return self._constants.beta(self._guaranteed.failure_probability)
+    def _beta(self, t: int) -> float:
+        if self.beta != "theory":
+            return self._given_beta(t)
+        return self._constants.beta((self.guarantee or USUAL).failure_probability)
 
     @property
     @locked
@@ -508,8 +511,10 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         self._g = cell_deviations(prior, partial(self._cells_at, everywhere=not stationary), n)
         if self.diameter == "kernel":
             cells = self._constants.log_cells
-            self._delta = deviations_within(self.beta, self._guaranteed, cells) * self._g
+            self._delta = deviations_within(self.beta, self.guarantee or USUAL, cells) * self._g
         elif self.diameter == "theory":
-            self._delta = self._constants.variation(self._g, self._guaranteed.failure_probability)
+            self._delta = self._constants.variation(
+                self._g, (self.guarantee or USUAL).failure_probability
+            )
         else:
             self._delta = given_diameter(self.diameter, n) / self._gp.scale

@@ -29,7 +29,7 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains import BoxPartition, Cell
 from skgpb.domains.partition import sample_cells
 from skgpb.domains.query import PointsQuery
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._adaptive_tree import ADAPTIVE, Constants, Guard
 from skgpb.optimizers._cutting import Cutting, best_divisible
@@ -194,7 +194,7 @@ class GPTreeOptimizer(PartitionSearch):
         pending = {self.domain_.node_of(query) for query in self._pending}
         excluded: set[int] = set()
         leaves = self._tree.n_leaves
-        expected = self._expected()
+        expected = self._model.expected(map(self.domain_.block_of, self._pending))
         while True:
             posterior = expected.posterior
             node = self._best_within(posterior, self._mask(excluded))
@@ -212,7 +212,8 @@ class GPTreeOptimizer(PartitionSearch):
                 return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        return self._best_within(self._expected().posterior, excluded)
+        expected = self._model.expected(map(self.domain_.block_of, self._pending))
+        return self._best_within(expected.posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
         """Line 2: the leaf of the largest index, equations 3.1 and 3.2."""
@@ -250,11 +251,12 @@ class GPTreeOptimizer(PartitionSearch):
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9: every cell of the tree is tracked under its node's number."""
         node = self.domain_.node_of(query)
-        mean, var = self._observe(query, node, reward, alpha)
+        what = node if node >= 0 else self.domain_.block_of(query)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
-        self._record(query, reward, mean, var, refined)
+        self._record(query, reward, *self._model.in_units(mean, var), refined)
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
         return np.array(front)
@@ -308,8 +310,10 @@ class GPTreeOptimizer(PartitionSearch):
             self.domain_.max_depth = self._constants.max_depth
         self._horizon = horizon
 
-    def _theory_beta(self, t: int) -> float:
-        return self._constants.beta(self._guaranteed.failure_probability)
+    def _beta(self, t: int) -> float:
+        if self.beta != "theory":
+            return self._given_beta(t)
+        return self._constants.beta((self.guarantee or USUAL).failure_probability)
 
     @property
     def _log_regions(self) -> float:
@@ -325,7 +329,9 @@ class GPTreeOptimizer(PartitionSearch):
         """V_h for h = 0..max_depth + 1, in normalised units."""
         if self.diameter != "theory":
             return super()._diameter()
-        return self._constants.variation(self._deviations(), self._guaranteed.failure_probability)
+        return self._constants.variation(
+            self._deviations(), (self.guarantee or USUAL).failure_probability
+        )
 
     def _deviations(self) -> np.ndarray:
         """g_h of Claim 2 for h = 0..max_depth + 1."""

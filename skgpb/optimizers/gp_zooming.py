@@ -37,7 +37,7 @@ from skgpb.domains.mixed_balls import MixedBalls, MixedCovering
 from skgpb.domains.partition import points_per_axis
 from skgpb.domains.query import PointsQuery
 from skgpb.exceptions import AllPendingError, RefinementWarning
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._horizon import HORIZON, Horizon
 from skgpb.optimizers._region_search import RegionSearch, deviations_within, kernel_of_regions
@@ -247,13 +247,13 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         beta = self._beta(t)
         if not self._pending:
             self._refine(t, beta)
-        posterior = self._expected().posterior
+        posterior = self._model.expected(map(self.domain_.block_of, self._pending)).posterior
         pending = {query.index for query in self._pending}
         if len(pending - {-1}) == len(self.domain_):
             # Every ball is being evaluated already: shrink some until another is needed.
             while len(pending - {-1}) == len(self.domain_):
                 self._shrink(self._best_shrinkable(posterior, beta))
-            posterior = self._expected().posterior
+            posterior = self._model.expected(map(self.domain_.block_of, self._pending)).posterior
         ball = self._best_ball(posterior, beta, self._variation, pending)
         if self._should_shrink(ball, posterior, beta):
             # It ought to be smaller, not better known, once there is room or pending answers
@@ -302,7 +302,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         changed = [ball] if self.feedback != "center" else []
         changed += [] if added is None else [added]
         for each in changed:
-            self._gp.track([self._block(self.domain_.ball(each))], [each])
+            self._gp.track([self.domain_.block_of(self.domain_.ball(each))], [each])
 
     def _update(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9."""
@@ -313,11 +313,12 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         same = isinstance(query, Ball) and (
             self.feedback == "center" or query.depth == self.domain_.depth[ball]
         )
-        mean, var = self._observe(query, ball if same else -1, reward, alpha)
+        what = ball if same else self.domain_.block_of(query)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
-        self._record(query, reward, mean, var, refined)
+        self._record(query, reward, *self._model.in_units(mean, var), refined)
 
     def _settle(self) -> None:
         """Lines 2 to 5 of the next round, as far as the answers lead."""
@@ -331,14 +332,18 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         """Return the smallest ball at the last evaluation, ties to the highest mean."""
         smallest = np.flatnonzero(self._settled == self._settled.max())
         balls = [self.domain_.ball(i, int(self._settled[i])) for i in smallest.tolist()]
-        means = self._gp.moments([self._block(ball) for ball in balls])
-        return balls[first_best((means - self._gp.offset) / self._gp.scale, self._unit_of_means())]
+        means = self._gp.moments([self.domain_.block_of(ball) for ball in balls])
+        return balls[
+            first_best((means - self._gp.offset) / self._gp.scale, self._model.unit_of_means)
+        ]
 
     # -- the constants of Appendix D --------------------------------------------------------
 
-    def _theory_beta(self, t: int) -> float:
-        """Claim 6."""
-        u = log(1.0 / self._guaranteed.failure_probability)
+    def _beta(self, t: int) -> float:
+        """Claim 6, or what the user chose."""
+        if self.beta != "theory":
+            return self._given_beta(t)
+        u = log(1.0 / (self.guarantee or USUAL).failure_probability)
         return 2.0 * (u + log(2.0 * self._horizon.n) + self._log_regions)
 
     @property
@@ -388,9 +393,9 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
             # W(r_k) = 2 w(2 r_k), for balls around a cover of at most 2^(k d) points.
             g = np.array([self._deviation(2.0 * r, of_answer=False) for r in radii])
             d = self.n_features_in_
-            return 2.0 * claim_2(g, 4**d, d, self._guaranteed.failure_probability)
+            return 2.0 * claim_2(g, 4**d, d, (self.guarantee or USUAL).failure_probability)
         g = never_increasing(np.array([self._deviation(r) for r in radii]))
-        factor = deviations_within(self.beta, self._guaranteed, self._log_regions)
+        factor = deviations_within(self.beta, self.guarantee or USUAL, self._log_regions)
         return factor * g
 
     def _deviation(self, radius: float, of_answer: bool = True) -> float:
@@ -403,7 +408,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         found = []
         for center in (np.full(d, 0.5), np.zeros(d), np.ones(d)):
             if of_answer:
-                block = self._block(balls.ball_at(center, depth))
+                block = self.domain_.block_of(balls.ball_at(center, depth))
             else:
                 block = self._rows_of(balls.place(center[None]))
             of = self._gp.deviations_from(block)
@@ -531,7 +536,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         prior = self._query_kernel(d)
         of_points = PriorOfPoints(prior, self.space_)
         self._exponent = smoothness_exponent(of_points, self.bounds_)
-        n_columns = self._block(self.domain_.ball(0)).shape[1]
+        n_columns = self.domain_.block_of(self.domain_.ball(0)).shape[1]
         self._start_surrogate(prior, n_columns)
         self._find_constants()
         self._track()
@@ -556,7 +561,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     def _track(self) -> None:
         """Follow every ball, by its number."""
         balls = [self.domain_.ball(i) for i in range(len(self.domain_))]
-        self._gp.track([self._block(ball) for ball in balls])
+        self._gp.track([self.domain_.block_of(ball) for ball in balls])
 
     def _make_balls(self, d: int) -> Balls:
         counts, at_center = self._counts(d), self.feedback == "center"

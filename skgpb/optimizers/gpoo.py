@@ -299,7 +299,7 @@ class GPOOOptimizer(PartitionSearch):
             return self.domain_.cell(0)
         mean, std = self._gp.moments([self.domain_.block_of(cell) for cell in cells], std=True)
         value = (mean - self._gp.offset - caution * std) / self._gp.scale
-        return cells[first_best(value, self._unit_of_means())]
+        return cells[first_best(value, self._model.unit_of_means)]
 
     # -- Algorithm 1 ------------------------------------------------------------------------
 
@@ -311,14 +311,16 @@ class GPOOOptimizer(PartitionSearch):
         """Line 3: the leaf of the largest b-value."""
         beta = self._beta(self._round + 1 + len(self._pending))
         excluded = self._without_scarce(excluded)
-        return self._tree.best_upper_bound(self._expected().posterior, beta, self._delta, excluded)
+        expected = self._model.expected(map(self.domain_.block_of, self._pending))
+        return self._tree.best_upper_bound(expected.posterior, beta, self._delta, excluded)
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 4 to 9: observe, and split the cell once it is known well enough."""
         beta = self._beta(self._round + 1)
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
-        mean, var = self._observe(query, slot, reward, alpha)
+        what = slot if slot >= 0 else self.domain_.block_of(query)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
         known = self._norm_beta() if self.beta == "rkhs" else beta
         expand = slot >= 0 and self.domain_.splittable(node) and not self._is_scarce(node)
         if expand:
@@ -331,7 +333,7 @@ class GPOOOptimizer(PartitionSearch):
             self._expand_known(known)
         if node >= 0:
             self._tree.record(node, reward)
-        self._record(query, reward, mean, var, expand)
+        self._record(query, reward, *self._model.in_units(mean, var), expand)
 
     def _expand_known(self, beta: float) -> None:
         """Apply line 6 to every leaf: split what the posterior knows well enough by now."""

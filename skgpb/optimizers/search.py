@@ -40,7 +40,7 @@ from skgpb.domains.blocks import Blocks
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
-from skgpb.guarantee import Guarantee
+from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._base import FreeChoice, PricedOptimizer
 from skgpb.optimizers._best import best_known, best_seen, best_target, climbed
@@ -63,8 +63,7 @@ from skgpb.optimizers._prices import Prices, check_prices, covariances_given, di
 from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers._wanted import Wanted
 from skgpb.optimizers.round import Known, Round
-from skgpb.surrogate.likelihood import Prior, noise_prior
-from skgpb.surrogate.samples import SharedNoise
+from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
 from skgpb.surrogate.tasks import NOISE_SPREAD
 from skgpb.surrogate.widths import NOISELESS
@@ -289,8 +288,8 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
     def _refresh(self) -> None:
         """Let candidates follow the posterior before a round, whoever looks at it first."""
         self.domain_.check_number(self.n_candidates)
-        theta, learned_at = self._guaranteed.failure_probability, self._round + self._n_fitted
-        learned = self._learned_at == learned_at
+        theta = (self.guarantee or USUAL).failure_probability
+        learned = self._schedule.learned_at == self._round + self._n_fitted
         self._tracked.refresh(self._round, theta, self._rng_of_candidates, learned)
 
     def _best_by_rule(self) -> Arm:
@@ -320,9 +319,9 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             return None
         observed = self._gp.observed.rows
         evaluated = [query for query, until in self._pending.items() if until is None]
-        known = np.concatenate([observed, *map(self._block, evaluated)])
+        known = np.concatenate([observed, *map(self.domain_.block_of, evaluated)])
         # Failed queries do not count, but nothing near them is asked again.
-        failures = [self._block(query) for _, query, _ in self._failures]
+        failures = [self.domain_.block_of(query) for _, query, _ in self._failures]
         failed = np.concatenate([observed[:0], *failures])
         if not (self._round or self._pending or failures):
             # A rule that cannot be followed says so before anything is evaluated.
@@ -356,7 +355,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         self._ensure_started()
         self._refresh()
         out: list[Any] = list(self._pending if pending is None else map(self._resolve, pending))
-        level = self._default_noise()
+        level = self._model.alpha
         n = len(out)
         return Round.before(
             self._known(out),
@@ -375,7 +374,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     def _known(self, pending: list[Any]) -> Known:
         """Return covariances of pairs of queries and targets, given pending queries."""
-        level = self._default_noise()
+        level = self._model.alpha
         of_pending = pending_functionals(pending, self.domain_, self._prices, level)
         return self._tracked.known(pending, *of_pending)
 
@@ -387,12 +386,13 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         if query.has_parts:
             self._update_block(query, reward, alpha)
             return
-        mean, var = self._observe(query, self._tracked.slot_of(query), reward, alpha)
+        slot, share = self._tracked.slot_of(query), self._prices.share_of(query)
+        self._model.begin(reward, self._relearned)
+        self._tracked.covariances.observing(slot, self._model.noise_of(alpha, share))
+        what = slot if slot >= 0 else self.domain_.block_of(query)
+        mean, var = self._model.observe(what, reward, alpha, share)
         self._pay(query)
-        self._record(query, reward, mean, var, False)
-
-    def _observing(self, slot: int, noise: float) -> None:
-        self._tracked.covariances.observing(slot, noise)
+        self._record(query, reward, *self._model.in_units(mean, var), False)
 
     def _pay(self, query: Arm | PointsQuery) -> None:
         """Note what an answer has cost."""
@@ -409,7 +409,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     def _rule_of_best(self) -> str:
         """Name the rule of recommendation that is best known."""
-        if self._informed and self._pulls and not self.n_context_ and self._is_exact:
+        if self._informed and self._pulls and not self.n_context_ and self._model.is_exact:
             return "posterior" if best_seen(self.domain_, self._gp) is None else "seen"
         return "posterior"
 
@@ -684,18 +684,16 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         self._prices = Prices(queries, given, self.cost, self.alpha, self.relative_noise)
 
     def _reread(self) -> None:
-        super()._reread()
         given = (self.arms, self.queries, self.targets)
         if all(now is then for now, then in zip(given, self._begun_with, strict=True)):
             self._find_prices(self._tracked.sets[0])  # prices of other sets are for the run on them
+        super()._reread()
 
     def _default_prior(self) -> Prior:
         return self._feedback.default_prior()
 
-    def _noise_prior(self) -> tuple[Prior, np.ndarray]:
-        if not self._feedback.n_tasks:
-            return super()._noise_prior()
-        return noise_prior(self._unit(), NOISE_OF_TASKS, NOISE_SPREAD)
+    def _usual_noise(self) -> tuple[float, float]:
+        return (NOISE_OF_TASKS, NOISE_SPREAD) if self._feedback.n_tasks else super()._usual_noise()
 
     def _relearned(self) -> None:
         self._tracked.afresh(self._gp)
@@ -722,8 +720,8 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         if isinstance(query, Arm) and query.has_parts:
             return self._checked_numbers(query, reward, alpha)
         query, target, value, noise = super()._checked(query, reward, alpha)
-        if alpha is None and self._known_noise is not None:
-            noise = self._noises_of([target])[0]
+        if alpha is None and self._model.options.noise is not None:
+            noise = self._prices.noise_of(target, self._model.alpha)
         return query, target, value, noise
 
     def _found(self, query: Any) -> Any:
@@ -787,7 +785,6 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     @property
     def _known_noise(self) -> float | None:
-        # A round asks for it seven times, and a median takes a while.
         return self._prices.typical_noise if differs(self.alpha) else super()._known_noise
 
     @property
@@ -797,13 +794,6 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             return super()._has_noise
         values = np.linalg.eigvalsh(covariances)
         return bool((values[:, 0] > NOISELESS * values[:, -1]).all())
-
-    def _noise_share(self, query: Arm | PointsQuery) -> float:
-        return self._prices.share_of(query)
-
-    def _noises_of(self, queries: list) -> list[float]:
-        level = self._default_noise()
-        return [self._prices.noise_of(query, level) for query in queries]
 
     @property
     def _least_price(self) -> float:
@@ -818,8 +808,8 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         """Check an answer of one number for each row."""
         known = self._resolve(query)
         rewards, noises = checked_numbers(query, reward, alpha)
-        if noises is None and self._known_noise is not None:
-            noises = self._prices.noise_of_block(query, self._default_noise())
+        if noises is None and self._model.options.noise is not None:
+            noises = self._prices.noise_of_block(query, self._model.alpha)
         elif noises is None:
             noises = np.full(len(query.descriptor), np.nan)
         return query, known, rewards, noises
@@ -827,45 +817,20 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
     def _update_block(self, query: Arm, rewards: np.ndarray, alphas: np.ndarray) -> None:
         """Condition on all numbers of an answer in one step."""
         gp = self._gp
-        if not len(self._samples):
-            self._first_units(float(rewards.mean()))
+        self._model.begin(float(rewards.mean()), self._relearned)
         if self.domain_.slot_of(query) < 0:  # in another context than what is tracked
             mean, std = gp.moments(query.descriptor, std=True)
         else:
             slots = self.domain_.slots(query.index)
             mean, std = (each[slots] for each in gp.tracked_moments())
         # Covariances of pairs are computed again.
-        self._observing(-1, 0.0)
-        self._take_numbers(query, rewards, alphas)
+        self._tracked.covariances.observing(-1, 0.0)
+        shares, of_noise = self._prices.shares_of_block(query), None
+        if "relative_noise" in self._prices.covariances:
+            of_noise = self._prices.covariances["relative_noise"][query.index]
+        self._model.observe_numbers(query.descriptor, rewards, alphas, shares, of_noise)
         self._pay(query)
-        self._round += 1
-        self._history.append((self._descriptor(query), rewards, mean, std, False))
-
-    def _take_numbers(self, query: Arm, rewards: np.ndarray, alphas: np.ndarray) -> None:
-        """Observe the numbers of an answer; ``alphas`` (k,) are NaN where noise is learned."""
-        gp, samples, shares = self._gp, self._samples, self._prices.shares_of_block(query)
-        given = alphas if alphas.ndim == 2 else self._prices.covariances.get("relative_noise")
-        if alphas.ndim == 1 and (given is None or not np.isnan(alphas[0])):
-            noises = [
-                self._noise_of(float(a), float(s)) for a, s in zip(alphas, shares, strict=True)
-            ]
-            first = len(gp.observed)
-            gp.observe_all(query.descriptor, rewards, np.array(noises))
-            for i, row in enumerate(query.descriptor):
-                number = first + i if gp.white else gp.number_of(row[np.newaxis])
-                samples.append(number, float(rewards[i]), float(alphas[i]), float(shares[i]))
-            return
-        # Their common noise, in the user's units or in those of the learned variance.
-        assert given is not None
-        level = 1.0
-        if alphas.ndim == 2:
-            alphas = np.diag(alphas)
-        else:
-            given, level = given[query.index], self._noise_of(np.nan)
-        numbers = gp.observe_together(query.descriptor, rewards, level * given)
-        samples.shared.append(SharedNoise.of(given, len(samples)))
-        for number, reward, alpha, share in zip(numbers, rewards, alphas, shares, strict=True):
-            samples.append(int(number), float(reward), float(alpha), float(share))
+        self._record(query, rewards, mean, std, False)
 
     # -- how far it is from the best ----------------------------------------------------------
 
@@ -878,7 +843,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         if isinstance(best, Arm):
             rows = self.targets_.block_of(best)
         gp = self._gp.copy()
-        return Rivals(gp, self.targets_.rivals(), rows, self._possible_models(gp))
+        return Rivals(gp, self.targets_.rivals(), rows, self._model.possible(gp))
 
     # -- history ------------------------------------------------------------------------------
 

@@ -181,8 +181,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
             expand = slot >= 0 and known and self.domain_.splittable(node)
         if expand:
             self.domain_.split(node)
-        self._round += 1
-        self._history.append((query.box, reward, *before, expand))
+        self._record(query, reward, *before, expand)
 
     def _best(self) -> Cell:
         nodes = self.domain_.deepest_expanded
@@ -295,9 +294,6 @@ class StoOOOptimizer(FreeChoice[Cell]):
         super()._restore(snapshot)
         self.domain_._restore(snapshot["partition"], self._round)
         self._outside = rows_of(snapshot["outside"])
-
-    def _default_noise(self) -> float:
-        return 0.0  # the width is a worst case over bounded rewards: it knows no variance
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         """Keep point evaluations for ``predict``; a search without a model learns no more."""

@@ -246,7 +246,8 @@ class TreeSearch(PartitionSearch):
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         n_pending = len(self._pending)
-        leaves = self._leaves(self._expected(), self._round + 1 + n_pending, n_pending)
+        expected = self._model.expected(map(self.domain_.block_of, self._pending))
+        leaves = self._leaves(expected, self._round + 1 + n_pending, n_pending)
         values = self._checked_values(self.acquisition(leaves), len(leaves))
         nodes = self._tree.leaves
         free = np.ones(len(nodes), dtype=bool) if excluded is None else excluded[nodes] == 0
@@ -274,7 +275,8 @@ class TreeSearch(PartitionSearch):
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         node = self.domain_.node_of(query)
         slot = self._tree.node(node)[2] if node >= 0 else -1
-        mean, var = self._observe(query, slot, reward, alpha)
+        what = slot if slot >= 0 else self.domain_.block_of(query)
+        mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
         if node >= 0:
             self._tree.record(node, reward)
         leaves = self._leaves(self._gp, self._round + 1, asked=node)
@@ -289,4 +291,4 @@ class TreeSearch(PartitionSearch):
         nodes = [each for each in nodes if self.domain_.splittable(each)][:SPLITS_PER_ROUND]
         if nodes:
             self._expand_all(nodes)
-        self._record(query, reward, mean, var, node in nodes)
+        self._record(query, reward, *self._model.in_units(mean, var), node in nodes)

@@ -18,6 +18,7 @@ from math import inf, pi, sqrt
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 from scipy.special import chdtrc, ndtri, stdtrit
+from sklearn.gaussian_process.kernels import Kernel
 
 from skgpb.surrogate.blas import one_thread_if_small
 from skgpb.surrogate.gaussian_process import GaussianProcess
@@ -174,3 +175,62 @@ class Criticism:
             return cls(residuals, first, most)
         fit = bool(chdtrc(more, square) > 0.5 * risk)
         return cls(residuals, first, most, square / more, fit)
+
+
+def about_contradiction(
+    found: Criticism,
+    worst: str,
+    kernel: Kernel,
+    noise: float,
+    *,
+    knows_noise: bool,
+    learns_kernel: bool,
+) -> str:
+    """Describe how the answers contradict the model, and what can be done.
+
+    Parameters
+    ----------
+    found : Criticism
+        The comparison, which contradicts the model.
+    worst : str
+        Name of the query with the largest residual.
+    kernel : Kernel
+        Kernel of the model.
+    noise : float
+        Noise variance of an answer.
+    knows_noise, learns_kernel : bool
+        Whether the noise is given, and whether the hyperparameters are learned.
+    """
+    known = f"a noise variance of {noise:.3g}"
+    if not found.repeats_fit:
+        said = (
+            f"the variance of answers to the same query is {found.repeats:.3g} times as large "
+            f"as expected under {known}"
+        )
+        if knows_noise:
+            return f"the answers contradict the model: {said}; alpha=None learns it"
+    else:
+        wild = found.wild
+        some = "one answer differs" if len(wild) == 1 else f"{len(wild)} answers differ"
+        said = (
+            f"{some} from the prediction that all others give, {worst} "
+            f"by {found.size_of(int(wild[0])):.3g} standard deviations, under kernel "
+            f"{kernel} and {known}"
+        )
+    return f"the answers contradict the model: {said}; " + (
+        "kernel and noise were learned, so f may have jumps, the noise may differ between "
+        "queries, or these answers may be wrong"
+        if learns_kernel
+        else "predictions may have larger errors than their standard deviations say; "
+        "kernel=None learns the kernel"
+    )
+
+
+def about_wild(n: int, worst: str, variance: float) -> str:
+    """Say that n answers count little; the name and the noise variance of the worst."""
+    some = "one answer is" if n == 1 else f"{n} answers are"
+    return (
+        f"{some} far from what all others let expect, {worst} by "
+        f"{sqrt(variance):.3g}; unless an answer to the same query confirms it, it counts little: "
+        f"its noise variance is taken to be {variance:.3g}"
+    )

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
-import skgpb.optimizers._gaussian
 import skgpb.surrogate.likelihood
+import skgpb.surrogate.model
 from skgpb.exceptions import EvaluationWarning, LearningWarning, ReplayWarning
 from skgpb.guarantee import Guarantee
 from skgpb.optimizers import (
@@ -74,7 +74,7 @@ def test_the_first_units(kind, reward):
         scales |= "normalize_y" in settings
         assert process.offset == (reward if scales else 0.0)
         assert process.scale == pytest.approx(scale, rel=1e-12)
-        assert optimizer._noise == pytest.approx(noise, rel=1e-6)
+        assert optimizer._model.noise == pytest.approx(noise, rel=1e-6)
         row = optimizer.history_[0]
         assert row["mean"] == (reward if scales else 0.0)
         variance = 2.0 if "kernel" in settings else 1.0
@@ -169,10 +169,10 @@ def test_searches_start_from_what_is_in_use_and_from_the_prior(restarts, monkeyp
 
     monkeypatch.setattr(skgpb.surrogate.likelihood, "most_probable", spy)
     # Whether answers are exact is looked for by searches of its own.
-    monkeypatch.setattr(skgpb.optimizers._gaussian, "exact_model", lambda *arguments: None)
+    monkeypatch.setattr(skgpb.surrogate.model, "exact_model", lambda *arguments: None)
     optimizer = GPUCBOptimizer(bounds=[(0, 2)], n_restarts_optimizer=restarts, random_state=0)
     play(optimizer, 7)
-    in_use = [*optimizer.surrogate_.kernel_.theta, log(optimizer._noise)]
+    in_use = [*optimizer.surrogate_.kernel_.theta, log(optimizer._model.noise)]
     play(optimizer, 1)
     (objective, starts, bounds, warn) = seen[-1]
     prior = default_prior(np.array([[0.0, 2.0]]))
@@ -184,7 +184,7 @@ def test_searches_start_from_what_is_in_use_and_from_the_prior(restarts, monkeyp
         assert (start[:2] >= bounds[:2, 0]).all() and (start[:2] <= bounds[:2, 1]).all()
         assert start[2] == starts[0][2]
     # The result is the best that any of them leads to.
-    found = [*optimizer.surrogate_.kernel_.theta, log(optimizer._noise)]
+    found = [*optimizer.surrogate_.kernel_.theta, log(optimizer._model.noise)]
     alone = [most_probable(objective, [start], bounds, warn=warn) for start in starts]
     assert objective(np.array(found))[0] == pytest.approx(max(objective(x)[0] for x in alone))
 
@@ -198,7 +198,7 @@ def test_the_second_start_finds_what_the_first_cannot(settings):
     values = 5.0 + 3.0 * np.sin(6.0 * ARMS[:, 0])
     for arm in range(0, 21, 2):
         optimizer.tell(ARMS[arm], values[arm])
-    optimizer._noise = NOISE_LIMITS[1]
+    optimizer._model.noise = NOISE_LIMITS[1]
     kernel = optimizer.surrogate_.process_.kernel
     kernel.theta = kernel.bounds[:, 0]
     optimizer.surrogate_.process_.evaluate_afresh()

@@ -90,7 +90,7 @@ def test_a_kernel_is_learned_and_the_best_is_found(cls):
     result = optimizer.run(answer, budget=15)
     kernel = optimizer.surrogate_.kernel_
     assert isinstance(kernel, WeightedSum)
-    assert not np.allclose(kernel.theta, optimizer._first_theta)
+    assert not np.allclose(kernel.theta, optimizer._model.first_theta)
     # Counties are known now; of wards only what counties say.
     values = COUNTY_WEIGHTS @ f(TOWNS)
     found = optimizer.predict_query([optimizer.domain_.arm(i) for i in range(5)])

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import skgpb.optimizers._gaussian
 import skgpb.surrogate.likelihood
+import skgpb.surrogate.model
 from skgpb import (
     CMESOptimizer,
     ContextualGPTreeOptimizer,
@@ -158,7 +159,7 @@ def test_of_many_answers_a_share_says_which_starts_are_searched_from(monkeypatch
     monkeypatch.setattr(Likelihood, "__call__", spy)
     searches = {}
     for share in (200, 420):
-        monkeypatch.setattr(skgpb.optimizers._gaussian, "SHARE", share)
+        monkeypatch.setattr(skgpb.surrogate.model, "SHARE", share)
         sizes.clear()
         optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, random_state=0)
         optimizer.fit(points, values)
@@ -187,7 +188,7 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
 
     def spy(self):
         learn(self)
-        seen.append(self._learned_at)
+        seen.append(self._schedule.learned_at)
 
     def count(*arguments):
         searches.append(1)
@@ -196,7 +197,7 @@ def test_learning_keeps_to_its_schedule(relearn, expected, monkeypatch):
     monkeypatch.setattr(skgpb.optimizers._gaussian.GaussianProcessOptimizer, "_learn", spy)
     monkeypatch.setattr(skgpb.surrogate.likelihood, "most_probable", count)
     # Whether answers are exact is looked for by searches of its own.
-    monkeypatch.setattr(skgpb.optimizers._gaussian, "exact_model", lambda *arguments: None)
+    monkeypatch.setattr(skgpb.surrogate.model, "exact_model", lambda *arguments: None)
     optimizer = EIOptimizer(bounds=[(0, 1), (0, 1)], n_candidates=30, relearn=relearn)
     play(optimizer, 20)
     assert seen == expected
@@ -413,7 +414,7 @@ def test_every_optimizer_learns_by_the_one_schedule(cls, relearn, monkeypatch):
         optimizer.tell(optimizer.ask(), np.sin(n))
         if learned and learned[-1] == n:
             # An optimizer that was replaced by a mere note would have remembered when it learned.
-            optimizer._schedule(n)
+            optimizer._schedule.learned(n)
             told.append(n)
     assert told[-1] == last_learning(relearn, 12) and told[1:] == learned
 
@@ -426,7 +427,7 @@ def test_a_schedule_that_is_set_in_a_run_holds_at_once(cls):
     def n_learned_of(relearn):
         optimizer.set_params(relearn=relearn)
         optimizer.tell(optimizer.ask(), 0.1 * len(optimizer.history_))
-        return optimizer._learned_at
+        return optimizer._schedule.learned_at
 
     schedules = [None, 1, 1, None, "growing", 5]
     assert [n_learned_of(each) for each in schedules] == [0, 2, 3, 3, 5, 5]

@@ -13,8 +13,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from skgpb.exceptions import NumericalWarning
 from skgpb.kernels import CellAverage, ConditionalMean, LowRank, WindowMean
 from skgpb.kernels.evaluator import Functionals, numbered
-from skgpb.optimizers._gaussian import Samples
 from skgpb.surrogate import GaussianProcess
+from skgpb.surrogate.model import Samples
 
 KERNEL = 1.5 * RBF([0.4, 0.7])
 RNG = np.random.default_rng(0)

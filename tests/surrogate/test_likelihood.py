@@ -14,7 +14,6 @@ from skgpb import (
 )
 from skgpb.kernels import CellAverage, boxes_from_points
 from skgpb.kernels.evaluator import Functionals
-from skgpb.optimizers._gaussian import Samples
 from skgpb.surrogate import OnlineGaussianProcessRegressor
 from skgpb.surrogate.gram import covariance_of, covariance_of_functionals
 from skgpb.surrogate.likelihood import (
@@ -32,6 +31,7 @@ from skgpb.surrogate.likelihood import (
     noise_prior,
     promising,
 )
+from skgpb.surrogate.model import Samples
 
 SQUARE = np.array([[0.0, 1.0], [0.0, 2.0]])
 RNG = np.random.default_rng(5)

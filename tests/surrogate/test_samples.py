@@ -8,12 +8,12 @@ from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from skgpb.optimizers._gaussian import Samples
 from skgpb.surrogate.draws import PosteriorDraws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.surrogate.gram import covariance_of
 from skgpb.surrogate.length_scales import consistent
 from skgpb.surrogate.likelihood import Likelihood, Prior
+from skgpb.surrogate.model import Samples
 from skgpb.surrogate.samples import SharedNoise
 from skgpb.surrogate.widths import norm_beta
 

@@ -1,0 +1,784 @@
+r"""The model of f: its posterior, the answers behind it, and how it is learned from them.
+
+Everything is in the user's units, but the posterior itself, and the kernel with it, works with
+(reward - offset) / scale. In which units that is, what noise answers have that do not say theirs,
+which of them are wild, and when all of it is learned again is known here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy, deepcopy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import inf, isnan, log, nan, sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from skgpb.surrogate.criticism import (
+    FEWEST,
+    FEWEST_LEARNED,
+    Criticism,
+    about_contradiction,
+    about_wild,
+    risk_of_check,
+)
+from skgpb.surrogate.exactness import (
+    EXACT,
+    REPEATS,
+    SMOOTHNESS,
+    exact_model,
+    is_of_matern,
+    of_smoothness,
+    repeats_agree,
+)
+from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.gram import covariance_of_functionals
+from skgpb.surrogate.learning import Learning
+from skgpb.surrogate.likelihood import (
+    FIRST_LEARNING,
+    NOISE,
+    NOISE_SPREAD,
+    SHARE,
+    Likelihood,
+    Prior,
+    check_restarts,
+    noise_prior,
+)
+from skgpb.surrogate.models import Models
+from skgpb.surrogate.samples import ScaledSamples, SharedNoise
+from skgpb.surrogate.schedule import Schedule
+from skgpb.surrogate.units import LARGEST_UNIT, SMALLEST_UNIT, units_of, usable, warn_of_digits
+from skgpb.surrogate.wild import LEAST, LEAST_SPREAD, MOST_AT_ONCE, wild_answers
+
+# Fields of each answer.
+SAMPLE = ("functional", "reward", "alpha", "share")
+# Smoothness of a kernel of ours where answers have noise.
+SMOOTHEST = SMOOTHNESS[-1]
+
+
+class Samples:
+    """Answers to functionals, numbered as a process numbers the distinct ones.
+
+    Attributes
+    ----------
+    functional : list of int
+        Number of the functional that was observed.
+    reward : list of float
+        The answers, in the user's units.
+    alpha : list of float
+        Their noise variances; NaN where it is to be learned.
+    share : list of float
+        Multiples of the unknown noise variance, where it is to be learned.
+    shared : list of SharedNoise
+        Covariances of noise between answers, in the units of ``alpha``, or of ``share`` where it is
+        to be learned.
+    factors : dict
+        Numbers of the wild answers, and what their noise variances are multiplied by.
+    """
+
+    def __init__(self) -> None:
+        self.functional: list[int] = []
+        self.reward: list[float] = []
+        self.alpha: list[float] = []
+        self.share: list[float] = []
+        self.shared: list[SharedNoise] = []
+        self.factors: dict[int, float] = {}
+
+    @classmethod
+    def of(cls, snapshot: dict[str, Any], n_functionals: int, factors: dict[int, float]) -> Samples:
+        """Return the samples of a snapshot, of functionals that are as many."""
+        out, shared = cls(), snapshot["shared"]
+        columns = [np.asarray(snapshot[name]).tolist() for name in SAMPLE]
+        out.functional, out.reward, out.alpha, out.share = columns
+        out.shared = [SharedNoise(np.array(i), np.array(C)) for i, C in shared]
+        out.factors = factors
+        known = set(out.functional) == {*range(n_functionals)}
+        if not (
+            known and {*map(len, columns)} == {len(out)} and factors.keys() <= {*range(len(out))}
+        ):
+            raise ValueError(f"samples are not of {n_functionals} functionals")
+        return out
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return all of them as arrays."""
+        out: dict[str, Any] = {name: np.array(getattr(self, name)) for name in SAMPLE}
+        return out | {"shared": [(each.numbers, each.covariance) for each in self.shared]}
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    def append(self, functional: int, reward: float, alpha: float, share: float = 1.0) -> None:
+        """Add one answer."""
+        self.functional.append(functional)
+        self.reward.append(reward)
+        self.alpha.append(alpha)
+        self.share.append(share)
+
+    def scaled(self, center: float, scale: float) -> ScaledSamples:
+        """Return the samples in units in which learning takes place."""
+        reward, alpha = np.array(self.reward), np.array(self.alpha)
+        functional, share = np.array(self.functional, dtype=np.intp), np.array(self.share)
+        for s, factor in self.factors.items():
+            share[s] *= factor
+        shared = [
+            each if np.isnan(alpha[each.numbers[0]]) else each.times(scale**-2)
+            for each in self.shared
+        ]
+        return ScaledSamples(functional, (reward - center) / scale, alpha / scale**2, share, shared)
+
+    def with_factors(self, factors: Mapping[int, float]) -> Samples:
+        """Return the same answers, with other factors."""
+        if factors == self.factors:
+            return self
+        same = deepcopy(self)
+        same.factors = dict(factors)
+        return same
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How a model is learned; all of it may change during a run.
+
+    Attributes
+    ----------
+    noise : float or None
+        Noise variance of answers that do not say theirs, in the user's units; None if it is to be
+        learned.
+    optimizer : "fmin_l_bfgs_b", callable or None
+        Optimizer of the hyperparameters of the kernel. None keeps them, unless there is a prior.
+    n_restarts : int
+        Further starts of its searches.
+    relearn : "growing", "doubling", int or None
+        When to learn, see :func:`~skgpb.surrogate.likelihood.next_learning`.
+    normalize_y : bool
+        Whether the units of the process follow the answers, as they do with a prior.
+    """
+
+    noise: float | None = None
+    optimizer: str | Callable | None = None
+    n_restarts: int = 0
+    relearn: str | int | None = "doubling"
+    normalize_y: bool = False
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Values that were learned from all answers.
+
+    Attributes
+    ----------
+    center, scale : float
+        Units of the process.
+    theta : ndarray of shape (n_theta,)
+        Hyperparameters of the kernel.
+    noise : float
+        Noise variance of answers that do not say theirs, in units of the process.
+    smoothness : float or None
+        That of the Matérn kernel, where it was chosen.
+    wild : dict
+        Numbers of the wild answers, and what their noise variances are multiplied by.
+    """
+
+    center: float
+    scale: float
+    theta: np.ndarray
+    noise: float
+    smoothness: float | None = None
+    wild: Mapping[int, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Learned:
+        """Return what a saved run has learned, if that can be."""
+        out = cls(**{**values, "wild": dict(values.get("wild", ()))})
+        numbers = np.array([out.center, out.scale, out.noise, *out.theta, *out.wild.values()])
+        if "smoothness" in values and out.smoothness not in SMOOTHNESS:
+            raise ValueError(f"the smoothness must be one of {SMOOTHNESS}: {values}")
+        finite = numbers.dtype.kind in "fi" and np.isfinite(numbers).all()
+        if not (finite and out.scale > 0 <= out.noise):
+            raise ValueError(f"these units and hyperparameters cannot be learned: {values}")
+        return out
+
+    def values(self) -> dict[str, Any]:
+        """Return the values as a log has them, without those that were not learned."""
+        out = {name: getattr(self, name) for name in ("center", "scale", "theta", "noise")}
+        if self.smoothness is not None:
+            out["smoothness"] = self.smoothness
+        if self.wild:
+            out["wild"] = list(self.wild.items())
+        return out
+
+
+class Model:
+    """A Gaussian process of f with all answers, and what is learned from them.
+
+    Observing changes a model. Learning returns another one, so that nothing is lost if it fails.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Covariance of functionals over descriptor rows. It is not cloned.
+    n_columns : int
+        Number of columns of a row.
+    options : ModelOptions
+        How it is learned.
+    prior : Prior, default=None
+        On the logarithms of the hyperparameters, for answers of variance one. None if the kernel
+        is the user's.
+    usual_noise : tuple of float, default=(0.05, 1.5)
+        Median of the noise variance before it is learned, as a share of the variance of the
+        answers, and the standard deviation of its logarithm.
+    origin : ndarray of shape (n_columns,) or None, default=None
+        As :class:`~skgpb.surrogate.GaussianProcess` takes it.
+    seed : int, default=None
+        Seeds the restarts.
+
+    Attributes
+    ----------
+    process : GaussianProcess
+        The posterior.
+    samples : Samples
+        The answers.
+    noise : float
+        Noise variance of answers that do not say theirs, in units of the process.
+    schedule : Schedule
+        When the model is to be learned and compared with its answers.
+    n_answers : int
+        Number of answers, each of one or several numbers.
+    first_theta : ndarray of shape (n_theta,)
+        Hyperparameters at the start.
+    found : Learned or None
+        What was learned at last.
+    n_learned : int
+        How often something was learned.
+    contradicted : str
+        How the answers contradict the model, as far as is known; empty where they do not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> model = Model(RBF(0.3), 1, ModelOptions(noise=0.01, optimizer="fmin_l_bfgs_b"))
+    >>> for x in np.linspace(0, 1, 8):
+    ...     _ = model.observe(np.array([[x]]), float(np.sin(9 * x)))
+    ...     if model.is_due:
+    ...         model = model.learned()
+    >>> model.n_learned, model.process.kernel.length_scale < 0.3
+    (2, True)
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        n_columns: int,
+        options: ModelOptions = ModelOptions(),  # it is frozen
+        *,
+        prior: Prior | None = None,
+        usual_noise: tuple[float, float] = (NOISE, NOISE_SPREAD),
+        origin: np.ndarray | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.options, self.prior = options, prior
+        self.usual_noise, self.seed = usual_noise, seed
+        self.process: GaussianProcess = GaussianProcess(kernel, n_columns, origin)
+        self.samples: Samples = Samples()
+        self.noise: float = NOISE if options.noise is None else options.noise
+        self.n_answers, self.n_learned = 0, 0
+        self.first_theta: np.ndarray = kernel.theta
+        self.found: Learned | None = None
+        self.contradicted: str = ""
+        self._begun = False
+        check_due = FEWEST_LEARNED if self.learns else FEWEST
+        self.schedule: Schedule = Schedule.of(*self._times(), check_due)
+        if prior is not None or options.optimizer is not None:
+            check_restarts(kernel, options.n_restarts)
+
+    # -- options ------------------------------------------------------------------------------
+
+    @property
+    def standardizes(self) -> bool:
+        """True if the process is in units of the standard deviation of the answers."""
+        return self.options.normalize_y or self.prior is not None
+
+    @property
+    def learns(self) -> bool:
+        """True if units, hyperparameters or the noise are learned."""
+        options = self.options
+        return self.standardizes or options.optimizer is not None or options.noise is None
+
+    @property
+    def _is_free(self) -> bool:
+        """True if hyperparameters are learned, if there are any."""
+        return self.prior is not None or self.options.optimizer is not None
+
+    def with_options(self, options: ModelOptions) -> Model:
+        """Return the same model, learned with other options from now on."""
+        out = copy(self)
+        out.options = options
+        out.schedule = self.schedule.following(*out._times())
+        return out
+
+    def _times(self) -> tuple[str | int | None, int]:
+        """When to learn; units are learned from the first answer on."""
+        first = 1 if self.standardizes else FIRST_LEARNING
+        return (self.options.relearn if self.learns else None), first
+
+    # -- noise and units ----------------------------------------------------------------------
+
+    @property
+    def told_noise(self) -> float:
+        """Noise variance of an answer that does not say its own; NaN if it is learned."""
+        return nan if self.options.noise is None else self.options.noise
+
+    @property
+    def alpha(self) -> float:
+        """Noise variance of an answer in use: the one that is given, or what was learned."""
+        known = self.options.noise
+        return self.noise * self.process.scale**2 if known is None else known
+
+    def noise_of(self, alpha: float, share: float = 1.0) -> float:
+        """Noise variance of an answer, in the user's units; ``alpha`` is NaN if it is learned."""
+        return self.noise * share * self.process.scale**2 if isnan(alpha) else alpha
+
+    def in_units(self, mean: float, var: float) -> tuple[float, float]:
+        """Mean and standard deviation in the user's units, from moments in those of the process."""
+        scale = self.process.scale
+        return mean * scale + self.process.offset, sqrt(var) * scale
+
+    def begin(self, reward: float, renew: Callable[[], None] | None = None) -> None:
+        """Set the first units, unless they are set: a reward is the best guess of the centre.
+
+        ``renew`` is called where units are set, before anything is observed in them.
+        """
+        if self._begun:
+            return
+        self._begun, known = True, self.options.noise
+        if self.standardizes:
+            if known is None:
+                # Any unit will do, until there is a standard deviation.
+                scale = abs(reward)
+            else:
+                # The noise bounds the standard deviation from below; with a default kernel, its
+                # typical fraction of the variance gives a better guess.
+                scale = sqrt(known if self.prior is None else known / NOISE)
+            self.process.set_units(reward, usable(scale))
+            if renew is not None:
+                renew()
+            return
+        unit = self._unit()
+        warn_of_digits(sqrt(unit), abs(reward))
+        if known is None:
+            self.noise = NOISE * unit
+
+    def _unit(self) -> float:
+        """Variance of answers that is typical under the prior, in units of the process."""
+        if self.standardizes:
+            return 1.0
+        variance = float(self.process.variance(self.process.tracked).mean())
+        return variance if SMALLEST_UNIT**2 < variance < LARGEST_UNIT**2 else 1.0
+
+    @property
+    def unit_of_means(self) -> float:
+        """Scale of the rounding errors of posterior means in units of the process, at most 1."""
+        gp = self.process
+        if self.standardizes or not len(gp.observed):
+            return 1.0
+        return min(1.0, sqrt(float(gp.variance(gp.observed.one(0))[0])))
+
+    def _spread_of(self, rewards: np.ndarray) -> tuple[float, float]:
+        """Centre and scale of the rewards."""
+        known = self.options.noise
+        # One distinct query does not determine a scale, but the noise is a lower bound of it.
+        return units_of(rewards, None if known is None else sqrt(known))
+
+    # -- observing ----------------------------------------------------------------------------
+
+    def observe(
+        self,
+        what: int | np.ndarray,
+        reward: float,
+        alpha: float | None = None,
+        share: float = 1.0,
+        renew: Callable[[], None] | None = None,
+    ) -> tuple[float, float]:
+        """Condition on a reward; its mean and variance before it, in units of the process.
+
+        Parameters
+        ----------
+        what : int or ndarray of shape (n_rows, n_columns)
+            Number under which the process tracks what was observed, or its descriptor rows.
+        reward : float
+            The answer.
+        alpha : float, default=None
+            Its noise variance; NaN if that is to be learned, None as the options say.
+        share : float, default=1.0
+            Multiple of the learned noise variance that it has.
+        renew : callable, default=None
+            As for :meth:`begin`.
+        """
+        gp = self.process
+        if not self._begun:
+            self.begin(reward, renew)
+        alpha = self.told_noise if alpha is None else alpha
+        noise = self.noise_of(alpha, share)
+        if isinstance(what, np.ndarray):
+            mean, std = (float(x[0]) for x in gp.moments([what], std=True))
+            before = (mean - gp.offset) / gp.scale, (std / gp.scale) ** 2
+            number = gp.observe(what, reward, noise)
+        else:
+            before = gp.posterior.tracked_at(what)
+            number = gp.observe_tracked(what, reward, noise)
+        self.samples.append(number, reward, alpha, share)
+        self.n_answers += 1
+        error = (reward - gp.offset) / gp.scale - before[0]
+        if (
+            error * error > LEAST * LEAST * (before[1] + noise / gp.scale**2)
+            and isnan(alpha)
+            and len(gp.observed) >= FEWEST_LEARNED
+            and self.schedule.learning_due < inf
+            and abs(error) > LEAST_SPREAD * np.std(gp.posterior.targets()[:-1])
+        ):
+            # Whether it is wild is known once the model was learned without it.
+            self.schedule.learn_soon()
+        return before
+
+    def observe_numbers(
+        self,
+        rows: np.ndarray,
+        rewards: np.ndarray,
+        alphas: np.ndarray,
+        shares: np.ndarray,
+        of_noise: np.ndarray | None = None,
+    ) -> None:
+        """Condition on an answer of several numbers, in one step.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (k, n_columns)
+            Descriptors, one row for each number.
+        rewards : ndarray of shape (k,)
+            The numbers.
+        alphas : ndarray of shape (k,) or (k, k)
+            Their noise variances, all NaN if they are to be learned; or the covariance of the
+            noise that they have in common.
+        shares : ndarray of shape (k,)
+            Multiples of the learned noise variance that they have.
+        of_noise : ndarray of shape (k, k), default=None
+            Covariance of noise that is to be learned, in units of its variance.
+        """
+        gp, samples = self.process, self.samples
+        self.begin(float(rewards.mean()))
+        self.n_answers += 1
+        covariance, level = of_noise, 1.0
+        if alphas.ndim == 2:
+            covariance, alphas = alphas, np.diag(alphas)
+        elif of_noise is not None and isnan(alphas[0]):
+            level = self.noise_of(nan)
+        else:
+            covariance = None
+        if covariance is None:
+            noises = [
+                self.noise_of(float(a), float(s)) for a, s in zip(alphas, shares, strict=True)
+            ]
+            first = len(gp.observed)
+            gp.observe_all(rows, rewards, np.array(noises))
+            numbers = [
+                first + i if gp.white else gp.number_of(row[np.newaxis])
+                for i, row in enumerate(rows)
+            ]
+        else:
+            numbers = gp.observe_together(rows, rewards, level * covariance).tolist()
+            samples.shared.append(SharedNoise.of(covariance, len(samples)))
+        for number, reward, alpha, share in zip(numbers, rewards, alphas, shares, strict=True):
+            samples.append(number, float(reward), float(alpha), float(share))
+
+    def condition(self, rows: np.ndarray, rewards: np.ndarray) -> None:
+        """Observe what is known at the start, one functional for each row, in units of its own."""
+        self._begun = True
+        if self.standardizes and len(rewards):
+            self.process.set_units(*self._spread_of(rewards))
+        elif self.options.noise is None:
+            self.noise = NOISE * self._unit()
+        alpha = self.told_noise
+        for i, reward in enumerate(rewards.tolist()):
+            number = self.process.observe(rows[i : i + 1], reward, self.noise_of(alpha))
+            self.samples.append(number, reward, alpha)
+        self.n_answers += len(rewards)
+
+    # -- learning -----------------------------------------------------------------------------
+
+    @property
+    def is_due(self) -> bool:
+        """True if the model is to be learned now."""
+        return self.n_answers >= self.schedule.learning_due
+
+    def learned(self, values: Learned | None = None) -> Model:
+        """Return the model with units, hyperparameters and noise learned from all answers.
+
+        Parameters
+        ----------
+        values : Learned, default=None
+            What was learned from these answers before; None to learn it.
+        """
+        out = copy(self)
+        out.schedule = copy(self.schedule)
+        out.schedule.learned(self.n_answers)
+        found = out._robustly() if values is None else values
+        out.samples = self.samples.with_factors(found.wild)
+        out.process, out.noise = out._process_of(found, out.samples), found.noise
+        out.found, out.n_learned = found, self.n_learned + 1
+        if out.samples.factors.keys() - self.samples.factors.keys():
+            # The answer that is told next may be to the same query, and decide.
+            out.schedule.learn_soon()
+            out.schedule.check_due = self.n_answers
+        return out
+
+    def _robustly(self) -> Learned:
+        """Learn, and again without answers that are wild under what was learned."""
+        samples, cleared = self.samples, set[int]()
+        if samples.factors:
+            # Answers that turn out to be exact are all believed.
+            all_believed = self._most_probable(samples.with_factors({}))
+            if not self._judges(all_believed):
+                return all_believed
+        for _ in range(MOST_AT_ONCE):
+            factors = samples.factors
+            found = replace(self._most_probable(samples), wild=factors)
+            if not self._judges(found):
+                break
+            usual = samples.with_factors({}).scaled(found.center, found.scale)
+            process = self._process_of(found, samples)
+            wild = wild_answers(process, usual, found.noise, factors, cleared)
+            if wild.keys() == factors.keys():
+                return replace(found, wild=wild)
+            cleared |= factors.keys() - wild.keys()
+            samples = samples.with_factors(wild)
+        return found
+
+    def _judges(self, found: Learned) -> bool:
+        """Return whether answers may be wild: noise was learned, and there is some."""
+        return (
+            self.schedule.learned_at >= FIRST_LEARNING
+            and any(map(isnan, self.samples.alpha))
+            and found.noise > EXACT * self._unit()
+        )
+
+    def _process_of(self, found: Learned, samples: Samples) -> GaussianProcess:
+        """Return the process of all answers with what was learned."""
+        center, scale = found.center, found.scale
+        merged = samples.scaled(center, scale).merged(found.noise)
+        kernel = self.process.kernel
+        if found.smoothness is not None:
+            kernel = of_smoothness(kernel, found.smoothness)
+        return self.process.relearned(found.theta, merged, center, scale, kernel)
+
+    def _most_probable(self, samples: Samples) -> Learned:
+        """Units of the rewards and hyperparameters, learned from all that was observed."""
+        gp, prior = self.process, self.prior
+        ours = prior is not None and is_of_matern(gp.kernel)
+        kernel = of_smoothness(gp.kernel, SMOOTHEST) if ours else gp.kernel
+        center, scale = gp.offset, gp.scale
+        if self.standardizes:
+            # Each distinct query counts once: those near the maximum are asked again and again.
+            targets = gp.posterior.targets() * scale + center
+            if samples.factors:
+                wild = [samples.functional[s] for s in samples.factors]
+                targets = np.delete(targets, wild)
+            center, scale = self._spread_of(targets)
+        theta, scaled = kernel.theta, samples.scaled(center, scale)
+        found = Learned(center, scale, theta, self.noise)
+        learning = Learning(
+            kernel,
+            self._is_free and kernel.n_dims > 0,
+            self.options.optimizer,
+            self.options.n_restarts,
+            self.seed,
+            prior,
+            self._noise_prior() if scaled.unknown.any() else None,
+        )
+        if self.schedule.learned_at < FIRST_LEARNING or not learning.learns:
+            return found
+        starts = [(theta, 0.0 if learning.noise_prior is None else log(self.noise))]
+        if prior is not None:
+            starts.append((prior.center, learning.usual_noise))
+        elif learning.learns_kernel and not np.array_equal(theta, self.first_theta):
+            # The likelihood of the next search may be flat where a search with few answers ended.
+            starts.append((self.first_theta, learning.usual_noise))
+        best, noise = learning.most_probable(gp.observed, scaled, starts, origin=gp.origin)
+        found = replace(found, theta=best, noise=self.noise if noise is None else noise)
+        if prior is None or not (ours and scaled.unknown.all()):
+            return found
+        assert learning.noise_prior is not None
+        some, few, n = gp.observed, scaled, len(gp.observed)
+        if n > SHARE:
+            chosen = np.arange(SHARE) * n // SHARE
+            some, few = gp.observed.chosen(chosen), scaled.about(chosen)
+
+        def density(kernel: Kernel, samples: ScaledSamples, noise: Prior | None) -> Likelihood:
+            covariance = covariance_of_functionals(kernel, some, True, gp.origin)
+            return Likelihood(covariance, samples, prior, noise)
+
+        optimizer = self.options.optimizer
+        exact = exact_model(density, kernel, few, prior, *learning.noise_prior, optimizer)
+        if exact is None:
+            return replace(found, smoothness=SMOOTHEST)
+        return replace(found, **vars(exact))
+
+    def _noise_prior(self) -> tuple[Prior, np.ndarray]:
+        """Prior on the logarithm of the noise variance, and its limits."""
+        return noise_prior(self._unit(), *self.usual_noise)
+
+    # -- what is known ------------------------------------------------------------------------
+
+    def expected(
+        self, blocks: Iterable[np.ndarray], noises: list[float] | None = None
+    ) -> GaussianProcess:
+        """The process, or a copy that has seen what pending queries should answer.
+
+        Parameters
+        ----------
+        blocks : iterable of ndarray of shape (n_rows, n_columns)
+            Descriptor rows of the pending queries.
+        noises : list of float, default=None
+            Noise variances of the answers; None for the usual one.
+        """
+        blocks = list(blocks)
+        if not blocks:
+            return self.process
+        return self.process.imagine(blocks, noises or [self.alpha] * len(blocks))
+
+    @property
+    def is_exact(self) -> bool:
+        """True if answers have no noise worth speaking of, as was said or as they say."""
+        posterior = self.process.posterior
+        targets, counts = posterior.targets(), posterior.counts()
+        if not len(targets):
+            return False
+        more = int(counts.sum()) - len(counts)
+        samples = self.samples.scaled(0.0, 1.0)
+        if more and samples.unknown.all() and repeats_agree(samples):
+            return True
+        least = EXACT * (1.0 if self.standardizes else float(np.var(targets)))
+        if (posterior.noises() * counts > least).any():
+            return False
+        return posterior.repeat_terms()[0] <= REPEATS * more
+
+    def doubted(self) -> list[int]:
+        """Return the only answers to their queries that are wild and higher than expected.
+
+        They are numbers of samples. One that is lower hides nothing once it counts little; one that
+        is higher may be the top of a narrow peak.
+        """
+        gp, samples = self.process, self.samples
+        return [
+            s
+            for s in samples.factors
+            if samples.functional.count(samples.functional[s]) == 1
+            and samples.reward[s] > gp.moments([gp.observed[samples.functional[s]]])[0]
+        ]
+
+    def possible(self, gp: GaussianProcess) -> Callable[[], Models] | None:
+        """Return the factory of models that fit the answers; None with a given kernel.
+
+        ``gp`` is a copy of the process; nothing else that is observed from now on changes it.
+        """
+        prior = self.prior
+        if prior is None or self.schedule.learned_at < FIRST_LEARNING:
+            return None
+        if not is_of_matern(gp.kernel):
+            return None
+        samples = self.samples.scaled(gp.offset, gp.scale)
+        of_noise, limits = self._noise_prior() if samples.unknown.any() else (None, None)
+        optimizer = self.options.optimizer
+        return partial(Models.around, gp, samples, prior, of_noise, limits, self.noise, optimizer)
+
+    # -- criticism ----------------------------------------------------------------------------
+
+    def criticism(self) -> Criticism:
+        """Compare every answer with the prediction from all the others."""
+        return Criticism.of(self.process, learned=self.learns)
+
+    def criticise(self, name: Callable[[int], str | None] = lambda sample: None) -> str:
+        """Compare the answers with the model, if it is due; say what is new.
+
+        Parameters
+        ----------
+        name : callable
+            Takes the number of a sample; returns the name of what was observed, or None.
+
+        Returns
+        -------
+        contradiction : str
+            Empty if nothing is to be said; see ``contradicted``.
+        """
+        if not self.schedule.compares(self.n_answers):
+            return ""
+        risk, before = risk_of_check(self.schedule.n_checks), self.contradicted
+        self.contradicted = self._about_wild(name)
+        found = Criticism.of(self.process, risk, self.learns)
+        if found.contradicts:
+            worst = self._name_of(int(found.wild[0]), name) if found.repeats_fit else ""
+            self.contradicted = about_contradiction(
+                found,
+                worst,
+                self.process.kernel,
+                self.alpha,
+                knows_noise=self.options.noise is not None,
+                learns_kernel=self._is_free,
+            )
+        return "" if before else self.contradicted
+
+    def _about_wild(self, name: Callable[[int], str | None]) -> str:
+        """Say which answers count little, if there are any."""
+        factors = self.samples.factors
+        if not factors:
+            return ""
+        worst = max(factors, key=lambda s: factors[s])
+        what = self._name_of(self.samples.functional[worst], name)
+        return about_wild(len(factors), what, factors[worst] * self.alpha)
+
+    def _name_of(self, number: int, name: Callable[[int], str | None]) -> str:
+        """Name the distinct functional of a number."""
+        said = name(self.samples.functional.index(number))
+        if said is not None:
+            return said
+        return f"the answer at {self.process.observed[number].mean(axis=0).tolist()}"
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything but what was learned, as arrays and numbers, for :meth:`restored`."""
+        return {
+            "process": self.process.snapshot(),
+            "samples": self.samples.snapshot(),
+            "noise": self.noise,
+            "n_answers": self.n_answers,
+            "schedule": self.schedule.snapshot(),
+            "contradicted": self.contradicted,
+        }
+
+    def restored(self, snapshot: dict[str, Any], learned: list[Learned]) -> Model:
+        """Return what the model of a snapshot was, in one factorisation.
+
+        Parameters
+        ----------
+        snapshot : dict
+            Value returned by :meth:`snapshot` of a model that began as this one does.
+        learned : list of Learned
+            What that one has learned, in its order.
+        """
+        out, kernel = copy(self), self.process.kernel
+        for each in learned:
+            if each.smoothness is not None:
+                kernel = of_smoothness(kernel, each.smoothness)
+            kernel = kernel.clone_with_theta(each.theta)
+        out.process = self.process.after(snapshot["process"], kernel)
+        out.found, out.n_learned = (learned[-1] if learned else None), len(learned)
+        wild = dict(out.found.wild) if out.found is not None else {}
+        out.samples = Samples.of(snapshot["samples"], len(out.process.observed), wild)
+        out.noise, out.n_answers = float(snapshot["noise"]), int(snapshot["n_answers"])
+        out.schedule = self.schedule.at(snapshot["schedule"])
+        out.contradicted, out._begun = snapshot["contradicted"], bool(out.samples.reward)
+        return out
