@@ -309,11 +309,11 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         """Learn the scale of the rewards and the hyperparameters, and refactorise."""
         if not self._model.learns:
             return
-        replay = self._replay
-        if replay is not None and replay.has_learned:
-            learned = Learned.of(replay.next_learned())
-        else:
+        replay, learned = self._replay, None
+        if replay is None or not replay.has_learned:
             learned = self._chosen()
+        else:
+            learned = Learned.of(replay.next_learned())
         self._take_model(self._model.learned(learned))
         self._relearned()
         assert self._model.found is not None

@@ -111,7 +111,7 @@ def test_pending_answers_have_the_noise_of_real_ones_in_scaled_units(kind, alpha
     C = optimizer.predict(X, return_cov=True)[1]
     for i in range(2):
         C = C - np.outer(C[i], C[i]) / (C[i, i] + optimizer.alpha_)
-    expected = optimizer._expected()
+    expected = optimizer._model.expected(map(optimizer.domain_.block_of, optimizer.pending_))
     rows = optimizer._rows_of(X)
     # C loses the digits of what it is computed from: atol is the root of its rounding.
     assert_allclose(expected.moments(rows, std=True)[1], np.sqrt(np.diag(C)), rtol=1e-6, atol=1e-6)
