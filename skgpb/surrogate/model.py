@@ -374,7 +374,7 @@ class Model:
 
     def _unit(self) -> float:
         """Variance of answers that is typical under the prior, in units of the process."""
-        if self.standardizes:
+        if self.standardizes or not len(self.process.tracked):
             return 1.0
         variance = float(self.process.variance(self.process.tracked).mean())
         return variance if SMALLEST_UNIT**2 < variance < LARGEST_UNIT**2 else 1.0
