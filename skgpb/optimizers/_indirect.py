@@ -489,7 +489,7 @@ class BaseIndirectOptimizer(
         surrogate, n = copy(self.surrogate_), self._round + self._n_fitted
         wild, units = surrogate.wild_factors, self._units(surrogate.wild_factors)
         if n >= FIRST_LEARNING and self._is_consistent:
-            surrogate.set_units(*units, self._next_theta())
+            surrogate.set_units(*units, self._widths().next_theta(self._n_learned))
             self._n_learned += 1
         elif n >= FIRST_LEARNING:
             # A likelihood of few answers has several maxima: each search starts from the prior,

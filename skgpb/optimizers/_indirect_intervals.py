@@ -12,34 +12,23 @@ from skgpb.domains.indirect import IndirectQuery
 from skgpb.locks import locked
 from skgpb.optimizers._base import Q
 from skgpb.optimizers._norm_bound import CONSISTENT, Intervals
-from skgpb.surrogate.gaussian_process import GaussianProcess
+from skgpb.surrogate.bounded_norm import Widths
 from skgpb.utils import check_numbers
 
 
 class IndirectIntervals(Intervals[Q]):
     """Intervals of queries and of f, which the process both knows."""
 
-    # Attributes of the class that it is mixed into.
-    _n_learned: int
+    # Hyperparameters at the start; the class that it is mixed into sets them.
     _first_theta: np.ndarray
 
-    def _process(self) -> GaussianProcess:
-        return self.surrogate_.process_
-
-    def _initial_theta(self) -> np.ndarray:
-        return self._first_theta
-
-    def _times_learned(self) -> int:
-        return self._n_learned
+    def _widths(self) -> Widths:
+        surrogate = self.surrogate_
+        from_pairs = surrogate.model_noise_ > 0.0
+        return self._widths_of(surrogate.process_, self._first_theta, from_pairs)
 
     def _functionals_at(self, points: np.ndarray) -> np.ndarray:
         return self.surrogate_.kernel_.points(points)
-
-    @property
-    def _unfounded(self) -> str | None:
-        if self.surrogate_.model_noise_ > 0.0:
-            return "what a query averages is learned from pairs"
-        return super()._unfounded
 
     def _check_consistent(self, kernel: Kernel) -> None:
         super()._check_consistent(kernel)

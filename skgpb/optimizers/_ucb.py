@@ -135,5 +135,5 @@ class NormBoundedUCBOptimizer(NormBoundedOptimizer[Arm], BaseUCBOptimizer):
     def exploration(self, posterior: Round) -> float:
         """Return beta_t: given, from the theory, or from a width for bounded norms."""
         if isinstance(self.beta, str) and self.beta == "rkhs":
-            return self._norm_beta()
+            return self._widths().beta()
         return super().exploration(posterior)

@@ -148,7 +148,7 @@ class GPTSOptimizer(BaseUCBOptimizer):
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """v_t^2."""
-        return self._norm_bound_beta(self._gain(t - 1), 2.0)
+        return self._widths().beta_of_gain(self._gain(t - 1), 2.0)
 
     def _begin(self) -> None:
         super()._begin()

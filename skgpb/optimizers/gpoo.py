@@ -321,7 +321,7 @@ class GPOOOptimizer(PartitionSearch):
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
-        known = self._norm_beta() if self.beta == "rkhs" else beta
+        known = self._widths().beta() if self.beta == "rkhs" else beta
         expand = slot >= 0 and self.domain_.splittable(node) and not self._is_scarce(node)
         if expand:
             before = self.expansion == "before"  # decision D-A2

@@ -135,7 +135,7 @@ class IGPUCBOptimizer(NormBoundedUCBOptimizer):
     @locked
     def theory_beta(self, t: int, n_arms: int) -> float:
         """Theorem 2, with the gain of the round to come, which is no less."""
-        return self._norm_bound_beta(self._gain(t), 1.0)
+        return self._widths().beta_of_gain(self._gain(t), 1.0)
 
     def _begin(self) -> None:
         super()._begin()

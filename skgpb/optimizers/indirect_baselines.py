@@ -411,7 +411,7 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
     def _best_by_rule(self) -> IndirectQuery:
         if not self._by_norm:
             return super()._best_by_rule()
-        width, expected = sqrt(self._norm_beta()), self._expected()
+        width, expected = sqrt(self._widths().beta()), self._expected()
 
         def score(A: np.ndarray | None, costs: np.ndarray) -> np.ndarray:
             if A is None:
@@ -439,7 +439,7 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
     def _begun(self) -> None:
         super()._begun()
         if self._by_norm:
-            self._warn_if_unfounded()
+            self._widths().warn_if_unfounded()
 
 
 @with_shared_paragraphs

@@ -115,7 +115,7 @@ def test_intervals_of_points_and_queries(cls):
     X = np.linspace(0, 1, 7)[:, None] * np.ones(up.n_features_in_)
     lower, upper = up.interval(X)
     mean, std = up.predict(X, return_std=True)
-    half = np.sqrt(up._norm_beta()) * std
+    half = np.sqrt(up._widths().beta()) * std
     assert (lower < upper).all()
     assert (mean - half <= lower + 1e-12).all() and (upper <= mean + half + 1e-12).all()
     assert_array_equal(down.interval(X), [-upper, -lower])
@@ -146,7 +146,7 @@ def test_an_error_of_the_kernel_widens_the_intervals():
     for x in (0.1, 0.5, 0.8):
         right.tell([x], x)
         wrong.tell([x], x)
-    beta = (np.sqrt(right._norm_beta()) + 0.1 * np.sqrt(3 / 0.04)) ** 2
+    beta = (np.sqrt(right._widths().beta()) + 0.1 * np.sqrt(3 / 0.04)) ** 2
     assert_allclose(wrong.exploration(wrong.posterior()), beta)
     mean, std = wrong.predict([[0.3]], return_std=True)
     lower, upper = wrong.interval([[0.3]])
@@ -246,16 +246,16 @@ def test_indirect_answers_have_widths_for_f_and_for_what_is_asked():
             mean, std = opt.predict_query(opt.ask().a[None], return_std=True)
             A = np.linspace(0, 1, 20)[:, None]
             means, stds = opt.predict_query(A, return_std=True)
-            width = np.sqrt(opt._norm_beta())
+            width = np.sqrt(opt._widths().beta())
             assert mean + width * std >= (means + width * stds).max() - 1e-6
         opt.tell(query, np.sin(5 * query.a[0]), alpha=[None, 0.1][t % 2])
         rows.append(kernel.queries(query.a[None])[0])
         noises.append([0.04, 0.1][t % 2])
         gain = 0.5 * np.linalg.slogdet(np.eye(t + 1) + kernel(np.array(rows)) / noises)[1]
-        assert_allclose(opt._norm_beta(), 4.0 + 2.0 * (gain + np.log(10.0)), atol=1e-8)
+        assert_allclose(opt._widths().beta(), 4.0 + 2.0 * (gain + np.log(10.0)), atol=1e-8)
     lower, upper = opt.interval([[0.2], [0.7]])
     mean, std = opt.predict([[0.2], [0.7]], return_std=True)
-    width = np.sqrt(opt._norm_beta())
+    width = np.sqrt(opt._widths().beta())
     assert (mean - width * std <= lower + 1e-12).all() and (lower < upper).all()
     mean, lower, upper = opt.predict_query([[0.5]], interval=True)
     assert lower < mean < upper
@@ -367,7 +367,7 @@ def test_length_scales_that_contradict_the_answers_are_dropped(cls):
         lower, upper = opt.interval(X)
     assert (lower <= f(X)).all() and (f(X) <= upper).all()
     assert opt.widths_hold_
-    left = [np.exp(each.kernel.theta[0]) for each in opt._possible_processes()]
+    left = [np.exp(each.kernel.theta[0]) for each in opt._widths().possible()]
     assert max(left) < 0.79 and min(left) < 0.2
     assert len(used) > 4  # all that are left have their turns
 
@@ -396,7 +396,7 @@ def test_length_scales_are_dropped_by_answers_to_indirect_questions(make_one, tm
         opt.tell(query, f(query.a + parts).mean() + 0.1 * rng.normal())
         used.add(round(float(np.exp(opt.surrogate_.kernel_.theta[0])), 3))
     assert opt.widths_hold_
-    left = [np.exp(each.kernel.theta[0]) for each in opt._possible_processes()]
+    left = [np.exp(each.kernel.theta[0]) for each in opt._widths().possible()]
     assert max(left) < 0.79 and min(left) < 0.2
     assert len(used) > 3
     lower, upper = opt.interval(ARMS)
@@ -433,7 +433,7 @@ def test_length_scales_in_question_widen_the_interval():
     for each in (long, short):
         assert (lower <= each.interval(X)[0] + 1e-9).all()
         assert (upper >= each.interval(X)[1] - 1e-9).all()
-    assert len(opt._possible_processes()) == 11  # nothing contradicts any of them yet
+    assert len(opt._widths().possible()) == 11  # nothing contradicts any of them yet
 
 
 @pytest.mark.parametrize(
