@@ -313,7 +313,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         same = isinstance(query, Ball) and (
             self.feedback == "center" or query.depth == self.domain_.depth[ball]
         )
-        what = ball if same else self.domain_.block_of(query)
+        what = ball if same and ball >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
