@@ -103,6 +103,8 @@ class StoOOOptimizer(FreeChoice[Cell]):
     _query_type = Cell
     _sides = "any"
     _rules = ("paper",)
+    # The width is a worst case over bounded rewards: it knows no variance.
+    _told_noise = 0.0
 
     domain_: BoxPartition | PoolPartition
     _tree: Tree
