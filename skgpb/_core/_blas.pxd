@@ -27,3 +27,5 @@ cdef void gemm_nt_minus(Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, const double* 
                         const double* B, Py_ssize_t ldb, double* C, Py_ssize_t ldc) noexcept nogil
 # in-place lower Cholesky factor; 0 on success, else the 1-based order of the failing minor
 cdef int potrf_lower(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil
+# in-place inverse of a lower triangular factor
+cdef void trtri_lower(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil

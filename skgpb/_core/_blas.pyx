@@ -3,7 +3,7 @@
 include "blas_int.pxi"
 
 from scipy.linalg.cython_blas cimport daxpy, ddot, dgemm, dgemv, dtrsm, dtrsv
-from scipy.linalg.cython_lapack cimport dpotrf
+from scipy.linalg.cython_lapack cimport dpotrf, dtrtri
 
 # dtrsm first packs the whole factor. With at most this many right-hand sides, one dtrsv for each is
 # faster.
@@ -102,3 +102,10 @@ cdef int potrf_lower(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil:
         return 0
     dpotrf(&uplo, &n_, A, &ld, &info)
     return <int> info
+
+
+cdef void trtri_lower(Py_ssize_t n, double* A, Py_ssize_t lda) noexcept nogil:
+    cdef blas_int n_ = <blas_int> n, ld = <blas_int> lda, info = 0
+    cdef char uplo = b"U", diag = b"N"
+    if n:
+        dtrtri(&uplo, &diag, &n_, A, &ld, &info)

@@ -52,7 +52,7 @@ import numpy as np
 
 from skgpb._core._blas cimport (
     dot, gemm_nt_minus, gemv, potrf_lower, trsm_rows, trsm_rows_trans, trsv_lower,
-    trsv_lower_trans,
+    trsv_lower_trans, trtri_lower,
 )
 
 # Releasing and reacquiring the interpreter's lock takes tens of microseconds: only steps of at
@@ -269,6 +269,28 @@ cdef class Posterior:
                     trsm_rows_trans(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
                 else:
                     trsm_rows(r, n, &self.L[0, 0], self.L.shape[1], &K[0, 0], n)
+
+    def precisions_from(self, Py_ssize_t first):
+        """Return the diagonal of Q^-1 from number ``first`` on, shape (n - first,).
+
+        L^-1 e_i is zero above i, so the last columns of the inverse need only the last rows.
+        """
+        if not 0 <= first <= self.n:
+            raise IndexError(f"observation {first} of {self.n}")
+        cdef Py_ssize_t b = self.n - first, i, j
+        cdef double[:, ::1] inverse = np.empty((b, b))
+        out = np.zeros(b)
+        cdef double[::1] precision = out
+        if b:
+            with nogil:
+                for i in range(b):
+                    for j in range(i + 1):
+                        inverse[i, j] = self.L[first + i, first + j]
+                trtri_lower(b, &inverse[0, 0], b)
+                for i in range(b):
+                    for j in range(i + 1):
+                        precision[j] += inverse[i, j] * inverse[i, j]
+        return out
 
     def log_marginal_likelihood(self):
         """Return the log density of all answers, repeats included."""

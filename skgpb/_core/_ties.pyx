@@ -7,6 +7,8 @@ that they are computed from. The first of the tied scores wins. ``first_maximum`
 units of the surrogate. This module has its other forms, and the rule for scores in other units.
 """
 
+from libc.math cimport INFINITY, fabs, isfinite
+
 import numpy as np
 
 from skgpb._core._tree import TIE_TOLERANCE, first_maximum, tie_tolerance
@@ -22,8 +24,12 @@ def first_best(scores, unit=None):
     >>> first_best(np.array([0.5, 2.0, 2.0 + 1e-12])), first_best(np.array([1e-12, 3e-12]))
     (1, 1)
     """
-    unit = size_of(scores) if unit is None else unit
-    return first_maximum(scores, tie_tolerance(float(scores.max()), unit))
+    cdef const double[:] view = np.asarray(scores, dtype=np.float64)
+    cdef double top = -INFINITY
+    cdef Py_ssize_t i
+    for i in range(view.shape[0]):
+        top = max(top, view[i])
+    return first_maximum(scores, tie_tolerance(top, largest_size(view) if unit is None else unit))
 
 
 def tied(scores, unit=None):
@@ -95,4 +101,14 @@ def size_of(scores):
     Scores computed from the surrogate have its unit, which is of order one. If all scores are
     smaller, they are in a unit of the rule, or per unit of cost.
     """
-    return min(1.0, float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0)))
+    return largest_size(np.asarray(scores, dtype=np.float64).ravel())
+
+
+cdef double largest_size(const double[:] scores) noexcept nogil:
+    """Return ``size_of`` the scores: several times in a round, so not in steps of arrays."""
+    cdef double largest = 0.0
+    cdef Py_ssize_t i
+    for i in range(scores.shape[0]):
+        if isfinite(scores[i]):
+            largest = max(largest, fabs(scores[i]))
+    return min(1.0, largest)

@@ -212,7 +212,7 @@ class Partition(ABC):
 
     def node_of(self, query: Cell | PointsQuery) -> int:
         """Return the node of a query, -1 if the tree has none."""
-        if isinstance(query, PointsQuery):
+        if not isinstance(query, Cell):
             return -1
         return self.tree.find(query.depth, query.index)
 

@@ -116,7 +116,7 @@ class BaseBanditOptimizer(
 
     def _resolve(self, query: Any) -> Any:
         """Return what ``_update`` needs to know of a query; raise without changing anything."""
-        if not isinstance(query, PointsQuery) and query not in self._pending:
+        if query not in self._pending and not isinstance(query, PointsQuery):
             self.domain_.resolve(query)
         return query
 

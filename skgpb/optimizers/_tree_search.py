@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cache
 from math import log, pi
 from typing import Any
 
@@ -42,6 +43,12 @@ from skgpb.utils import Integral, StrOptions
 KNOWN = 2.0
 # Averages over more rows of a pool than this go by features, see LowRank.
 MANY_ROWS = 512
+
+
+@cache
+def log_of_cells(n_children: int, max_depth: int) -> float:
+    """Logarithm of the number of cells of a tree, a large integer: a round asks for it twice."""
+    return log((n_children ** (max_depth + 1) - 1) // (n_children - 1))
 
 
 class PartitionSearch(RegionSearch[Cell]):
@@ -101,8 +108,7 @@ class PartitionSearch(RegionSearch[Cell]):
     @property
     def _log_regions(self) -> float:
         """Logarithm of M, the number of cells of the tree."""
-        K = self._tree.n_children
-        return log((K ** (self.domain_.max_depth + 1) - 1) // (K - 1))
+        return log_of_cells(self._tree.n_children, self.domain_.max_depth)
 
     def _beta(self, t: int) -> float:
         """Lemma 1 of the GPOO paper (decision D-A6): a union over all cells and rounds."""

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from math import inf, pi, sqrt
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
 from scipy.special import chdtrc, ndtri, stdtrit
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -83,10 +82,8 @@ def leave_one_out(gp: GaussianProcess, first: int = 0) -> tuple[np.ndarray, np.n
         Mean answer minus its prediction, and the variance of that, noise included.
     """
     posterior = gp.posterior
-    # L^-1 e_i is zero above i, so the last columns of the inverse need only the last rows.
-    with one_thread_if_small(len(gp.observed) - first):
-        inverse, _ = dtrtri(posterior.factor()[first:, first:].T, lower=0)
-    precision = np.einsum("ij,ij->i", inverse, inverse)
+    with one_thread_if_small(posterior.n - first):
+        precision = posterior.precisions_from(first)
     return posterior.weights()[first:] / precision, 1.0 / precision
 
 
