@@ -136,7 +136,7 @@ class BestSubgroup(BaseEstimator):
         X : array-like or DataFrame of shape (n_samples, n_features)
             The features: numbers, and in a DataFrame categories as well. Values may be missing.
         y : array-like of shape (n_samples,)
-            The target.
+            The target: numbers, or booleans, whose average is the share of True.
 
         Returns
         -------
@@ -147,7 +147,9 @@ class BestSubgroup(BaseEstimator):
             # Older versions of scikit-learn do not look.
             if len(set(X.columns)) < len(X.columns):
                 raise ValueError(f"X must have unique column names, got {list(X.columns)}")
-            columns, y = _columns_of(X), check_numbers(y, "y", ensure_2d=False)
+            y = np.asarray(y)
+            y = y.astype(np.float64) if y.dtype == bool else check_numbers(y, "y", ensure_2d=False)
+            columns = _columns_of(X)
             check_consistent_length(X, y)
         else:
             X, y = validate_data(

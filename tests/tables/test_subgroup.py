@@ -43,6 +43,14 @@ def test_frames_have_categories_missing_values_and_names():
     assert list(search.feature_names_in_) == list(X.columns)
 
 
+def test_a_boolean_target_is_a_share():
+    X, y, _ = shops()
+    for target in (y > 1.0, y.to_numpy() > 1.0):
+        search = BestSubgroup(min_rows=200).fit(X, target)
+        assert search.box_["shop"] == Categories(("Ann's",))
+        assert search.n_rows_ * search.average_ == pytest.approx((y > 1.0)[search.predict(X)].sum())
+
+
 def test_categories_that_are_new_are_in_no_group_that_names_some():
     X, y, _ = shops()
     search = BestSubgroup(min_rows=200).fit(X, y)
