@@ -20,6 +20,7 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb import CombinatorialBandit, GPOOOptimizer, GPUCBOptimizer, KGOptimizer
 from skgpb._interrupted import Interrupted, first_visits, interrupted_at, lines_of
 from skgpb.exceptions import AllPendingError, LearningWarning, NumericalWarning
+from skgpb.optimizers import _run
 
 ARMS = np.linspace(0, 1, 30)[:, None]
 
@@ -411,9 +412,21 @@ def test_what_has_been_evaluated_is_told_after_ctrl_c(interruptible):
 # -- threads --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("pause", [0.0, 0.005])
 @pytest.mark.parametrize("make", [arms, cells, learned])
-def test_threads_that_run_one_optimizer_share_its_loop(make, tmp_path):
-    """Each evaluates its own budget, of queries that no other one evaluates: no answer is lost."""
+def test_threads_that_run_one_optimizer_share_its_loop(make, pause, tmp_path, monkeypatch):
+    """Each evaluates its own budget, of queries that no other one evaluates: no answer is lost.
+
+    Nor does another thread see an answer that was told as one that is not, however long it takes
+    to forget it.
+    """
+    leave_out = _run.Play._leave_out
+
+    def after_a_pause(play, answer):
+        time.sleep(pause)
+        leave_out(play, answer)
+
+    monkeypatch.setattr(_run.Play, "_leave_out", after_a_pause)
     optimizer, given, errors, begin = make(), [], [], threading.Barrier(4)
     out, twice = Counter(), []
 

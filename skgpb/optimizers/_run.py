@@ -304,8 +304,7 @@ class Play:
                 self._workers.evaluated()
                 refused = refused or error
                 continue
-            self._tell(query, reward, error)
-            self._leave_out(answers[0])
+            self._tell(answers[0], reward, error)
             self._last = query if self._last is None else self._last
             self._done += 1
             self._in_a_row = self._in_a_row + 1 if reward is None else 0
@@ -321,11 +320,14 @@ class Play:
             self._save()
             raise refused
 
-    def _tell(self, query: Any, reward: Any, error: str | None) -> None:
+    @locked
+    def _tell(self, answer: Answer, reward: Any, error: str | None) -> None:
+        """Tell an answer and forget it at once: another run may be given its query again."""
         if error is None:
-            self._optimizer.tell(query, reward)
+            self._optimizer.tell(answer.query, reward)
         else:
-            self._optimizer._tell_failure(query, error)
+            self._optimizer._tell_failure(answer.query, error)
+        self._leave_out(answer)
 
     def _save(self) -> None:
         """Save the run, if it is to be saved."""
@@ -395,11 +397,9 @@ class Play:
     @locked
     def _leave_batch(self) -> None:
         """Skip unevaluated queries of runs that have ended, and tell their answers."""
-        evaluations = self._optimizer._evaluations
         for answer in self._answers_left():
-            self._tell(answer.query, *self._judged(answer.query, *answer.outcome, False))
-            evaluations.arrived.remove(answer)
-        busy = self._busy()
+            self._tell(answer, *self._judged(answer.query, *answer.outcome, False))
+        busy, evaluations = self._busy(), self._optimizer._evaluations
         evaluations.batch = [query for query in evaluations.batch if query in busy]
 
     def _arrive(self, query: Any, outcome: tuple[Any, Any]) -> None:
@@ -416,7 +416,7 @@ class Play:
     def _leave_out(self, answer: Answer) -> None:
         """Forget an answer that was told or is not valid."""
         self._optimizer._evaluations.arrived.remove(answer)
-        del self._mine.queries[answer.query]
+        self._mine.queries.pop(answer.query, None)
 
     @locked
     def _judged(self, query: Any, reward: Any, error: Any, raises: bool) -> tuple[Any, Any]:
