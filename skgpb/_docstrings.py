@@ -136,8 +136,9 @@ _OF_SEARCHES = _entries(
         these are rows, and all points of ``bounds`` otherwise.
     cost : array-like or callable, default=None
         Cost of an answer, above 0: one number for each arm or row of ``queries``, or for each size
-        of its cells. A callable takes sides of cells, (n, d), and returns (n,). None means 1. The
-        acquisition function is divided by the cost.
+        of its cells. A callable takes sides of cells, (n, d), and returns (n,). None means 1. What
+        an answer is worth is divided by its cost; in the UCB family that is its index less the
+        largest posterior mean of a target.
     alpha : float, array-like, callable or None, default=None
         Noise variance of an answer, in units of the reward squared; an array has one for each arm
         or row of ``queries``, or for each size of its cells, with ``Blocks`` also for each of their

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from cases import make, make_indirect
+from sklearn.gaussian_process.kernels import RBF
 
 from skgpb import GPUCBOptimizer, of_x
 from skgpb.exceptions import EvaluationWarning
@@ -48,3 +49,23 @@ def test_failures_and_mistakes_are_said():
         of_x(3)
     assert pickle.loads(pickle.dumps(of_x(hill))).function is hill
     assert repr(of_x(hill)).startswith("of_x(<function hill")
+
+
+@pytest.mark.parametrize("function", [lambda x: x[0], lambda x: x + 1, lambda x: x.sum()])
+def test_a_function_of_x_as_objective_learns_how_it_is_given(function):
+    optimizer = GPUCBOptimizer(RBF(0.2), bounds=[(0, 1)], alpha=0.01, random_state=0)
+    with pytest.raises((TypeError, AttributeError)) as raised:
+        optimizer.run(function, 3, on_error="raise")
+    assert "of_x(function)" in "".join(raised.value.__notes__)
+    with pytest.raises(RuntimeError, match=r"of_x\(function\)"):
+        optimizer.run(function, 20)
+
+
+def test_other_errors_of_an_objective_say_nothing_of_x():
+    def fails(query):
+        raise TypeError("the lamp is off")
+
+    optimizer = GPUCBOptimizer(RBF(0.2), bounds=[(0, 1)], alpha=0.01, random_state=0)
+    with pytest.raises(RuntimeError, match="the lamp is off;") as raised:
+        optimizer.run(fails, 20)
+    assert "of_x" not in str(raised.value)

@@ -185,7 +185,7 @@ def test_functions_are_omitted_and_given_again(tmp_path):
 def test_files_of_others_are_refused(tmp_path):
     path = tmp_path / "run"
     optimizer().save(path)
-    with pytest.raises(ValueError, match="holds a GPOOOptimizer, not a EIOptimizer"):
+    with pytest.raises(ValueError, match="holds a run of GPOOOptimizer, not of EIOptimizer"):
         EIOptimizer.load(path)
     assert isinstance(BaseBanditOptimizer.load(path), GPOOOptimizer)
     (tmp_path / "text").write_text("no archive")

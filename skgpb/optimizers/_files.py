@@ -76,7 +76,10 @@ def read_run(
     with opened(path) as (document, arrays):
         known = {each.__name__: each for each in _with_subclasses(cls)}
         if document["class"] not in known:
-            raise ValueError(f"it holds a {document['class']}, not a {cls.__name__}")
+            raise ValueError(
+                f"it holds a run of {document['class']}, not of {cls.__name__}; a class of your "
+                "own has to be imported before its run is loaded"
+            )
         cls = known[document["class"]]
         kinds: list[type] = [PointsQuery, Box, Steps]
         for each in (cls._query_type, Arm, Blocks, Cells, Districts, Layout):
@@ -102,6 +105,8 @@ def read_run(
         optimizer, surprises = rebuilt(cls, parameters, replay, reader.decode(snapshot))
         steps = f"{surprises} of {len(document['events'])} steps"
         others = f"chose other queries than skgpb {document['skgpb']} did"
+        if set(given) - set(document["omitted"]):
+            others += " with the parameters of the file"
         if surprises and verify:
             raise ValueError(f"{steps} {others}")
     if surprises:

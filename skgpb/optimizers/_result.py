@@ -61,7 +61,9 @@ class RunResult(OptimizeResult):
             lines += [("best is at most", f"{self.gap:.3g} better")] * bool(np.isfinite(self.gap))
         failed = f", {self.nfail} of them failed" if self.nfail else ""
         lines.append(("evaluations", f"{self.nfev}{failed}"))
-        if "cost" in self:
+        if (
+            self.get("cost", self.nfev - self.nfail) != self.nfev - self.nfail
+        ):  # some price is not 1
             lines.append(("cost", f"{self.cost:g}"))
         if np.isfinite(rewards).any():
             low, high = np.nanmin(rewards), np.nanmax(rewards)

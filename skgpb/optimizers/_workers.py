@@ -18,6 +18,9 @@ from skgpb.utils import MOST_JOBS, Integral, check_size
 # Seconds. Where waiting cannot be interrupted, as on Windows, Ctrl-C takes no longer than this.
 POLL = 0.5
 
+# Said where an objective fails because it does not take a query.
+TAKES_A_QUERY = "an objective takes a query; of_x(function) makes one of a function of x"
+
 # Errors of an executor that could evaluate no query at all: it is broken or shut down, or the
 # objective or a query cannot be sent. Exceptions of the objective arrive as outcomes instead.
 NOT_OF_THE_QUERY = (
@@ -197,9 +200,14 @@ def evaluate(
     try:
         return objective(query), None
     except Exception as error:
+        # Functions of x, as optimizers elsewhere take them, fail at the first query.
+        takes_x = isinstance(error, TypeError | AttributeError)
+        takes_x = takes_x and type(query).__name__ in str(error)
         if on_error == "raise":
+            if takes_x:
+                error.add_note(TAKES_A_QUERY)
             raise
-        return None, described(error)
+        return None, f"{described(error)}; {TAKES_A_QUERY}" if takes_x else described(error)
 
 
 def described(error: BaseException) -> str:

@@ -22,7 +22,7 @@ from skgpb.optimizers._indirect import BaseQuerySetOptimizer
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import largest_target_information
-from skgpb.optimizers.round import KnownIndirectly, Round
+from skgpb.optimizers.round import KnownIndirectly, Round, checked_scores
 from skgpb.optimizers.search import Search
 from skgpb.utils import StrOptions
 
@@ -44,14 +44,7 @@ def values_of(rule: str | Callable, posterior: Any) -> np.ndarray:
     """Return the values of a rule for all queries, or raise ValueError."""
     if not callable(rule):
         return RULES[rule](posterior)
-    values = np.asarray(rule(posterior))
-    n = len(posterior.cost)
-    if values.shape != (n,) or values.dtype.kind not in "fiub" or np.isnan(values).any():
-        raise ValueError(
-            f"rule must return a number for each of {n} queries, none of them NaN; got "
-            f"{values if values.shape in ((), (n,)) else values.shape}"
-        )
-    return values.astype(np.float64)
+    return checked_scores(rule(posterior), "rule", len(posterior.cost))
 
 
 @with_shared_paragraphs

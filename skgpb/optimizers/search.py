@@ -62,7 +62,7 @@ from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
 from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers._wanted import Wanted
-from skgpb.optimizers.round import Known, Round
+from skgpb.optimizers.round import Known, Round, checked_scores
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
 from skgpb.surrogate.tasks import NOISE_SPREAD
@@ -236,12 +236,21 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         -------
         values : ndarray of shape (n_queries,), or (n_rows,)
             A score for each query, or for each row; the best row of a query counts. -inf stands for
-            a query that is not worth asking.
+            a query that is not worth asking. If prices differ, a score is an optimistic value of
+            a target: what it exceeds the largest posterior mean of a target by is divided by the
+            price. For scores that are logarithms of what an answer is worth use
+            :class:`~skgpb.TargetsOptimizer`.
         """
 
     def _values(self, round: Round) -> np.ndarray:
         """Return the log value of each query minus its log cost; -inf if the value is 0."""
-        values = round.of_queries(self.acquisition(round))
+        values = checked_scores(
+            self.acquisition(round),
+            f"acquisition of {type(self).__name__}",
+            round.n_queries,
+            len(round.query_noise),
+        )
+        values = round.of_queries(values)
         if not self._is_worth(round):
             if not self._prices.differ:
                 return values

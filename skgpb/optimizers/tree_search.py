@@ -21,6 +21,7 @@ from skgpb.domains.query import PointsQuery
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
 from skgpb.optimizers._tree_search import PartitionSearch
+from skgpb.optimizers.round import checked_scores
 from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_draws
@@ -248,7 +249,8 @@ class TreeSearch(PartitionSearch):
         n_pending = len(self._pending)
         expected = self._model.expected(map(self.domain_.block_of, self._pending))
         leaves = self._leaves(expected, self._round + 1 + n_pending, n_pending)
-        values = self._checked_values(self.acquisition(leaves), len(leaves))
+        rule = f"acquisition of {type(self).__name__}"
+        values = checked_scores(self.acquisition(leaves), rule, len(leaves), of="leaves")
         nodes = self._tree.leaves
         free = np.ones(len(nodes), dtype=bool) if excluded is None else excluded[nodes] == 0
         if not free.any():
@@ -261,16 +263,6 @@ class TreeSearch(PartitionSearch):
     def _leaves(self, gp: GaussianProcess, t: int, n_pending: int = 0, asked: int = -1) -> Leaves:
         rng = np.random.default_rng([self._seed, self._round, n_pending])
         return Leaves(gp, self.domain_, self._delta, asked, self._beta(t), t, rng)
-
-    def _checked_values(self, values: Any, n: int) -> np.ndarray:
-        values = np.asarray(values)
-        if values.shape != (n,) or values.dtype.kind not in "fiub" or np.isnan(values).any():
-            raise ValueError(
-                f"acquisition of {type(self).__name__} must return a number for each of {n} "
-                "leaves, none of them NaN; got "
-                f"{values if values.shape in ((), (n,)) else values.shape}"
-            )
-        return values.astype(np.float64)
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         node = self.domain_.node_of(query)

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb import IDSOptimizer, IndirectTargetsOptimizer, KGOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
 from skgpb.kernels import WindowMean
+from skgpb.optimizers import Search
 from skgpb.optimizers.mes import N_MAX_VALUES
 
 POINTS = np.linspace(0, 1, 13)[:, None]
@@ -118,6 +119,31 @@ def test_a_function_that_says_something_else_is_refused_before_anything_is_asked
     optimizer = TargetsOptimizer(lambda posterior: wrong, RBF(0.2), **SETTINGS)
     with pytest.raises(ValueError, match="rule must return a number for each of 13 queries"):
         optimizer.ask()
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros(3), [0.0] * 12 + [np.nan], 1.0, np.full(13, "a"), np.ones(13) * 1j, None]
+)
+def test_an_acquisition_function_that_is_none_is_refused_at_any_time(wrong):
+    class Mine(Search):
+        def acquisition(self, posterior):
+            return posterior.query_var if posterior.t < 3 else wrong
+
+    optimizer = Mine(RBF(0.2), arms=POINTS, alpha=0.01, random_state=0)
+    for _ in range(2):
+        optimizer.tell(optimizer.ask(), 1.0)
+    before = len(optimizer.events_)
+    with pytest.raises(ValueError, match="acquisition of Mine must return a number for each of 13"):
+        optimizer.ask()
+    assert len(optimizer.events_) == before
+
+
+def test_an_acquisition_function_may_be_a_list_of_integers():
+    class Mine(Search):
+        def acquisition(self, posterior):
+            return [0] * 5 + [1] + [0] * 7
+
+    assert Mine(RBF(0.2), arms=POINTS, alpha=0.01).ask().index == 5
 
 
 def test_a_function_that_can_be_imported_is_pickled_and_given_to_what_is_loaded(tmp_path):
