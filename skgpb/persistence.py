@@ -38,6 +38,8 @@ from skgpb.guarantee import Guarantee
 from skgpb.json_parts import DECODER, LARGEST_REST, n_values, read_document, written
 
 FORMAT, VERSION = "skgpb run", 1
+# Kinds of ValueError whose messages name bytes and places in them.
+BYTES_TOLD = (UnicodeError, json.JSONDecodeError)
 # Arrays of at most this many numbers are written into the JSON itself.
 SMALL = 16
 # Kinds of NumPy's numbers and strings that files hold: no objects, no structures.
@@ -442,9 +444,11 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Array
         except MemoryError:
             raise
         except Exception as error:
-            what = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+            # Libraries describe damage in terms of their own, which say nothing of the file.
+            told = isinstance(error, (ValueError, TypeError)) and not isinstance(error, BYTES_TOLD)
             raise LoadError(
-                f"{os.fspath(path)!r} cannot be loaded as a saved run: {what}"
+                f"{os.fspath(path)!r} cannot be loaded as a saved run: "
+                f"{error if told else 'it is damaged, incomplete or another kind of file'}"
             ) from error
 
 

@@ -177,9 +177,9 @@ REFUSED = {
     "zip of two tables": (zipped("a.csv", "b.csv"), "must hold one table, it has 2 files"),
     "zip of nothing": (zipped(), "must hold one table, it has 0 files"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(99), "is a picture, not a table"),
-    "zeros": (bytes(999), "is not a text: it has bytes of zero"),
+    "zeros": (bytes(999), "is neither text nor Excel: save it as"),
     "Zstandard": (b"\x28\xb5\x2f\xfd" + bytes(9), "is compressed by Zstandard"),
-    "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "save it as .xlsx or CSV"),
+    "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "or has a password: save it"),
     "the start of UTF-16": (b"\xff\xfex", "is not text in UTF-16"),
     "a quote that never ends": (
         with_line(3, '1,2,"3') + "9" * 200_000,

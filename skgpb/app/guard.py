@@ -7,22 +7,30 @@ import secrets
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from flask import Flask, Response, abort, request
+from flask import Flask, Request, Response, abort, request
 from werkzeug.exceptions import HTTPException
 
-# Maximum size of a form, in bytes.
-LONGEST_FORM = 1_000_000
+# Maximum size of the text of a form, and of a form with a file, in bytes. A file that is too long
+# for a table is refused by its form, where everything else that was typed stays.
+LONGEST_FORM, LONGEST_REQUEST = 1_000_000, 25_000_000
 # Reasons for refusing a request that was not meant for a form or a page.
 REFUSED = {
     404: "There is no page at this address.",
     405: "This address only takes forms: please go back to the page and press its button.",
-    413: f"This is too long: {LONGEST_FORM:,} bytes are accepted at most. Nothing was changed.",
+    413: "This is too long, and nothing was changed: at most "
+    f"{LONGEST_FORM // 1_000_000} MB of text are accepted.",
 }
 # Allow nothing from elsewhere, no scripts, no frames around the pages, and forms only to here.
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+class LimitedRequest(Request):
+    """A request whose text fields are limited."""
+
+    max_form_memory_size = LONGEST_FORM
 
 
 class Guard:
@@ -46,7 +54,8 @@ class Guard:
 
     def watch(self, app: Flask) -> None:
         """Check all requests to an application, and protect all its responses."""
-        app.config["MAX_CONTENT_LENGTH"] = LONGEST_FORM
+        app.config["MAX_CONTENT_LENGTH"] = LONGEST_REQUEST
+        app.request_class = LimitedRequest
         app.before_request(self._check_sender)
         app.after_request(self._protect)
 

@@ -270,8 +270,13 @@ class Pages:
         return self._page("problem.html", error.code, error=reason_of(error), **values)
 
     def unreadable(self, error: Exception) -> Any:
-        """Say why the file cannot be read or written."""
-        return self._page("problem.html", 500, error=_reason(error))
+        """Say why the file cannot be read or written, and what helps."""
+        advice = (
+            "Put a copy of the file from before in its place, with the same name, and try again."
+            if isinstance(error, LoadError)
+            else "Nothing was changed. When the reason is gone, try again."
+        )
+        return self._page("problem.html", 500, error=_reason(error), advice=advice)
 
     # -- forms --------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 from skgpb.datasets.columns import Column, column_of_texts
 from skgpb.datasets.dates import SECONDS_PER_DAY
 from skgpb.datasets.format import TableFormat, places_of
-from skgpb.datasets.sources import Source
+from skgpb.datasets.sources import DAMAGED, Source
 
 NEEDS = {"parquet": ("pandas", "pyarrow"), "excel": ("pandas", "openpyxl")}
 
@@ -87,7 +87,7 @@ class FrameTable:
                     names = [names[i] for i in places_of(stripped, columns, self.source.name)]
                 return file.read(names).to_pandas(split_blocks=True, self_destruct=True)
         except ArrowException as error:
-            raise ValueError(f"{self.source.name} is damaged: {error}") from None
+            raise ValueError(f"{self.source.name} {DAMAGED}") from error
 
     @contextmanager
     def _book_told(self) -> Iterator[None]:
@@ -97,8 +97,7 @@ class FrameTable:
         except (OSError, MemoryError):
             raise
         except Exception as error:  # its readers check nothing: any operation may fail first
-            reason = f"{type(error).__name__}: {error}"
-            raise ValueError(f"{self.source.name} is damaged ({reason})") from None
+            raise ValueError(f"{self.source.name} {DAMAGED}") from error
 
     def _sheet(self) -> Any:
         """Read the cells as they are, without what pandas makes of headers and missing values."""

@@ -33,7 +33,8 @@ UNREAD = {
     b"7z\xbc\xaf\x27\x1c": "is compressed by 7-Zip: unpack it, or use gz, bz2, xz or zip",
     b"%PDF": "is a PDF document, not a table",
     b"\x89PNG": "is a picture, not a table",
-    OLD_EXCEL: "is an Excel file of before 2007: save it as .xlsx or CSV",
+    OLD_EXCEL: "is an Excel file of before 2007, or has a password: save it without a password, as "
+    ".xlsx or CSV",
 }
 MARKS = {
     b"\xef\xbb\xbf": "utf-8-sig",
@@ -43,6 +44,7 @@ MARKS = {
     b"\xfe\xff": "utf-16",
 }
 STDIN = "-"
+DAMAGED = "is damaged or incomplete: copy it again, or save it anew in the program it comes from"
 
 
 class Source:
@@ -137,13 +139,13 @@ class Source:
         try:
             yield
         except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{self.name} is damaged: {error}") from None
+            raise ValueError(f"{self.name} {DAMAGED}") from error
         except (NotImplementedError, RuntimeError) as error:  # such as a password
             raise ValueError(f"{self.name} cannot be unpacked: {error}") from None
         except OSError as error:
             if error.errno is not None:
                 raise
-            raise ValueError(f"{self.name} is damaged: {error}") from None
+            raise ValueError(f"{self.name} {DAMAGED}") from error
 
     def encodings(self) -> list[str]:
         """Encodings to try, in that order; the last takes everything.
@@ -163,5 +165,5 @@ class Source:
             # Latin letters in UTF-16 have a zero as every other byte.
             if min(even, odd) == 0 and max(even, odd) > len(head) // 4:
                 return ["utf-16-be" if even else "utf-16-le"]
-            raise ValueError(f"{self.name} is not a text: it has bytes of zero")
+            raise ValueError(f"{self.name} is neither text nor Excel: save it as .xlsx or CSV")
         return ["utf-8", "cp1252", "latin-1"]

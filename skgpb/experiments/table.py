@@ -19,6 +19,12 @@ from skgpb.experiments.sides import Side
 # A unit behind the name of a column, and columns of a notebook that was exported.
 _UNIT = re.compile(r"\s*(\([^()]*\)|\[[^\[\]]*\]|/\s*\S+)\s*$")
 NUMBER, ERROR, STATUS = "number", "standard error", "status"
+# Options of a search in a table, which errors of tables name, and what helps without them.
+INSTEAD = {
+    "say --sheet, one of": "keep the one with the results, of",
+    "say --decimal comma or point": "write a point before decimals, and nothing between thousands",
+    "say --dates %d/%m/%Y or %m/%d/%Y": "write it like 2026-01-31",
+}
 # Number of rejected rows that a message names, and that an experiment keeps of each table.
 NAMED, KEPT = 10, 100
 
@@ -72,7 +78,19 @@ def read_answers(
     UserWarning
         If rows are left out.
     """
-    table = TableFile(Path(path))
+    try:
+        return _read(TableFile(Path(path)), sides, answer, skip_outside)
+    except ValueError as error:
+        said = str(error)
+        for option, instead in INSTEAD.items():
+            said = said.replace(option, instead)
+        raise ValueError(said) from error
+
+
+def _read(
+    table: TableFile, sides: Sequence[Side], answer: str | None, skip_outside: bool
+) -> PastAnswers:
+    """Read settings and answers; errors name options of a search."""
     names = [side.name for side in sides]
     columns, name = _columns(table, names, answer)
     texts = [

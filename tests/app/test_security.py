@@ -20,8 +20,9 @@ pytest.importorskip("flask")
 pytest.importorskip("matplotlib")
 
 from skgpb.app.folder import make_folder_app
-from skgpb.app.guard import LONGEST_FORM
+from skgpb.app.guard import LONGEST_FORM, LONGEST_REQUEST
 from skgpb.app.pages import make_app
+from skgpb.app.uploads import MOST_UPLOADED
 
 HOST = "127.0.0.1:8650"
 HERE = {"Host": HOST, "Origin": f"http://{HOST}"}
@@ -106,12 +107,43 @@ def test_no_form_is_longer_than_it_may_be(path):
     client, before = make_app(path).test_client(), path.read_bytes()
     for address in addresses(path, "POST"):
         for content in (
-            {"data": "x" * LONGEST_FORM},
-            {"file": (io.BytesIO(b"x" * LONGEST_FORM), "t")},
+            {"data": "x" * (LONGEST_FORM + 1)},
+            {"file": (io.BytesIO(bytes(LONGEST_REQUEST)), "t")},
         ):
             answer = client.post(address, data=content, headers=HERE)
             assert answer.status_code == 413, address
     assert path.read_bytes() == before
+
+
+TYPED = {"data": "typed before", "name0": "heat", "low0": "1", "high0": "9"}
+
+
+@pytest.mark.parametrize("address", ["/add", "/new"])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"x" * (MOST_UPLOADED + 1), "The file is too long: at most 1,000,000 bytes are accepted."),
+        (b"PK\x03\x04", "The file is damaged or incomplete: copy it again, or save it anew"),
+        (b"", "The file is empty."),
+        (bytes(99), "The file is neither text nor Excel: save it as .xlsx or CSV."),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "of before 2007, or has a password: save it without"),
+        (gzip.compress(b"a,b"), "The file is compressed: unpack it"),
+        (b'heat,result\n1,"1,234"\n', "write a point before decimals"),
+    ],
+)
+def test_a_bad_file_is_said_in_its_form_with_all_that_was_typed(path, address, content, said):
+    """There is a way back from each: the form itself, or a link."""
+    if address == "/new":
+        path = path.with_name("new.skgpb")
+    form, existed = Form(path), path.exists()
+    more = {**TYPED, "file": (io.BytesIO(content), "results.xlsx"), "token": form.token}
+    answer = form.client.post(address, data=more, headers=HERE)
+    text = html.unescape(answer.get_data(as_text=True))
+    error = re.search(r'<span class="error">(.*?)</span>\n', text)[1]
+    assert answer.status_code == 422 and said in re.sub("<[^>]+>", "", error)
+    assert "typed before" in text and "results.xlsx" not in text
+    assert all(f'value="{each}"' in text for each in (["heat"] if address == "/new" else []))
+    assert path.exists() == existed
 
 
 class Elements(HTMLParser):
@@ -178,7 +210,8 @@ class Form:
 
     def __init__(self, path):
         self.client = make_app(path).test_client()
-        text = self.client.get("/add", headers={"Host": HOST}).get_data(as_text=True)
+        page = "/add" if path.exists() else "/"
+        text = self.client.get(page, headers={"Host": HOST}).get_data(as_text=True)
         self.token = re.search(r'name="token" value="([^"]+)"', text)[1]
 
     def upload(self, data, name):
