@@ -1,9 +1,10 @@
 """Optima under linear constraints, and suggestions that keep them.
 
 Five problems of Hock and Schittkowski [Hock1981]_, one of them a mixture. Answers are exact, and
-the first 10 are spread over what is possible. Every setting asked is checked. ``--peer`` plays
-BayBE instead, where it is installed. ``--suggestions 10000`` counts suggestions that violate
-anything, over mixtures of 3 to 8 parts in steps and without, under further inequalities.
+the first 10 are spread over what is possible. Every setting asked is checked. ``--peer baybe`` and
+``--peer ax`` play BayBE and Ax instead, where they are installed. ``--suggestions 10000`` counts
+suggestions that violate anything, over mixtures of 3 to 8 parts in steps and without, under further
+inequalities.
 
 References
 ----------
@@ -171,6 +172,54 @@ def run_baybe(problem: Problem, seed: int, n_answers: int) -> tuple[float, float
     return best, worst
 
 
+def run_ax(problem: Problem, seed: int, n_answers: int) -> tuple[float, float]:
+    """Return the same measurements for a client of Ax with its defaults.
+
+    Ax takes inequalities only. Under an equation the last side is computed from the others, within
+    its own bounds.
+    """
+    from ax.api.client import Client
+    from ax.api.configs import RangeParameterConfig
+
+    names, texts = problem.names, []
+    equations = [each for each in problem.constraints if each[1] == "="]
+    free = names[: len(names) - len(equations)]
+    for factors, relation, bound in problem.constraints:
+        if relation == "=":
+            a, (low, high) = factors[-1], problem.bounds[-1]
+            sides = [("<=", (bound - a * low) / a), (">=", (bound - a * high) / a)]
+            factors = [each / a for each in factors[:-1]]
+        else:
+            sides = [(relation, bound)]
+        terms = [f"{c!r}*{name}" for c, name in zip(factors, free, strict=True) if c]
+        texts += [f"{' + '.join(terms)} {each} {limit!r}" for each, limit in sides]
+    client = Client(random_seed=seed)
+    client.configure_experiment(
+        parameters=[
+            RangeParameterConfig(name=name, parameter_type="float", bounds=tuple(map(float, ends)))
+            for name, ends in zip(free, problem.bounds, strict=False)
+        ],
+        parameter_constraints=texts,
+    )
+    client.configure_optimization(objective="-y")
+    client.configure_generation_strategy(
+        initialization_budget=10, initialization_random_seed=seed, torch_device="cpu"
+    )
+    best, worst = np.inf, 0.0
+    for _ in range(n_answers):
+        ((number, setting),) = client.get_next_trials(max_trials=1).items()
+        x = [float(setting[name]) for name in free]
+        for factors, _, bound in equations:
+            x.append((bound - float(np.dot(factors[:-1], x))) / factors[-1])
+        y = problem.function(np.array(x))
+        best, worst = min(best, y), max(worst, problem.violation(np.array(x)))
+        client.complete_trial(trial_index=number, raw_data={"y": y})
+    return best, worst
+
+
+RUNS = {"ours": run_ours, "baybe": run_baybe, "ax": run_ax}
+
+
 def count_violations(n: int, seed: int) -> tuple[int, int]:
     """Return the number of suggestions, and how many of them violated a constraint."""
     from skgpb import GPUCBOptimizer
@@ -210,7 +259,8 @@ def print_row(label: str, cells: list[str]) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Print how near to the optimum the runs came, or how many suggestions were impossible."""
     parser = argument_parser("constraints", __doc__, N_SEEDS, answers=N_ANSWERS)
-    parser.add_argument("--peer", action="store_true", help="play BayBE in place of GP-UCB")
+    parser.add_argument("--peer", choices=list(RUNS)[1:], help="library played in place of ours")
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument(
         "--suggestions", type=int, default=0, metavar="N", help="count impossible ones of N instead"
     )
@@ -225,8 +275,9 @@ def main(arguments: list[str] | None = None) -> None:
         rows = []
         print("Least answer above the optimum, in units of it")
         print_row("", ["median", "worst run", "violation"])
-        run = run_baybe if options.peer else run_ours
-        for name, problem in PROBLEMS.items():
+        run = RUNS[options.peer or "ours"]
+        for name in options.problems:
+            problem = PROBLEMS[name]
             for seed in range(options.seed, options.seed + options.runs):
                 best, worst = run(problem, seed, options.answers)
                 gap = (best - problem.least) / abs(problem.least)
