@@ -43,7 +43,8 @@ def install(session: nox.Session, extras: str | None, *tools: str) -> None:
 
 def scratch(session: nox.Session, name: str) -> Path:
     """Return the path of a folder of the session's own that does not exist yet."""
-    folder = Path(session.create_tmp()) / name
+    # Some versions of nox return a path that is relative to where a session begins.
+    folder = Path(session.create_tmp()).resolve() / name
     shutil.rmtree(folder, ignore_errors=True)
     return folder
 

@@ -144,7 +144,7 @@ def check_surprise(form: Form, expected: list[float] | None) -> None:
     """Ask once whether an answer far outside the expected range is right."""
     if expected is None or form.text("sure") == form.text("value"):
         return
-    low, high = map(shown, expected)
+    low, high = (shown(value, 3) for value in expected)
     form.errors["value"] = (
         f"{form.text('value')}? The expected range is {low} to {high}. If it is right, press the "
         "button again."

@@ -28,9 +28,14 @@ POLICY = (
 
 
 class LimitedRequest(Request):
-    """A request whose text fields are limited."""
+    """A request of limited length: a file may be longer than all that is typed."""
 
     max_form_memory_size = LONGEST_FORM
+
+    @property
+    def max_content_length(self) -> int:
+        """The most bytes that are read."""
+        return LONGEST_REQUEST if self.mimetype == "multipart/form-data" else LONGEST_FORM
 
 
 class Guard:
@@ -54,7 +59,6 @@ class Guard:
 
     def watch(self, app: Flask) -> None:
         """Check all requests to an application, and protect all its responses."""
-        app.config["MAX_CONTENT_LENGTH"] = LONGEST_REQUEST
         app.request_class = LimitedRequest
         app.before_request(self._check_sender)
         app.after_request(self._protect)

@@ -37,7 +37,7 @@ from skgpb.app.forms import (
 )
 from skgpb.app.guard import Guard, reason_of
 from skgpb.app.pictures import map_of, progress, replicates, slices
-from skgpb.app.uploads import about_table, table_of
+from skgpb.app.uploads import mark_table, table_of
 from skgpb.app.views import (
     RunView,
     digest,
@@ -368,7 +368,7 @@ class Pages:
                 )
         except ValueError as error:
             if table is not None or request.files.get("file"):
-                form.errors["data"] = about_table(error, table)
+                mark_table(form, error, table)
             elif settings["constraints"] and "constraint" in str(error):
                 form.errors["constraints"] = sentence(error)
             else:
@@ -514,7 +514,7 @@ class Pages:
                         raise ValueError("please paste a table, or choose a file")
                     n = len(_quietly(experiment.add_table, table, skip_outside=skip))
             except ValueError as error:
-                form.errors["data"] = about_table(error, table)
+                mark_table(form, error, table)
                 raise Mistyped from None
             return "some" if len(experiment.left_out()) > before else "added", n
 

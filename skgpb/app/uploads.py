@@ -100,7 +100,13 @@ def _cells(sheet: bytes) -> int:
     return rows * columns
 
 
-def about_table(error: Exception, table: Path | None) -> str:
+def mark_table(form: Form, error: Exception, table: Path | None) -> None:
+    """Mark the field of a table that has errors: the file, or what was pasted."""
+    given = request.files.get("file")
+    form.errors["file" if given and given.filename else "data"] = _about(error, table)
+
+
+def _about(error: Exception, table: Path | None) -> str:
     """Describe the errors of a table, without the name of its temporary file."""
     text = str(error)
     if table is not None:

@@ -294,7 +294,7 @@ def _tell(arguments: argparse.Namespace) -> Said:
             experiment.tell(arguments.answer, arguments.query, at=at, noise=arguments.noise),
         ]
         if expected is not None:
-            low, high = map(shown, expected)
+            low, high = (shown(value, 3) for value in expected)
             warnings.warn(
                 f"{arguments.answer} is unusual. The expected range is {low} to {high}. The answer "
                 "is saved; `undo` removes it",

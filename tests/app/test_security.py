@@ -128,7 +128,6 @@ TYPED = {"data": "typed before", "name0": "heat", "low0": "1", "high0": "9"}
         (bytes(99), "The file is neither text nor Excel: save it as .xlsx or CSV."),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "of before 2007, or has a password: save it without"),
         (gzip.compress(b"a,b"), "The file is compressed: unpack it"),
-        (b'heat,result\n1,"1,234"\n', "write a point before decimals"),
     ],
 )
 def test_a_bad_file_is_said_in_its_form_with_all_that_was_typed(path, address, content, said):

@@ -635,3 +635,15 @@ def test_whether_to_stop_is_said_with_what_it_rests_on(run):
     found = run.may_stop(1e6)
     assert not found["enough"] and found["gap"] == run.gap()
     assert "below 10 it is mostly what the program assumes" in found["why"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("x;y\n1;1,234\n", "write a point"), ("x,y\n1/2/2026,3\n2/3/2026,4\n", "2026-01-31")],
+)
+def test_errors_of_a_table_name_no_option_that_an_experiment_lacks(tmp_path, text, said):
+    run, table = Experiment.create(tmp_path / "run", ["x=0:1"]), tmp_path / "table.csv"
+    table.write_text(text)
+    with pytest.raises(ValueError, match=said) as caught:
+        run.add_table(table)
+    assert "--" not in str(caught.value)
