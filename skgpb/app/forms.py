@@ -263,6 +263,9 @@ def _read_side(form: Form, i: int, name: str) -> Side | None:
     high = form.number(f"high{i}", "the largest value")
     if low is None or high is None:
         return None
+    if not low < high:
+        form.errors[f"high{i}"] = "The largest value must be above the smallest."
+        return None
     scale = SCALES.get(kind, "")
     if kind == "range" and form.text(f"step{i}"):
         return form.take(f"step{i}", lambda text: Side.between(name, low, high, text))

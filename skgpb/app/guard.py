@@ -32,8 +32,8 @@ class LimitedRequest(Request):
 
     max_form_memory_size = LONGEST_FORM
 
-    @property
-    def max_content_length(self) -> int:
+    @property  # type: ignore[misc]
+    def max_content_length(self) -> int:  # type: ignore[override]
         """The most bytes that are read."""
         return LONGEST_REQUEST if self.mimetype == "multipart/form-data" else LONGEST_FORM
 

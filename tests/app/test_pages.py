@@ -609,6 +609,10 @@ def test_a_form_begins_an_experiment_with_constraints_and_steps(path):
     new |= {"step1": "5", "constraints": "heat + time <= 80"}
     wrong = window.send("/new", **(new | {"constraints": "heat * time <= 80"}))
     assert "multiplies sides" in wrong and not path.exists()
+    # The wrong number is marked, and not the steps, which are right.
+    wrong = window.send("/new", **(new | {"high1": "-5"}))
+    about = re.search(r'<span id="new-high1-about"><span class="error">(.*?)</span>', wrong)
+    assert about[1] == "The largest value must be above the smallest." and not path.exists()
     window.send("/new", **new)
     run = Experiment(path)
     assert [side.as_dict()["step"] for side in run.sides] == [0.1, 5.0]
