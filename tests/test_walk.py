@@ -12,7 +12,16 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import skgpb
-from skgpb import CMESOptimizer, GPOOOptimizer, GPTreeOptimizer, GPZoomingOptimizer
+from skgpb import (
+    CMESOptimizer,
+    EIOptimizer,
+    GPOOOptimizer,
+    GPTreeOptimizer,
+    GPUCBOptimizer,
+    GPZoomingOptimizer,
+    KGOptimizer,
+)
+from skgpb.domains import Cells
 from skgpb.kernels import WindowMean
 from skgpb.optimizers import TreeSearch
 
@@ -126,6 +135,30 @@ def test_rounds_of_other_trees_pass_through_few_files(make, most_files):
     optimizer = make(RBF(0.1), bounds=[(0, 1)], alpha=0.01, random_state=0)
     for files, _ in walks(optimizer, on_average, n_before=10):
         assert len(set(files)) <= most_files, sorted(set(files))
+
+
+LIST = {"arms": np.linspace(0, 1, 21)[:, None]}
+BOX = {"bounds": [(0, 1)], "n_candidates": 60}
+CELLS = BOX | {"queries": Cells([0.1, 0.3]), "targets": Cells(0.1)}
+
+
+# The files of the rule, the round, the sets, what is tracked and the model: about as many as there
+# are ideas, and some more where candidates move.
+@pytest.mark.parametrize(
+    ("make", "settings", "most_files"),
+    [
+        (GPUCBOptimizer, LIST, 16),
+        (KGOptimizer, LIST, 16),
+        (GPUCBOptimizer, BOX, 20),
+        (EIOptimizer, BOX, 20),
+        (KGOptimizer, CELLS, 20),
+    ],
+)
+def test_a_round_of_a_search_passes_through_no_more_files(make, settings, most_files):
+    optimizer = make(RBF(0.2), alpha=0.01, random_state=0, **settings)
+    for files, _ in walks(optimizer, on_average, n_before=10):
+        assert len(set(files)) <= most_files, sorted(set(files))
+        assert moves(files) <= 180
 
 
 def blurred(alpha, **what):

@@ -446,8 +446,10 @@ class ArmSet:
 
     def found(self, points: Any) -> Arm | None:
         """Return the query with exactly these rows, one for each number of its answer, or None."""
+        if self.starts is None:
+            return None
         rows = np.asarray(points)
-        if self.starts is None or rows.ndim != 2 or rows.shape[1] != self.rows.shape[1]:
+        if rows.ndim != 2 or rows.shape[1] != self.rows.shape[1]:
             return None
         contexts = rows[:, : self.layout.n_context]
         if (contexts != contexts[:1]).any():

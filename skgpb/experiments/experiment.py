@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skgpb.domains import Box, BoxCandidates, PointsQuery
+from skgpb.domains import Box, PointsQuery
 from skgpb.experiments.answers import read_answer, variance_of
 from skgpb.experiments.entries import LEARNING, Entry, jsonable
 from skgpb.experiments.judgement import BAND, expected, replicates, surprise, verdict
@@ -374,7 +374,7 @@ class Experiment(KeptRun):
         with self._changing():
             if isinstance(self._optimizer, GPOOOptimizer):
                 raise ValueError("the limits of an experiment over regions cannot be changed")
-            if not isinstance(self._optimizer.domain_, BoxCandidates):
+            if not self._optimizer.domain_.stands_for_box:
                 raise ValueError("the limits of this kind of search cannot be changed")
             names = [side.name for side in self._sides]
             unknown = [name for name in changed if name not in names]

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
-from skgpb.domains.arms import Arm, ArmSet
-from skgpb.optimizers._prices import Prices
+from skgpb.domains.arms import Arm
 from skgpb.utils import (
     check_noise_covariances,
     check_noise_variance,
@@ -19,42 +17,6 @@ from skgpb.utils import (
 
 # Fields of a history that have as many numbers as an answer.
 OF_EACH_NUMBER = ("reward", "mean", "std")
-
-
-def pending_functionals(
-    pending: Sequence[Any], arms: ArmSet, prices: Prices, level: float
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return functionals that pending queries will tell, and the variances of their noise.
-
-    Parameters
-    ----------
-    pending : sequence of queries
-        Queries that are being evaluated; one with several rows tells a functional for each.
-    arms : ArmSet
-        The set that they come from.
-    prices : Prices
-        Noise of the answers.
-    level : float
-        Noise variance that is usual.
-
-    Returns
-    -------
-    blocks : list of ndarray of shape (n_rows, n_columns)
-    noises : ndarray of shape (k,) or (k, k)
-        In a matrix, the covariance, where some have noise in common.
-    """
-    blocks: list[np.ndarray] = []
-    noises: list[np.ndarray] = []
-    for query in pending:
-        if query.has_parts:
-            blocks += [row[np.newaxis] for row in query.descriptor]
-            noises.append(prices.noise_of_block(query, level))
-        else:
-            blocks.append(arms.block_of(query))
-            noises.append(np.array([prices.noise_of(query, level)]))
-    if any(each.ndim == 2 for each in noises):
-        return blocks, block_diag(*(each if each.ndim == 2 else np.diag(each) for each in noises))
-    return blocks, np.concatenate(noises) if noises else np.empty(0)
 
 
 def checked_numbers(query: Arm, reward: Any, alpha: Any) -> tuple[np.ndarray | None, Any]:

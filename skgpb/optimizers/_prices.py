@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from skgpb.domains.arms import Arm, ArmSet
 from skgpb.domains.blocks import Blocks
@@ -131,6 +132,33 @@ class Prices:
             return level * self.share_of(query)
         found = self._of(query, "alpha", self._alphas)
         return level if found is None else found
+
+    def functionals_of(
+        self, pending: Sequence[Any], level: float
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return functionals that pending queries will tell, and the variances of their noise.
+
+        A query with several rows tells a functional for each. ``level`` is the usual noise.
+
+        Returns
+        -------
+        blocks : list of ndarray of shape (n_rows, n_columns)
+        noises : ndarray of shape (k,) or (k, k)
+            In a matrix, the covariance, where some have noise in common.
+        """
+        blocks: list[np.ndarray] = []
+        noises: list[np.ndarray] = [np.empty(0)]
+        for query in pending:
+            if query.has_parts:
+                blocks += [row[np.newaxis] for row in query.descriptor]
+                noises.append(self.noise_of_block(query, level))
+            else:
+                blocks.append(self.queries.block_of(query))
+                noises.append(np.array([self.noise_of(query, level)]))
+        if any(each.ndim == 2 for each in noises):
+            parts = (each if each.ndim == 2 else np.diag(each) for each in noises if len(each))
+            return blocks, block_diag(*parts)
+        return blocks, np.concatenate(noises)
 
     def noise_of_block(self, query: Arm, level: float) -> np.ndarray:
         """Noise variances (k,) of the numbers of an answer, or their covariance (k, k)."""

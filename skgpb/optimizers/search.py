@@ -36,7 +36,6 @@ from sklearn.utils.validation import check_is_fitted
 from skgpb._core._ties import first_best
 from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.arms import Arm, ArmSet
-from skgpb.domains.blocks import Blocks
 from skgpb.domains.first_design import N_INITIAL
 from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
@@ -55,7 +54,6 @@ from skgpb.optimizers._gap import Rivals
 from skgpb.optimizers._joint_answers import (
     checked_numbers,
     history_of_numbers,
-    pending_functionals,
 )
 from skgpb.optimizers._norm_bound import GaussianIntervals
 from skgpb.optimizers._placement import Sides
@@ -242,111 +240,17 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             :class:`~skgpb.TargetsOptimizer`.
         """
 
-    def _values(self, round: Round) -> np.ndarray:
-        """Return the log value of each query minus its log cost; -inf if the value is 0."""
-        values = checked_scores(
-            self.acquisition(round),
-            f"acquisition of {type(self).__name__}",
-            round.n_queries,
-            len(round.query_noise),
-        )
-        values = round.of_queries(values)
-        if not self._is_worth(round):
-            if not self._prices.differ:
-                return values
-            # Scores are relative to the best known value.
-            values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
-        return values if self._prices.are_one else values - np.log(round.cost)
-
-    def _is_worth(self, round: Round) -> bool:
-        """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
-        return self._says_worth
-
-    def _nothing_gained(self, round: Round) -> float:
-        """Score of a query whose answer is worth nothing."""
-        return float(round.target_mean.max())
-
     # -- the round --------------------------------------------------------------------------
-
-    def _choose(self) -> Arm:
-        self.domain_.check_number(self.n_candidates)
-        first = self._first_arm()
-        return self._best_by_rule() if first is None else first
-
-    def _look_at_round(self) -> bool:
-        if self.context_bounds is not None:
-            return False
-        # Candidates also move when an answer arrives; a rule does not move them.
-        self.domain_.check_number(self.n_candidates)
-        self._first_arm()
-        return True
 
     def _choose_in(self, context: np.ndarray) -> Arm:
         self.domain_.check_number(self.n_candidates)
         self._tracked.enter(context, self._round, self._rng_of_candidates, self._rows_seen)
         return self._choose()
 
-    def _rng_of_candidates(self) -> np.random.Generator:
-        """Random generator that scatters candidates around the best."""
-        return np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
-
-    def _rows_seen(self) -> np.ndarray:
-        """Rows of the points, or centres of regions, that were observed."""
-        return self._rows_of(self._places_seen())
-
-    def _refresh(self) -> None:
-        """Let candidates follow the posterior before a round, whoever looks at it first."""
+    def _choose(self) -> Arm:
         self.domain_.check_number(self.n_candidates)
-        theta = (self.guarantee or USUAL).failure_probability
-        learned = self._schedule.learned_at == self._round + self._n_fitted
-        self._tracked.refresh(self._round, theta, self._rng_of_candidates, learned)
-
-    def _best_by_rule(self) -> Arm:
-        round = self.posterior()
-        values = self._values(round)
-        free = np.ones(round.n_queries, dtype=bool)
-        for query in self._pending:
-            free &= self.domain_.apart_from(query)
-        if self._wanted is not None and self._asks_wanted:
-            pending = list(self._pending)
-            if self._wanted.is_due(self._round, self._spent, pending, self._prices):
-                free = self._wanted.among(free)
-        slots = np.flatnonzero(free)
-        if not len(slots):
-            raise AllPendingError(
-                f"all {round.n_queries} {'arms' if self._pulls else 'queries'} are pending: tell "
-                "some of them before asking for more"
-            )
-        if not np.isfinite(values[slots]).any():
-            values = round.unknown / round.cost
-        return self.domain_.arm(int(slots[first_best(values[slots])]))
-
-    def _first_arm(self) -> Arm | None:
-        """Return a query of the initial design, None once the design is complete."""
-        n_initial = self.n_initial_
-        if n_initial <= self._filled:
-            return None
-        observed = self._gp.observed.rows
-        evaluated = [query for query, until in self._pending.items() if until is None]
-        known = np.concatenate([observed, *map(self.domain_.block_of, evaluated)])
-        # Failed queries do not count, but nothing near them is asked again.
-        failures = [self.domain_.block_of(query) for _, query, _ in self._failures]
-        failed = np.concatenate([observed[:0], *failures])
-        if not (self._round or self._pending or failures):
-            # A rule that cannot be followed says so before anything is evaluated.
-            self.acquisition(self.posterior())
-        arm = self.domain_.first_arm(n_initial, known, failed, self._seed)
-        if arm is None and not evaluated:
-            self._filled = n_initial
-        return arm
-
-    @property
-    @locked
-    def n_initial_(self) -> int:
-        """Size of the first design: ``n_initial``, or what it stands for."""
-        if self.n_initial is not None:
-            return int(self.n_initial)
-        return N_INITIAL if self.kernel is None else 0
+        first = self._first_arm()
+        return self._best_by_rule() if first is None else first
 
     @locked
     def posterior(self, pending: Sequence[Arm | PointsQuery] | None = None) -> Round:
@@ -377,17 +281,49 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             self._prices.shared(level),
         )
 
-    def _rng_of_round(self, n_pending: int) -> np.random.Generator:
-        """Random generator of this round; repeated calls return the same state."""
-        return np.random.default_rng([self._seed, self._round, n_pending])
+    def _values(self, round: Round) -> np.ndarray:
+        """Return the log value of each query minus its log cost; -inf if the value is 0."""
+        values = checked_scores(
+            self.acquisition(round),
+            f"acquisition of {type(self).__name__}",
+            round.n_queries,
+            len(round.query_noise),
+        )
+        values = round.of_queries(values)
+        if not self._is_worth(round):
+            if not self._prices.differ:
+                return values
+            # Scores are relative to the best known value.
+            values = np.log(np.maximum(values - self._nothing_gained(round), LEAST_WORTH))
+        return values if self._prices.are_one else values - np.log(round.cost)
 
-    def _known(self, pending: list[Any]) -> Known:
-        """Return covariances of pairs of queries and targets, given pending queries."""
-        level = self._model.alpha
-        of_pending = pending_functionals(pending, self.domain_, self._prices, level)
-        return self._tracked.known(pending, *of_pending)
+    def _is_worth(self, round: Round) -> bool:
+        """Return whether :meth:`acquisition` is the logarithm of a value in this round."""
+        return self._says_worth
 
-    # -- answers ----------------------------------------------------------------------------
+    def _nothing_gained(self, round: Round) -> float:
+        """Score of a query whose answer is worth nothing."""
+        return float(round.target_mean.max())
+
+    def _best_by_rule(self) -> Arm:
+        round = self.posterior()
+        values = self._values(round)
+        free = np.ones(round.n_queries, dtype=bool)
+        for query in self._pending:
+            free &= self.domain_.apart_from(query)
+        if self._wanted is not None and self._asks_wanted:
+            pending = list(self._pending)
+            if self._wanted.is_due(self._round, self._spent, pending, self._prices):
+                free = self._wanted.among(free)
+        slots = np.flatnonzero(free)
+        if not len(slots):
+            raise AllPendingError(
+                f"all {round.n_queries} {'arms' if self._pulls else 'queries'} are pending: tell "
+                "some of them before asking for more"
+            )
+        if not np.isfinite(values[slots]).any():
+            values = round.unknown / round.cost
+        return self.domain_.arm(int(slots[first_best(values[slots])]))
 
     def _update(self, query: Any, reward: Any, alpha: Any) -> None:
         # Every round has its candidates, whether or not anybody has looked at them.
@@ -403,12 +339,74 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         self._pay(query)
         self._record(query, reward, *self._model.in_units(mean, var), False)
 
+    # -- parts of a round --------------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        """Let candidates follow the posterior before a round, whoever looks at it first."""
+        self.domain_.check_number(self.n_candidates)
+        theta = (self.guarantee or USUAL).failure_probability
+        learned = self._schedule.learned_at == self._round + self._n_fitted
+        self._tracked.refresh(self._round, theta, self._rng_of_candidates, learned)
+
+    def _first_arm(self) -> Arm | None:
+        """Return a query of the initial design, None once the design is complete."""
+        n_initial = self.n_initial_
+        if n_initial <= self._filled:
+            return None
+        observed = self._gp.observed.rows
+        evaluated = [query for query, until in self._pending.items() if until is None]
+        known = np.concatenate([observed, *map(self.domain_.block_of, evaluated)])
+        # Failed queries do not count, but nothing near them is asked again.
+        failures = [self.domain_.block_of(query) for _, query, _ in self._failures]
+        failed = np.concatenate([observed[:0], *failures])
+        if not (self._round or self._pending or failures):
+            # A rule that cannot be followed says so before anything is evaluated.
+            self.acquisition(self.posterior())
+        arm = self.domain_.first_arm(n_initial, known, failed, self._seed)
+        if arm is None and not evaluated:
+            self._filled = n_initial
+        return arm
+
+    @property
+    @locked
+    def n_initial_(self) -> int:
+        """Size of the first design: ``n_initial``, or what it stands for."""
+        if self.n_initial is not None:
+            return int(self.n_initial)
+        return N_INITIAL if self.kernel is None else 0
+
+    def _known(self, pending: list[Any]) -> Known:
+        """Return covariances of pairs of queries and targets, given pending queries."""
+        return self._tracked.known(
+            pending, *self._prices.functionals_of(pending, self._model.alpha)
+        )
+
     def _pay(self, query: Arm | PointsQuery) -> None:
         """Note what an answer has cost."""
         price = self._prices.cost_of(query)
         self._spent += price
         if self._wanted is not None:
             self._wanted.pay(query, price)
+
+    def _look_at_round(self) -> bool:
+        if self.context_bounds is not None:
+            return False
+        # Candidates also move when an answer arrives; a rule does not move them.
+        self.domain_.check_number(self.n_candidates)
+        self._first_arm()
+        return True
+
+    def _rng_of_candidates(self) -> np.random.Generator:
+        """Random generator that scatters candidates around the best."""
+        return np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
+
+    def _rows_seen(self) -> np.ndarray:
+        """Rows of the points, or centres of regions, that were observed."""
+        return self._rows_of(self._places_seen())
+
+    def _rng_of_round(self, n_pending: int) -> np.random.Generator:
+        """Random generator of this round; repeated calls return the same state."""
+        return np.random.default_rng([self._seed, self._round, n_pending])
 
     # -- the recommendation -----------------------------------------------------------------
 
@@ -735,9 +733,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     def _found(self, query: Any) -> Any:
         """Return the query that rows stand for, or the argument itself."""
-        if isinstance(self.queries, Blocks) and not isinstance(query, Query):
-            return self.domain_.found(query) or query
-        return query
+        return query if isinstance(query, Query) else self.domain_.found(query) or query
 
     def _rows_told(self, query: Any, rewards: Any) -> list[Any] | None:
         found = self._found(query)

@@ -14,7 +14,6 @@ from sklearn.gaussian_process.kernels import RBF
 from skgpb import KGOptimizer, MESOptimizer, TargetsOptimizer
 from skgpb.domains import Cells
 from skgpb.kernels.evaluator import Functionals
-from skgpb.optimizers._joint_answers import pending_functionals
 from skgpb.roots import joint_draws
 from skgpb.surrogate import draws
 
@@ -89,8 +88,7 @@ def covariance_of_targets(optimizer, pending=()):
     """The posterior covariance of all targets, of a process that has seen all answers."""
     gp, n = optimizer._gp, len(optimizer.domain_.rows)
     targets = Functionals.of_rows(gp.tracked.rows[n:])
-    arms, prices, alpha = optimizer.domain_, optimizer._prices, optimizer.alpha_
-    told = pending_functionals(pending, arms, prices, alpha)
+    told = optimizer._prices.functionals_of(list(pending), optimizer.alpha_)
     seen = gp.imagine(*told) if pending else gp
     return seen.posterior_covariance(targets, targets)
 
