@@ -332,7 +332,8 @@ def sample_cells(
     cuts = (depth - np.arange(d) + d - 1) // d  # axis a is cut at depths a, a + d, a + 2 d, ...
     counts = float(n_children) ** cuts
     places = sample_places(d) if everywhere else np.full((1, d), 0.5)
-    index = np.unique(np.minimum(np.floor(places * counts), counts - 1.0), axis=0)
+    # Not by ``np.unique``, in which an interruption comes out as a TypeError.
+    index = np.array(sorted({*map(tuple, np.minimum(np.floor(places * counts), counts - 1.0))}))
     lower = bounds[:, 0] + side * (index / counts)
     return list(zip(lower, lower + side / counts, strict=True))
 
