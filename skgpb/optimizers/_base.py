@@ -1224,3 +1224,16 @@ class PricedOptimizer(BaseBanditOptimizer[Q]):
     @abstractmethod
     def _price_of(self, query: Any) -> float:
         """Return the cost of a query."""
+
+
+def checked_scores(values: Any, whose: str, *sizes: int, of: str = "queries") -> np.ndarray:
+    """Return the scores that a rule of somebody's own gives, one for each, or raise ValueError."""
+    values = np.asarray(values)
+    one_each = values.ndim == 1 and len(values) in sizes
+    # A maximum is NaN where anything is.
+    if not one_each or values.dtype.kind not in "fiub" or np.isnan(values.max()):
+        raise ValueError(
+            f"{whose} must return a number for each of {sizes[0]} {of}, none of them NaN; got "
+            f"{values if one_each or not values.ndim else f'shape {values.shape}'}"
+        )
+    return values.astype(np.float64, copy=False)

@@ -18,11 +18,12 @@ from skgpb._docstrings import with_shared_paragraphs
 from skgpb.domains.indirect import IndirectQuery
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
+from skgpb.optimizers._base import checked_scores
 from skgpb.optimizers._indirect import BaseQuerySetOptimizer
 from skgpb.optimizers.ids import IDSOptimizer
 from skgpb.optimizers.kg import KGOptimizer
 from skgpb.optimizers.mes import largest_target_information
-from skgpb.optimizers.round import KnownIndirectly, Round, checked_scores
+from skgpb.optimizers.round import KnownIndirectly, Round
 from skgpb.optimizers.search import Search
 from skgpb.utils import StrOptions
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dgemm
@@ -260,19 +259,6 @@ class KnownIndirectly(Known):
         mean, cov = process.moments(rows, cov=True)
         mean, cov = (mean - self.offset) / self.scale, cov / self.scale**2
         return joint_draws(mean, cov, n_draws, int(rng.integers(2**31))).T
-
-
-def checked_scores(values: Any, whose: str, *sizes: int, of: str = "queries") -> np.ndarray:
-    """Return the scores that a rule of somebody's own gives, one for each, or raise ValueError."""
-    values = np.asarray(values)
-    one_each = values.ndim == 1 and len(values) in sizes
-    # A maximum is NaN where anything is.
-    if not one_each or values.dtype.kind not in "fiub" or np.isnan(values.max()):
-        raise ValueError(
-            f"{whose} must return a number for each of {sizes[0]} {of}, none of them NaN; got "
-            f"{values if one_each or not values.ndim else f'shape {values.shape}'}"
-        )
-    return values.astype(np.float64, copy=False)
 
 
 class Round:

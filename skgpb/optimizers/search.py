@@ -41,7 +41,7 @@ from skgpb.domains.query import PointsQuery, Query, Region
 from skgpb.exceptions import AllPendingError
 from skgpb.guarantee import USUAL, Guarantee
 from skgpb.locks import locked
-from skgpb.optimizers._base import FreeChoice, PricedOptimizer
+from skgpb.optimizers._base import FreeChoice, PricedOptimizer, checked_scores
 from skgpb.optimizers._best import best_known, best_seen, best_target, climbed
 from skgpb.optimizers._contexts import InContexts
 from skgpb.optimizers._feedback import (
@@ -60,7 +60,7 @@ from skgpb.optimizers._placement import Sides
 from skgpb.optimizers._prices import Prices, check_prices, covariances_given, differs
 from skgpb.optimizers._tracked import Tracked
 from skgpb.optimizers._wanted import Wanted
-from skgpb.optimizers.round import Known, Round, checked_scores
+from skgpb.optimizers.round import Known, Round
 from skgpb.surrogate.likelihood import Prior
 from skgpb.surrogate.tasks import NOISE as NOISE_OF_TASKS
 from skgpb.surrogate.tasks import NOISE_SPREAD

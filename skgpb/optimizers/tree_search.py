@@ -20,8 +20,8 @@ from skgpb.domains import BoxPartition, Cell, PoolPartition
 from skgpb.domains.query import PointsQuery
 from skgpb.guarantee import Guarantee
 from skgpb.locks import locked
+from skgpb.optimizers._base import checked_scores
 from skgpb.optimizers._tree_search import PartitionSearch
-from skgpb.optimizers.round import checked_scores
 from skgpb.roots import joint_draws
 from skgpb.surrogate.gaussian_process import GaussianProcess
 from skgpb.utils import check_draws
