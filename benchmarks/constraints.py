@@ -123,7 +123,7 @@ def run_ours(problem: Problem, seed: int, n_answers: int) -> tuple[float, float]
     from skgpb.domains import Box
 
     box = Box(dict(zip(problem.names, problem.bounds, strict=True)), problem.texts)
-    opt = GPUCBOptimizer(bounds=box, direction="minimize", random_state=seed)
+    opt = GPUCBOptimizer(bounds=box, regret="simple", direction="minimize", random_state=seed)
     asked = []
     for _ in range(n_answers):
         query = opt.ask()
