@@ -26,8 +26,8 @@ from skgpb.utils import Integral, Interval, StrOptions
 # Last share of a horizon in which queries are chosen by the knowledge gradient, for a small simple
 # regret. It was chosen on one half of ``benchmarks.suite`` (decision D-D9).
 BY_GAIN = 0.2
-# An answer is known beforehand at a setting that differs from one with an answer by this share of
-# the sides, if its deviation is less than this share of the range of the means (decision D-H40).
+# An answer is known exactly if the deviation is less than KNOWN of the range of the means, and two
+# settings are one if no side differs by more than SAME of its length (decision D-H40).
 SAME, KNOWN = 1e-6, 1e-3
 MOST_DOUBLINGS = 40
 
@@ -76,6 +76,10 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
     small simple regret the last fifth of the rounds asks the queries of the largest knowledge
     gradient instead, as :class:`~skgpb.KGOptimizer` does, in O(n_arms^2 (t + log n_arms)) a round;
     not if there are more than 5,000 arms. :ref:`which-regret` says what each gains and costs.
+
+    In a box, for a small simple regret and with a learned kernel, beta is doubled while the
+    largest bound is at a setting that was asked and whose value is known exactly. Another answer
+    there would say nothing, and without noise all remaining rounds might ask for one.
 
     Ties, boxes, batches and the recommendation are those of
     :class:`~skgpb.optimizers.Search`.
@@ -179,14 +183,15 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
         """Return beta, doubled until the arm of the largest bound repeats no known answer.
 
         Where answers are exact, the arm with the best one would be pulled in all remaining rounds.
+        A pending query counts as answered, as in the posterior.
         """
         mean, std = posterior.mean, posterior.std
-        arms, told = self.domain_.rows, self._gp.observed.rows
-        known = std < KNOWN * np.ptp(mean)
+        arms, blocks = self.domain_.rows, map(self.domain_.block_of, self._pending)
+        asked = np.concatenate([self._gp.observed.rows, *blocks])
+        known, near = std < KNOWN * np.ptp(mean), SAME * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):
             best = np.argmax(mean + sqrt(wider) * std)
-            near = SAME * np.ptp(arms, axis=0)
-            if not (known[best] and (np.abs(told - arms[best]) <= near).all(axis=1).any()):
+            if not (known[best] and (np.abs(asked - arms[best]) <= near).all(axis=1).any()):
                 return float(wider)
         return beta
 

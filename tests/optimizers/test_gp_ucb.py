@@ -144,3 +144,68 @@ def test_without_noise_the_optimum_is_reached(seed):
 def test_what_is_no_beta_is_refused(beta):
     with pytest.raises((ValueError, TypeError), match="beta"):
         GPUCBOptimizer(bounds=[(0, 1)], beta=beta).ask()
+
+
+def asked_of_a_saddle(noise, n, at_once=1, **parameters):
+    """Settings asked for a bilinear function, whose largest value, 4, and 3 are at two corners."""
+    bounds = {"x": (0, 1000), "y": (0.1, 0.2)}
+    optimizer = GPUCBOptimizer(bounds=bounds, random_state=3, **parameters)
+    rng, asked = np.random.default_rng(0), []
+    for _ in range(n // at_once):
+        for query in optimizer.ask(at_once):
+            x, y = np.array(list(query.params.values())) * [2 / 1000, 20] - [1, 3]
+            asked.append(tuple(query.params.values()))
+            value = 3 * x * y + 0.5 * (x + y) + np.sin(3 * x)
+            optimizer.tell(query, value + noise * rng.normal())
+    return asked
+
+
+def most_repeated(asked):
+    """How often the setting that was asked most often was asked."""
+    return max(map(asked.count, asked))
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_for_a_small_simple_regret_exact_answers_are_not_asked_for_again(at_once):
+    assert most_repeated(asked_of_a_saddle(0.0, 40, at_once, regret="simple")) <= 3
+    assert most_repeated(asked_of_a_saddle(0.0, 40, at_once, beta=4.0)) >= 6
+
+
+def test_under_noise_nothing_is_known_and_the_bonus_stays():
+    simple = asked_of_a_saddle(0.3, 30, regret="simple")
+    assert simple == asked_of_a_saddle(0.3, 30, beta=4.0)
+
+
+def test_in_contexts_what_is_known_is_known_in_its_own():
+    """Where the bonus is wider, the best known setting of this context is not asked again."""
+    optimizer = GPUCBOptimizer(
+        bounds=[(0, 1)] * 2, context_bounds=[(0, 1)], regret="simple", random_state=0
+    )
+    asked, n_wider = {0.2: [], 0.8: []}, 0
+    for i in range(40):
+        context = [0.2, 0.8][i % 2]
+        query = optimizer.ask(context=[context])
+        x, y = query.points[0, 1:]
+        if optimizer.exploration(optimizer.posterior([])) > 4.0:
+            n_wider += 1
+            assert (x, y) not in asked[context]
+        asked[context].append((x, y))
+        optimizer.tell(query, 3 * x * y + 0.5 * (x + y) + context + np.sin(3 * x))
+    assert n_wider >= 5
+
+
+def test_a_table_of_exact_answers_is_exploited():
+    """Arms that are a finite set are pulled for what they give, and so again and again."""
+    arms = np.linspace(0, 1, 30)[:, None]
+    rewards = []
+    for parameters in {"regret": "simple"}, {"beta": 4.0}:
+        optimizer = GPUCBOptimizer(arms=arms, random_state=0, **parameters)
+        optimizer.run(lambda arm: float(np.sin(5 * arm.points).sum()), 40)
+        rewards.append(optimizer.history_["reward"])
+    np.testing.assert_array_equal(*rewards)
+
+
+def test_if_every_setting_is_known_the_bonus_stays():
+    optimizer = GPUCBOptimizer(bounds={"n": [1, 2, 3]}, regret="simple", random_state=0)
+    optimizer.run(lambda arm: float(arm.params["n"]), 12)
+    assert optimizer.exploration(optimizer.posterior()) == 4.0
