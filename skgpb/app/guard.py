@@ -18,7 +18,8 @@ REFUSED = {
     404: "There is no page at this address.",
     405: "This address only takes forms: please go back to the page and press its button.",
     413: "This is too long, and nothing was changed: at most "
-    f"{LONGEST_FORM // 1_000_000} MB of text are accepted.",
+    f"{LONGEST_FORM // 1_000_000} MB of text and {LONGEST_REQUEST // 1_000_000} MB with a file are "
+    "accepted. The back button of the browser leads to what was typed.",
 }
 # Allow nothing from elsewhere, no scripts, no frames around the pages, and forms only to here.
 POLICY = (

@@ -44,6 +44,7 @@ from skgpb.app.views import (
     digest_of_pending,
     digest_of_results,
     outcome_of,
+    rounded,
     row_of,
     whole,
 )
@@ -162,7 +163,7 @@ def guarded_app(guard: Guard) -> Flask:
     """Return an application without pages."""
     app = Flask(__name__)
     app.jinja_options = {"trim_blocks": True, "lstrip_blocks": True}
-    app.jinja_env.filters["whole"] = whole
+    app.jinja_env.filters |= {"rounded": rounded, "whole": whole}
     guard.watch(app)
     return app
 

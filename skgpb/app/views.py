@@ -238,11 +238,11 @@ def _best(best: dict[str, Any] | None, outcome: str) -> Best | None:
             "less good"
         )
     settings = [(name, shown(value)) for name, value in best["params"].items()]
-    mean, low, high = (_rounded(value, best["std"]) for value in (best["mean"], low, high))
+    mean, low, high = (rounded(value, best["std"]) for value in (best["mean"], low, high))
     return Best(settings, mean, low, high, shown(answered["answer"]), f"{about}.")
 
 
-def _rounded(value: float, std: float) -> str:
+def rounded(value: float, std: float) -> str:
     """Write an estimate with the digits that are meaningful, given its standard deviation."""
     if not 0.0 < std < math.inf:
         return shown(value)

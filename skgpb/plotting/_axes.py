@@ -31,6 +31,8 @@ PANELS_PER_ROW = 3
 BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
 # Below the label of the x axis, whatever the height of the axes: the pad is in font sizes.
 BELOW_LABEL = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": 3.6}
+# Characters of a line of the title above each panel.
+TITLE_WIDTH = 36
 # Above axes without a title, where tick labels may be long.
 ABOVE = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
 

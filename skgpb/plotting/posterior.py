@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from skgpb.plotting._axes import (
     BELOW,
     QUANTILE_95,
     RECOMMENDED,
+    TITLE_WIDTH,
     asked_of,
     check_has_posterior,
     check_resolution,
@@ -210,7 +212,7 @@ class PosteriorDisplay:
             names = [f"feature {i}" for i in range(len(self.grid))]
         ax.set_xlabel(names[0])
         if self.title:
-            ax.set_title(self.title, fontsize="medium")
+            ax.set_title(fill(self.title, TITLE_WIDTH), fontsize="medium")
         self.mappable_: ScalarMappable | None = None
         if len(self.grid) == 1:
             self._draw_curve(ax)

@@ -15,6 +15,7 @@ from skgpb.inspection import feature_effects
 from skgpb.plotting._axes import (
     ABOVE,
     QUANTILE_95,
+    TITLE_WIDTH,
     asked_of,
     check_has_posterior,
     check_resolution,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Characters of the title above each panel.
-TITLE_WIDTH = 36
 # Default number of panels.
 MOST_PANELS = 12
 

@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 
 from skgpb.app.pages import make_app
 from skgpb.app.pictures import progress
+from skgpb.app.views import rounded
 from skgpb.cli.experiment_picture import draw_experiment
 
 SIDES = ["temperature (°C)=20:90", "salt=1e-4:0.1:log", "catalyst=A,B"]
@@ -562,12 +563,23 @@ def test_limits_are_changed_and_impossible_ones_refused(run, path):
     assert path.read_bytes() == kept
 
 
+def test_the_other_settings_are_named_whole_above_a_map(tmp_path):
+    path = tmp_path / "long.skgpb"
+    sides = [f"amount of the solvent {i} (mmol/l)=0:1" for i in range(5)]
+    run = Experiment.create(path, sides, goal="minimize", answer="loss")
+    run.tell(1.0, run.ask()[0]["query"])
+    svg = Window(path).open("/map/0-1-light.svg")
+    lines = re.findall(r">([^<>]*)</(?:text|tspan)>", svg)
+    assert max(map(len, lines)) <= 40
+    assert all(f"amount of the solvent {i} (mmol/l) = 0." in " ".join(lines) for i in (2, 3, 4))
+
+
 def test_what_is_expected_and_maps_are_only_looked_at(run, path):
     kept = path.read_bytes()
     window = Window(path)
     window.open("/expect?side0=50&side1=0.01&side2=A")
     found = run.expect({"temperature (°C)": 50, "salt": 0.01, "catalyst": "A"})
-    assert f"<strong>{found['mean']:.4g}</strong>" in window.text
+    assert f"<strong>{rounded(found['mean'], found['std'])}</strong>" in window.text
     window.open("/expect?side0=500&side1=0.01&side2=A")
     assert window.status == 422 and "must be 20 to 90, got 500" in window.text
     assert "/map/0-2-dark.svg" in window.open("/map?x=0&y=2")
