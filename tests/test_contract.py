@@ -306,12 +306,12 @@ def test_the_contract_finds_what_breaks_it():
 
     class Forgetful(Farthest):
         def ask(self, n=None):
-            self._asked = []
+            self.start()._record.asked = []
             return super().ask(n)
 
     class Careless(Farthest):
         def tell(self, query, reward, alpha=None):
-            self._asked = []
+            self.start()._record.asked = []
             return super().tell(query, reward, alpha)
 
     class Broken(TestOnesOwn):

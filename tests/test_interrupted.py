@@ -303,14 +303,14 @@ def test_warnings_of_one_thread_are_not_held_back_for_another():
 
 def test_an_error_while_an_answer_is_taken_leaves_the_run_as_it_was(monkeypatch):
     optimizer, whole = played(arms(), 5), played(arms(), 6)
-    record = GPUCBOptimizer._record
+    record = GPUCBOptimizer._close_round
     query = optimizer.ask()
 
     def fails(self, *arguments):
         record(self, *arguments)
         raise FloatingPointError("by a filter")
 
-    monkeypatch.setattr(GPUCBOptimizer, "_record", fails)
+    monkeypatch.setattr(GPUCBOptimizer, "_close_round", fails)
     with pytest.raises(FloatingPointError):
         optimizer.tell([query, query], [answer(query)] * 2)
     monkeypatch.undo()

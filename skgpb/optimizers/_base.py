@@ -25,7 +25,7 @@ from skgpb.locks import Guarded, locked
 from skgpb.optimizers._callbacks import CallbackSupportMixin, with_callbacks
 from skgpb.optimizers._files import read_run, write_run
 from skgpb.optimizers._gap import GAP_STREAM, Comparison, Gap, is_by_intervals
-from skgpb.optimizers._inputs import Numbers, TellInputs
+from skgpb.optimizers._inputs import Numbers, query_at, query_of, rows_told
 from skgpb.optimizers._replay import Event, Replay, mended, rebuilt
 from skgpb.optimizers._result import RunResult
 from skgpb.optimizers._run import Evaluations, Play, check_run
@@ -42,6 +42,7 @@ from skgpb.utils import (
     check_count,
     check_inside,
     check_noise_variance,
+    check_one_each,
     check_resolution,
     check_reward,
     check_rows,
@@ -58,8 +59,132 @@ TOLD = -1
 Q = TypeVar("Q", bound=Query)
 
 
+class Record:
+    """What happened in a run, and which queries are pending.
+
+    Attributes
+    ----------
+    events : list of events
+        Everything that happened, in order: all else follows from it.
+    history : list of tuples
+        A row for each answer.
+    n_told, n_fitted : int
+        Number of answers, and of evaluations that were given to ``fit``.
+    pending : dict
+        Queries being evaluated (None); failed ones, with the time when they may be asked again.
+    failures : list of tuples
+        Of each failure the number of answers before it, the query and the reason.
+    asked : list of queries
+        Queries that were asked since something was told, to be returned again.
+    asked_again : set of queries
+        Queries that ``ask`` returned more than once before they were told.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.history: list[tuple[Any, ...]] = []
+        self.n_told = self.n_fitted = 0
+        self.pending: dict[Any, int | None] = {}
+        self.failures: list[tuple[int, Any, str]] = []
+        self.asked: list[Any] = []
+        self.asked_again: set[Any] = set()
+
+    @property
+    def n_known(self) -> int:
+        """Number of answers, with those that were given to ``fit``."""
+        return self.n_told + self.n_fitted
+
+    @property
+    def awaited(self) -> list[Any]:
+        """Queries being evaluated, in order."""
+        return [query for query, until in self.pending.items() if until is None]
+
+    def told_queries(self) -> list[Any]:
+        """Return the query of each answer."""
+        return [event[1] for event in self.events if event[0] == "tell"]
+
+    def first_free(self, places: list[int]) -> Any:
+        """Return the query of the first of some answers that is not pending, or None."""
+        told = self.told_queries()
+        return next((told[place] for place in places if told[place] not in self.pending), None)
+
+    def ask(self, query: Any) -> None:
+        """Record a query that is asked."""
+        self.asked.append(query)
+        self.pending[query] = None
+        self.events.append(("ask", query))
+        if self.asked_again:
+            self.asked_again.discard(query)
+
+    def take_back(self, query: Any) -> None:
+        """Forget the query that was asked last."""
+        del self.pending[query], self.asked[-1], self.events[-1]
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        """Add the row of an answer to the history."""
+        self.history.append(row)
+        self.n_told += 1
+
+    def tell(self, query: Any, value: Any, noise: Any) -> bool:
+        """Record an answer; return whether it is a second one to a query that was asked twice."""
+        second = self.pending.pop(query, TOLD) is TOLD and query in self.asked_again
+        if second:
+            self.asked_again.discard(query)
+        self.events.append(("tell", query, value, noise))
+        self._release()
+        return second
+
+    def fail(self, query: Any, reason: str) -> None:
+        """Record a failure, and leave the query out for a while."""
+        self.failures.append((self.n_told, query, reason))
+        self.events.append(("fail", query, reason))
+        if not isinstance(query, PointsQuery):
+            times = sum(each == query for _, each, _ in self.failures)
+            now = self.n_told + len(self.failures)
+            self.pending[query] = now + 2**times
+        self._release()
+
+    def drop(self, query: Any) -> None:
+        """Forget a pending query, to which there is no answer."""
+        self.pending.pop(query, None)
+        self._release()
+
+    def release_failed(self) -> None:
+        """Let all failed queries be asked again."""
+        self.pending = dict.fromkeys(self.awaited)
+
+    def _release(self) -> None:
+        """Forget which queries to return again, and release queries that failed long ago."""
+        self.asked = []
+        if not self.failures:
+            return
+        now = self.n_told + len(self.failures)
+        due = [each for each, until in self.pending.items() if until is not None and until <= now]
+        for query in due:
+            del self.pending[query]
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what does not follow from the events at little cost."""
+        return {
+            "history": columns_of(self.history),
+            "failed_at": [n_told for n_told, _, _ in self.failures],
+            "pending": [[query, until] for query, until in self.pending.items()],
+            "asked": self.asked,
+            "n_fitted": self.n_fitted,
+        }
+
+    def restore(self, snapshot: dict[str, Any], named: Callable[[Any], Any]) -> None:
+        """Take a snapshot over; the events are there already, and ``named`` names queries."""
+        self.history = rows_of(snapshot["history"])
+        self.n_told, self.n_fitted = len(self.history), int(snapshot["n_fitted"])
+        failures = [event[1:] for event in self.events if event[0] == "fail"]
+        pairs = zip(snapshot["failed_at"], failures, strict=True)
+        self.failures = [(int(n_told), *failure) for n_told, failure in pairs]
+        self.pending = {named(query): until for query, until in snapshot["pending"]}
+        self.asked = [named(query) for query in snapshot["asked"]]
+
+
 class BaseBanditOptimizer(
-    TellInputs,
     NamedSides,
     Guarded,
     DocumentedMixin,
@@ -85,6 +210,9 @@ class BaseBanditOptimizer(
 
     # Seed of everything random in a run, or of each of its parts.
     _seed: Any
+
+    #: Dimensions of the reward of one query.
+    _reward_ndim: ClassVar[int] = 0
 
     #: Whether large or small rewards are sought.
     direction: str = "maximize"
@@ -116,9 +244,14 @@ class BaseBanditOptimizer(
 
     def _resolve(self, query: Any) -> Any:
         """Return what ``_update`` needs to know of a query; raise without changing anything."""
-        if query not in self._pending and not isinstance(query, PointsQuery):
-            self.domain_.resolve(query)
+        if query not in self._record.pending:
+            self._check_query(query)
         return query
+
+    def _check_query(self, query: Any) -> None:
+        """Raise unless a query that is not pending is of this optimizer."""
+        if not isinstance(query, PointsQuery):
+            self.domain_.resolve(query)
 
     @abstractmethod
     def _update(self, target: Any, reward: Any, alpha: Any) -> None:
@@ -156,7 +289,7 @@ class BaseBanditOptimizer(
             if y is not None:
                 check_squares(y, "y")
             self._start(X)
-            self._log.append(("fit", X, y))
+            self._record.events.append(("fit", X, y))
             if y is not None:
                 self._condition(X, self._signed(np.asarray(y, dtype=np.float64)))
         return self
@@ -205,20 +338,10 @@ class BaseBanditOptimizer(
     def _begin_loop(self) -> None:
         """Forget all queries and answers."""
         self._minimizes = self.direction == "minimize"
-        self._round = 0
-        # Evaluations that were given to fit.
-        self._n_fitted = 0
+        self._record = Record()
+        self._evaluations = Evaluations()
         # Size of the largest first design that is known to be filled.
         self._filled = 0
-        self._asked: list[Any] = []
-        # Queries that ask() returned more than once before they were told.
-        self._asked_again: set[Any] = set()
-        # Queries being evaluated (None); failed ones, with the time when they may be asked again.
-        self._pending: dict[Any, int | None] = {}
-        self._evaluations = Evaluations()
-        self._history: list[tuple[Any, ...]] = []
-        self._failures: list[tuple[int, Any, str]] = []
-        self._log: list[Event] = []
         # Parameters at the start, and later ones with the number of events before they were set.
         self._parameters_set: list[tuple[int, dict[str, Any]]] = [(0, self.get_params(deep=False))]
 
@@ -292,7 +415,7 @@ class BaseBanditOptimizer(
             self._set_params(params)
             self._check_parameters()
             self._reread()
-            self._parameters_set = [*self._parameters_set, (len(self._log), params)]
+            self._parameters_set = [*self._parameters_set, (len(self._record.events), params)]
         return self
 
     def _set_params(self, params: dict[str, Any]) -> None:
@@ -317,13 +440,13 @@ class BaseBanditOptimizer(
         from these (``_mended``): at once, or, should that be interrupted as well, when a method is
         called. What the library warns of meanwhile is issued when all is done.
         """
-        n_events = len(self._log)
+        n_events = len(self._record.events)
         messages: list[Message] | None = []
         try:
             out = change(*arguments)
         except BaseException as error:
             self._broken = n_events
-            if isinstance(error, AllPendingError) and len(self._log) == n_events:
+            if isinstance(error, AllPendingError) and len(self._record.events) == n_events:
                 self._broken = None  # it comes before anything changes
             else:
                 with suppress(BaseException):
@@ -376,7 +499,7 @@ class BaseBanditOptimizer(
         if not self._without_context(context):
             return self._ask_in(context, n, another)
         self._ensure_started()
-        if n is None and (another or not self._asked):
+        if n is None and (another or not self._record.asked):
             return self._commit(self._ask_for, self._choose)
         asked = self._asked_or_new(count, another)
         return asked[0] if n is None else asked
@@ -395,7 +518,7 @@ class BaseBanditOptimizer(
         raise NotImplementedError
 
     def _choose(self) -> Any:
-        """Return the next query, different from the keys of ``_pending``."""
+        """Return the next query, different from the pending ones."""
         raise NotImplementedError
 
     def _doubted(self) -> list[int]:
@@ -407,43 +530,37 @@ class BaseBanditOptimizer(
         places = self._doubted() if self._may_doubt else []
         if not places:
             return None
-        told = [event[1] for event in self._log if event[0] == "tell"]
-        return next((told[place] for place in places if told[place] not in self._pending), None)
+        return self._record.first_free(places)
 
     def _asked_or_new(self, count: int, another: bool = False) -> list[Any]:
         """Queries that were asked since something was told, and others; or others alone."""
-        n_asked = len(self._asked)
+        n_asked = len(self._record.asked)
         first = n_asked if another else 0
         missing = first + count - n_asked
         if missing > 0:
             self._commit(self._ask_more, missing, self._choose)
         if first < n_asked:
-            self._asked_again.update(self._asked[first : min(count, n_asked)])
-        return self._asked[first : first + count]
+            self._record.asked_again.update(self._record.asked[first : min(count, n_asked)])
+        return self._record.asked[first : first + count]
 
     def _ask_for(self, choose: Callable, *arguments: Any) -> Any:
         """Choose a query and record it, or record that there is none."""
-        pending = self._pending
+        record = self._record
         try:
             again = None if arguments else self._to_repeat()
             query = choose(*arguments) if again is None else again
         except AllPendingError:
-            evaluated: dict[Any, int | None]
-            evaluated = {each: None for each, until in pending.items() if until is None}
-            if len(evaluated) == len(pending):
+            pending = record.pending
+            if len(record.awaited) == len(pending):
                 raise
             # Only failed queries are left.
-            self._pending = evaluated
+            record.release_failed()
             try:
                 query = choose(*arguments)
             except AllPendingError:
-                self._pending = pending
+                record.pending = pending
                 raise
-        self._asked.append(query)
-        self._pending[query] = None
-        self._log.append(("ask", query))
-        if self._asked_again:
-            self._asked_again.discard(query)
+        record.ask(query)
         return query
 
     def _ask_more(self, n: int, choose: Callable, *arguments: Any) -> list[Any]:
@@ -514,17 +631,14 @@ class BaseBanditOptimizer(
             self._fail(query, "told as failed")
             return
         self._update(target, self._signed(value), noise)
-        if self._pending.pop(query, TOLD) is TOLD and query in self._asked_again:
-            self._asked_again.discard(query)
+        if self._record.tell(query, value, noise):
             warn(
                 f"ask() returned {query!r} several times, and tell() got several answers to it: "
                 "ask() returns the same query until it is answered. Give parallel workers the "
                 "queries of one ask(n), or call ask(another=True) for each worker",
                 PendingWarning,
             )
-        self._log.append(("tell", query, value, noise))
-        self._told()
-        n = self._round + self._n_fitted
+        n = self._record.n_known
         if n >= self._schedule.learning_due:
             self._learn_or_keep()
         if n >= self._schedule.check_due:
@@ -552,7 +666,7 @@ class BaseBanditOptimizer(
 
     def _learn_or_keep(self) -> None:
         """Learn; where that fails keep the hyperparameters, and the answer."""
-        when, n_events, failure = (len(self._history),), len(self._log), None
+        when, n_events, failure = (self._record.n_told,), len(self._record.events), None
         replay = self._replay
         replayed = replay is not None and replay.has_learned
         if replay is None or not replay.failed_to_learn(*when):
@@ -564,10 +678,10 @@ class BaseBanditOptimizer(
                 if replayed:
                     raise  # the learned values of a file are at fault, not the learner
                 failure = error
-        del self._log[n_events:]
-        self._log.append(("unlearned", *when))
+        del self._record.events[n_events:]
+        self._record.events.append(("unlearned", *when))
         # It is not tried again before it is due again.
-        self._schedule.learned(self._round + self._n_fitted)
+        self._schedule.learned(self._record.n_known)
         if failure is not None:
             warn(
                 "learning the hyperparameters failed, those in use are kept: "
@@ -581,13 +695,7 @@ class BaseBanditOptimizer(
 
     def _fail(self, query: Any, reason: str) -> None:
         """Record a failure, and leave the query out for a while."""
-        self._failures.append((len(self._history), query, reason))
-        self._log.append(("fail", query, reason))
-        if not isinstance(query, PointsQuery):
-            times = sum(each == query for _, each, _ in self._failures)
-            now = len(self._history) + len(self._failures)
-            self._pending[query] = now + 2**times
-        self._told()
+        self._record.fail(query, reason)
 
     # -- runs ---------------------------------------------------------------------------------
 
@@ -814,7 +922,7 @@ class BaseBanditOptimizer(
         one about no row, ``("rows", query, count)``. See :meth:`repeated`.
         """
         check_is_fitted(self, "bounds_")
-        return list(self._log)
+        return list(self._record.events)
 
     @locked
     def repeated(self, events: Sequence[Event]) -> Self:
@@ -884,33 +992,12 @@ class BaseBanditOptimizer(
 
     def _snapshot(self) -> dict[str, Any]:
         """Return the state that follows from the log, but not at little cost."""
-        return {
-            "history": columns_of(self._history),
-            "failed_at": [n_told for n_told, _, _ in self._failures],
-            "pending": [[query, until] for query, until in self._pending.items()],
-            "asked": self._asked,
-            "n_fitted": self._n_fitted,
-            "filled": self._filled,
-        }
+        return self._record.snapshot() | {"filled": self._filled}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         """Take the state over from a snapshot, right after the start; the log is there already."""
-        self._history = rows_of(snapshot["history"])
-        self._round = len(self._history)
-        failures = [event[1:] for event in self._log if event[0] == "fail"]
-        pairs = zip(snapshot["failed_at"], failures, strict=True)
-        self._failures = [(int(n_told), *failure) for n_told, failure in pairs]
-        self._pending = {self._named(query): until for query, until in snapshot["pending"]}
-        self._asked = [self._named(query) for query in snapshot["asked"]]
-        self._n_fitted, self._filled = int(snapshot["n_fitted"]), int(snapshot["filled"])
-
-    def _told(self) -> None:
-        """Forget which queries to return again, and release queries that failed long ago."""
-        self._asked = []
-        now = len(self._history) + len(self._failures)
-        due = [each for each, until in self._pending.items() if until is not None and until <= now]
-        for query in due:
-            del self._pending[query]
+        self._record.restore(snapshot, self._named)
+        self._filled = int(snapshot["filled"])
 
     def _checked_all(self, query: Any, reward: Any, alpha: Any) -> list[tuple[Any, ...]]:
         if isinstance(query, list) and query and isinstance(query[0], (self._query_type, Mapping)):
@@ -920,6 +1007,33 @@ class BaseBanditOptimizer(
             if rows is not None:
                 return self._checked_list(rows, reward, alpha)
         return [self._checked(query, reward, alpha)]
+
+    def _rows_told(self, query: Any, rewards: Any) -> list[Any] | None:
+        """Return points that have one reward each; None for a single query."""
+        return rows_told(query, rewards, self._reward_ndim, self._rows_asked)
+
+    def _checked_list(self, queries: list[Any], rewards: Any, alphas: Any) -> list[tuple[Any, ...]]:
+        n = len(queries)
+        rewards = check_one_each(rewards, n, "reward", "queries")
+        alphas = check_one_each(alphas, n, "alpha", "queries", shared=True)
+        return [self._checked(*each) for each in zip(queries, rewards, alphas, strict=True)]
+
+    def _as_query(self, points: Any) -> Any:
+        """Return the pending query with these points, or else the points themselves."""
+        if self.space_ is not None and isinstance(points, Mapping):
+            return self._query_of(self.space_, points)
+        if self.space_ is not None:
+            self.space_.check_no_values(points)
+        query = query_at(points, self.n_features_in_, self._record.pending)
+        if isinstance(query, Query):
+            return query
+        check_inside(query, self.bounds_, self._in_coordinates)
+        return self._named(PointsQuery(query))
+
+    def _query_of(self, space: ParameterSpace, setting: Mapping[str, Any]) -> Any:
+        """Return the pending query that a setting or ``params`` stand for, or else its point."""
+        query = query_of(space, setting, self._record.pending)
+        return self._named(PointsQuery(space.point(setting)[None])) if query is None else query
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         if isinstance(reward, float) and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
@@ -945,7 +1059,7 @@ class BaseBanditOptimizer(
     @property
     def _informed(self) -> bool:
         """True if an answer was told, or evaluations were given to ``fit``."""
-        return hasattr(self, "bounds_") and bool(self._history or self._n_fitted)
+        return hasattr(self, "bounds_") and self._record.n_known > 0
 
     def _check_informed(self) -> None:
         """Raise NotFittedError where nothing is known that a recommendation could rest on."""
@@ -971,10 +1085,9 @@ class BaseBanditOptimizer(
             self._resolve(query)
         return every
 
-    def _record(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
+    def _close_round(self, query: Any, reward: Any, mean: Any, std: Any, expanded: bool) -> None:
         """Close the round; ``mean`` and ``std`` are those of the query before its answer."""
-        self._round += 1
-        self._history.append((self._descriptor(query), reward, mean, std, expanded))
+        self._record.add((self._descriptor(query), reward, mean, std, expanded))
 
     def _descriptor(self, query: Any) -> np.ndarray:
         """Box [lower, upper] around what a query observes, shape (2 d,)."""
@@ -1084,7 +1197,7 @@ class BaseBanditOptimizer(
         if not isinstance(stop, Stop):
             return stop(self) is True
         with self._lock:
-            n = len(self._history) + self._n_fitted
+            n = self._record.n_known
             risks = stop.risks(n, self._learns, self.n_features_in_)
             if risks is None:
                 return False
@@ -1114,14 +1227,14 @@ class BaseBanditOptimizer(
 
     def _gap_stream(self) -> np.random.Generator:
         """Random numbers of their own, the same whenever this state is looked at."""
-        return np.random.default_rng([self._seed, len(self._history), GAP_STREAM])
+        return np.random.default_rng([self._seed, self._record.n_told, GAP_STREAM])
 
     @property
     @locked
     def pending_(self) -> list[Q]:
         """Queries that were asked and neither answered nor given up, in order."""
         check_is_fitted(self, "bounds_")
-        return [query for query, until in self._pending.items() if until is None]
+        return self._record.awaited
 
     @property
     @locked
@@ -1133,7 +1246,7 @@ class BaseBanditOptimizer(
         exception where there was one.
         """
         check_is_fitted(self, "bounds_")
-        rows = [(i, self._descriptor(query), reason) for i, query, reason in self._failures]
+        rows = [(i, self._descriptor(query), reason) for i, query, reason in self._record.failures]
         width = len(rows[0][1]) if rows else 2 * self.n_features_in_
         dtype = [("round", np.intp), ("descriptor", np.float64, (width,)), ("reason", object)]
         return np.array(rows, dtype=dtype)
@@ -1158,7 +1271,7 @@ class BaseBanditOptimizer(
             ("std", np.float64),
             ("expanded", np.bool_),
         ]
-        rows = [(i + 1, *row) for i, row in enumerate(self._history)]
+        rows = [(i + 1, *row) for i, row in enumerate(self._record.history)]
         return self._signed_history(np.array(rows, dtype=dtype))
 
 
@@ -1172,7 +1285,7 @@ class FreeChoice(BaseBanditOptimizer[Q]):
 
     @abstractmethod
     def _choose(self) -> Any:
-        """Return the next query, different from the keys of ``_pending``."""
+        """Return the next query, different from the pending ones."""
 
     @abstractmethod
     def _best(self) -> Any:

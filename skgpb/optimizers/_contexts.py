@@ -12,6 +12,7 @@ References
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,22 +20,26 @@ import numpy as np
 
 from skgpb.domains.space import ParameterSpace
 from skgpb.locks import locked
-from skgpb.optimizers._sides import NamedSides
+from skgpb.optimizers._base import BaseBanditOptimizer, Q
 from skgpb.utils import check_bounds, check_count, check_inside, check_numbers, unchanged_by_errors
 
 
-class InContexts(NamedSides):
-    """Contexts of an optimizer, where it has ``context_bounds``.
+class InContexts(BaseBanditOptimizer[Q]):
+    """An optimizer in contexts, where it has ``context_bounds``.
 
-    A subclass chooses in ``_choose_in`` and ``_best_in``.
+    A subclass chooses in ``_choose_in``.
     """
 
-    # Attributes of the class that it is mixed into.
     context_bounds: Any
-    bounds: Any
-    bounds_: np.ndarray
-    space_: ParameterSpace | None
     n_context_: int
+
+    # Names of the sides of contexts and of actions.
+    _contexts: ParameterSpace | None
+    _actions: ParameterSpace | None
+
+    @abstractmethod
+    def _choose_in(self, context: np.ndarray) -> Q:
+        """Return the next query in a context, different from the pending ones."""
 
     def _without_context(self, context: Any) -> bool:
         """Return whether there are no contexts; raise ValueError if one is given anyway."""
@@ -47,19 +52,19 @@ class InContexts(NamedSides):
     # -- asking -----------------------------------------------------------------------------
 
     @locked
-    def _ask_in(self: Any, context: Any, n: int | None, another: bool = False) -> Any:
+    def _ask_in(self, context: Any, n: int | None, another: bool = False) -> Any:
         """Return a query in a context, or n; repeated calls agree until an answer is told."""
         count = 1 if n is None else check_count(n)
         self._ensure_started()
         context = self._checked_context(context)
-        mine = [query for query in self._asked if np.array_equal(query.context, context)]
+        mine = [query for query in self._record.asked if np.array_equal(query.context, context)]
         mine = [] if another else mine[:count]
-        self._asked_again.update(mine)
+        self._record.asked_again.update(mine)
         if len(mine) < count:
             mine += self._commit(self._ask_more, count - len(mine), self._choose_in, context)
         return mine[0] if n is None else mine
 
-    def _checked_contexts(self: Any, contexts: Any) -> list[np.ndarray]:
+    def _checked_contexts(self, contexts: Any) -> list[np.ndarray]:
         """Check the contexts of a run, in the order in which they arrive."""
         if contexts is None:
             raise ValueError(
@@ -93,7 +98,7 @@ class InContexts(NamedSides):
 
     # -- the domain ---------------------------------------------------------------------------
 
-    def _make_space(self: Any) -> ParameterSpace | None:
+    def _make_space(self) -> ParameterSpace | None:
         actions = self._actions = super()._make_space()
         self._contexts = None
         if self.context_bounds is not None:

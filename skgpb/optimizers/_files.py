@@ -53,7 +53,7 @@ def write_run(
         "omitted": sorted(omit),
         "seed": optimizer.seed_,
         "feature_names": None if names is None else list(names),
-        "events": [_encoded(writer, *event) for event in optimizer._log],
+        "events": [_encoded(writer, *event) for event in optimizer._record.events],
         "batch": [writer.query(query) for query in optimizer._evaluations.batch],
     }
     if notes is not None:

@@ -208,7 +208,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         """Points, or centres of regions, that were observed, shape (n, d)."""
         d = len(self.bounds_)
         if self.space_ is not None and self.space_.discrete:
-            boxes = np.array([row[0] for row in self._history]).reshape(-1, 2 * d)
+            boxes = np.array([row[0] for row in self._record.history]).reshape(-1, 2 * d)
         else:
             boxes = self._gp.observed.rows
         return 0.5 * (boxes[:, :d] + boxes[:, -d:])
@@ -302,7 +302,7 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         """Condition on point evaluations, one functional each."""
         self._model.condition(self._rows_of(X), y)
-        self._n_fitted = len(X)
+        self._record.n_fitted = len(X)
         self._learn()
 
     def _learn(self) -> None:
@@ -317,23 +317,25 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
         self._take_model(self._model.learned(learned))
         self._relearned()
         assert self._model.found is not None
-        self._log.append(("learned", self._model.found.values()))
+        self._record.events.append(("learned", self._model.found.values()))
 
     def _chosen(self) -> Learned | None:
         """Return hyperparameters that are chosen rather than learned, if they are."""
         return None
 
     def _doubted(self) -> list[int]:
-        if len(self._model.samples) - self._n_fitted != self._round:
+        if len(self._model.samples) - self._record.n_fitted != self._record.n_told:
             return []  # some answers consist of several samples
-        return [s - self._n_fitted for s in self._model.doubted() if s >= self._n_fitted]
+        return [
+            s - self._record.n_fitted for s in self._model.doubted() if s >= self._record.n_fitted
+        ]
 
     def _snapshot(self) -> dict[str, Any]:
         return super()._snapshot() | {"model": self._model.snapshot()}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        learned = [Learned.of(event[1]) for event in self._log if event[0] == "learned"]
+        learned = [Learned.of(event[1]) for event in self._record.events if event[0] == "learned"]
         self._take_model(self._model.restored(snapshot["model"], learned))
 
     @locked
@@ -361,9 +363,9 @@ class GaussianProcessOptimizer(LearningOptimizer[Q]):
 
     def _name_of(self, sample: int) -> str | None:
         """Name the query of a sample; None if it was told otherwise."""
-        told = [event[1] for event in self._log if event[0] == "tell"]
-        place = sample - self._n_fitted
-        if place >= 0 and len(told) == len(self._model.samples) - self._n_fitted:
+        told = self._record.told_queries()
+        place = sample - self._record.n_fitted
+        if place >= 0 and len(told) == len(self._model.samples) - self._record.n_fitted:
             return repr(told[place])
         return None
 

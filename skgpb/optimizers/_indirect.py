@@ -196,7 +196,7 @@ class BaseIndirectOptimizer(
             if A is not None and len(A) != len(X):
                 raise ValueError(f"queries has {len(A)} rows, but X has {len(X)}")
             self._start(X, A)
-            self._log.append(("fit", X, y, A))
+            self._record.events.append(("fit", X, y, A))
             if y is not None and not np.isnan(y).all():
                 known = ~np.isnan(y)
                 self._condition(X[known], self._signed(y[known]))
@@ -227,7 +227,7 @@ class BaseIndirectOptimizer(
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         self._points = (X, y, np.full(len(X), self._least_noise()))
-        self._n_fitted = len(X)
+        self._record.n_fitted = len(X)
         self.surrogate_.condition_point(*self._points)
         self._learn()
 
@@ -383,7 +383,7 @@ class BaseIndirectOptimizer(
         They may have met a narrow peak.
         """
         surrogate, out = self.surrogate_, []
-        for place in (number - self._n_fitted for number in surrogate.wild_factors):
+        for place in (number - self._record.n_fitted for number in surrogate.wild_factors):
             if place < 0:
                 continue
             a, reward, _ = self._answers[place]
@@ -399,13 +399,13 @@ class BaseIndirectOptimizer(
         if n_initial is None:
             # Only the acquisition function can tell which expensive queries are worth their cost.
             n_initial = N_INITIAL if self._ours and not self._queries.differ_in_cost else 0
-        n_initial -= self._n_fitted
+        n_initial -= self._record.n_fitted
         if n_initial <= self._filled:
             return None
-        evaluated = [query.a for query, until in self._pending.items() if until is None]
+        evaluated = [query.a for query in self._record.awaited]
         known = [a for a, _, _ in self._answers] + evaluated
         # Failed queries do not count, but nothing near them is asked again.
-        failed = [query.a for _, query, _ in self._failures]
+        failed = [query.a for _, query, _ in self._record.failures]
         query = self._spread_query(n_initial, known, failed)
         if query is None and not evaluated:
             self._filled = n_initial
@@ -413,10 +413,10 @@ class BaseIndirectOptimizer(
 
     def _expected(self) -> ConditionalMeanProcess:
         """The posterior after the answers to pending queries, their values as expected."""
-        if not self._pending:
+        if not self._record.pending:
             return self.surrogate_
-        rows = np.array([query.a for query in self._pending])
-        return self.surrogate_.imagined(rows, alpha=self._alphas_of(list(self._pending)))
+        rows = np.array([query.a for query in self._record.pending])
+        return self.surrogate_.imagined(rows, alpha=self._alphas_of(list(self._record.pending)))
 
     # -- telling ----------------------------------------------------------------------------
 
@@ -427,12 +427,10 @@ class BaseIndirectOptimizer(
                 return points
             points = points.points
         check_unnamed(points)
-        return self._queries.find(points, self._pending)
+        return self._queries.find(points, self._record.pending)
 
-    def _resolve(self, query: IndirectQuery) -> IndirectQuery:
-        if query not in self._pending:
-            self._queries.check(query)
-        return query
+    def _check_query(self, query: IndirectQuery) -> None:
+        self._queries.check(query)
 
     def _least_noise(self) -> float:
         """Noise of evaluations of f: the smallest of any answer; NaN where it is learned."""
@@ -459,10 +457,9 @@ class BaseIndirectOptimizer(
         if not (self._answers or self._standardizes):
             warn_of_digits(float(std), abs(reward))
         self._answers.append((query.a, reward, alpha))
-        self._round += 1
         self._spent += query.cost
-        self._history.append((query.box, reward, float(mean), float(std), query.a, query.cost))
         self._observed(query, reward, alpha)
+        self._record.add((query.box, reward, float(mean), float(std), query.a, query.cost))
 
     def _snapshot(self) -> dict[str, Any]:
         return super()._snapshot() | {
@@ -486,7 +483,7 @@ class BaseIndirectOptimizer(
         """Learn the units of the answers, the hyperparameters of f's prior, unknown noise."""
         if not self._learns:
             return
-        surrogate, n = copy(self.surrogate_), self._round + self._n_fitted
+        surrogate, n = copy(self.surrogate_), self._record.n_known
         wild, units = surrogate.wild_factors, self._units(surrogate.wild_factors)
         if n >= FIRST_LEARNING and self._is_consistent:
             surrogate.set_units(*units, self._widths().next_theta(self._n_learned))
@@ -533,7 +530,7 @@ class BaseIndirectOptimizer(
         values = np.append(values, self._points[1] if self._points is not None else [])
         if wild:
             # The surrogate counts from the evaluations given to fit, which come last here.
-            values = np.delete(values, (np.array(list(wild)) - self._n_fitted) % len(values))
+            values = np.delete(values, (np.array(list(wild)) - self._record.n_fitted) % len(values))
         noise = None if self.alpha is None else float(np.sqrt(self._least_noise()))
         center, spread = units_of(values, noise)
         if len(values) == 1:
@@ -623,7 +620,7 @@ class BaseIndirectOptimizer(
             *((name, np.float64) for name in ("reward", "mean", "std")),
             *(("a", np.float64, (queries.typical_rows.shape[1],)), ("cost", np.float64)),
         ]
-        rows = [(i + 1, *row) for i, row in enumerate(self._history)]
+        rows = [(i + 1, *row) for i, row in enumerate(self._record.history)]
         return self._signed_history(np.array(rows, dtype=dtype))
 
 
@@ -698,13 +695,13 @@ class BaseQuerySetOptimizer(BaseIndirectOptimizer[IndirectQuery]):
 
         value = objective(None)
         free = np.ones(len(value), dtype=bool)
-        free[[query.index for query in self._pending if query.index >= 0]] = False
+        free[[query.index for query in self._record.pending if query.index >= 0]] = False
         if free.any():
             value[~free] = -np.inf
         if search and self.continuous and queries.box is not None:
             starts = queries.rows[best_apart(queries.rows, value, queries.box)]
             a, top = maximise_in_box(objective, starts, queries.box, unit)
-            known = any(np.array_equal(a, each.a) for each in self._pending)
+            known = any(np.array_equal(a, each.a) for each in self._record.pending)
             if beats(top, value.max(), unit) and not known:
                 return queries.query_at(a)
         if not free.any():

@@ -10,13 +10,10 @@ import numpy as np
 
 from skgpb.domains.query import Query
 from skgpb.locks import StateLock
-from skgpb.optimizers._run import Evaluations
+from skgpb.optimizers._run import Evaluations, Event, RunRecord
 
 # Kinds of events that are about a query.
 OF_QUERIES = ("ask", "tell", "fail", "rows")
-
-#: An event of the log of a run: its kind, and what the kind says.
-Event = tuple[Any, ...]
 
 
 class Replayable(Protocol):
@@ -27,10 +24,6 @@ class Replayable(Protocol):
 
     _lock: StateLock
     _broken: int | None
-    _log: list[Event]
-    _asked: list[Any]
-    _asked_again: set[Any]
-    _pending: dict[Any, int | None]
     _evaluations: Evaluations
     _parameters_set: list[tuple[int, dict[str, Any]]]
     n_features_in_: int
@@ -39,6 +32,8 @@ class Replayable(Protocol):
     def __init__(self, **parameters: Any) -> None: ...
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...
     def set_params(self, **parameters: Any) -> Self: ...
+    @property
+    def _record(self) -> RunRecord: ...
     @property
     def _query_type(self) -> type[Query]: ...
     def _ensure_started(self) -> None: ...
@@ -183,7 +178,7 @@ class Replay:
         queries = [event[1] for event in self._events if event[0] in OF_QUERIES]
         for query in {id(each): each for each in queries}.values():
             optimizer._named(query)
-        optimizer._log = list(self._events)
+        optimizer._record.events = list(self._events)
         optimizer._restore(snapshot)
 
     def _ask(self, optimizer: Replayable, query: Any) -> bool:
@@ -195,7 +190,7 @@ class Replay:
         chosen = optimizer._ask_for(*optimizer._choice_of(query))
         if chosen == query:
             return False
-        del optimizer._pending[chosen], optimizer._asked[-1], optimizer._log[-1]
+        optimizer._record.take_back(chosen)
         self._ask_as_told(optimizer, query)
         return True
 
@@ -205,12 +200,10 @@ class Replay:
             optimizer._resolve(query)
         except ValueError:
             return True
-        if optimizer._pending.get(query) is not None:  # only failed queries were left
-            pending = optimizer._pending.items()
-            optimizer._pending = {each: None for each, until in pending if until is None}
-        optimizer._asked.append(query)
-        optimizer._pending[query] = None
-        optimizer._log.append(("ask", query))
+        record = optimizer._record
+        if record.pending.get(query) is not None:  # only failed queries were left
+            record.release_failed()
+        record.ask(query)
         return False
 
     def _take(self, optimizer: Replayable, kind: str, query: Any, *numbers: Any) -> None:
@@ -250,7 +243,7 @@ def mended(optimizer: Optimizer) -> Optimizer:
     built._lock = optimizer._lock  # its parts are to hold the same lock
     names = getattr(optimizer, "feature_names_in_", None)
     replay = Replay(
-        optimizer._log[: optimizer._broken],
+        optimizer._record.events[: optimizer._broken],
         getattr(optimizer, "_seed", None),
         names=None if names is None else list(names),
         batch=optimizer._evaluations.batch,
@@ -263,9 +256,9 @@ def mended(optimizer: Optimizer) -> Optimizer:
         if getattr(built, name) is not value:  # it was set as an attribute
             setattr(built, name, value)
     evaluations = built._evaluations
-    evaluations.batch = [query for query in evaluations.batch if query in built._pending]
+    evaluations.batch = [query for query in evaluations.batch if query in built._record.pending]
     evaluations.arrived = optimizer._evaluations.arrived
-    built._asked_again = optimizer._asked_again
+    built._record.asked_again = optimizer._record.asked_again
     kept = {name: value for name, value in vars(optimizer).items() if not is_derived(name)}
     optimizer.__dict__ = kept | vars(built)
     return optimizer

@@ -28,6 +28,8 @@ from skgpb.utils import Integral, Real, check_size
 MOST_FAILURES = 10
 # Seconds between two looks whether another run has told an answer.
 PAUSE = 0.01
+#: An event of the log of a run: its kind, and what the kind says.
+Event = tuple[Any, ...]
 # Kinds of events that answer a query.
 ANSWERED = ("tell", "fail", "rows")
 # scikit-learn's largest levels are of this order.
@@ -94,6 +96,20 @@ class Evaluations:
         self.arrived: list[Answer] = []
 
 
+class RunRecord(Protocol):
+    """What happened in a run, see :class:`~skgpb.optimizers._base.Record`."""
+
+    events: list[Event]
+    pending: dict[Any, int | None]
+    failures: list[tuple[int, Any, str]]
+    asked: list[Any]
+    asked_again: set[Any]
+
+    def ask(self, query: Any) -> None: ...
+    def take_back(self, query: Any) -> None: ...
+    def release_failed(self) -> None: ...
+
+
 class Player(Followed, Protocol):
     """What a run needs of its optimizer."""
 
@@ -101,14 +117,12 @@ class Player(Followed, Protocol):
 
     _lock: StateLock
     _broken: int | None
-    _log: list[tuple[Any, ...]]
-    _asked: list[Any]
-    _pending: dict[Any, int | None]
-    _failures: list[tuple[int, Any, str]]
     _evaluations: Evaluations
     _contradicted: str
     _spent: float
 
+    @property
+    def _record(self) -> RunRecord: ...
     @property
     def history_(self) -> np.ndarray: ...
     @property
@@ -180,6 +194,14 @@ class Play:
     def _mended(self) -> Self:
         self._optimizer._mended()
         return self
+
+    @property
+    def _record(self) -> RunRecord:
+        return self._optimizer._record
+
+    @property
+    def _evaluated(self) -> Evaluations:
+        return self._optimizer._evaluations
 
     # -- how far it goes ----------------------------------------------------------------------
 
@@ -268,7 +290,7 @@ class Play:
                 if self._in_a_row >= MOST_FAILURES:
                     raise RuntimeError(
                         f"the last {self._in_a_row} evaluations have failed, the last one with: "
-                        f"{optimizer._failures[-1][2]}; on_error='raise' shows where"
+                        f"{self._record.failures[-1][2]}; on_error='raise' shows where"
                     )
                 if not self._ended and self._is_enough():
                     break
@@ -276,7 +298,7 @@ class Play:
         if self._failed:
             warn(
                 f"{self._failed} of {self._done} evaluations failed, the last one with: "
-                f"{optimizer._failures[-1][2]}; failed_ has them all",
+                f"{self._record.failures[-1][2]}; failed_ has them all",
                 EvaluationWarning,
             )
         return self._concluded()
@@ -386,10 +408,10 @@ class Play:
 
     def _answers_left(self) -> list[Answer]:
         """Answers of runs that have ended before they could tell them."""
-        busy, arrived = self._busy(), self._optimizer._evaluations.arrived
+        busy, arrived = self._busy(), self._evaluated.arrived
         left = [answer for answer in arrived if answer.query not in busy]
         for answer in left:
-            since = self._optimizer._log[answer.n_events :]
+            since = self._record.events[answer.n_events :]
             if any(kind in ANSWERED and rest[0] == answer.query for kind, *rest in since):
                 arrived.remove(answer)  # the run ended right after it was told
         return [answer for answer in left if answer in arrived]
@@ -399,23 +421,23 @@ class Play:
         """Skip unevaluated queries of runs that have ended, and tell their answers."""
         for answer in self._answers_left():
             self._tell(answer, *self._judged(answer.query, *answer.outcome, False))
-        busy, evaluations = self._busy(), self._optimizer._evaluations
-        evaluations.batch = [query for query in evaluations.batch if query in busy]
+        busy, evaluated = self._busy(), self._evaluated
+        evaluated.batch = [query for query in evaluated.batch if query in busy]
 
     def _arrive(self, query: Any, outcome: tuple[Any, Any]) -> None:
         """Store an answer, to be told next, in this run or in another."""
         if all(answer.query != query for answer in self._answers()):
             answer = Answer(query, outcome, self._mine.queries[query])
-            self._optimizer._evaluations.arrived.append(answer)
+            self._evaluated.arrived.append(answer)
 
     def _answers(self) -> list[Answer]:
         """Answers that this run has to tell."""
-        arrived = self._optimizer._evaluations.arrived
+        arrived = self._evaluated.arrived
         return [answer for answer in arrived if answer.query in self._mine.queries]
 
     def _leave_out(self, answer: Answer) -> None:
         """Forget an answer that was told or is not valid."""
-        self._optimizer._evaluations.arrived.remove(answer)
+        self._evaluated.arrived.remove(answer)
         self._mine.queries.pop(answer.query, None)
 
     @locked
@@ -443,10 +465,11 @@ class Play:
         most = min(self._workers.room, self._most - begun)
         if most < 1 or (out and self._is_enough(out)):
             return []
-        evaluations, pending = optimizer._evaluations, optimizer._pending
-        evaluations.batch = [each for each in evaluations.batch if pending.get(each, 0) is None]
+        evaluated, record = self._evaluated, self._record
+        awaited = [each for each in evaluated.batch if record.pending.get(each, 0) is None]
+        evaluated.batch = awaited
         others, mine = self._busy(), self._mine.queries
-        left = [each for each in evaluations.batch if each not in others and each not in mine]
+        left = [each for each in evaluated.batch if each not in others and each not in mine]
         due = left[:most]
         if not due:
             try:
@@ -455,32 +478,31 @@ class Play:
                 if not (out or others):
                     raise
                 return []  # every possible query is pending: an answer has to come first
-        mine.update(dict.fromkeys(due, len(optimizer._log)))
+        mine.update(dict.fromkeys(due, len(record.events)))
         return due
 
     def _ask_to_evaluate(self, begun: int, most: int) -> list[Any]:
         """Ask, and note that a run evaluates it, which is one change."""
         ahead = self._contexts
         due = self._ask(most) if ahead is None else self._ask_each(ahead[begun : begun + most])
-        evaluations = self._optimizer._evaluations
-        evaluations.batch = [*evaluations.batch, *due]
+        evaluated = self._evaluated
+        evaluated.batch = [*evaluated.batch, *due]
         return due
 
     def _ask(self, most: int) -> list[Any]:
         """Queries to evaluate next: asked ones that nobody evaluates, then new ones."""
-        optimizer = self._optimizer
-        batch = optimizer._evaluations.batch
-        free = [query for query in optimizer._asked if query not in batch][:most]
+        batch = self._evaluated.batch
+        free = [query for query in self._record.asked if query not in batch][:most]
         if len(free) == most:
             return free
-        return [*free, *optimizer._asked_or_new(most - len(free), another=True)]
+        return [*free, *self._optimizer._asked_or_new(most - len(free), another=True)]
 
     def _ask_each(self, contexts: list[np.ndarray]) -> list[Any]:
         """Return one query in each of these contexts; none of them is being evaluated."""
         optimizer, queries = self._optimizer, list[Any]()
         for context in contexts:
-            known = [each for each in optimizer._asked if np.array_equal(each.context, context)]
-            out = [*optimizer._evaluations.batch, *queries]
+            asked, out = self._record.asked, [*self._evaluated.batch, *queries]
+            known = [each for each in asked if np.array_equal(each.context, context)]
             free = [each for each in known if each not in out]
             queries.append(free[0] if free else optimizer._ask_in(context, None, another=True))
         return queries

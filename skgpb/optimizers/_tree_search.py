@@ -83,10 +83,10 @@ class PartitionSearch(RegionSearch[Cell]):
 
     def _leaf_to_ask(self) -> int:
         """Return the best leaf that is not being evaluated; where all are, one is split early."""
-        node = self._best_leaf(self.domain_.asked(self._pending))
+        node = self._best_leaf(self.domain_.asked(self._record.pending))
         while node < 0:
             self._expand(best_divisible(self.domain_, self._best_leaf))
-            node = self._best_leaf(self.domain_.asked(self._pending))
+            node = self._best_leaf(self.domain_.asked(self._record.pending))
         return node
 
     def _expand(self, node: int) -> int:
@@ -223,7 +223,7 @@ class PartitionSearch(RegionSearch[Cell]):
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        self.domain_._restore(snapshot["partition"], self._round)
+        self.domain_._restore(snapshot["partition"], self._record.n_told)
         self._track(snapshot["known"])
         self._relearned()
 

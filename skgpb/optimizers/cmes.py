@@ -87,8 +87,8 @@ class SamplesMaximum(BaseIndirectOptimizer[Asked]):
             known_noise=self.alpha is not None and not callable(self.alpha),
             max_values=self.max_values,
             n_max_values=self.n_max_values,
-            rng=np.random.default_rng([self._seed, self._round, len(self._pending)]),
-            fallback=self._round > 0,
+            rng=np.random.default_rng([self._seed, self._record.n_told, len(self._record.pending)]),
+            fallback=self._record.n_told > 0,
         )
 
 

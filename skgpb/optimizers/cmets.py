@@ -248,7 +248,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
             return None
         tree, depth = self._queries, nodes[0][0]
         cells = [tree.cell(node) for node in nodes if node[0] == depth]
-        asked = [tree.cell(node) for node in sorted(self._asked_cells)] + list(self._pending)
+        asked = [tree.cell(node) for node in sorted(self._asked_cells)] + list(self._record.pending)
         others = [cell.center for cell in asked if cell.depth == depth]
         places = np.array([cell.center for cell in cells])
         number = farthest(places, np.reshape(others, (-1, len(tree.root))), tree.root)
@@ -257,7 +257,7 @@ class CMETSOptimizer(SamplesMaximum[IndirectCell]):
     def _active(self) -> list[tuple[int, int]]:
         """Return the available cells, by depth and index; asked ones if none is left."""
         nodes = self._leaves | self._next
-        pending = {(query.depth, query.index) for query in self._pending}
+        pending = {(query.depth, query.index) for query in self._record.pending}
         free = (nodes - pending) or (self._asked_cells - pending)
         if not free:
             raise AllPendingError(

@@ -232,21 +232,22 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
             self.optimizers_, self.domain_.columns(X), y.T, strict=True
         ):
             optimizer.fit(x, rewards)
-        self._n_fitted, self._played = len(y), [X]
+        self._record.n_fitted, self._played = len(y), [X]
         self._seed = [optimizer._seed for optimizer in self.optimizers_]
 
     def _snapshot(self) -> dict[str, Any]:
-        campaigns = [(list(each._log), each._snapshot()) for each in self.optimizers_]
+        campaigns = [(list(each._record.events), each._snapshot()) for each in self.optimizers_]
         return super()._snapshot() | {"campaigns": campaigns}
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
         for optimizer, (log, own) in zip(self.optimizers_, snapshot["campaigns"], strict=True):
-            optimizer._log = log
+            optimizer._record.events = log
             optimizer._restore(own)
-        first = [event[1] for event in self._log[:1] if event[0] == "fit" and self._n_fitted]
-        told = [event[1].points for event in self._log if event[0] == "tell"]
-        self._played = [*(first or self._played), *told]
+        record = self._record
+        if record.n_fitted:
+            self._played = [record.events[0][1]]  # the rows that were given to fit
+        self._played += [query.points for query in record.told_queries()]
 
     def _checked_optimizers(self) -> list[tuple[str, Search]]:
         named = [(name, over_arms(name, optimizer)) for name, optimizer in self._members()]
@@ -322,9 +323,10 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         n_initial = max(optimizer.n_initial_ for optimizer in self.optimizers_)
         if n_initial <= self._filled:
             return None
-        evaluated = [query.points for query, until in self._pending.items() if until is None]
+        evaluated = [query.points for query in self._record.awaited]
         known = np.concatenate([*self._played, *evaluated])
-        failed = np.concatenate([known[:0], *(query.points for _, query, _ in self._failures)])
+        failures = [query.points for _, query, _ in self._record.failures]
+        failed = np.concatenate([known[:0], *failures])
         best = self._table().best
         first = self.domain_.first_allocation(n_initial, known, failed, self._seed[0], best)
         self._filled = n_initial if first is None and not evaluated else 0
@@ -332,9 +334,9 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
 
     def _best_allocation(self) -> Allocation:
         table = self._table()
-        excluded = {allocation.indices for allocation in self._pending}
+        excluded = {allocation.indices for allocation in self._record.pending}
         posteriors = [
-            optimizer.posterior(pending=list({each.arms[i]: None for each in self._pending}))
+            optimizer.posterior(pending=list({each.arms[i]: None for each in self._record.pending}))
             for i, optimizer in enumerate(self.optimizers_)
         ]
         # Scores that are values of f, optimistic or drawn, may be added over campaigns.
@@ -438,7 +440,7 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         return super().tell(query, reward, alpha)
 
     def _take(self, query: Any, target: Any, value: Any, noise: Any) -> None:
-        asked = query in self._pending
+        asked = query in self._record.pending
         if value is not None:
             self._tell_campaigns(query, value, noise)
         super()._take(query, target, value, noise)
@@ -457,9 +459,9 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
             if rewards[i] is None:
                 continue
             optimizer.tell(part, rewards[i], None if isnan(alphas[i]) else alphas[i])
-            kind, *when = optimizer._log[-1]
+            kind, *when = optimizer._record.events[-1]
             if kind == "unlearned":
-                self._log.append((kind, *when, i))
+                self._record.events.append((kind, *when, i))
 
     def _checked(self, query: Any, reward: Any, alpha: Any) -> tuple[Any, ...]:
         n, rewards = len(self.optimizers_), None
@@ -485,9 +487,8 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         return query
 
     def _update(self, query: Allocation | PointsQuery, reward: list[Any], alpha: list) -> None:
-        self._round += 1
         told = np.array([each is not None for each in reward])
-        self._history.append((query.box, self.domain_.slots_of(query), told))
+        self._record.add((query.box, self.domain_.slots_of(query), told))
         self._played.append(query.points)
 
     @property
@@ -513,10 +514,10 @@ class CombinatorialBandit(NamedCampaigns, FreeChoice[Allocation]):
         nothing = np.full(n, np.nan)
         rows = [
             (i + 1, box, slots, nothing, nothing, nothing)
-            for i, (box, slots, _) in enumerate(self._history)
+            for i, (box, slots, _) in enumerate(self._record.history)
         ]
         out = np.array(rows, dtype=dtype)
-        told = np.array([told for _, _, told in self._history], dtype=bool).reshape(-1, n)
+        told = np.array([told for _, _, told in self._record.history], dtype=bool).reshape(-1, n)
         for i, optimizer in enumerate(self.optimizers_):
             history = optimizer.history_
             for name in ("reward", "mean", "std"):

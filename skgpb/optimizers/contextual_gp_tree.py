@@ -64,7 +64,7 @@ class Promise(NamedTuple):
 
 
 @with_shared_paragraphs
-class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
+class ContextualGPTreeOptimizer(InContexts[ContextCell], NormBoundedOptimizer[ContextCell]):
     r"""Contextual bandit: choose the best action in a given context, by a tree (Algorithm 3).
 
     Parameters
@@ -286,12 +286,12 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
 
     def _choose_in(self, context: np.ndarray) -> ContextCell:
         """Lines 4 to 10: refine the best relevant cell until one is to be played."""
-        t = self._round + 1 + len(self._pending)
+        t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)
         width, leaves = sqrt(self._beta(t)), self._tree.n_leaves
         taken = {
             (query.depth, query.index)
-            for query in self._pending
+            for query in self._record.pending
             if np.array_equal(query.context, context)
         }
         values = self._indices(self.domain_.relevant(context).tolist(), context, width)
@@ -333,7 +333,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
 
     def _indices(self, nodes: list[int], context: np.ndarray, width: float) -> dict[int, Promise]:
         """Equation 5.9 for the candidate of each cell, in normalised units."""
-        gp = self._model.expected(map(self.domain_.block_of, self._pending))
+        gp = self._model.expected(map(self.domain_.block_of, self._record.pending))
         blocks = [self.domain_.candidate(node, context) for node in nodes]
         mean, std = gp.moments(blocks, std=True)
         mean, std = (mean - gp.offset) / gp.scale, std / gp.scale
@@ -367,7 +367,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         if node >= 0:
             self._tree.record(node, reward)
         refined, self._refined = self._refined, False
-        self._record(query, reward, *self._model.in_units(mean, var), refined)
+        self._close_round(query, reward, *self._model.in_units(mean, var), refined)
 
     def _first_best(self, nodes: list[int], values: np.ndarray) -> int:
         """Node of the largest value; ties to the lowest depth, then to the lowest index."""
@@ -435,7 +435,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         self._take_horizon(Horizon(**snapshot["horizon"]))
         super()._restore(snapshot)
         partition = snapshot["partition"]
-        self.domain_.joint._restore(partition, self._round)
+        self.domain_.joint._restore(partition, self._record.n_told)
         self._parent_of = self._tree.parent.tolist()
         self._bar = {node: i for i, node in enumerate(partition["splits"].tolist())}
         bars = Functionals.of_snapshot(snapshot["bars"], self._gp.n_columns)
@@ -465,7 +465,7 @@ class ContextualGPTreeOptimizer(InContexts, NormBoundedOptimizer[ContextCell]):
         self._horizon = horizon
 
     def _has_room(self, leaves: int) -> bool:
-        return self._guard.admits(self._tree, leaves, self.max_active, self._round)
+        return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
 
     def _beta(self, t: int) -> float:
         if self.beta != "theory":

@@ -188,13 +188,13 @@ class GPTreeOptimizer(PartitionSearch):
 
     def _choose(self) -> Cell:
         """Lines 2 to 6: refine the best leaf until one is to be evaluated."""
-        t = self._round + 1 + len(self._pending)
+        t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)
         beta = self._beta(t)
-        pending = {self.domain_.node_of(query) for query in self._pending}
+        pending = {self.domain_.node_of(query) for query in self._record.pending}
         excluded: set[int] = set()
         leaves = self._tree.n_leaves
-        expected = self._model.expected(map(self.domain_.block_of, self._pending))
+        expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
         while True:
             posterior = expected.posterior
             node = self._best_within(posterior, self._mask(excluded))
@@ -212,12 +212,12 @@ class GPTreeOptimizer(PartitionSearch):
                 return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        expected = self._model.expected(map(self.domain_.block_of, self._pending))
+        expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
         return self._best_within(expected.posterior, excluded)
 
     def _best_within(self, posterior: Posterior, excluded: np.ndarray | None) -> int:
         """Line 2: the leaf of the largest index, equations 3.1 and 3.2."""
-        beta = self._beta(self._round + 1 + len(self._pending))
+        beta = self._beta(self._record.n_told + 1 + len(self._record.pending))
         return self._tree.best_bound_within_parent(posterior, beta, self._delta, excluded)
 
     def _refine(self, node: int, expected: GaussianProcess) -> None:
@@ -235,7 +235,7 @@ class GPTreeOptimizer(PartitionSearch):
         return mask
 
     def _has_room(self, leaves: int) -> bool:
-        return self._guard.admits(self._tree, leaves, self.max_active, self._round)
+        return self._guard.admits(self._tree, leaves, self.max_active, self._record.n_told)
 
     def _expand_all(self, nodes: list[int]) -> list[int]:
         """Lines 4 and 5; parents stay tracked, because their children's index needs them."""
@@ -256,7 +256,7 @@ class GPTreeOptimizer(PartitionSearch):
         refined, self._refined = self._refined, False
         if node >= 0:
             self._tree.record(node, reward)
-        self._record(query, reward, *self._model.in_units(mean, var), refined)
+        self._close_round(query, reward, *self._model.in_units(mean, var), refined)
 
     def _slots_of(self, front: list[int]) -> np.ndarray:
         return np.array(front)

@@ -186,7 +186,7 @@ class GPUCBOptimizer(NormBoundedUCBOptimizer):
         A pending query counts as answered, as in the posterior.
         """
         mean, std = posterior.mean, posterior.std
-        arms, blocks = self.domain_.rows, map(self.domain_.block_of, self._pending)
+        arms, blocks = self.domain_.rows, map(self.domain_.block_of, self._record.pending)
         asked = np.concatenate([self._gp.observed.rows, *blocks])
         known, near = std < KNOWN * np.ptp(mean), SAME * np.ptp(arms, axis=0)
         for wider in beta * 2.0 ** np.arange(MOST_DOUBLINGS):

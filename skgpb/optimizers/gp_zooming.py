@@ -242,18 +242,20 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
 
     def _choose(self) -> Ball:
         """Lines 2 to 7: the ball of the largest index, once it need not be smaller."""
-        t = self._round + 1 + len(self._pending)
+        t = self._record.n_told + 1 + len(self._record.pending)
         self._follow_horizon(t)
         beta = self._beta(t)
-        if not self._pending:
+        if not self._record.pending:
             self._refine(t, beta)
-        posterior = self._model.expected(map(self.domain_.block_of, self._pending)).posterior
-        pending = {query.index for query in self._pending}
+        posterior = self._model.expected(map(self.domain_.block_of, self._record.pending)).posterior
+        pending = {query.index for query in self._record.pending}
         if len(pending - {-1}) == len(self.domain_):
             # Every ball is being evaluated already: shrink some until another is needed.
             while len(pending - {-1}) == len(self.domain_):
                 self._shrink(self._best_shrinkable(posterior, beta))
-            posterior = self._model.expected(map(self.domain_.block_of, self._pending)).posterior
+            posterior = self._model.expected(
+                map(self.domain_.block_of, self._record.pending)
+            ).posterior
         ball = self._best_ball(posterior, beta, self._variation, pending)
         if self._should_shrink(ball, posterior, beta):
             # It ought to be smaller, not better known, once there is room or pending answers
@@ -307,7 +309,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
     def _update(self, query: Ball | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 7 to 9."""
         # Should the user's function fail, it does before anything has changed.
-        self._following = self._beta(self._round + 2)
+        self._following = self._beta(self._record.n_told + 2)
         ball = query.index if isinstance(query, Ball) else -1
         # A ball that was shrunk since it was asked for answered for its larger self.
         same = isinstance(query, Ball) and (
@@ -318,15 +320,16 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
         if ball >= 0:
             self.domain_.n_evaluations[ball] += 1
         refined, self._refined = self._refined, False
-        self._record(query, reward, *self._model.in_units(mean, var), refined)
+        self._close_round(query, reward, *self._model.in_units(mean, var), refined)
 
     def _settle(self) -> None:
         """Lines 2 to 5 of the next round, as far as the answers lead."""
         self._settled = self.domain_.depth.copy()
-        if self.anytime or self._round < self._horizon.n:
-            self._follow_horizon(self._round + 1)
-            following = self._following if callable(self.beta) else self._beta(self._round + 1)
-            self._refine(self._round + 1, following)
+        t = self._record.n_told + 1
+        if self.anytime or t <= self._horizon.n:
+            self._follow_horizon(t)
+            following = self._following if callable(self.beta) else self._beta(t)
+            self._refine(t, following)
 
     def _best(self) -> Ball:
         """Return the smallest ball at the last evaluation, ties to the highest mean."""
@@ -453,7 +456,7 @@ class GPZoomingOptimizer(RegionSearch[Ball]):
             return False
         if len(self.domain_) < share:
             return True
-        if self._round == 0 and not self._guarded:
+        if self._record.n_told == 0 and not self._guarded:
             self._guarded = True
             warn(
                 f"there are {len(self.domain_)} balls before the first evaluation: they are "

@@ -250,12 +250,11 @@ class GPOOOptimizer(PartitionSearch):
 
     def _count_rows(self, query: Any, count: int) -> None:
         """Take notice of how many rows a cell has."""
-        self._log.append(("rows", query, count))
+        self._record.events.append(("rows", query, count))
         if isinstance(query, Cell):
             self._n_rows = {**self._n_rows, (query.depth, query.index): count}
         if not count:
-            self._pending.pop(query, None)
-            self._told()
+            self._record.drop(query)
 
     def _note(self, kind: str, query: Any, *what: Any) -> None:
         if kind != "rows":
@@ -265,7 +264,7 @@ class GPOOOptimizer(PartitionSearch):
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        told = [event[1:] for event in self._log if event[0] == "rows"]
+        told = [event[1:] for event in self._record.events if event[0] == "rows"]
         self._n_rows = {(q.depth, q.index): n for q, n in told if isinstance(q, Cell)}
         self._gp.lazily = self._room <= 0
 
@@ -309,14 +308,14 @@ class GPOOOptimizer(PartitionSearch):
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
         """Line 3: the leaf of the largest b-value."""
-        beta = self._beta(self._round + 1 + len(self._pending))
+        beta = self._beta(self._record.n_told + 1 + len(self._record.pending))
         excluded = self._without_scarce(excluded)
-        expected = self._model.expected(map(self.domain_.block_of, self._pending))
+        expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
         return self._tree.best_upper_bound(expected.posterior, beta, self._delta, excluded)
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         """Lines 4 to 9: observe, and split the cell once it is known well enough."""
-        beta = self._beta(self._round + 1)
+        beta = self._beta(self._record.n_told + 1)
         node = self.domain_.node_of(query)
         depth, _, slot = self._tree.node(node) if node >= 0 else (0, 0, -1)
         what = slot if slot >= 0 else self.domain_.block_of(query)
@@ -333,7 +332,7 @@ class GPOOOptimizer(PartitionSearch):
             self._expand_known(known)
         if node >= 0:
             self._tree.record(node, reward)
-        self._record(query, reward, *self._model.in_units(mean, var), expand)
+        self._close_round(query, reward, *self._model.in_units(mean, var), expand)
 
     def _expand_known(self, beta: float) -> None:
         """Apply line 6 to every leaf: split what the posterior knows well enough by now."""

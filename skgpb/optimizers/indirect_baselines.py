@@ -131,7 +131,7 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
             return self._per_cost(self._acquisition(mean, std, state), costs)
 
         # Pending queries change the posterior of the candidates only.
-        return self._most_valuable(score, search=not self._pending)
+        return self._most_valuable(score, search=not self._record.pending)
 
     # -- the second Gaussian process, on g over the query space --------------------------------
 
@@ -176,10 +176,10 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
 
     def _expected_answers(self) -> GaussianProcess:
         """The posterior of g after the answers to pending queries, their values as expected."""
-        if not self._pending:
+        if not self._record.pending:
             return self._gp
-        blocks = [query.a[np.newaxis] for query in self._pending]
-        return self._gp.imagine(blocks, self._alphas_of(list(self._pending)).tolist())
+        blocks = [query.a[np.newaxis] for query in self._record.pending]
+        return self._gp.imagine(blocks, self._alphas_of(list(self._record.pending)).tolist())
 
     def _with_learned_noise(self) -> OnlineGaussianProcessRegressor:
         """The Gaussian process on g with the noise that the model of f has learned."""
@@ -199,16 +199,17 @@ class BaseIndirectBaseline(BaseQuerySetOptimizer):
             self._gp.observe(query.a[np.newaxis], reward, alpha)
 
     def _learned(self) -> None:
-        if not self._round:
+        if not self._record.n_told:
             return
         answers = self._with_learned_noise()
-        answers.optimizer = self._answer_optimizer if self._round >= FIRST_LEARNING else None
+        enough = self._record.n_told >= FIRST_LEARNING
+        answers.optimizer = self._answer_optimizer if enough else None
         center, scale = 0.0, 1.0
         if self.alpha is None and self._standardizes:
             # Noise that is a share of the spread needs the unit that it is a share of.
             center, scale = self.surrogate_.center_, self.surrogate_.scale_
         elif self.normalize_y or self.answer_kernel is None:
-            rewards = np.array([row[1] for row in self._history])
+            rewards = np.array([row[1] for row in self._record.history])
             center, scale = units_of(rewards)
         answers.relearn(center, scale)
         self.answers_ = answers
@@ -420,10 +421,10 @@ class IndirectUCBOptimizer(NormBounded[IndirectQuery], BaseIndirectBaseline):
                 mean, std = expected.moments(expected.kernel_.rows_of_queries(A))
             return mean + width * std
 
-        return self._most_valuable(score, search=not self._pending)
+        return self._most_valuable(score, search=not self._record.pending)
 
     def _round_state(self) -> float:
-        t = self._round + len(self._pending) + 1
+        t = self._record.n_told + len(self._record.pending) + 1
         return check_callable_value(self.beta, t, "beta") if callable(self.beta) else self.beta
 
     def _acquisition(self, mean: np.ndarray, std: np.ndarray, state: float) -> np.ndarray:
@@ -532,7 +533,7 @@ class IndirectMESOptimizer(BaseIndirectBaseline):
         self.n_max_values = n_max_values
 
     def _round_state(self) -> np.ndarray:
-        rng = np.random.default_rng([self._seed, self._round, len(self._pending)])
+        rng = np.random.default_rng([self._seed, self._record.n_told, len(self._record.pending)])
         mean, std = self._gp.tracked_moments()
         return gumbel_max_values(mean, std, self.n_max_values, rng)
 

@@ -304,13 +304,13 @@ class IndirectTargetsOptimizer(BaseQuerySetOptimizer):
             Pending queries count as answered with what is expected.
         """
         self._ensure_started()
-        process, n = self._expected(), len(self._pending)
+        process, n = self._expected(), len(self._record.pending)
         return Round(
             KnownIndirectly(process),
             process.noise_of(self._alphas(None)) / process.scale_**2,
             self._queries.costs,
-            self._round + 1 + n,
-            lambda: np.random.default_rng([self._seed, self._round, n]),
+            self._record.n_told + 1 + n,
+            lambda: np.random.default_rng([self._seed, self._record.n_told, n]),
         )
 
     def _best_by_rule(self) -> IndirectQuery:

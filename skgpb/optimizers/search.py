@@ -80,7 +80,7 @@ LEAST_WORTH = 1e-300
 
 
 @with_shared_paragraphs
-class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoice[Arm]):
+class Search(InContexts[Arm], PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoice[Arm]):
     """Base class for your own acquisition function, a score of all queries.
 
     A subclass implements :meth:`acquisition`.
@@ -244,7 +244,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     def _choose_in(self, context: np.ndarray) -> Arm:
         self.domain_.check_number(self.n_candidates)
-        self._tracked.enter(context, self._round, self._rng_of_candidates, self._rows_seen)
+        self._tracked.enter(context, self._record.n_told, self._rng_of_candidates, self._rows_seen)
         return self._choose()
 
     def _choose(self) -> Arm:
@@ -267,7 +267,8 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         """
         self._ensure_started()
         self._refresh()
-        out: list[Any] = list(self._pending if pending is None else map(self._resolve, pending))
+        given = self._record.pending if pending is None else map(self._resolve, pending)
+        out: list[Any] = list(given)
         level = self._model.alpha
         n = len(out)
         return Round.before(
@@ -275,7 +276,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             self._gp,
             self._prices.noises(level),
             self._prices.costs(),
-            self._round + 1 + n,
+            self._record.n_told + 1 + n,
             partial(self._rng_of_round, n),
             self.domain_.starts,
             self._prices.shared(level),
@@ -309,11 +310,11 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         round = self.posterior()
         values = self._values(round)
         free = np.ones(round.n_queries, dtype=bool)
-        for query in self._pending:
+        for query in self._record.pending:
             free &= self.domain_.apart_from(query)
         if self._wanted is not None and self._asks_wanted:
-            pending = list(self._pending)
-            if self._wanted.is_due(self._round, self._spent, pending, self._prices):
+            pending = list(self._record.pending)
+            if self._wanted.is_due(self._record.n_told, self._spent, pending, self._prices):
                 free = self._wanted.among(free)
         slots = np.flatnonzero(free)
         if not len(slots):
@@ -337,7 +338,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         what = slot if slot >= 0 else self.domain_.block_of(query)
         mean, var = self._model.observe(what, reward, alpha, share)
         self._pay(query)
-        self._record(query, reward, *self._model.in_units(mean, var), False)
+        self._close_round(query, reward, *self._model.in_units(mean, var), False)
 
     # -- parts of a round --------------------------------------------------------------------
 
@@ -345,8 +346,8 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         """Let candidates follow the posterior before a round, whoever looks at it first."""
         self.domain_.check_number(self.n_candidates)
         theta = (self.guarantee or USUAL).failure_probability
-        learned = self._schedule.learned_at == self._round + self._n_fitted
-        self._tracked.refresh(self._round, theta, self._rng_of_candidates, learned)
+        learned = self._schedule.learned_at == self._record.n_known
+        self._tracked.refresh(self._record.n_told, theta, self._rng_of_candidates, learned)
 
     def _first_arm(self) -> Arm | None:
         """Return a query of the initial design, None once the design is complete."""
@@ -354,12 +355,12 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         if n_initial <= self._filled:
             return None
         observed = self._gp.observed.rows
-        evaluated = [query for query, until in self._pending.items() if until is None]
+        evaluated = self._record.awaited
         known = np.concatenate([observed, *map(self.domain_.block_of, evaluated)])
         # Failed queries do not count, but nothing near them is asked again.
-        failures = [self.domain_.block_of(query) for _, query, _ in self._failures]
+        failures = [self.domain_.block_of(query) for _, query, _ in self._record.failures]
         failed = np.concatenate([observed[:0], *failures])
-        if not (self._round or self._pending or failures):
+        if not (self._record.n_told or self._record.pending or failures):
             # A rule that cannot be followed says so before anything is evaluated.
             self.acquisition(self.posterior())
         arm = self.domain_.first_arm(n_initial, known, failed, self._seed)
@@ -398,7 +399,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     def _rng_of_candidates(self) -> np.random.Generator:
         """Random generator that scatters candidates around the best."""
-        return np.random.default_rng([self._seed, self._round, self._n_fitted, 1])
+        return np.random.default_rng([self._seed, self._record.n_told, self._record.n_fitted, 1])
 
     def _rows_seen(self) -> np.ndarray:
         """Rows of the points, or centres of regions, that were observed."""
@@ -406,7 +407,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
 
     def _rng_of_round(self, n_pending: int) -> np.random.Generator:
         """Random generator of this round; repeated calls return the same state."""
-        return np.random.default_rng([self._seed, self._round, n_pending])
+        return np.random.default_rng([self._seed, self._record.n_told, n_pending])
 
     # -- the recommendation -----------------------------------------------------------------
 
@@ -835,7 +836,7 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
             of_noise = self._prices.covariances["relative_noise"][query.index]
         self._model.observe_numbers(query.descriptor, rewards, alphas, shares, of_noise)
         self._pay(query)
-        self._record(query, rewards, mean, std, False)
+        self._close_round(query, rewards, mean, std, False)
 
     # -- how far it is from the best ----------------------------------------------------------
 
@@ -867,11 +868,13 @@ class Search(InContexts, PricedOptimizer[Arm], GaussianIntervals[Arm], FreeChoic
         starts = self.domain_.starts
         if starts is not None:
             k = int(np.diff(starts).max())
-            return self._signed_history(history_of_numbers(self._history, self.n_features_in_, k))
+            return self._signed_history(
+                history_of_numbers(self._record.history, self.n_features_in_, k)
+            )
         history = super().history_
         if self.domain_.layout.tail != 0.0:
             return history
-        told = [event[1] for event in self._log if event[0] == "tell"]
+        told = self._record.told_queries()
         out = np.empty(len(history), dtype=[*history.dtype.descr, ("task", np.intp)])
         for name in history.dtype.names or ():
             out[name] = history[name]

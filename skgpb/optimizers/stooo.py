@@ -156,19 +156,19 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     def _choose(self) -> Cell:
         """Line 3: the leaf of the largest b-value; where all are pending the best is split."""
-        node = self._best_leaf(self.domain_.asked(self._pending))
+        node = self._best_leaf(self.domain_.asked(self._record.pending))
         while node < 0:
             self.domain_.split(best_divisible(self.domain_, self._best_leaf))
-            node = self._best_leaf(self.domain_.asked(self._pending))
+            node = self._best_leaf(self.domain_.asked(self._record.pending))
         return self.domain_.cell(node)
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        t = self._round + 1 + len(self._pending)
+        t = self._record.n_told + 1 + len(self._record.pending)
         return self._tree.best_empirical_bound(self._log_term(t), self._delta, excluded)
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
         tree, node = self._tree, self.domain_.node_of(query)
-        log_term = self._log_term(self._round + 1)
+        log_term = self._log_term(self._record.n_told + 1)
         before = (np.nan, np.nan)
         expand = False
         if node < 0:
@@ -183,7 +183,7 @@ class StoOOOptimizer(FreeChoice[Cell]):
             expand = slot >= 0 and known and self.domain_.splittable(node)
         if expand:
             self.domain_.split(node)
-        self._record(query, reward, *before, expand)
+        self._close_round(query, reward, *before, expand)
 
     def _best(self) -> Cell:
         nodes = self.domain_.deepest_expanded
@@ -294,12 +294,12 @@ class StoOOOptimizer(FreeChoice[Cell]):
 
     def _restore(self, snapshot: dict[str, Any]) -> None:
         super()._restore(snapshot)
-        self.domain_._restore(snapshot["partition"], self._round)
+        self.domain_._restore(snapshot["partition"], self._record.n_told)
         self._outside = rows_of(snapshot["outside"])
 
     def _condition(self, X: np.ndarray, y: np.ndarray) -> None:
         """Keep point evaluations for ``predict``; a search without a model learns no more."""
-        self._n_fitted = len(X)
+        self._record.n_fitted = len(X)
         self._outside.extend((np.concatenate([x, x]), float(v)) for x, v in zip(X, y, strict=True))
 
     def _mean_of_node(self, node: int) -> float:

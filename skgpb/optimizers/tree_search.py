@@ -246,9 +246,9 @@ class TreeSearch(PartitionSearch):
         return self.domain_.cell(self._leaf_to_ask())
 
     def _best_leaf(self, excluded: np.ndarray | None) -> int:
-        n_pending = len(self._pending)
-        expected = self._model.expected(map(self.domain_.block_of, self._pending))
-        leaves = self._leaves(expected, self._round + 1 + n_pending, n_pending)
+        n_pending = len(self._record.pending)
+        expected = self._model.expected(map(self.domain_.block_of, self._record.pending))
+        leaves = self._leaves(expected, self._record.n_told + 1 + n_pending, n_pending)
         rule = f"acquisition of {type(self).__name__}"
         values = checked_scores(self.acquisition(leaves), rule, len(leaves), of="leaves")
         nodes = self._tree.leaves
@@ -261,7 +261,7 @@ class TreeSearch(PartitionSearch):
         return int(nodes[best[order[0]]])
 
     def _leaves(self, gp: GaussianProcess, t: int, n_pending: int = 0, asked: int = -1) -> Leaves:
-        rng = np.random.default_rng([self._seed, self._round, n_pending])
+        rng = np.random.default_rng([self._seed, self._record.n_told, n_pending])
         return Leaves(gp, self.domain_, self._delta, asked, self._beta(t), t, rng)
 
     def _update(self, query: Cell | PointsQuery, reward: float, alpha: float) -> None:
@@ -271,7 +271,7 @@ class TreeSearch(PartitionSearch):
         mean, var = self._model.observe(what, reward, alpha, renew=self._relearned)
         if node >= 0:
             self._tree.record(node, reward)
-        leaves = self._leaves(self._gp, self._round + 1, asked=node)
+        leaves = self._leaves(self._gp, self._record.n_told + 1, asked=node)
         marked = np.asarray(self.splits(leaves))
         if marked.shape != (len(leaves),) or marked.dtype.kind != "b":
             raise ValueError(
@@ -283,4 +283,4 @@ class TreeSearch(PartitionSearch):
         nodes = [each for each in nodes if self.domain_.splittable(each)][:SPLITS_PER_ROUND]
         if nodes:
             self._expand_all(nodes)
-        self._record(query, reward, *self._model.in_units(mean, var), node in nodes)
+        self._close_round(query, reward, *self._model.in_units(mean, var), node in nodes)

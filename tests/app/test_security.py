@@ -129,6 +129,7 @@ TYPED = {"data": "typed before", "name0": "heat", "low0": "1", "high0": "9"}
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "of before 2007, or has a password: save it without"),
         (gzip.compress(b"a,b"), "The file is compressed: unpack it"),
     ],
+    ids=["long", "damaged", "empty", "binary", "old Excel", "compressed"],
 )
 def test_a_bad_file_is_said_in_its_form_with_all_that_was_typed(path, address, content, said):
     """There is a way back from each: the form itself, or a link."""

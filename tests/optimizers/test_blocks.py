@@ -157,7 +157,7 @@ def test_what_is_pending_counts_as_answered(rule):
     np.testing.assert_allclose(optimizer.posterior([]).query_var, pending, atol=1e-8)
     # Rows are found again as the query that was asked.
     optimizer.tell(second.descriptor, answer(second), NOISES[second.index])
-    assert not optimizer._pending and len(optimizer.history_) == 2
+    assert not optimizer._record.pending and len(optimizer.history_) == 2
 
 
 def test_white_noise_and_learned_noise_and_answers_told_twice():
@@ -246,7 +246,7 @@ def test_answers_that_cannot_be_leave_no_trace(told, error, message):
     query = optimizer.ask()
     with pytest.raises(error, match=message):
         optimizer.tell(query, *told)
-    assert not len(optimizer.history_) and list(optimizer._pending) == [query]
+    assert not len(optimizer.history_) and list(optimizer._record.pending) == [query]
     stranger = Arm(0, np.array([[0.5, 0.0]]))
     with pytest.raises(ValueError, match="is not one of this optimizer's arms"):
         optimizer.tell(stranger, [1.0])

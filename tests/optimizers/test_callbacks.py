@@ -41,7 +41,7 @@ class Note:
     def on_fit_task_end(self, estimator, context, *, metadata=None):
         self.events.append(("end", context.task_name, context.task_id))
         if metadata is not None:
-            assert metadata["query"] not in estimator._asked  # it was told
+            assert metadata["query"] not in estimator._record.asked  # it was told
             self.rewards.append(metadata["reward"])
         return len(self.rewards) >= self.most
 

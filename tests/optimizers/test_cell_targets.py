@@ -50,7 +50,7 @@ def test_information_is_that_about_the_largest_average():
     each = 10
     n = len(process.X_tracked_) // each
     assert n == 20 and each * n == 200
-    rng = np.random.default_rng([optimizer._seed, optimizer._round, 0])
+    rng = np.random.default_rng([optimizer._seed, optimizer._record.n_told, 0])
     draws = process.sample_tracked(40, random_state=int(rng.integers(2**31)))
     places = [slice(i * each, (i + 1) * each) for i in range(n)]
     averages = np.array([[draw[place].mean() for place in places] for draw in draws.T])

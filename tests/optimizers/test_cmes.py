@@ -120,7 +120,7 @@ def test_pending_answers_count_as_told_at_their_mean():
     optimizer.ask(2)
     mean, std = optimizer._expected().predict_query_tracked(return_std=True)
     told = copy.deepcopy(optimizer.surrogate_)
-    rows = np.array([query.a for query in optimizer._pending])
+    rows = np.array([query.a for query in optimizer._record.pending])
     told.condition_query(rows, told.predict_query(rows), alpha=1e-3)
     expected = told.predict_query(QUERIES, return_std=True)
     np.testing.assert_allclose(mean, expected[0], atol=1e-9)

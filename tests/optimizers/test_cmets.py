@@ -328,5 +328,8 @@ def test_a_list_that_is_too_long_is_not_asked_in_part():
         each.start()
     with pytest.raises(ValueError, match="are pending"):
         optimizer.ask(500)
-    assert optimizer._pending == twin._pending and optimizer._log == twin._log
+    assert (
+        optimizer._record.pending == twin._record.pending
+        and optimizer._record.events == twin._record.events
+    )
     assert optimizer.ask(2) == twin.ask(2)

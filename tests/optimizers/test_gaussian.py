@@ -377,7 +377,7 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
         query = run.ask()
         surprises += other.ask() != query
         for each in (run, other):
-            each._asked, each._pending = [query], {query: None}
+            each._record.asked, each._record.pending = [query], {query: None}
             each.tell(query, None if n_events == 8 else f(query))
         n_events += 2
     pending = run.ask(2)
@@ -392,7 +392,7 @@ def test_a_replay_with_surprises_takes_answers_as_they_were_told(tmp_path):
     assert loaded.failed_.tolist()[0][0] == run.failed_.tolist()[0][0] == 4
     X = np.linspace(0, 1, 7)[:, None]
     assert_array_equal(loaded.predict(X, return_std=True), run.predict(X, return_std=True))
-    assert loaded.ask(2) == pending == list(loaded._pending)  # pending queries still are
+    assert loaded.ask(2) == pending == list(loaded._record.pending)  # pending queries still are
 
 
 # without noise -----------------------------------------------------------------------------------

@@ -247,7 +247,7 @@ def test_relearning_follows_its_schedule_and_finds_the_scales():
     rounds = []
 
     def watch(objective_function, start, bounds):
-        rounds.append(opt._round + 1 if hasattr(opt, "_round") else 0)
+        rounds.append(opt._record.n_told + 1 if hasattr(opt, "_record") else 0)
         return start, objective_function(start)[0]
 
     opt = GPOOOptimizer(KERNEL, bounds=[(0, 1)], optimizer=watch)
@@ -298,7 +298,7 @@ def test_batches_are_distinct_and_shrink_the_variance_of_their_neighbours():
     for query in reversed(queries):
         opt.tell(query, objective(query.points).mean())
     assert len(opt.history_) == 8
-    assert not opt._pending
+    assert not opt._record.pending
 
 
 def test_batches_stop_at_the_finest_resolution():

@@ -303,7 +303,7 @@ def test_rows_of_a_block_are_found_in_their_context_and_slopes_count_contexts():
         assert (query.descriptor[:, 0] == context).all()
         asked = query.descriptor.tolist()
         optimizer.tell(asked, [np.sin(3 * asked[0][1]), 3 * np.cos(3 * asked[0][1])])
-        assert not optimizer._pending
+        assert not optimizer._record.pending
     slope = Derivative(RBF([0.5, 0.3]))([[*asked[0][:2], 1.0]], [[*asked[0][:2], -1.0]])
     assert slope[0, 0] == 0.0  # slope along the axis of the action, which a value does not say
     assert optimizer.domain_.found([[0.3, *rows[0][0]], [0.4, *rows[0][1]]]) is None

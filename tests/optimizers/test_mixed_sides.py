@@ -109,7 +109,7 @@ def test_trees_search_sides_of_every_kind(cls, feedback, tmp_path):
             assert query.params == query.settings[0]
     optimizer.tell(SETTING, 0.5).tell(pd.DataFrame([SETTING] * 2), [0.5, 0.4])
     optimizer.tell(optimizer.ask().params, -0.1)
-    assert not optimizer._pending
+    assert not optimizer._record.pending
     best = optimizer.recommend()
     assert pickle.loads(pickle.dumps(best)).settings == best.settings
     optimizer.save(tmp_path / "run")

@@ -153,7 +153,7 @@ def test_what_is_pending_counts_as_answered(rule):
     for a, b in zip(expected, (found.query_var, found.covariance), strict=True):
         np.testing.assert_allclose(b, a, rtol=0, atol=1e-8)
     optimizer.tell(second.descriptor, answer(second))
-    assert not optimizer._pending
+    assert not optimizer._record.pending
 
 
 def test_a_common_error_is_not_taken_for_three_of_their_own():
@@ -333,4 +333,4 @@ def test_noise_that_cannot_be_leaves_no_trace(alpha, message):
     query = optimizer.ask()
     with pytest.raises(ValueError, match=message):
         optimizer.tell(query, [1.0, 2.0, 3.0], alpha)
-    assert not len(optimizer.history_) and list(optimizer._pending) == [query]
+    assert not len(optimizer.history_) and list(optimizer._record.pending) == [query]

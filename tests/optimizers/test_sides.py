@@ -105,7 +105,7 @@ def test_a_pending_query_is_told_by_what_was_asked():
     optimizer.tell(batch[0].params, 0.1).tell(rounded | {"cycles": np.int64(rounded["cycles"])}, 0)
     assert optimizer.ask(3)[0] not in batch[:2]
     assert_array_equal(optimizer.history_["descriptor"][:, :4], [b.points[0] for b in batch[:2]])
-    assert list(optimizer._pending) == [batch[2], *optimizer.ask(3)]
+    assert list(optimizer._record.pending) == [batch[2], *optimizer.ask(3)]
 
 
 @pytest.mark.parametrize(
@@ -125,14 +125,14 @@ def test_a_pending_query_is_told_by_what_was_asked():
 def test_wrong_settings_change_nothing(wrong, words):
     optimizer = made()
     cases.play(optimizer, 3, answer)
-    before = pickle.dumps((optimizer.history_, optimizer._pending))
+    before = pickle.dumps((optimizer.history_, optimizer._record.pending))
     for call in (optimizer.tell, lambda *a: optimizer.tell([SETTING, a[0]], [1.0, 2.0])):
         with pytest.raises(ValueError, match=words):
             call(wrong, 1.0)
     for call in (optimizer.predict, optimizer.predict_query):
         with pytest.raises(ValueError, match=words):
             call(wrong)
-    assert pickle.dumps((optimizer.history_, optimizer._pending)) == before
+    assert pickle.dumps((optimizer.history_, optimizer._record.pending)) == before
 
 
 def test_a_batch_has_no_setting_twice_and_ends_with_the_settings():
@@ -195,7 +195,7 @@ def test_regions_have_ranges_and_points_have_values(cls, settings):
             assert low < setting["temperature"] < high and least < setting["salt"] < most
     assert "salt=" in repr(optimizer.recommend())
     optimizer.tell(optimizer.ask().params, 0.1)
-    assert not optimizer._pending
+    assert not optimizer._record.pending
     assert np.isfinite(optimizer.predict({"temperature": 30, "salt": 1e-3})[0])
 
 
