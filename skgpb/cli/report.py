@@ -151,7 +151,7 @@ def remarks_of(found: Found, result: dict[str, Any]) -> list[list[str]]:
     """Return warnings about the limits of the numbers."""
     remarks = []
     if found.is_whole and len(found.search.groups) > 1:
-        remarks.append(["No group that was asked for is better than the whole table."])
+        remarks.append(["As far as these answers say, no group is better than the whole table."])
     if found.enough is not None:
         remarks.append([f"Enough is known: the group is {found.enough}."])
     elif len(found.search.groups) < 2:

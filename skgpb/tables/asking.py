@@ -12,7 +12,8 @@ The target is not read. The search asks for averages over groups of rows, each w
    [Karnin2013]_).
 
 So the model proposes and the answers decide. If the model predicts the answers no better than their
-average does, it proposes nothing, and halving takes the groups of the first step alone.
+average does, it proposes nothing, and halving takes the best groups of the first step alone. If no
+group is known to be better than the whole table, the whole table is recommended.
 
 References
 ----------
@@ -47,8 +48,9 @@ AT_ONCE, LAST = 6, 8
 ALIKE = 0.8
 # The model has to foretell so large a share of the variance of answers that it does not know.
 EARNS = 0.05
-# A recommended group is better than the whole table with at least this probability.
-KNOWN = 0.7
+# A recommended group is better than the whole table with at least this probability: if questions
+# can be repeated, so that answers confirm it, and if each has one answer.
+CONFIRMED, KNOWN = 0.95, 0.7
 # Assumed noise of answers without noise, as a fraction of their standard deviation.
 NOISE_FLOOR = 0.01
 # Fewer answers than these teach a model nothing.
@@ -339,7 +341,7 @@ class _Asking:
             last = self.proposed(LAST)
             last += [group for group in known if group not in last][:LAST]
         else:
-            last = known[: max(2, self.budget - self.n_answers)]
+            last = known[: max(2, min(2 * LAST, self.budget - self.n_answers))]
         if whole not in last and whole.answers:
             last.append(whole)
         stopped = self._halve(last, enough)
@@ -408,8 +410,9 @@ class _Asking:
                 rows = [each.rows for each in groups]
                 mean, cov = self.model.joint(rows, range(-1, len(self.groups)))
         # If nothing is known to be better than the whole table, that is no harm.
+        least = CONFIRMED if self.office.repeats else KNOWN
         behind = np.diag(cov) - 2.0 * cov[0] + cov[0, 0]
-        sure = mean - mean[0] >= norm.isf(1.0 - KNOWN) * np.sqrt(np.maximum(behind, 0.0))
+        sure = mean - mean[0] >= norm.isf(1.0 - least) * np.sqrt(np.maximum(behind, 0.0))
         group = groups[int(np.where(sure, mean, -np.inf).argmax())]
         return AskedSearch(
             group,
