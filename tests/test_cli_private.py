@@ -279,6 +279,12 @@ def test_an_average_at_the_end_of_the_range_is_within_it_and_said_to_be(
     assert "lies at the end of --target-range: values" in capsys.readouterr().out
 
 
+def test_a_share_has_nothing_beyond_its_range(table, tmp_path, capsys):
+    result = result_of(table, tmp_path, **{"target-range": (0, 1)})
+    assert result["privacy"]["at_end_of_range"] == 1
+    assert "end of --target-range" not in capsys.readouterr().out
+
+
 def test_an_average_within_the_range_is_said_without_remark(table, tmp_path, capsys):
     result = result_of(table, tmp_path, **{"target-range": (0, 20), "epsilon": 10})
     assert result["privacy"]["at_end_of_range"] is None

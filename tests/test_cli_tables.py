@@ -250,6 +250,14 @@ def described(name, values):
     return "\n".join(lines)
 
 
+@pytest.mark.parametrize(("last", "sign"), [("50%", " %"), ("", " %"), ("50", "")])
+def test_ends_of_percents_have_their_sign(last, sign, search):
+    values = [*(f"{v}%" for v in VALUE[:-1]), last]
+    status, result, said = search(described("share", values), "--drop-missing", features=["share"])
+    assert status == 0 and "%" not in result["where"]
+    assert re.search(rf"^  share +[\d.,]+{sign} (or more|to [\d.,]+{sign}$)", said, re.MULTILINE)
+
+
 def test_where_selects_rows_by_their_numbers_in_the_file(search):
     status, result, said = search(text(), "--where", "x < 50 and not (y > 90)", features=["x"])
     selected = (X < 50) & (Y <= 90)

@@ -92,7 +92,8 @@ class Limits:
         if self.column.kind == "dates":
             return iso_date(value)
         text = repr(value)
-        return text if "e" in text else f"{value:,}".removesuffix(".0")
+        text = text if "e" in text else f"{value:,}".removesuffix(".0")
+        return f"{text} %" if self.column.is_percent else text
 
     @property
     def conditions(self) -> list[str]:

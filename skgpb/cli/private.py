@@ -29,6 +29,8 @@ LARGEST_DELTA = 0.1
 NOISE_SHARE = 0.1
 # An average within this share of the range from an end may come from values beyond that end.
 NEAR_END = 0.1
+# Of a yes or no, and of a share, there are no values beyond.
+SHARES = [0.0, 1.0]
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:
@@ -284,7 +286,7 @@ def privacy_remark(privacy: dict[str, Any], n_rows: int) -> list[str]:
         ]
     low, high = privacy["target_range"]
     weak = []
-    if privacy["at_end_of_range"] is not None:
+    if privacy["at_end_of_range"] is not None and privacy["target_range"] != SHARES:
         end = privacy["at_end_of_range"]
         beyond = "above" if end == high else "below"
         weak.append(

@@ -49,6 +49,8 @@ class Column:
         The different texts, sorted; empty for other kinds.
     is_boolean : bool, default=False
         True if the numbers 1 and 0 stand for true and false.
+    is_percent : bool, default=False
+        True if every number has a percent sign.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Column:
     values: np.ndarray
     labels: tuple[str, ...] = ()
     is_boolean: bool = False
+    is_percent: bool = False
 
     @property
     def missing(self) -> np.ndarray:

@@ -49,6 +49,11 @@ def is_missing(text: str) -> bool:
     return text.strip().lower() in MISSING
 
 
+def is_percent(text: str) -> bool:
+    """Return whether a cell has a percent sign, or no value."""
+    return text.rstrip().endswith("%") or is_missing(text)
+
+
 def decimal_of(cells: Iterable[str]) -> Decimal | None:
     """Decimal mark that the numbers among some cells can only have been written with."""
     marks: set[Decimal] = set()

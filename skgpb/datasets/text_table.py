@@ -14,7 +14,7 @@ import numpy as np
 
 from skgpb.datasets.columns import Column, column_of_texts
 from skgpb.datasets.format import TableFormat, places_of, separator_of
-from skgpb.datasets.numbers import Decimal, decimal_of, numbers_of
+from skgpb.datasets.numbers import Decimal, decimal_of, is_percent, numbers_of
 from skgpb.datasets.sources import Source
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class _Part:
 
     def __init__(self, name: str, decimal: Decimal | None, is_text: bool) -> None:
         self.name, self.decimal, self.is_text = name, decimal, is_text
-        self.mixed = False
+        self.mixed, self._percent = False, True
         self._numbers: list[np.ndarray] = []
         self._codes: list[np.ndarray] = []
         self._code_of: dict[str, int] = {}
@@ -203,6 +203,7 @@ class _Part:
             numbers = numbers_of(cells, self.decimal)
             if numbers is not None:
                 self._numbers.append(numbers)
+                self._percent = self._percent and all(map(is_percent, cells))
                 return
             self.is_text, self.mixed = True, bool(self._numbers)
         if not self.mixed:
@@ -213,7 +214,9 @@ class _Part:
     def column(self, pattern: str | None, as_texts: bool) -> Column:
         """Return what was read."""
         if not self.is_text:
-            return Column(self.name, "numbers", np.concatenate(self._numbers))
+            numbers = np.concatenate(self._numbers)
+            percent = self._percent and not np.isnan(numbers).all()
+            return Column(self.name, "numbers", numbers, is_percent=percent)
         return column_of_texts(
             self.name,
             np.concatenate(self._codes),

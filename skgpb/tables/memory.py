@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from datetime import date, timedelta
 from math import floor, isinf, log10
 from typing import Any
 
@@ -15,6 +16,10 @@ from skgpb.tables.levels import Levels, Moments, Shape
 
 # Bins of a number.
 N_BINS = 128
+DATES = (
+    "dates and durations have to be given as numbers, such as days: (day - day.min()).dt.days for "
+    "a column of pandas"
+)
 # Levels are 16-bit numbers.
 MOST_LABELS = 2**16 - 1
 
@@ -166,10 +171,12 @@ def column_of(values: Any) -> np.ndarray:
     if values.dtype.kind in "fiu":
         return values.astype(np.float64)
     if values.dtype.kind in "mM":
-        raise ValueError("dates and durations have to be given as numbers, such as days")
+        raise ValueError(DATES)
     column = np.empty(values.shape, dtype=object)
     # NaN and its like are not equal to themselves, and pandas.NA does not say.
     column[:] = [value if (value == value) is True else None for value in values.tolist()]
+    if any(isinstance(value, date | timedelta) for value in column.flat):
+        raise ValueError(DATES)
     return column
 
 

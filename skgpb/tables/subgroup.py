@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from skgpb.datasets.columns import TRUE_OR_FALSE, YES_OR_NO
 from skgpb.tables.boxes import Box
 from skgpb.tables.finding import find_and_judge
 from skgpb.tables.memory import N_BINS, MemoryTable, column_of
@@ -136,12 +137,14 @@ class BestSubgroup(BaseEstimator):
         X : array-like or DataFrame of shape (n_samples, n_features)
             The features: numbers, and in a DataFrame categories as well. Values may be missing.
         y : array-like of shape (n_samples,)
-            The target: numbers, or booleans, whose average is the share of True.
+            The target: numbers; or booleans, or texts that are yes and no or true and false, whose
+            average is the share of True or yes.
 
         Returns
         -------
         self : BestSubgroup
         """
+        y = _numbers_of(y)
         if _is_frame(X):
             validate_data(self, X, y, skip_check_array=True)
             # Older versions of scikit-learn do not look.
@@ -211,6 +214,27 @@ class BestSubgroup(BaseEstimator):
         for name in self.box_:
             inside &= self.box_[name].holds(columns[name])
         return inside
+
+
+def _numbers_of(y: Any) -> Any:
+    """Return texts that are yes and no as booleans, and other targets as they are."""
+    values = np.asarray(y)
+    if values.dtype.kind in "mM":
+        raise ValueError("y holds dates or durations: give numbers, such as days since the first")
+    if values.ndim != 1 or values.dtype.kind not in "OUT":
+        return y
+    cells = values.tolist()
+    if not any(isinstance(cell, str) for cell in cells):
+        return y
+    texts = [str(cell).lower() for cell in cells]
+    for meaning in (YES_OR_NO, TRUE_OR_FALSE):
+        if set(texts) <= set(meaning):
+            return np.array([meaning[text] for text in texts], dtype=bool)
+    other = next(cell for cell in cells if str(cell).lower() not in YES_OR_NO)
+    raise ValueError(
+        f"y must be numbers, booleans, or texts that are yes or no, got {other!r}: give numbers, "
+        f"or whether each value is the one whose share should be high, such as y == {other!r}"
+    )
 
 
 def _is_frame(X: Any) -> bool:

@@ -51,6 +51,46 @@ def test_a_boolean_target_is_a_share():
         assert search.n_rows_ * search.average_ == pytest.approx((y > 1.0)[search.predict(X)].sum())
 
 
+@pytest.mark.parametrize("words", [("No", "yes"), ("FALSE", "true")])
+@pytest.mark.parametrize("framed", [True, False])
+def test_a_target_of_yes_and_no_is_a_share(words, framed):
+    rng = np.random.default_rng(3)
+    X = rng.random((500, 2))
+    yes = rng.random(500) < np.where(X[:, 0] > 0.7, 0.8, 0.2)
+    target = np.array(words)[yes * 1]
+    if framed:
+        pandas = pytest.importorskip("pandas")
+        X, target = pandas.DataFrame(X, columns=["x0", "x1"]), pandas.Series(target)
+    search = BestSubgroup().fit(X, target)
+    same = BestSubgroup().fit(X, yes)
+    assert search.box_ == same.box_
+    assert search.average_ == same.average_ == yes[search.predict(X)].mean()
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (["yes", "maybe"], "y must be numbers, booleans, or texts that are yes or no, got 'maybe'"),
+        (["yes", None], "got None"),
+        (["true", "no"], "got 'true'"),
+        (np.array(["2024-01-01", "2024-01-02"], dtype="M8[D]"), "y holds dates or durations"),
+    ],
+)
+def test_other_words_and_dates_as_target_are_refused(target, said):
+    with pytest.raises(ValueError, match=said):
+        BestSubgroup().fit(np.arange(8.0)[:, None], np.array([*target] * 4))
+
+
+def test_dates_among_the_features_are_refused_with_what_to_do():
+    pandas = pytest.importorskip("pandas")
+    days = pandas.Series(pandas.date_range("2024-01-01", periods=8))
+    for column in (days, days.dt.date, days.diff(), days.dt.date.where(days.index > 0)):
+        X = pandas.DataFrame({"day": column})
+        with pytest.raises(ValueError, match=r"as numbers, such as days: \(day - day.min\(\)\)"):
+            BestSubgroup().fit(X, np.arange(8.0))
+        assert BestSubgroup().fit((days - days.min()).dt.days.to_frame("d"), np.arange(8.0))
+
+
 def test_categories_that_are_new_are_in_no_group_that_names_some():
     X, y, _ = shops()
     search = BestSubgroup(min_rows=200).fit(X, y)
