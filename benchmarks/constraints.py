@@ -260,7 +260,13 @@ def main(arguments: list[str] | None = None) -> None:
     """Print how near to the optimum the runs came, or how many suggestions were impossible."""
     parser = argument_parser("constraints", __doc__, N_SEEDS, answers=N_ANSWERS)
     parser.add_argument("--peer", choices=list(RUNS)[1:], help="library played in place of ours")
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument(
+        "--problems",
+        nargs="+",
+        choices=PROBLEMS,
+        default=list(PROBLEMS),
+        help="all by default",
+    )
     parser.add_argument(
         "--suggestions", type=int, default=0, metavar="N", help="count impossible ones of N instead"
     )

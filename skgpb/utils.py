@@ -28,6 +28,9 @@ from sklearn.utils.validation import check_array
 LEAST_RESOLUTION = 10**6
 # Sums of two coordinates, and one over the length of a side, are finite.
 LARGEST_COORDINATE, SHORTEST_SIDE = 8e307, 1e-307
+# What texts of truth values stand for in tables, in lower case.
+TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
+YES_OR_NO = {"yes": 1.0, "no": 0.0}
 # Squares of MOST_ROUNDS numbers of this size add up to a number.
 LARGEST_REWARD = 1e150
 

@@ -36,7 +36,8 @@ from skgpb.surrogate.conditional_mean_process import ConditionalMeanProcess
 
 SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 #: Calls of ``run`` may take long, parameters are plain attributes.
-FREE = {"run", "get_params", "set_params"}
+# The sets of a search are read at once, as attributes are.
+FREE = {"run", "get_params", "set_params", "domain_", "targets_"}
 OPTIMIZERS = {
     "GPOO": GPOOOptimizer(RBF(0.3), bounds=SQUARE, alpha=0.01, expansion="posterior"),
     "StoOO": StoOOOptimizer(bounds=SQUARE),

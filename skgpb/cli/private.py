@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from skgpb.cli.arguments import UsageError, not_negative, positive
-from skgpb.cli.asked import GROUPS, QUANTILE_95, Found
+from skgpb.cli.asked import GROUPS, Found
 from skgpb.cli.exact import FEWEST
 from skgpb.cli.tables import SearchTable
 from skgpb.datasets import Column, PrivacyLedger, PrivateAverages
@@ -29,6 +29,8 @@ LARGEST_DELTA = 0.1
 NOISE_SHARE = 0.1
 # An average within this share of the range from an end may come from values beyond that end.
 NEAR_END = 0.1
+# Standard deviations by which the average of the best of many groups may be too good.
+TOO_GOOD = 6.0
 # Of a yes or no, and of a share, there are no values beyond.
 SHARES = [0.0, 1.0]
 
@@ -269,7 +271,7 @@ def privacy_entry(
 
 def _end_of_range(found: Found, low: float, high: float) -> float | None:
     """Return the end of the range that the noisy average may equal, or None."""
-    near, far = NEAR_END * (high - low), QUANTILE_95 * found.std
+    near, far = NEAR_END * (high - low), TOO_GOOD * found.std
     if found.mean > high - near and found.mean + far >= high:
         return high
     if found.mean < low + near and found.mean - far <= low:

@@ -10,11 +10,10 @@ import numpy as np
 
 from skgpb.datasets.dates import dates_of
 from skgpb.datasets.numbers import Decimal, UnclearError, is_missing, number_of
+from skgpb.utils import TRUE_OR_FALSE, YES_OR_NO
 
 # Sums and squares of larger numbers overflow.
 LARGEST = 1e150
-TRUE_OR_FALSE = {"true": 1.0, "false": 0.0}
-YES_OR_NO = {"yes": 1.0, "no": 0.0}
 # First cells of a last row that holds the sums of all others.
 TOTALS = {"total", "totals", "grand total", "sum", "all", "gesamt", "summe"}
 

@@ -265,7 +265,7 @@ class Model:
     ...     _ = model.observe(np.array([[x]]), float(np.sin(9 * x)))
     ...     if model.is_due:
     ...         model = model.learned()
-    >>> model.n_learned, model.process.kernel.length_scale < 0.3
+    >>> model.n_learned, bool(model.process.kernel.length_scale < 0.3)
     (2, True)
     """
 

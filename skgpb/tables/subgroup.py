@@ -10,12 +10,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from skgpb.datasets.columns import TRUE_OR_FALSE, YES_OR_NO
 from skgpb.tables.boxes import Box
 from skgpb.tables.finding import find_and_judge
 from skgpb.tables.memory import N_BINS, MemoryTable, column_of
 from skgpb.tables.verdict import FEWEST
-from skgpb.utils import Integral, Interval, Real, StrOptions, check_numbers, fit_context
+from skgpb.utils import (
+    TRUE_OR_FALSE,
+    YES_OR_NO,
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_numbers,
+    fit_context,
+)
 
 FEWEST_ROWS = 4
 
